@@ -52,6 +52,12 @@ func New(deps Deps) (*Server, error) {
 	return s, nil
 }
 
+// newRegistrar returns a registrar without guards.
+func newRegistrar(deps Deps, mux *http.ServeMux) *rest.Registrar {
+	note := func(ctx context.Context) error { return deps.Store.RecordAudit(ctx) }
+	return &rest.Registrar{API: newAPI(mux), Repeats: deps.Store, Shares: deps.Shares, Note: note}
+}
+
 // assemble registers every operation.
 func assemble(deps Deps) *Server {
 	config, store := deps.Config, deps.Store
@@ -76,12 +82,7 @@ func assemble(deps Deps) *Server {
 	}
 	limiter := rest.NewLimiter(store, plans.rate, deps.Now)
 
-	r := &rest.Registrar{
-		API:     newAPI(mux),
-		Repeats: store,
-		Shares:  deps.Shares,
-		Note:    func(ctx context.Context) error { return store.RecordAudit(ctx) },
-	}
+	r := newRegistrar(deps, mux)
 	r.Protected = append(r.Protected, auth.authenticate, limiter.LimitOrganization)
 	r.Open = append(r.Open, addresses.LimitAddress)
 	s.registrar = r

@@ -104,7 +104,8 @@ func TestProxy(t *testing.T) {
 			url: secure, proxy: "http://" + tcp(t, banner("SSH-2.0-x\r\n")), reason: "the proxy did not answer CONNECT with HTTP",
 		},
 		"ProxyHangsUp": {
-			url: secure, proxy: "http://" + tcp(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1024)) }), reason: "the connection was closed while connecting",
+			url: secure, proxy: "http://" + tcp(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1024)) }),
+			reason: "the connection was closed while connecting",
 		},
 		"ProxySpeaksOn": {
 			url: secure, proxy: "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\n\r\nhello")), reason: "the proxy did not answer CONNECT with HTTP",

@@ -78,8 +78,8 @@ func allocated(call func()) uint64 {
 // TestBodiesOfOneMebibyte pins what any body may cost until it is parsed or refused.
 func TestBodiesOfOneMebibyte(t *testing.T) { //nolint:paralleltest // what other tests allocate would count
 	handler := server(t, func(*audit.Entry) {}).Config.Handler
-	for name, body := range costlyBodies(rest.MaxBody) {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // as above
+	for name, body := range costlyBodies(rest.MaxBody) { //nolint:paralleltest // as above
+		t.Run(name, func(t *testing.T) {
 			for _, announced := range []int64{int64(len(body)), -1} {
 				req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/items", bytes.NewReader(body))
 				req.Header.Set("Content-Type", "application/json")

@@ -51,7 +51,7 @@ func swallow(tb testing.TB, port int) bool {
 		_ = syscall.Close(fd)
 		_ = packets.Close()
 	})
-	fill := net.Dialer{Timeout: 50 * time.Millisecond}
+	fill := net.Dialer{Timeout: 50 * time.Millisecond} //nolint:forbidigo // to a socket of its own
 	for range 3 {
 		conn, err := fill.DialContext(tb.Context(), "tcp6", at.String()) //nolint:forbidigo // to a socket of its own
 		if err == nil {
