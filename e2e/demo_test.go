@@ -131,20 +131,16 @@ func steps(events []demoEvent) []string {
 	return all
 }
 
-// links opens every link of the events and returns how many there are.
+// links opens every link of the events, as the operator, and returns how many there are.
 func (d *demoRun) links() (n int) {
 	d.t.Helper()
+	browser := operatorBrowser(d.t, d.process)
 	for _, event := range d.seen() {
 		if event.TemporalURL == "" {
 			continue
 		}
 		n++
-		response, err := http.Get(event.TemporalURL) //nolint:noctx // of a test
-		if err != nil {
-			d.t.Errorf("the link of %q: %v", event.Text, err)
-			continue
-		}
-		_ = response.Body.Close()
+		response := visit(d.t, browser, http.MethodGet, event.TemporalURL, "")
 		if response.StatusCode != http.StatusOK {
 			d.t.Errorf("the link of %q answers %d", event.Text, response.StatusCode)
 		}

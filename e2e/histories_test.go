@@ -2,13 +2,20 @@ package e2e_test
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"maps"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -23,25 +30,69 @@ import (
 // canary is part of every secret, address and text of TestHistories.
 const canary = "canary-5b1e"
 
-// canaryChecks are configs with every secret member of the check types that have any.
-// Nothing listens at these targets.
-func canaryChecks(dead string) map[vigil.CheckType]object {
-	login := object{
-		"url":    "http://" + dead + "/" + canary + "?q=" + canary + "&token=" + canary,
-		"method": "POST", "body": canary, "body_secret": true,
-		"headers":    object{"X-Api-Key": canary, "Cookie": canary},
-		"basic_auth": object{"username": canary, "password": canary},
+// canaryChecks are configs that together have every secret member of the check types that have
+// any. Nothing listens at these targets.
+func canaryChecks(t *testing.T, dead string) map[vigil.CheckType][]object {
+	t.Helper()
+	at := func(scheme string) string {
+		return scheme + "://" + dead + "/" + canary + "?q=" + canary + "&token=" + canary
 	}
-	secure := maps.Clone(login)
-	secure["url"] = "https://" + dead + "/" + canary + "?token=" + canary
+	secret := object{"X-Api-Key": canary, "Cookie": canary}
+	identity := canaryIdentity(t)
+	login := func(scheme string) object {
+		return object{
+			"url": at(scheme), "method": "POST", "body": canary, "body_secret": true, "headers": secret, "tls": identity,
+			"basic_auth": object{"username": canary, "password": canary},
+		}
+	}
+	grant := func(scheme string, proxied bool) object {
+		config := object{"url": at(scheme), "oauth2": object{
+			"token_url": at("http"), "client_id": canary, "client_secret": canary,
+		}}
+		if proxied {
+			config["proxy"], config["proxy_auth"] = "http://"+dead, object{"username": canary, "password": canary}
+		}
+		return config
+	}
 	server := object{"host": "127.0.0.1", "port": 1, "security": "tls", "username": canary, "password": canary}
-	return map[vigil.CheckType]object{
-		vigil.TypeHTTP: login, vigil.TypeHTTPS: secure, vigil.TypeHTTP3: secure,
-		vigil.TypeThroughput: {"url": login["url"]},
-		vigil.TypeMultistep:  {"steps": []object{{"name": "log in", "type": "http", "config": login}}},
-		vigil.TypeSMTPIMAP: {
+	return map[vigil.CheckType][]object{
+		vigil.TypeHTTP:       {login("http"), grant("http", true)},
+		vigil.TypeHTTPS:      {login("https"), grant("https", true)},
+		vigil.TypeHTTP3:      {login("https"), grant("https", false)},
+		vigil.TypeThroughput: {{"url": at("http"), "tls": identity}},
+		vigil.TypeTCP:        {{"host": "127.0.0.1", "port": 1, "security": "tls", "tls": identity}},
+		vigil.TypeSSL:        {{"host": "127.0.0.1", "port": 1, "tls": identity}},
+		vigil.TypeGRPC:       {{"host": "127.0.0.1", "port": 1, "headers": secret, "tls": identity}},
+		vigil.TypeWebSocket:  {{"url": at("wss"), "headers": secret, "tls": identity}},
+		vigil.TypeMultistep:  {{"steps": []object{{"name": "log in", "type": "http", "config": login("http")}}}},
+		vigil.TypeSMTPIMAP: {{
 			"smtp": server, "imap": server, "from": canary + "@example.com", "to": canary + "@example.com", "timeout_seconds": 1,
-		},
+		}},
+	}
+}
+
+// canaryIdentity is the member tls with a client certificate, whose key begins with the canary.
+func canaryIdentity(t *testing.T) object {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, request, request, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	return object{
+		"client_certificate": block("CERTIFICATE", certificate),
+		"client_key":         canary + "\n" + block("PRIVATE KEY", secret),
 	}
 }
 
@@ -92,9 +143,17 @@ func TestHistories(t *testing.T) {
 		_, _ = w.Write([]byte("no: " + r.URL.Path + r.Header.Get("Authorization")))
 	}))
 	t.Cleanup(receiver.Close)
-	checks, channels := canaryChecks(freeAddress(t)), canaryChannels(receiver.URL)
+	checks, channels := canaryChecks(t, freeAddress(t)), canaryChannels(receiver.URL)
 	for kind, fields := range probe.Secrets() {
-		covers(t, string(kind), fields, checks[kind])
+		if kind == vigil.TypeHTTP3 { // goes over UDP, and refuses a proxy
+			fields.Members = maps.Clone(fields.Members)
+			maps.DeleteFunc(fields.Members, func(name string, _ vigil.SecretFields) bool { return strings.HasPrefix(name, "proxy") })
+		}
+		together := object{}
+		for _, config := range checks[kind] {
+			maps.Copy(together, config)
+		}
+		covers(t, string(kind), fields, together)
 	}
 	for kind, fields := range notify.Secrets() {
 		covers(t, string(kind), fields, channels[kind])
@@ -113,15 +172,17 @@ func TestHistories(t *testing.T) {
 		ids = append(ids, made.ID)
 	}
 	var made []string // checks
-	for kind, config := range checks {
-		var one check
-		c.into(&one, http.MethodPost, "/v1/checks", object{
-			"name": string(kind), "type": kind, "interval_seconds": 3, "regions": []string{clusterRegion}, "config": config,
-		})
-		c.into(nil, http.MethodPost, "/v1/checks/"+one.ID+"/alerts", object{
-			"name": "down", "condition": object{"failure_threshold": 1}, "notification_channel_ids": ids, "notify_on": "both",
-		})
-		made = append(made, one.ID)
+	for kind, configs := range checks {
+		for _, config := range configs {
+			var one check
+			c.into(&one, http.MethodPost, "/v1/checks", object{
+				"name": string(kind), "type": kind, "interval_seconds": 3, "regions": []string{clusterRegion}, "config": config,
+			})
+			c.into(nil, http.MethodPost, "/v1/checks/"+one.ID+"/alerts", object{
+				"name": "down", "condition": object{"failure_threshold": 1}, "notification_channel_ids": ids, "notify_on": "both",
+			})
+			made = append(made, one.ID)
+		}
 	}
 	incidents := awaitIncidentsOf(c, len(made))
 	for _, id := range incidents {

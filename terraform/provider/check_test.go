@@ -275,7 +275,7 @@ func ignoredAfterImport(name string) []string {
 	ignored := []string{"revision", "labels", "key"}
 	for _, one := range []string{
 		"basic_auth.password_wo_version", "secret_headers_wo_version", "smtp.password_wo_version", "imap.password_wo_version",
-		"steps.1.https.basic_auth.password_wo_version",
+		"steps.1.https.basic_auth.password_wo_version", "tls.client_key",
 	} {
 		ignored = append(ignored, name+"."+one)
 	}

@@ -137,7 +137,8 @@ func TestEveryOtherResourceLives(t *testing.T) {
 	for _, name := range managed() {
 		steps = append(steps, resource.TestStep{
 			ResourceName: name, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{
-				"webhook.secret_wo_version", "webhook.secret_headers", "push.password_wo_version", "pager.routing_key_wo_version", "labels",
+				"webhook.secret_wo_version", "webhook.secret_headers", "push.password_wo_version", "pager.routing_key_wo_version",
+				"chat.webhook_url_wo_version", "labels",
 			},
 		})
 	}
