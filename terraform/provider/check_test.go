@@ -120,7 +120,8 @@ func specimens() map[string]specimen {
     secret_headers_wo = { Authorization = "wo-header" }, secret_headers_wo_version = 1 }`,
 		},
 		"websocket": {
-			before: `{ url = "wss://shop.example/live", send = "a", expect = "b", subprotocols = ["v2", "v1"], verify_tls = false, timeout_seconds = 3,
+			before: `{ url = "wss://shop.example/live", send = "a", expect = "b", subprotocols = ["v2", "v1"], verify_tls = false,
+    timeout_seconds = 3,
     headers = { Origin = "https://shop.example" }, secret_headers = { Authorization = "sesame-header" }, ` + identity() + ` }`,
 			after: `{ url = "wss://shop.example/chat", send = "c", expect = "", subprotocols = ["v3"], verify_tls = true, timeout_seconds = 4,
     secret_headers_wo = { Authorization = "wo-header" }, secret_headers_wo_version = 1 }`,

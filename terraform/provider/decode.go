@@ -2,12 +2,11 @@ package provider
 
 import (
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
-
-	root "vigil"
 )
 
 // reading says how an answer of the API becomes values.
@@ -66,9 +65,17 @@ func (f *field) decode(r reading, got any, prior tftypes.Value) tftypes.Value {
 }
 
 // shownAs reports whether an answer of the API stands for a text that the state knows: where
-// it is a secret, or an address with secrets in its query.
+// it is a secret, or an address in whose query the API masks values, each up to the next "&".
 func shownAs(known, answer string) bool {
-	return answer == secretMask || strings.Contains(answer, "="+secretMask) && root.MaskParameters(known) == answer
+	if answer == secretMask {
+		return true
+	}
+	const masked = "=" + secretMask
+	if !strings.Contains(answer, masked) {
+		return false
+	}
+	form := strings.ReplaceAll(regexp.QuoteMeta(answer), regexp.QuoteMeta(masked), "=[^&]+")
+	return regexp.MustCompile("^" + form + "$").MatchString(known)
 }
 
 func (f *field) decodeNumber(got any, prior tftypes.Value) tftypes.Value {
