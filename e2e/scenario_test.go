@@ -282,6 +282,11 @@ func TestEpisodesWithProcessesKilled(t *testing.T) {
 	d.runEpisodes(episodes)
 	close(done)
 	killing.Wait()
+	eventually(t, "the API answers again", func() bool {
+		s.restartEnded()
+		_, err := c.try(http.MethodGet, "/health", nil)
+		return err == nil
+	})
 	d.awaitDeliveries()
 	var parts []string
 	for part, n := range killed {
@@ -291,6 +296,23 @@ func TestEpisodesWithProcessesKilled(t *testing.T) {
 	t.Logf("killed: %s", strings.Join(parts, ", "))
 	d.verify(episodes)
 	d.verifyStreams(streams)
+}
+
+// restartEnded starts the parts again that have ended by themselves, as whoever runs them does:
+// one that starts just when Postgres is killed gives up.
+func (s *cluster) restartEnded() {
+	restart := func(p *process, start func()) {
+		select {
+		case <-p.exited:
+			start()
+		default:
+		}
+	}
+	restart(s.api, s.startAPI)
+	restart(s.control, s.startControl)
+	for i, w := range s.workers {
+		restart(w, func() { s.startWorker(i) })
+	}
 }
 
 // killRandomly kills and restarts one part after the other until done is closed
