@@ -298,7 +298,7 @@ func TestEpisodesWithProcessesKilled(t *testing.T) {
 	d.verifyStreams(streams)
 }
 
-// restartEnded starts the parts again that have ended by themselves, as whoever runs them does:
+// restartEnded starts the parts again that have ended by themselves, as a service manager does:
 // one that starts just when Postgres is killed gives up.
 func (s *cluster) restartEnded() {
 	restart := func(p *process, start func()) {
