@@ -142,15 +142,7 @@ func (a *accounts) register(r *rest.Registrar) {
 }
 
 func (a *accounts) signup(ctx context.Context, in *struct{ Body signupBody }) (*rest.Answer[authView], error) {
-	email, err := rest.CleanAccountEmail("email", in.Body.Email)
-	if err != nil {
-		return nil, err
-	}
-	name, err := rest.CleanName("name", in.Body.Name)
-	if err != nil {
-		return nil, err
-	}
-	orgName, err := rest.CleanName("organization_name", in.Body.OrganizationName)
+	asked, err := cleanSignup(in.Body.Email, in.Body.Name, in.Body.OrganizationName)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +150,7 @@ func (a *accounts) signup(ctx context.Context, in *struct{ Body signupBody }) (*
 	if err != nil {
 		return nil, err
 	}
-	user, org, err := a.createAccount(ctx, vigil.User{Email: email, Name: name, PasswordHash: hash}, orgName, nil)
+	user, org, err := a.createAccount(ctx, vigil.User{Email: asked.Email, Name: asked.Name, PasswordHash: hash}, asked.Organization, nil)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
 		return nil, vigil.Invalid("email", "already has an account: log in, or recover access")
 	}

@@ -70,27 +70,29 @@ func (a *accounts) registerRequests(r *rest.Registrar) {
 	}, a.confirmSignup)
 }
 
+// cleanSignup checks the texts that both ways to sign up take.
+func cleanSignup(email, name, organization string) (clean vigil.SignupRequest, err error) {
+	if clean.Email, err = rest.CleanAccountEmail("email", email); err != nil {
+		return clean, err
+	}
+	if clean.Name, err = rest.CleanName("name", name); err != nil {
+		return clean, err
+	}
+	clean.Organization, err = rest.CleanName("organization_name", organization)
+	return clean, err
+}
+
 // requestSignup answers at once and the same in every case; whether there is an account shows
 // in nothing but the mail.
 func (a *accounts) requestSignup(ctx context.Context, in *struct{ Body signupRequestBody }) (*rest.Answer[messageView], error) {
 	if !a.mail.leaves() {
 		return nil, vigil.Errorf(vigil.CodeConflict, "Mail does not leave this machine: make the account with POST /v1/auth/signup.")
 	}
-	email, err := rest.CleanAccountEmail("email", in.Body.Email)
+	asked, err := cleanSignup(in.Body.Email, in.Body.Name, in.Body.OrganizationName)
 	if err != nil {
 		return nil, err
 	}
-	name, err := rest.CleanName("name", in.Body.Name)
-	if err != nil {
-		return nil, err
-	}
-	orgName, err := rest.CleanName("organization_name", in.Body.OrganizationName)
-	if err != nil {
-		return nil, err
-	}
-	a.tasks.start(ctx, "answer a sign-up by mail", func(ctx context.Context) error {
-		return a.mailRequested(ctx, vigil.SignupRequest{Email: email, Name: name, Organization: orgName})
-	})
+	a.tasks.start(ctx, "answer a sign-up by mail", func(ctx context.Context) error { return a.mailRequested(ctx, asked) })
 	return rest.NewAnswer(messageView{Message: "A mail is on its way to this address. The account is made when its link is used."}), nil
 }
 
