@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"html"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,28 +27,36 @@ type view struct {
 // hideViews replaces secrets in any case, and those of which an answer escaped more characters
 // than encoders usually do, up to every one (RFC 3986 section 2.1 allows that, and so do HTML
 // and JSON).
-func (r *Redactor) hideViews(text string) string {
-	if len(r.folded) == 0 {
+func (f *forms) hideViews(text string) string {
+	if len(f.folded) == 0 {
 		return text
 	}
-	text = r.hideView(text, asIs)
+	if f.inFolded([]byte(text)) { // places in the text are counted for this case only
+		text = f.hideView(text, asIs)
+	}
 	if strings.Contains(text, "%") {
-		text = r.hideView(text, byEscapes('%', percent))
+		text = f.hideView(text, byEscapes('%', percent))
 	}
 	if strings.Contains(text, "&") {
-		text = r.hideView(text, byEscapes('&', entity))
+		text = f.hideView(text, byEscapes('&', entity))
 	}
 	if strings.Contains(text, `\`) {
-		text = r.hideView(text, byEscapes('\\', backslash))
+		text = f.hideView(text, byEscapes('\\', backslash))
 	}
 	return text
 }
 
+// inFolded says whether a text holds a secret in any case. It makes the letters small, in place.
+func (f *forms) inFolded(text []byte) bool {
+	lower(text)
+	return slices.ContainsFunc(f.folded, func(secret []byte) bool { return bytes.Contains(text, secret) })
+}
+
 // hideView replaces each secret that a view of the text shows.
-func (r *Redactor) hideView(text string, read func(string) view) string {
+func (f *forms) hideView(text string, read func(string) view) string {
 	seen := read(text)
 	lower(seen.plain)
-	for _, secret := range r.folded {
+	for _, secret := range f.folded {
 		if !bytes.Contains(seen.plain, secret) {
 			continue
 		}

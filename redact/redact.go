@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"vigil"
 )
@@ -33,7 +34,14 @@ const minCutOff = 4
 // characters or of all; backwards; in hexadecimal digits; and in base64, also inside a longer
 // base64 text. Nil hides nothing. It may be used by any number of goroutines.
 type Redactor struct {
-	secrets   []string
+	secrets []string // each once, none empty
+	// forms are made for the first text: many redactors are made for a failure that does not
+	// come.
+	forms func() *forms
+}
+
+// forms are what the secrets of a redactor look like in a text.
+type forms struct {
 	spellings []string // longest first
 	replacer  *strings.Replacer
 	// folded are what is looked for in any case and behind escapes: the secrets, backwards
@@ -43,35 +51,29 @@ type Redactor struct {
 
 // New makes a redactor of secrets. Empty ones are left out.
 func New(secrets ...string) *Redactor {
-	r := &Redactor{}
-	for _, secret := range secrets {
-		if secret != "" {
-			r.secrets = append(r.secrets, secret)
-			r.spellings = append(r.spellings, spellings(secret)...)
-			r.folded = append(r.folded, folded(secret)...)
-		}
+	var none *Redactor
+	if r := none.With(secrets...); r != nil {
+		return r
 	}
-	slices.SortFunc(r.spellings, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	r.spellings = slices.Compact(r.spellings)
-	pairs := make([]string, 0, 2*len(r.spellings))
-	for _, spelling := range r.spellings {
-		pairs = append(pairs, spelling, vigil.SecretMask)
-	}
-	r.replacer = strings.NewReplacer(pairs...)
-	return r
+	return &Redactor{}
 }
 
-// With returns a redactor of more secrets.
+// With returns a redactor of more secrets, which is r itself where it has them all.
 func (r *Redactor) With(secrets ...string) *Redactor {
+	var all []string
 	if r != nil {
-		secrets = append(slices.Clone(r.secrets), secrets...)
+		all = r.secrets[:len(r.secrets):len(r.secrets)] // r's own stay as they are
 	}
-	return New(secrets...)
+	known := len(all)
+	for _, secret := range secrets {
+		if secret != "" && !slices.Contains(all, secret) {
+			all = append(all, secret)
+		}
+	}
+	if len(all) == known {
+		return r
+	}
+	return &Redactor{secrets: all, forms: sync.OnceValue(func() *forms { return formsOf(all) })}
 }
 
 // Join returns a redactor of the secrets of both.
@@ -82,23 +84,48 @@ func (r *Redactor) Join(other *Redactor) *Redactor {
 	return r.With(other.secrets...)
 }
 
+// hidesNothing says that there is no secret to look for.
+func (r *Redactor) hidesNothing() bool { return r == nil || len(r.secrets) == 0 }
+
+func formsOf(secrets []string) *forms {
+	f := &forms{}
+	for _, secret := range secrets {
+		f.spellings = append(f.spellings, spellings(secret)...)
+		f.folded = append(f.folded, folded(secret)...)
+	}
+	slices.SortFunc(f.spellings, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	f.spellings = slices.Compact(f.spellings)
+	pairs := make([]string, 0, 2*len(f.spellings))
+	for _, spelling := range f.spellings {
+		pairs = append(pairs, spelling, vigil.SecretMask)
+	}
+	f.replacer = strings.NewReplacer(pairs...)
+	return f
+}
+
 // Text returns a text with its secrets replaced. Where the text was cut off, as
 // CutMark says, the beginning of a secret is replaced, too.
 func (r *Redactor) Text(text string) string {
-	if r == nil || len(r.spellings) == 0 {
+	if r.hidesNothing() || text == "" {
 		return text
 	}
-	return r.cutOff(r.hideViews(r.replacer.Replace(text)))
+	f := r.forms()
+	return f.cutOff(f.hideViews(f.replacer.Replace(text)))
 }
 
 // cutOff replaces the beginning of a secret before each mark of a cut.
-func (r *Redactor) cutOff(text string) string {
+func (f *forms) cutOff(text string) string {
 	head, tail, found := strings.Cut(text, CutMark)
 	if !found {
 		return text
 	}
 	longest := 0
-	for _, spelling := range r.spellings {
+	for _, spelling := range f.spellings {
 		for n := min(len(spelling)-1, len(head)); n >= minCutOff && n > longest; n-- {
 			if strings.HasSuffix(head, spelling[:n]) {
 				longest = n
@@ -108,13 +135,13 @@ func (r *Redactor) cutOff(text string) string {
 	if longest > 0 {
 		head = head[:len(head)-longest] + vigil.SecretMask
 	}
-	return head + CutMark + r.cutOff(tail)
+	return head + CutMark + f.cutOff(tail)
 }
 
 // Tree replaces the secrets in the texts of a tree of maps and slices, in place,
 // and returns it.
 func (r *Redactor) Tree(value any) any {
-	if r == nil || len(r.spellings) == 0 {
+	if r.hidesNothing() {
 		return value
 	}
 	switch value := value.(type) {
@@ -137,7 +164,7 @@ func (r *Redactor) Tree(value any) any {
 // recognized, so that end is left out unless the answer is whole.
 func (r *Redactor) Excerpt(answer []byte, whole bool, limit int) string {
 	text := r.Text(string(answer))
-	if !whole && r != nil && len(r.spellings) > 0 {
+	if !whole && !r.hidesNothing() {
 		text = text[:max(0, len(text)-r.longest())]
 	}
 	return vigil.Truncate(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", ""), limit)
@@ -146,7 +173,7 @@ func (r *Redactor) Excerpt(answer []byte, whole bool, limit int) string {
 // longest is the length of the longest form in which a secret is recognized, in bytes: that in
 // which every character is a reference of HTML.
 func (r *Redactor) longest() int {
-	n := len(r.spellings[0])
+	n := len(r.forms().spellings[0])
 	for _, secret := range r.secrets {
 		n = max(n, len("&#x0000;")*len(secret))
 	}
