@@ -151,14 +151,17 @@ func TestExplainTLS(t *testing.T) {
 		return x509.HostnameError{Host: "b.test", Certificate: &x509.Certificate{DNSNames: names}}
 	}
 	for want, err := range map[string]error{
-		"the certificate expired on ":                              expired(-2*day, -day),
-		"the certificate is not valid before ":                     expired(day, 2*day),
-		"the certificate is for a.test, not for b.test":            mismatch("a.test"),
-		"the certificate is for no name at all, not for b.test":    mismatch(),
-		"the certificate is for a, b, c and others, not for":       mismatch("a", "b", "c", "d"),
-		"the certificate is for x y, not for b.test":               mismatch("x\r\ny"),
-		"the certificate is signed by an unknown authority":        x509.UnknownAuthorityError{},
-		"the receiver did not answer with TLS":                     tls.RecordHeaderError{},
+		"the certificate expired on ":                           expired(-2*day, -day),
+		"the certificate is not valid before ":                  expired(day, 2*day),
+		"the certificate is for a.test, not for b.test":         mismatch("a.test"),
+		"the certificate is for no name at all, not for b.test": mismatch(),
+		"the certificate is for a, b, c and others, not for":    mismatch("a", "b", "c", "d"),
+		"the certificate is for x y, not for b.test":            mismatch("x\r\ny"),
+		"the certificate is signed by an unknown authority":     x509.UnknownAuthorityError{},
+		"the receiver did not answer with TLS":                  tls.RecordHeaderError{},
+		`the receiver did not answer with TLS, but with text that begins with "SSH-2"`: tls.RecordHeaderError{
+			RecordHeader: [5]byte{'S', 'S', 'H', '-', '2'},
+		},
 		"the receiver ended the TLS handshake: bad certificate":    tls.AlertError(42),
 		"the certificate is for " + strings.Repeat("n", 255) + ",": mismatch(strings.Repeat("n", 300)),
 	} {

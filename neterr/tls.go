@@ -3,6 +3,7 @@ package neterr
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 )
@@ -13,10 +14,11 @@ func (x Exchange) explainTLS(err error) string {
 	if _, sentence := Certificate(err); sentence != "" {
 		return sentence
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return x.Peer + " did not answer with TLS"
+	if other, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return x.Peer + " did not answer with TLS" + beganWith(other.RecordHeader)
 	}
-	// The alerts of QUIC have a type, those over TCP are errors of the operation "remote error".
+	// The alerts of QUIC have a type, those over TCP are errors of the operation "remote error"
+	// (RFC 8446, section 6).
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && op.Err != nil {
 		return x.Peer + " ended the TLS handshake: " + strings.TrimPrefix(op.Err.Error(), "tls: ")
 	}
@@ -26,11 +28,17 @@ func (x Exchange) explainTLS(err error) string {
 	if alert, ok := errors.AsType[tls.AlertError](err); ok {
 		return x.Peer + " ended the TLS handshake: " + strings.TrimPrefix(alert.Error(), "tls: ")
 	}
-	// crypto/tls keeps the type of an alert (RFC 8446, section 6) to itself.
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && op.Err != nil {
-		return x.Peer + " ended the TLS handshake: " + strings.TrimPrefix(op.Err.Error(), "tls: ")
-	}
 	return ""
+}
+
+// beganWith shows the first bytes of an answer that is not TLS, where they are a text.
+func beganWith(header [5]byte) string {
+	for _, c := range header {
+		if c < ' ' || c > '~' {
+			return ""
+		}
+	}
+	return fmt.Sprintf(", but with text that begins with %q", header[:])
 }
 
 // maxTLSReason bounds what the library says of a handshake, in bytes.

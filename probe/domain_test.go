@@ -99,7 +99,7 @@ func TestDomain(t *testing.T) {
 		"OtherDomain": {
 			ask(strings.ReplaceAll(expiresIn(100), "SHOP", "other"), nil), nil, "answered about other.EXAMPLE, not about shop.example",
 		},
-		"NoDomain": {ask(`{"objectClassName":"entity"}`, nil), nil, "did not answer with a domain"},
+		"NoDomain": {ask(`{"objectClassName":"entity"}`, nil), nil, `answered with an object of the class "entity", expected domain`},
 		"Page":     {ask("<html>", nil), nil, "did not answer with the JSON of RDAP, but with content of application/rdap+json"},
 		"TooLong":  {ask(strings.Repeat(" ", 1<<20)+expiresIn(100), nil), nil, "more than 1 MiB"},
 		"NotRegistered": {

@@ -239,7 +239,7 @@ func (p grpcProbe) judge(trailer http.Header, message []byte, seen *GRPCMetadata
 	}
 	number, err := strconv.ParseUint(trailer.Get("Grpc-Status"), 10, 31)
 	if err != nil {
-		return fail("the status of the call is not a number")
+		return fail("the status of the call is %q, expected a number", clip(trailer.Get("Grpc-Status"), maxShown))
 	}
 	code := codes.Code(number)
 	seen.Code = codeName(code)
@@ -284,7 +284,7 @@ func (p grpcProbe) refused(code codes.Code, message string) error {
 
 // readHealth reads the only message of an answer.
 func readHealth(body []byte) (grpc_health_v1.HealthCheckResponse_ServingStatus, error) {
-	malformed := verdict("the answer is no health status")
+	malformed := fail("the %d bytes of the answer are not the message that was expected, a HealthCheckResponse", len(body))
 	if len(body) < grpcPrefix || int(binary.BigEndian.Uint32(body[1:])) != len(body)-grpcPrefix {
 		return 0, malformed
 	}

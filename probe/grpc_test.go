@@ -205,10 +205,10 @@ func TestGRPCAnswers(t *testing.T) {
 		"Redirect": {
 			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) }, "the HTTP status 302, not with gRPC",
 		},
-		"Empty":   {say("application/grpc", ""), "the answer is no health status"},
-		"Cut":     {say("application/grpc", serving[:6]), "the answer is no health status"},
-		"Two":     {say("application/grpc", serving+serving), "the answer is no health status"},
-		"NoProto": {say("application/grpc", "\x00\x00\x00\x00\x02\xff\xff"), "the answer is no health status"},
+		"Empty":   {say("application/grpc", ""), "are not the message that was expected, a HealthCheckResponse"},
+		"Cut":     {say("application/grpc", serving[:6]), "are not the message that was expected, a HealthCheckResponse"},
+		"Two":     {say("application/grpc", serving+serving), "are not the message that was expected, a HealthCheckResponse"},
+		"NoProto": {say("application/grpc", "\x00\x00\x00\x00\x02\xff\xff"), "are not the message that was expected, a HealthCheckResponse"},
 		"Packed":  {say("application/grpc", "\x01"+serving[1:]), "the answer is compressed"},
 		"TooMuch": {say("application/grpc", serving+strings.Repeat("x", 65<<10)), "more than 64 KiB"},
 		"NoTrailer": {func(w http.ResponseWriter, _ *http.Request) {
@@ -218,7 +218,7 @@ func TestGRPCAnswers(t *testing.T) {
 		"OddCode": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set(trailer+"Grpc-Status", "ok")
-		}, "the status of the call is not a number"},
+		}, `the status of the call is "ok", expected a number`},
 		"UnknownCode": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set("Grpc-Status", "99")

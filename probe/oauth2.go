@@ -153,7 +153,7 @@ func (a *tokenRequest) fetch(ctx context.Context, t *timeline) (*oauth2.Token, e
 		return nil, tokenFailure{fail("the token has the type %s, expected Bearer", kind)}
 	}
 	if !config.IsFieldValue(token.AccessToken) {
-		return nil, tokenFailure{fail("the token cannot be sent in a header")}
+		return nil, tokenFailure{fail("the token has characters that cannot be sent in a header (RFC 6750, section 2.1)")}
 	}
 	return token, nil
 }
@@ -168,15 +168,15 @@ func explainToken(err error) error {
 		case refused.ErrorCode != "":
 			return fail("the token endpoint answered with the error %s", refused.ErrorCode)
 		}
-		return fail("the token endpoint answered with the status %d", refused.Response.StatusCode)
+		return fail("the token endpoint answered with the status %d, expected 200", refused.Response.StatusCode)
 	}
 	switch text := err.Error(); {
 	case strings.Contains(text, "missing access_token"):
-		return fail("the answer of the token endpoint has no access_token")
+		return fail("the answer of the token endpoint has no access_token (RFC 6749, section 5.1)")
 	case strings.Contains(text, "cannot fetch token"):
 		return failUnanswered("the connection ended while the answer of the token endpoint was read")
 	case strings.Contains(text, "cannot parse json"), strings.Contains(text, "cannot parse response"):
-		return fail("the answer of the token endpoint is not valid JSON")
+		return fail("the answer of the token endpoint is not JSON with an access_token (RFC 6749, section 5.1)")
 	}
 	return err
 }

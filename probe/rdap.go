@@ -78,7 +78,7 @@ func readRDAP(response *http.Response, body []byte, domain string) (*registratio
 	case status == http.StatusTooManyRequests:
 		return nil, rdapSilence{fail("the RDAP server %s answers no more requests for now (429)", server)}
 	case status != http.StatusOK:
-		return nil, rdapSilence{fail("the RDAP server %s answered with the status %d", server, status)}
+		return nil, rdapSilence{fail("the RDAP server %s answered with the status %d, expected 200", server, status)}
 	case len(body) > maxRDAPAnswer:
 		return nil, rdapSilence{fail("the answer of the RDAP server %s has more than %d MiB", server, maxRDAPAnswer>>20)}
 	}
@@ -99,7 +99,9 @@ func readRDAP(response *http.Response, body []byte, domain string) (*registratio
 		return nil, rdapSilence{fail("the RDAP server %s did not answer with the JSON of RDAP, but with content of %s", server, kind)}
 	}
 	if !strings.EqualFold(answer.Class, "domain") {
-		return nil, rdapSilence{fail("the RDAP server %s did not answer with a domain", server)}
+		return nil, rdapSilence{
+			fail("the RDAP server %s answered with an object of the class %q, expected domain", server, clip(answer.Class, maxShown)),
+		}
 	}
 	if name := strings.TrimSuffix(answer.Name, "."); name != "" && !strings.EqualFold(name, domain) {
 		return nil, rdapSilence{fail("the RDAP server %s answered about %s, not about %s", server, name, domain)}

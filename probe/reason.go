@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -94,7 +95,7 @@ func explainHTTP(err error) string {
 		{"connection error", "the HTTP/2 of the answer is malformed"},
 		{"response headers exceeded", fmt.Sprintf("the headers of the answer exceed %d KiB", egress.MaxHeaderBytes>>10)},
 		{"too many 1xx", "the server sent too many interim answers"},
-		{"malformed HTTP", "the server did not answer with HTTP"},
+		{"malformed HTTP", "the server did not answer with HTTP" + sent(text)},
 		{"malformed MIME header", "the headers of the answer are malformed"},
 		{"server gave HTTP response to HTTPS client", "the server answered with plain HTTP, not with TLS"},
 		{"Location header", "the address of the redirect is not valid"},
@@ -103,7 +104,7 @@ func explainHTTP(err error) string {
 		{"http3: unsupported protocol scheme", "redirected to an address that HTTP/3 does not serve"},
 		{"unsupported protocol scheme", egress.ErrRedirectScheme.Error()},
 		{"gzip:", "the answer is not valid gzip"},
-		{"transfer encoding", "the answer has an unsupported transfer encoding"},
+		{"transfer encoding", "the answer has an unsupported transfer encoding" + sent(text)},
 		{"header line too long", "the chunks of the answer are malformed (header line too long)"},
 		{"chunk", "the chunks of the answer are malformed"},
 		{"Content-Length", "the Content-Length of the answer is not valid"},
@@ -112,7 +113,20 @@ func explainHTTP(err error) string {
 			return known[1]
 		}
 	}
-	return strings.TrimPrefix(text, "net/http: ")
+	return "the answer cannot be read: " + strings.TrimPrefix(text, "net/http: ")
+}
+
+// sent shows what an error of the HTTP client quotes: what the server sent.
+func sent(text string) string {
+	quoted, err := strconv.QuotedPrefix(text[max(0, strings.IndexByte(text, '"')):])
+	if err != nil {
+		return ""
+	}
+	got, err := strconv.Unquote(quoted)
+	if err != nil || strings.TrimSpace(clip(got, maxShown)) == "" {
+		return ""
+	}
+	return fmt.Sprintf(": it sent %q", clip(got, maxShown))
 }
 
 // clip makes a text safe to store and show: valid, printable, bounded.

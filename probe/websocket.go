@@ -155,7 +155,7 @@ func (p webSocketProbe) exchange(ctx context.Context, t *timeline, seen *WebSock
 	conn.SetReadLimit(maxMessages)
 	seen.Subprotocol = clip(conn.Subprotocol(), maxNameText)
 	if len(p.config.Subprotocols) > 0 && seen.Subprotocol == "" {
-		return status, fail("the server chose none of the subprotocols")
+		return status, fail("the server chose no subprotocol, expected %s", quoteSome(p.config.Subprotocols))
 	}
 	if p.config.Send != "" {
 		t.step("sending")
@@ -212,7 +212,7 @@ func (p webSocketProbe) explainHandshake(ctx context.Context, t *timeline, respo
 			return verdict(known[1])
 		}
 	}
-	return fail("the server's answer opens no WebSocket connection")
+	return fail("the server's answer of the status 101 opens no WebSocket connection (RFC 6455, section 4.1)")
 }
 
 // explainMessage words how a connection ended that was open. Errors of the network pass.

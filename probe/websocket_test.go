@@ -132,7 +132,7 @@ func TestWebSocket(t *testing.T) {
 		"TwoFrames":         {object{"url": odd(nil, "\x01\x02re\x89\x00\x80\x03ady"), "expect": "ready"}, ""},
 		"NoGoodbye":         {object{"url": odd(nil, "")}, ""},
 
-		"NoSubprotocol": {object{"url": plain + "/mute", "subprotocols": []string{"v9.chat"}}, "the server chose none of the subprotocols"},
+		"NoSubprotocol": {object{"url": plain + "/mute", "subprotocols": []string{"v9.chat"}}, `the server chose no subprotocol, expected "v9.chat"`},
 		"OtherProtocol": {
 			object{"url": odd(line(1, "Connection: Upgrade\r\nSec-WebSocket-Protocol: v3"), ""), "subprotocols": []string{"v1"}},
 			"the server chose a subprotocol that was not offered",
@@ -160,7 +160,7 @@ func TestWebSocket(t *testing.T) {
 		"LongPing":    {object{"url": odd(nil, "\x89\x7e\x01\x00"), "expect": "ready"}, "broke the WebSocket protocol while waiting for the"},
 		"Expired":     {object{"url": dated + "/echo"}, "the certificate expired on "},
 		"PlainOnTLS":  {object{"url": "wss" + strings.TrimPrefix(plain, "ws") + "/echo"}, "TLS"},
-		"NotHTTP":     {object{"url": "ws://" + tcp(t, banner("SSH-2.0-x\r\n"))}, "the server did not answer with HTTP"},
+		"NotHTTP":     {object{"url": "ws://" + tcp(t, banner("SSH-2.0-x\r\n"))}, `the server did not answer with HTTP: it sent "SSH-2.0-x"`},
 		"Refused":     {object{"url": "ws://" + closed}, "connection refused by " + closed},
 	} {
 		t.Run(name, func(t *testing.T) {
