@@ -83,10 +83,13 @@ type EventContext struct {
 	Organization Organization
 	// Regions in which a rule fires now, sorted.
 	Regions []string
-	// PublicURL is the address at which the API is reached, without a slash at
+	// PublicURL is the address at which the platform is reached, without a slash at
 	// its end; empty when it is not known.
 	PublicURL string
 }
+
+// IncidentPage is the path of the dashboard's page of an incident, without its id.
+const IncidentPage = "/app/incidents/"
 
 // NewEvent makes the event of a story. The error is that of a value that JSON
 // cannot hold.
@@ -178,7 +181,7 @@ func (s *EventContext) variables() map[string]string {
 		values["resolved_at"] = stamp(*i.ResolvedAt)
 	}
 	if s.PublicURL != "" {
-		values["incident_url"] = s.PublicURL + "/v1/incidents/" + i.ID.String()
+		values["incident_url"] = s.PublicURL + IncidentPage + i.ID.String()
 	}
 	return values
 }

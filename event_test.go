@@ -97,6 +97,7 @@ func TestNewEvent(t *testing.T) {
 		for name, want := range map[string]string{
 			"duration": "1m30s", "failure_count": "3", "status_code": "503", "regions_down": "eu-central-fra, na-east-ewr",
 			"incident_status": "resolved", "ssl_days_remaining": "",
+			"incident_url": "https://vigil.example.com/app/incidents/" + event.IncidentID.String(),
 		} {
 			if event.Variables[name] != want {
 				t.Errorf("%s is %q, want %q", name, event.Variables[name], want)

@@ -59,7 +59,7 @@ func Variables() []Variable {
 		{"dns_current", "string", "DNS records after the change; empty where nothing changed.", "192.0.2.20"},
 		{"organization_name", "string", "Name of the organization.", "Example Shop"},
 		{"event_type", "string", "What happened: incident.triggered, incident.resolved or channel.test.", "incident.triggered"},
-		{"incident_url", "uri", "Where the incident can be read.", "https://vigil.example.com/v1/incidents/c1b0a0de-64e3-5a0c-9a35-7a6a0f0f6f52"},
+		{"incident_url", "uri", "Page of the incident in the dashboard.", "https://vigil.example.com/app/incidents/c1b0a0de-64e3-5a0c-9a35-7a6a0f0f6f52"},
 	}
 }
 

@@ -258,7 +258,7 @@ func TestOwnersAreMailed(t *testing.T) {
 	b.mailed(t, a.email, "A new API key", text(made, "key_prefix"), "[read]", "127.", "[link removed]")
 	a.want(t, http.StatusOK, http.MethodPut, "/v1/auth/password",
 		map[string]any{"current_password": "difference engine", "new_password": "analytical engine"})
-	b.mailed(t, a.email, "Your password was changed", "127.")
+	b.mailed(t, a.email, "Your password was changed", "127.", "/app/recover")
 }
 
 // TestMailQuotas holds that limits are those of an address and an account, over all

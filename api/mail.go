@@ -294,8 +294,8 @@ func (m *accountMail) recovered(ctx context.Context, user vigil.User, key vigil.
 }
 
 func (m *accountMail) notYou() string {
-	return "If it was not you, recover access with POST " + m.publicURL + "/v1/auth/recover: " +
-		"its link ends every key, session and password of the account.\n"
+	return "If it was not you, recover access at\n\n    " + m.publicURL + "/app/recover\n\n" +
+		"The link that it mails ends every key, session and password of the account.\n"
 }
 
 // recover mails a sign-in link to the owner of an address, if there is one and its quotas

@@ -250,7 +250,8 @@ func TestFreeze(t *testing.T) {
 func TestSample(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 4, 5, 6, 7, 8, 0, time.UTC)
-	m, err := notify.Sample(vigil.Channel{Name: "On call"}, vigil.Organization{ID: uuid.New(), Name: "Example Shop"},
+	channel := vigil.Channel{ID: uuid.New(), Name: "On call"}
+	m, err := notify.Sample(channel, vigil.Organization{ID: uuid.New(), Name: "Example Shop"},
 		"https://vigil.example.com", now)
 	if err != nil {
 		t.Fatal(err)
@@ -265,6 +266,9 @@ func TestSample(t *testing.T) {
 		if m.Variables[name] == "" {
 			t.Errorf("%s has no value", name)
 		}
+	}
+	if link := m.Variables["incident_url"]; link != "https://vigil.example.com/app/channels/"+channel.ID.String() {
+		t.Errorf("a test leads to %s, not to the page of its channel", link)
 	}
 	if m.Variables["event_type"] != "channel.test" || m.Variables["organization_name"] != "Example Shop" {
 		t.Errorf("got %v", m.Variables)

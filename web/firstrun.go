@@ -45,7 +45,7 @@ func (s *Server) firstRun(r *request) error {
 	if err := r.begin(who); err != nil {
 		return err
 	}
-	return r.redirect("/app")
+	return r.redirect(r.takeNext())
 }
 
 // refuseLink says what is wrong with a link and how to get another one.

@@ -37,13 +37,25 @@ func TestFirstRun(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	t.Run("ALoginLinkLeadsToThePageThatWasAskedForBefore", func(t *testing.T) {
+		t.Parallel()
+		const page = "/app/incidents/c1b0a0de-64e3-5a0c-9a35-7a6a0f0f6f52?lane=all"
+		b := s.browser(t)
+		b.get(t, http.StatusSeeOther, page)
+		if to := b.post(t, http.StatusSeeOther, "/app/first-run", url.Values{"token": {s.link(t, operator)}}).location; to != page {
+			t.Errorf("the sign-in leads to %s, want %s", to, page)
+		}
+		if to := b.post(t, http.StatusSeeOther, "/app/first-run", url.Values{"token": {s.link(t, operator)}}).location; to != "/app" {
+			t.Errorf("the next sign-in leads to %s again", to)
+		}
+	})
+
 	t.Run("TheLinkShowsAPageAndItsButtonSignsInOnce", func(t *testing.T) {
 		t.Parallel()
 		token, b := s.link(t, operator), s.browser(t)
 		for range 3 { // a prefetch does not use it
 			b.get(t, http.StatusOK, "/app/first-run?token="+token).shows(t, "Continue as operator")
 		}
-		b.get(t, http.StatusSeeOther, "/app/help")
 		form := url.Values{"token": {token}}
 		if to := b.post(t, http.StatusSeeOther, "/app/first-run", form).location; to != "/app" {
 			t.Errorf("leads to %s", to)

@@ -48,7 +48,7 @@ func keyAt(text string, at int) string { return text[at : at+42] }
 func TestIncidentPageShowsWhatHappened(t *testing.T) {
 	t.Parallel()
 	s := open(t, "")
-	b, _ := s.signUp(t)
+	b, email := s.signUp(t)
 	check, channel := uuid.MustParse(s.check(t, b)), uuid.MustParse(s.channel(t, b))
 	rules := "/app/checks/" + check.String() + "/rules"
 	list := b.follow(t, rules, url.Values{
@@ -63,7 +63,7 @@ func TestIncidentPageShowsWhatHappened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := "/app/incidents/" + opened.Incident.ID.String()
+	path := vigil.IncidentPage + opened.Incident.ID.String()
 	page := b.get(t, http.StatusOK, path)
 	page.shows(t, "Shop is failing", "Incident triggered", "critical", "Acknowledge", "Resolve…", ">Down</a>", "none of 1 channel yet")
 	b.get(t, http.StatusOK, "/app/incidents").shows(t, "Shop is failing", "unacknowledged")
@@ -82,4 +82,13 @@ func TestIncidentPageShowsWhatHappened(t *testing.T) {
 	other, _ := s.signUp(t)
 	other.get(t, http.StatusNotFound, path)
 	other.get(t, http.StatusNotFound, delivery)
+
+	// The link of a message leads somebody who is not signed in there as well.
+	phone := s.browser(t)
+	signIn := phone.get(t, http.StatusSeeOther, path).location
+	phone.get(t, http.StatusOK, signIn).shows(t, `name="next" value="`+path+`"`)
+	if to := phone.post(t, http.StatusSeeOther, "/app/sign-in", url.Values{"email": {email}, "password": {password}, "next": {path}}).location; to != path {
+		t.Fatalf("the sign-in leads to %s", to)
+	}
+	phone.get(t, http.StatusOK, path).shows(t, "Shop is failing")
 }

@@ -75,8 +75,9 @@ func (s *Server) newRequest(w http.ResponseWriter, req *http.Request) *request {
 // toSignIn leads to the sign-in page, and from there back to a page that was read.
 func (r *request) toSignIn() error {
 	target := "/app/sign-in"
-	if r.Method == http.MethodGet && r.URL.Path != "/app" {
-		target += "?next=" + url.QueryEscape(r.URL.RequestURI())
+	if page := r.URL.RequestURI(); r.Method == http.MethodGet && page != "/app" {
+		target += "?next=" + url.QueryEscape(page)
+		r.keepNext(page)
 	}
 	return r.redirect(target)
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"strings"
@@ -54,7 +55,8 @@ func (s *Server) signIn(r *request) error {
 	if err := r.signIn(answer.JSON200.Data.Token); err != nil {
 		return err
 	}
-	return r.redirect(b.Next)
+	kept := r.takeNext()
+	return r.redirect(cmp.Or(b.Next, kept))
 }
 
 func (s *Server) signOut(r *request) error {
