@@ -4790,6 +4790,9 @@ type IMAPServer struct {
 	// ServerName Name to ask for and to verify the certificate against. Default: the host
 	ServerName *string `json:"server_name,omitempty"`
 
+	// Tls Names and certificates of the TLS connection, from the first byte or after STARTTLS; server_name stands for the member of the same name beside it. Not with security none
+	Tls *TLSOptions `json:"tls,omitempty"`
+
 	// Username User name; needs starttls or tls
 	Username *string `json:"username,omitempty"`
 
@@ -6475,6 +6478,9 @@ type SMTPServer struct {
 
 	// ServerName Name to ask for and to verify the certificate against. Default: the host
 	ServerName *string `json:"server_name,omitempty"`
+
+	// Tls Names and certificates of the TLS connection, from the first byte or after STARTTLS; server_name stands for the member of the same name beside it. Not with security none
+	Tls *TLSOptions `json:"tls,omitempty"`
 
 	// Username User name; needs starttls or tls
 	Username *string `json:"username,omitempty"`

@@ -54,7 +54,7 @@ func canaryChecks(t *testing.T, dead string) map[vigil.CheckType][]object {
 		}
 		return config
 	}
-	server := object{"host": "127.0.0.1", "port": 1, "security": "tls", "username": canary, "password": canary}
+	server := object{"host": "127.0.0.1", "port": 1, "security": "tls", "username": canary, "password": canary, "tls": identity}
 	return map[vigil.CheckType][]object{
 		vigil.TypeHTTP:       {login("http"), grant("http", true)},
 		vigil.TypeHTTPS:      {login("https"), grant("https", true)},

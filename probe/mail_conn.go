@@ -3,8 +3,10 @@ package probe
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -23,13 +25,28 @@ const (
 	protocolIMAP = "IMAP"
 )
 
-// parseTLS reads how the server's certificate is verified.
-func (s *mailServer) parseTLS(path string, verify bool, name string) (err error) {
-	s.verify, s.serverName = verify, s.host
-	if name != "" {
-		s.serverName, err = parseName(path+".server_name", name)
+// parseTLS reads the members of the server at a path about TLS: how it is asked for, what its
+// certificate is verified against, and what is shown to it.
+func (s *mailServer) parseTLS(path string, verify bool, name string, options *TLSOptions, roots *x509.CertPool) error {
+	if options != nil && s.security == "none" {
+		return vigil.Invalid(path+".tls", "needs security starttls or tls")
 	}
-	return err
+	secure, err := options.parse(path+".tls", roots)
+	if err != nil {
+		return err
+	}
+	if name != "" {
+		if name, err = parseName(path+".server_name", name); err != nil {
+			return err
+		}
+		if secure.ServerName != "" && secure.ServerName != name {
+			return vigil.Invalid(path+".tls.server_name", "differs from %s.server_name; give one of them", path)
+		}
+	}
+	secure.ServerName = egress.ServerName(cmp.Or(secure.ServerName, name, s.host))
+	secure.InsecureSkipVerify = !verify // the check's owner asked for it
+	s.tls = secure
+	return nil
 }
 
 // parseHELO reads the argument of EHLO: a name, or an address in brackets (RFC 5321, section
@@ -81,10 +98,7 @@ func (p mailProbe) connect(ctx context.Context, t *timeline, protocol string, se
 		notes, greeting = plain.notes, again
 	}
 	t.step("in the TLS handshake with " + server.address)
-	secured := tls.Client(conn, &tls.Config{
-		MinVersion: tls.VersionTLS12, RootCAs: p.roots, ServerName: egress.ServerName(server.serverName),
-		InsecureSkipVerify: !server.verify, //nolint:gosec // the check's owner asked for it
-	})
+	secured := tls.Client(conn, server.tls)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
 		return nil, nil, err

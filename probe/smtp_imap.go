@@ -3,7 +3,7 @@ package probe
 import (
 	"context"
 	"crypto/rand"
-	"crypto/x509"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -40,26 +40,28 @@ type MailConfig struct {
 
 // SMTPServer is where mail is sent to.
 type SMTPServer struct {
-	Host       string `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
-	Port       int    `json:"port,omitempty" place:"text" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
-	Security   string `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
-	VerifyTLS  bool   `json:"verify_tls,omitempty" place:"text" doc:"Fail when the certificate is not valid for the name" default:"true"`
-	ServerName string `json:"server_name,omitempty" place:"text" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
-	HeloName   string `json:"helo_name,omitempty" doc:"Name that the probe gives in EHLO: a host name, or an address in brackets. Default vigil.invalid" maxLength:"253" example:"probe.example.com"`
-	Username   string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
-	Password   string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
+	Host       string      `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
+	Port       int         `json:"port,omitempty" place:"text" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
+	Security   string      `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
+	VerifyTLS  bool        `json:"verify_tls,omitempty" place:"text" doc:"Fail when the certificate is not valid for the name" default:"true"`
+	ServerName string      `json:"server_name,omitempty" place:"text" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
+	TLS        *TLSOptions `json:"tls,omitempty" doc:"Names and certificates of the TLS connection, from the first byte or after STARTTLS; server_name stands for the member of the same name beside it. Not with security none"`
+	HeloName   string      `json:"helo_name,omitempty" doc:"Name that the probe gives in EHLO: a host name, or an address in brackets. Default vigil.invalid" maxLength:"253" example:"probe.example.com"`
+	Username   string      `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
+	Password   string      `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
 }
 
 // IMAPServer is where mail is read from.
 type IMAPServer struct {
-	Host       string `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
-	Port       int    `json:"port,omitempty" place:"text" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
-	Security   string `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
-	VerifyTLS  bool   `json:"verify_tls,omitempty" place:"text" doc:"Fail when the certificate is not valid for the name" default:"true"`
-	ServerName string `json:"server_name,omitempty" place:"text" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
-	Username   string `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
-	Password   string `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
-	Mailbox    string `json:"mailbox,omitempty" doc:"Mailbox to open after the login" maxLength:"255" default:"INBOX"`
+	Host       string      `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
+	Port       int         `json:"port,omitempty" place:"text" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
+	Security   string      `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
+	VerifyTLS  bool        `json:"verify_tls,omitempty" place:"text" doc:"Fail when the certificate is not valid for the name" default:"true"`
+	ServerName string      `json:"server_name,omitempty" place:"text" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
+	TLS        *TLSOptions `json:"tls,omitempty" doc:"Names and certificates of the TLS connection, from the first byte or after STARTTLS; server_name stands for the member of the same name beside it. Not with security none"`
+	Username   string      `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
+	Password   string      `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
+	Mailbox    string      `json:"mailbox,omitempty" doc:"Mailbox to open after the login" maxLength:"255" default:"INBOX"`
 }
 
 // MailMetadata is the metadata of a result of an smtp-imap check.
@@ -93,7 +95,7 @@ func (mailProber) Type() vigil.CheckType { return vigil.TypeSMTPIMAP }
 func (mailProber) Documents() (config, metadata any) { return MailConfig{}, MailMetadata{} }
 
 func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
-	probe := mailProbe{guard: p.guard.ForMail(), roots: p.roots}
+	probe := mailProbe{guard: p.guard.ForMail()}
 	c := &probe.config
 	var err error
 	if probe.hidden, err = p.read(p.Type(), given, c); err != nil {
@@ -110,7 +112,7 @@ func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe,
 		if probe.smtp.helo, err = parseHELO(s.HeloName); err != nil {
 			return nil, err
 		}
-		if err = probe.smtp.parseTLS("config.smtp", s.VerifyTLS, s.ServerName); err != nil {
+		if err = probe.smtp.parseTLS("config.smtp", s.VerifyTLS, s.ServerName, s.TLS, p.roots); err != nil {
 			return nil, err
 		}
 	}
@@ -119,7 +121,7 @@ func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe,
 		if probe.imap, err = p.parseServer("config.imap", s.Host, s.Port, port, s.Security, s.Username, s.Password); err != nil {
 			return nil, err
 		}
-		if err = probe.imap.parseTLS("config.imap", s.VerifyTLS, s.ServerName); err != nil {
+		if err = probe.imap.parseTLS("config.imap", s.VerifyTLS, s.ServerName, s.TLS, p.roots); err != nil {
 			return nil, err
 		}
 		if !config.IsFieldValue(s.Mailbox) {
@@ -137,8 +139,7 @@ func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe,
 // for none.
 type mailServer struct {
 	host, address      string
-	serverName         string // of the certificate
-	verify             bool
+	tls                *tls.Config
 	helo               string // SMTP only
 	security           string
 	username, password string
@@ -256,7 +257,6 @@ func (p *mailProbe) parseTimes(interval time.Duration) error {
 
 type mailProbe struct {
 	guard      *egress.Guard
-	roots      *x509.CertPool
 	config     MailConfig
 	smtp, imap mailServer
 	roundTrip  bool

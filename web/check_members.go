@@ -351,6 +351,7 @@ func serverMembers(host, port, security string) []member {
 		{name: "password", label: "Password", input: asSecret, width: "half"},
 		{name: "verify_tls", label: "Fail when the certificate is not valid", input: asSwitch, standard: "true"},
 		{name: "server_name", label: "Server name of the certificate", mono: true, help: "The host, when it is empty."},
+		tlsMembers(),
 	}
 }
 

@@ -40,11 +40,17 @@ type PostOffice struct {
 // tls; a server that speaks TLS has a certificate of the authority.
 func NewPostOffice(tb testing.TB, authority *Authority, smtpMode, imapMode string) *PostOffice {
 	tb.Helper()
+	return NewPostOfficeWith(tb, &tls.Config{Certificates: []tls.Certificate{authority.Issue(tb)}}, smtpMode, imapMode)
+}
+
+// NewPostOfficeWith is NewPostOffice with a configuration of TLS, such as one that asks for a
+// certificate of the client.
+func NewPostOfficeWith(tb testing.TB, secure *tls.Config, smtpMode, imapMode string) *PostOffice {
+	tb.Helper()
 	house := &PostOffice{tb: tb, smtpMode: smtpMode, imapMode: imapMode, user: imapmemserver.NewUser("ann", Password)}
 	if err := house.user.Create("INBOX", nil); err != nil {
 		tb.Fatal(err)
 	}
-	secure := &tls.Config{Certificates: []tls.Certificate{authority.Issue(tb)}}
 	house.SMTP, house.IMAP = house.serveSMTP(secure), house.serveIMAP(secure, imap.CapSet{imap.CapIMAP4rev1: {}, imap.CapUIDPlus: {}})
 	tb.Cleanup(house.delivering.Wait)
 	return house
