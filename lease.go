@@ -1,6 +1,10 @@
 package vigil
 
-import "time"
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // A worker renews its lease every LeaseRenewal. Its lease has expired when it was not
 // renewed for LeaseTimeout: the sweep then gives its loops to other workers, so it
@@ -34,6 +38,9 @@ type Renewal struct {
 	// ClockDifference is by how much the worker's clock was ahead of the database's
 	// when it was last measured, negative when it was behind, in milliseconds.
 	ClockDifference time.Duration
+	// Build is the version of the Worker Deployment that the worker polls as, empty for an
+	// unversioned one.
+	Build string
 }
 
 // Grant is the answer to a Renewal.
@@ -42,8 +49,19 @@ type Grant struct {
 	// was revoked or deleted since the renewal before: the worker's loops may then have
 	// been given to other workers.
 	Fences map[string]int64
-	// Revoked are the regions where the lease of another worker is revoked, so that it may
-	// have open turns to adopt.
-	Revoked []string
+	// Revoked has the regions where leases of other workers are revoked, which may have open
+	// turns to adopt, each with the builds of these workers, sorted.
+	Revoked map[string][]string
 	Clock   time.Time // the time of the database
+}
+
+// Adoption is the request of a worker to make the open turns of workers that died its own.
+type Adoption struct {
+	Lease  Lease     // of the worker that adopts
+	Builds []string  // whose turns it may adopt
+	ID     uuid.UUID // of this request, never used twice
+	// Unanswered are earlier requests of the worker whose answers were lost. What they adopted
+	// is in the answer of this one.
+	Unanswered []uuid.UUID
+	Limit      int // of turns
 }

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
 	"vigil"
@@ -35,6 +36,21 @@ func (t *Turns) CompleteTurn(ctx context.Context, turn vigil.OpenTurn, result *a
 		return vigil.NotFound("turn")
 	}
 	return wrap("complete a turn of the", err)
+}
+
+// CurrentBuild returns the Worker Deployment Version that gets the work of a region's loops, as
+// the server names it, and empty when unversioned workers do. A share of the work that a ramp
+// gives to another version does not count.
+func (t *Turns) CurrentBuild(ctx context.Context, region string) (string, error) {
+	described, err := t.temporal.DescribeTaskQueue(ctx, vigil.RegionQueue(region), enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return "", wrap("describe the task queue of a", err)
+	}
+	current := described.GetVersioningInfo().GetCurrentDeploymentVersion()
+	if current == nil {
+		return "", nil
+	}
+	return current.GetDeploymentName() + "." + current.GetBuildId(), nil
 }
 
 // RepeatTurn makes a loop begin another turn. It is no error when no workflow runs.

@@ -217,7 +217,7 @@ func (*stub) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (strin
 func (*stub) Unavailable(context.Context) []vigil.CheckType              { return nil }
 func (*stub) ReleaseLease(context.Context, string) error                 { return nil }
 func (*stub) ClaimLoops(context.Context, vigil.Lease, []uuid.UUID) error { return nil }
-func (*stub) AdoptTurns(context.Context, vigil.Lease, time.Duration, int) ([]vigil.OpenTurn, error) {
+func (*stub) AdoptTurns(context.Context, vigil.Adoption, time.Duration) ([]vigil.OpenTurn, error) {
 	return nil, nil
 }
 func (*stub) OwnsLoop(context.Context, uuid.UUID, vigil.Lease) (bool, error) { return true, nil }

@@ -15,12 +15,13 @@ import (
 // nudge has made the loop abandon it since.
 const adoptable = `r.active AND r.turn_ends > clock_timestamp() AND (r.nudged_at IS NULL OR r.nudged_at < l.revoked_at)`
 
-// AdoptTurns makes up to limit loops of a region those of the worker of a lease, and returns
-// their open turns, those that are due first. They belong to workers whose leases were revoked
-// and have been silent since. Several workers may call it at once, and each gets other loops.
+// AdoptTurns makes loops of a region those of the worker of a lease, and returns their open
+// turns, those that are due first. They belong to workers of the given builds whose leases were
+// revoked and have been silent since. Several workers may call it at once, and each gets other
+// loops. The answer has the turns as well that requests without an answer have adopted.
 //
 // The silent leases are locked: their workers cannot renew them before the loops have moved.
-func (s *Store) AdoptTurns(ctx context.Context, lease vigil.Lease, silence time.Duration, limit int) ([]vigil.OpenTurn, error) {
+func (s *Store) AdoptTurns(ctx context.Context, a vigil.Adoption, silence time.Duration) ([]vigil.OpenTurn, error) {
 	type adopted struct {
 		Check    uuid.UUID
 		Region   string
@@ -34,15 +35,22 @@ func (s *Store) AdoptTurns(ctx context.Context, lease vigil.Lease, silence time.
 	rows, err := steadyRows[adopted](ctx, s, `
 		WITH l AS MATERIALIZED (
 			SELECT worker, revoked_at FROM worker_leases
-			WHERE region = $2 AND worker <> $1 AND revoked_at IS NOT NULL AND NOT `+live("$3")+` FOR SHARE
-		), k AS MATERIALIZED (
+			WHERE region = $2 AND worker <> $1 AND build = ANY($5::text[]) AND revoked_at IS NOT NULL AND NOT `+live("$3")+` FOR SHARE
+		), lost AS MATERIALIZED (
 			SELECT r.check_id, r.region FROM check_regions AS r JOIN l ON r.worker = l.worker
 			WHERE r.region = $2 AND `+adoptable+`
 			ORDER BY r.next_due, r.check_id LIMIT $4 FOR UPDATE OF r SKIP LOCKED
+		), unanswered AS MATERIALIZED (
+			SELECT check_id, region FROM check_regions
+			WHERE region = $2 AND worker = $1 AND active AND adoption = ANY($7::uuid[])
+			ORDER BY next_due, check_id LIMIT $4 FOR UPDATE SKIP LOCKED
 		)
-		UPDATE check_regions AS r SET worker = $1 FROM k WHERE r.check_id = k.check_id AND r.region = k.region
+		UPDATE check_regions AS r SET worker = $1, adoption = $6
+		FROM (SELECT * FROM lost UNION ALL SELECT * FROM unanswered) AS k
+		WHERE r.check_id = k.check_id AND r.region = k.region
 		RETURNING r.check_id, r.region, r.applied, r.turn_slots, r.turn_run, r.turn_activity, r.turn_ends, r.next_due`,
-		lease.Worker, lease.Region, milliseconds(silence), limit)
+		a.Lease.Worker, a.Lease.Region, milliseconds(silence), a.Limit, append([]string{}, a.Builds...), a.ID,
+		append([]uuid.UUID{}, a.Unanswered...))
 	if err != nil {
 		return nil, wrap("adopt turns", err)
 	}

@@ -68,9 +68,14 @@ func (a *adoption) exec(query string, args ...any) {
 	}
 }
 
+// adoption is a request of an unversioned worker.
+func (*adoption) adoption(limit int) vigil.Adoption {
+	return vigil.Adoption{Lease: vigil.Lease{Worker: "next", Region: newark}, Builds: []string{""}, ID: uuid.New(), Limit: limit}
+}
+
 func (a *adoption) adopt(limit int) []vigil.OpenTurn {
 	a.Helper()
-	turns, err := a.store.AdoptTurns(a.Context(), vigil.Lease{Worker: "next", Region: newark}, time.Minute, limit)
+	turns, err := a.store.AdoptTurns(a.Context(), a.adoption(limit), time.Minute)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -97,7 +102,7 @@ func TestAdoptTurns(t *testing.T) {
 			t.Errorf("%d turns of a worker that has its lease", len(got))
 		}
 		a.revoke()
-		equal(t, a.renew("next").Revoked, []string{newark})
+		equal(t, a.renew("next").Revoked, map[string][]string{newark: {""}})
 		if n := a.abandoned(); n > 0 {
 			t.Errorf("%d loops are nudged, want them left to be adopted", n)
 		}

@@ -24,35 +24,36 @@ func live(timeout string) string {
 // of their own. A lease that was revoked or deleted gets a new fence; while the clock of
 // the worker is wrong, it stays revoked.
 func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, error) {
-	grant := vigil.Grant{Fences: make(map[string]int64, len(r.Regions))}
+	grant := vigil.Grant{Fences: make(map[string]int64, len(r.Regions)), Revoked: make(map[string][]string)}
 	err := s.leases.use(ctx, func(conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, `WITH other AS (
 				DELETE FROM worker_leases WHERE worker = $1::text AND region <> ALL($2::text[])
 			), renewed AS (
-				INSERT INTO worker_leases AS l (worker, region, renewed_at, unavailable_types, clock_difference_ms)
-				SELECT $1::text, region, clock_timestamp(), $3::text[], $4::bigint FROM unnest($2::text[]) AS region
+				INSERT INTO worker_leases AS l (worker, region, renewed_at, unavailable_types, clock_difference_ms, build)
+				SELECT $1::text, region, clock_timestamp(), $3::text[], $4::bigint, $6::text FROM unnest($2::text[]) AS region
 				ON CONFLICT (worker, region) DO UPDATE
 				SET renewed_at = excluded.renewed_at, unavailable_types = excluded.unavailable_types,
-					clock_difference_ms = excluded.clock_difference_ms,
+					clock_difference_ms = excluded.clock_difference_ms, build = excluded.build,
+					granted_at = CASE WHEN l.revoked_at IS NULL THEN l.granted_at ELSE excluded.granted_at END,
 					fence = CASE WHEN l.revoked_at IS NOT NULL AND abs(excluded.clock_difference_ms) <= $5
 						THEN excluded.fence ELSE l.fence END,
 					revoked_at = CASE WHEN abs(excluded.clock_difference_ms) > $5 THEN l.revoked_at END
 				RETURNING region, fence
 			)
-			SELECT region, fence, clock_timestamp(), region IN (
-				SELECT region FROM worker_leases WHERE revoked_at IS NOT NULL AND worker <> $1::text) FROM renewed`,
+			SELECT region, fence, clock_timestamp(), (SELECT array_agg(DISTINCT o.build ORDER BY o.build) FROM worker_leases AS o
+				WHERE o.revoked_at IS NOT NULL AND o.worker <> $1::text AND o.region = renewed.region) FROM renewed`,
 			s.connector.steadyMode(), r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference),
-			milliseconds(vigil.ClockLimit))
+			milliseconds(vigil.ClockLimit), r.Build)
 		if err != nil {
 			return err
 		}
 		var region string
 		var fence int64
-		var revoked bool
+		var revoked []string
 		_, err = pgx.ForEachRow(rows, []any{&region, &fence, &grant.Clock, &revoked}, func() error {
 			grant.Fences[region] = fence
-			if revoked {
-				grant.Revoked = append(grant.Revoked, region)
+			if len(revoked) > 0 {
+				grant.Revoked[region] = revoked
 			}
 			return nil
 		})
@@ -160,7 +161,7 @@ func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid
 				SELECT check_id, region FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0
 				FOR UPDATE SKIP LOCKED
 			), u AS (
-				UPDATE check_regions AS r SET worker = ?0, turn_run = NULL, turn_activity = NULL, turn_ends = NULL
+				UPDATE check_regions AS r SET worker = ?0, adoption = NULL, turn_run = NULL, turn_activity = NULL, turn_ends = NULL
 				FROM k WHERE r.check_id = k.check_id AND r.region = k.region RETURNING 1
 			)
 			SELECT (SELECT count(*) FROM check_regions WHERE region = ?1 AND check_id = ANY(?2::uuid[]) AND worker <> ?0)

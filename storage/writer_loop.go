@@ -241,7 +241,7 @@ func (g *groupTx) updateProgress(loops []*loopProgress) {
 			counted_until = n.counted_until, last_slot = n.last_slot, last_time = n.last_time,
 			last_scheduled = n.last_scheduled, next_due = n.next_due, deadline_ms = n.deadline_ms,
 			missed = n.missed, health = n.health, worker = n.worker, turn_slots = n.turn_slots,
-			turn_run = n.turn_run, turn_activity = n.turn_activity, turn_ends = n.turn_ends,
+			turn_run = n.turn_run, turn_activity = n.turn_activity, turn_ends = n.turn_ends, adoption = NULL,
 			nudged_at = CASE WHEN n.clear_nudge THEN NULL ELSE r.nudged_at END,
 			nudge_wait_ms = CASE WHEN n.clear_nudge THEN 0 ELSE r.nudge_wait_ms END
 		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[],

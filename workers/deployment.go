@@ -13,6 +13,14 @@ type Deployment struct {
 	BuildID string // of this program
 }
 
+// build names the version, as the server does; it is empty for an unversioned worker.
+func (d Deployment) build() string {
+	if d.Name == "" {
+		return ""
+	}
+	return d.Name + "." + d.BuildID
+}
+
 // options are zero for an unversioned worker.
 func (d Deployment) options() worker.DeploymentOptions {
 	if d.Name == "" {

@@ -85,13 +85,17 @@ func (w *regionWorker) start(t *testing.T, p *workerstest.ControlPlane, opts wor
 	ctx := context.WithoutCancel(t.Context())
 	go func() { _ = writer.Run(ctx) }() // until Close
 	t.Cleanup(writer.Close)
-	opts.Watcher = activities.NewWatcher(activities.WatcherOptions{
+	watching := activities.WatcherOptions{
 		Catalogue: activities.NewCatalogue(activities.CatalogueOptions{
 			Store: p.Store, Parser: w, Regions: opts.Regions, Now: w.now, Clock: p.Store.Clock, Log: log,
 		}),
 		Results: writer, History: p.Store, Probes: fair.New(fair.DefaultLimits(8)),
 		Worker: opts.Name, Lease: w.lease, ShowNames: w.showNames, Now: w.now, Log: log,
-	})
+	}
+	if opts.Builds != nil {
+		watching.Completer, watching.Owners = dispatch.NewTurns(p.Temporal, "vigil"), p.Store
+	}
+	opts.Watcher = activities.NewWatcher(watching)
 	opts.Leases, opts.Capabilities, opts.Now, opts.Log = p.Store, w, w.now, log
 	regions := workers.NewRegions(p.Temporal, opts)
 	p.OK(regions.Start(t.Context()))

@@ -48,11 +48,18 @@ type leaseStore interface {
 	Clock(ctx context.Context) (time.Time, error)
 	ReleaseLease(ctx context.Context, worker string) error
 	ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error
-	// AdoptTurns makes loops of workers that died those of the worker of a lease, and returns
-	// their open turns.
-	AdoptTurns(ctx context.Context, lease vigil.Lease, silence time.Duration, limit int) ([]vigil.OpenTurn, error)
+	// AdoptTurns makes loops of workers that died those of another worker, and returns their
+	// open turns.
+	AdoptTurns(ctx context.Context, adoption vigil.Adoption, silence time.Duration) ([]vigil.OpenTurn, error)
 	// RegionsInUse returns those of the regions that have loops or tests by hand.
 	RegionsInUse(ctx context.Context, regions []string) ([]string, error)
+}
+
+// builds knows the builds of the program that Temporal gives work to.
+type builds interface {
+	// CurrentBuild returns the Worker Deployment Version that gets the work of a region, empty
+	// for unversioned workers.
+	CurrentBuild(ctx context.Context, region string) (string, error)
 }
 
 // capabilities reports the check types that this machine cannot run at the moment.
@@ -60,7 +67,8 @@ type capabilities interface {
 	Unavailable(ctx context.Context) []vigil.CheckType
 }
 
-// RegionOptions configure the workers of regions. All are required but OnFatal and Demand.
+// RegionOptions configure the workers of regions. All are required but OnFatal, Builds and
+// Demand.
 type RegionOptions struct {
 	Name         string   // of the process, in the leases and as the workers' identity
 	Regions      []string // region keys
@@ -74,6 +82,9 @@ type RegionOptions struct {
 	// Nil ignores it.
 	OnFatal    func(error)
 	Deployment Deployment // the zero value is unversioned
+	// Builds says whether this build may adopt the turns of others. Nil: it adopts those of its
+	// own build only.
+	Builds builds
 	// Demand are the regions that the rest of this process gives work to; nil: their
 	// workers start with the next look at the database.
 	Demand *Demand
@@ -90,7 +101,8 @@ type Regions struct {
 
 	lease                    *activities.LeaseHolder // of the watcher; nil holds always
 	health                   leaseHealth
-	revoked                  chan []string // regions with turns to adopt; has a buffer of one
+	revoked                  chan map[string][]string // turns to adopt: builds by region; has a buffer of one
+	unanswered               []unanswered             // adoptions; used by one goroutine
 	stopServing, stopRenewal context.CancelFunc
 	serving, renewal         sync.WaitGroup
 }
@@ -98,7 +110,7 @@ type Regions struct {
 // NewRegions returns the workers; Start starts them.
 func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
 	r := &Regions{
-		opts: opts, lease: opts.Watcher.Lease, health: leaseHealth{log: opts.Log, now: opts.Now}, revoked: make(chan []string, 1),
+		opts: opts, lease: opts.Watcher.Lease, health: leaseHealth{log: opts.Log, now: opts.Now}, revoked: make(chan map[string][]string, 1),
 	}
 	r.workers = regionWorkers{started: make(map[string]worker.Worker), create: func(region string) worker.Worker {
 		return newRegionWorker(temporal, region, opts)
@@ -236,6 +248,7 @@ func (r *Regions) renewOnce(ctx context.Context) error {
 	sent := r.opts.Now()
 	grant, err := r.opts.Leases.RenewLease(ctx, vigil.Renewal{
 		Worker: r.opts.Name, Regions: r.opts.Regions, Unavailable: unavailable, ClockDifference: r.health.difference,
+		Build: r.opts.Deployment.build(),
 	})
 	if err != nil {
 		return err

@@ -93,12 +93,13 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	if p.names != nil {
 		showNames = p.names.Shown
 	}
+	turns := dispatch.NewTurns(p.temporal.client, p.settings.TemporalNamespace)
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
 		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, Restores: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.log,
-		Completer: dispatch.NewTurns(p.temporal.client, p.settings.TemporalNamespace), Owners: p.store, Figures: p.metrics.Temporal(),
+		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(),
 	})
 	watcher.SealAnswers(p.secrets.sealAnswer)
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
@@ -111,7 +112,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.client, workers.RegionOptions{
 			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, Now: time.Now,
-			OnFatal: p.workerFailed, Deployment: p.deployment, Demand: demand, Log: p.log,
+			OnFatal: p.workerFailed, Deployment: p.deployment, Builds: turns, Demand: demand, Log: p.log,
 		})
 		return regions.Stop, regions.Start(ctx)
 	}, p.log)
