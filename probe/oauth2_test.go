@@ -127,12 +127,18 @@ func TestOAuth2Failures(t *testing.T) {
 	}{
 		"WrongSecret": {wrong, "no access token: the token endpoint answered with the error invalid_client: not with ***", false},
 		"Status":      {grant(say(503, "")), "no access token: the token endpoint answered with the status 503", false},
-		"Page":        {grant(say(200, "<html>")), "no access token: the answer of the token endpoint is not JSON with an access_token (RFC 6749, section 5.1)", false},
+		"Page": {
+			grant(say(200, "<html>")),
+			"no access token: the answer of the token endpoint is not JSON with an access_token (RFC 6749, section 5.1)", false,
+		},
 		"NoToken": {
 			grant(say(200, `{"token_type":"bearer"}`)), "no access token: the answer of the token endpoint has no access_token", false,
 		},
 		"OtherType": {grant(say(200, `{"access_token":"abcd","token_type":"mac"}`)), "the token has the type MAC, expected Bearer", false},
-		"LineBreak": {grant(say(200, `{"access_token":"ab\r\ncd","token_type":"bearer"}`)), "the token has characters that cannot be sent in a header (RFC 6750, section 2.1)", false},
+		"LineBreak": {
+			grant(say(200, `{"access_token":"ab\r\ncd","token_type":"bearer"}`)),
+			"the token has characters that cannot be sent in a header (RFC 6750, section 2.1)", false,
+		},
 		"Redirect": {grant(w.http(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/x", http.StatusTemporaryRedirect)
 		})), "the token endpoint answered with the status 307", false},

@@ -132,7 +132,9 @@ func TestWebSocket(t *testing.T) {
 		"TwoFrames":         {object{"url": odd(nil, "\x01\x02re\x89\x00\x80\x03ady"), "expect": "ready"}, ""},
 		"NoGoodbye":         {object{"url": odd(nil, "")}, ""},
 
-		"NoSubprotocol": {object{"url": plain + "/mute", "subprotocols": []string{"v9.chat"}}, `the server chose no subprotocol, expected "v9.chat"`},
+		"NoSubprotocol": {
+			object{"url": plain + "/mute", "subprotocols": []string{"v9.chat"}}, `the server chose no subprotocol, expected "v9.chat"`,
+		},
 		"OtherProtocol": {
 			object{"url": odd(line(1, "Connection: Upgrade\r\nSec-WebSocket-Protocol: v3"), ""), "subprotocols": []string{"v1"}},
 			"the server chose a subprotocol that was not offered",
