@@ -30,6 +30,8 @@ type Loop struct {
 	// TurnSlots is how many slots a turn of the loop covered when LastScheduled was
 	// stored; 0 when that is not known.
 	TurnSlots int
+	// Turn is the turn that goes on after the newest result, zero when none does.
+	Turn TurnActivity
 	// Generation of Temporal's store when the row was read, 0 before the first one is
 	// known. A store that has lost its workflows is replaced by the next generation.
 	Generation int64

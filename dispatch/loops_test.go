@@ -142,7 +142,7 @@ func (d described) DescribeWorkflowExecution(
 	return d.answer, d.err
 }
 
-func TestLost(t *testing.T) {
+func TestHolder(t *testing.T) {
 	t.Parallel()
 	with := func(status enumspb.WorkflowExecutionStatus, pending ...*workflowpb.PendingActivityInfo) described {
 		return described{answer: &workflowservice.DescribeWorkflowExecutionResponse{
@@ -150,28 +150,40 @@ func TestLost(t *testing.T) {
 		}}
 	}
 	paused := &workflowpb.PendingActivityInfo{ActivityId: "7", ActivityType: &commonpb.ActivityType{Name: "Tell"}, Paused: true}
-	running := &workflowpb.PendingActivityInfo{ActivityId: "8", ActivityType: &commonpb.ActivityType{Name: "Watch"}}
+	running := &workflowpb.PendingActivityInfo{
+		ActivityId: "8", ActivityType: &commonpb.ActivityType{Name: "Watch"},
+		State: enumspb.PENDING_ACTIVITY_STATE_STARTED, LastWorkerIdentity: "w",
+	}
+	queued := &workflowpb.PendingActivityInfo{
+		ActivityId: "8", ActivityType: &commonpb.ActivityType{Name: "Watch"},
+		State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, LastWorkerIdentity: "old",
+	}
 	for name, test := range map[string]struct {
 		temporal described
 		lost     bool
 		log      string // "" for nothing
+		worker   string // that has the turn
 	}{
-		"NeverStarted":    {described{err: serviceerror.NewNotFound("no")}, true, ""},
-		"Terminated":      {with(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), true, ""},
-		"Canceled":        {with(enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED), true, ""},
-		"Running":         {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running), false, ""},
-		"PausedActivity":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running, paused), false, "activity unpause --workflow-id check/"},
-		"PausedWorkflow":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED), false, "workflow unpause --workflow-id check/"},
-		"TemporalIsAway":  {described{err: serviceerror.NewUnavailable("no")}, false, ""},
-		"NoSuchNamespace": {described{err: serviceerror.NewNamespaceNotFound("vigil")}, false, ""},
+		"NeverStarted":    {described{err: serviceerror.NewNotFound("no")}, true, "", ""},
+		"Terminated":      {with(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), true, "", ""},
+		"Canceled":        {with(enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED), true, "", ""},
+		"Running":         {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running), false, "", "w"},
+		"PausedActivity":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running, paused), false, "activity unpause --workflow-id check/", "w"},
+		"PausedWorkflow":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED), false, "workflow unpause --workflow-id check/", ""},
+		"TemporalIsAway":  {described{err: serviceerror.NewUnavailable("no")}, false, "", ""},
+		"NoSuchNamespace": {described{err: serviceerror.NewNamespaceNotFound("vigil")}, false, "", ""},
+		"TurnInTheQueue":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, queued), false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var lines strings.Builder
 			loops := dispatch.NewLoops(test.temporal, nil, slog.New(slog.NewTextHandler(&lines, nil)))
-			lost, err := loops.Lost(t.Context(), vigil.Loop{CheckID: uuid.New(), Region: "eu-central-fra"})
-			if lost != test.lost || (err != nil) != (test.temporal.err != nil && !test.lost) {
-				t.Errorf("lost %v, %v; want %v", lost, err, test.lost)
+			holder, err := loops.Holder(t.Context(), vigil.Loop{CheckID: uuid.New(), Region: "eu-central-fra"})
+			if fails := test.temporal.err != nil && !test.lost; holder.Running != (!test.lost && !fails) || (err != nil) != fails {
+				t.Errorf("%+v, %v; want a running workflow: %v", holder, err, !test.lost)
+			}
+			if holder.Worker != test.worker {
+				t.Errorf("%q has the turn, want %q", holder.Worker, test.worker)
 			}
 			if !strings.Contains(lines.String(), test.log) || test.log == "" && lines.Len() > 0 {
 				t.Errorf("logged %q, want %q", lines.String(), test.log)

@@ -4,30 +4,41 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"vigil"
 )
 
-// Lost reports whether no workflow of a loop runs. One that an operator has paused is not
-// lost; it is logged with what makes it go on.
-func (l *Loops) Lost(ctx context.Context, loop vigil.Loop) (bool, error) {
+// watchActivity is the type of the activity that is a turn.
+const watchActivity = "Watch"
+
+// Holder says whether the workflow of a loop runs, and which worker has its turn. What an
+// operator has paused is logged with what makes it go on.
+func (l *Loops) Holder(ctx context.Context, loop vigil.Loop) (vigil.TurnHolder, error) {
 	id := vigil.LoopID(loop.CheckID, loop.Region)
 	described, err := l.temporal.DescribeWorkflowExecution(ctx, id, "")
 	if isNotFound(err) {
-		return true, nil
+		return vigil.TurnHolder{}, nil
 	}
 	if err != nil {
-		return false, wrap("describe", err)
+		return vigil.TurnHolder{}, wrap("describe", err)
 	}
 	switch described.GetWorkflowExecutionInfo().GetStatus() {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
 		logPaused(ctx, l.log, id, described)
-		return false, nil
 	default:
-		return true, nil
+		return vigil.TurnHolder{}, nil
 	}
+	holder := vigil.TurnHolder{Running: true}
+	for _, pending := range described.GetPendingActivities() {
+		if pending.GetActivityType().GetName() == watchActivity && pending.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED {
+			holder.Worker, holder.ActivityID = pending.GetLastWorkerIdentity(), pending.GetActivityId()
+			holder.RunID, _ = uuid.Parse(described.GetWorkflowExecutionInfo().GetExecution().GetRunId()) // zero when it is none
+		}
+	}
+	return holder, nil
 }
 
 // WarnPaused logs what an operator has paused of the workflow of an incident or of

@@ -54,6 +54,10 @@ func (emptyStore) Overdue(context.Context, time.Time, time.Duration, []string, [
 
 func (emptyStore) MarkNudged(context.Context, vigil.SweepLease, uuid.UUID, string) error { return nil }
 
+func (emptyStore) PutOffNudge(context.Context, vigil.SweepLease, uuid.UUID, string) error { return nil }
+
+func (emptyStore) LiveLeases(context.Context, time.Duration) ([]vigil.Lease, error) { return nil, nil }
+
 func (emptyStore) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, error) {
 	return nil, nil
 }
@@ -188,7 +192,9 @@ func (w *workflows) Running(ctx context.Context, stone vigil.Tombstone) (bool, e
 	return false, w.call(ctx, "stop", stone.CheckID)
 }
 
-func (*workflows) Lost(context.Context, vigil.Loop) (bool, error) { return false, nil }
+func (*workflows) Holder(context.Context, vigil.Loop) (vigil.TurnHolder, error) {
+	return vigil.TurnHolder{Running: true}, nil
+}
 
 func (w *workflows) Terminate(ctx context.Context, checkID uuid.UUID, _ string) error {
 	return w.call(ctx, "terminate", checkID)
@@ -217,6 +223,8 @@ type store interface {
 	WaitingToStart(ctx context.Context, shards []int, after time.Time) (int, time.Time, error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
+	PutOffNudge(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
+	LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
 	SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
 	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
 	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)

@@ -48,6 +48,7 @@ const (
 // The kinds of rows, for the log.
 const (
 	kindLoop      = "loop"
+	kindNudge     = "nudge of a loop"
 	kindSuspect   = "late loop"
 	kindTombstone = "tombstone"
 	kindResults   = "results of a deleted check"
@@ -180,23 +181,33 @@ func (s *Sweep) nudgeOverdue(ctx context.Context, w work) error {
 	return s.nudge(ctx, w, append(late, lost...))
 }
 
-// nudge nudges loops. One that cannot be nudged is marked nonetheless, so that it does
-// not displace those behind it.
+// longestNudgePause is for how long a loop is left alone at most whose nudge failed: without a
+// turn it is silent until it is nudged.
+const longestNudgePause = 10 * time.Second
+
+// nudge nudges loops. One that cannot be nudged is put off, so that it does not displace those
+// behind it, and stays one that must be nudged.
 func (s *Sweep) nudge(ctx context.Context, w work, loops []vigil.Loop) error {
 	list := make([]repair, len(loops))
 	for i, loop := range loops {
-		list[i] = s.nudgeOf(kindLoop, loop)
+		list[i] = s.nudgeOf(kindNudge, loop)
 	}
 	return s.repairs.run(ctx, w, nudgeParallelism, list)
 }
 
 // nudgeOf is the nudge of one loop.
 func (s *Sweep) nudgeOf(kind string, loop vigil.Loop) repair {
-	mark := func(ctx context.Context, lease vigil.SweepLease) error {
+	one := ofRegion(kind, loop.CheckID, loop.Region)
+	one.longest = longestNudgePause
+	one.do = func(ctx context.Context, lease vigil.SweepLease) error {
+		if err := s.loops.Nudge(ctx, loop); err != nil {
+			return err
+		}
 		return s.store.MarkNudged(ctx, lease, loop.CheckID, loop.Region)
 	}
-	one := ofRegion(kind, loop.CheckID, loop.Region)
-	one.inTurn(func(ctx context.Context) error { return s.loops.Nudge(ctx, loop) }, mark)
+	one.putOff = func(ctx context.Context, lease vigil.SweepLease) error {
+		return s.store.PutOffNudge(ctx, lease, loop.CheckID, loop.Region)
+	}
 	return one
 }
 

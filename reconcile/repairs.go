@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,8 @@ type repair struct {
 	// putOff stores that the row failed, so that it is not read again for a while; nil if
 	// rows of its kind cannot displace others.
 	putOff func(ctx context.Context, lease vigil.SweepLease) error
+	// longest is for how long the row is left out at most; 0: longestPause.
+	longest time.Duration
 }
 
 // ofRegion returns the repair of a row that a check has in a region.
@@ -173,7 +176,7 @@ func (r *repairs) pause(one repair, answered bool) time.Duration {
 	}
 	next := firstPause
 	if answered {
-		next = min(max(2*r.failing[key].pause, firstPause), longestPause)
+		next = min(max(2*r.failing[key].pause, firstPause), cmp.Or(one.longest, longestPause))
 	}
 	r.failing[key] = failing{pause: next, until: now.Add(next)}
 	return next

@@ -23,12 +23,14 @@ const (
 	maxSuspectWait = 10 * time.Minute
 )
 
-// suspects finds loops that do not run although they should: an operator has terminated
-// or cancelled their workflows. A slow loop is left alone.
+// suspects finds late loops that do not go on by themselves: an operator has terminated or
+// cancelled their workflows, or their turns are at workers that are gone. The rows of these turns
+// may name a worker that lives: the one that has the turn died before it had recorded that, or
+// dropped it when it stopped. A slow loop is left alone.
 type suspects struct {
-	store loopStore
-	lost  func(context.Context, vigil.Loop) (bool, error)
-	nudge func(kind string, loop vigil.Loop) repair
+	store  loopStore
+	holder func(context.Context, vigil.Loop) (vigil.TurnHolder, error)
+	nudge  func(kind string, loop vigil.Loop) repair
 
 	repairs *repairs
 	now     func() time.Time
@@ -59,13 +61,20 @@ func (s *suspects) inspect(ctx context.Context, w work) error {
 		return err
 	}
 	chosen := s.choose(late)
+	if len(chosen) == 0 {
+		return nil
+	}
+	leases, err := s.store.LiveLeases(ctx, vigil.LeaseTimeout)
+	if err != nil {
+		return err
+	}
 	list := make([]repair, len(chosen))
 	for i, loop := range chosen {
 		list[i] = s.nudge(kindSuspect, loop)
 		nudge := list[i].do
 		list[i].putOff = nil // only a nudge is marked, and the next look has its own wait
 		list[i].do = func(ctx context.Context, lease vigil.SweepLease) error {
-			lost, err := s.lost(ctx, loop)
+			lost, err := s.lost(ctx, loop, leases)
 			if err != nil || !lost {
 				return err
 			}
@@ -73,6 +82,17 @@ func (s *suspects) inspect(ctx context.Context, w work) error {
 		}
 	}
 	return s.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// lost reports whether no workflow of a loop runs, or its turn is at a worker without a live
+// lease.
+func (s *suspects) lost(ctx context.Context, loop vigil.Loop, leases []vigil.Lease) (bool, error) {
+	holder, err := s.holder(ctx, loop)
+	if err != nil || !holder.Running {
+		return err == nil, err
+	}
+	worker := holder.Runs(&loop)
+	return worker != "" && !slices.Contains(leases, vigil.Lease{Worker: worker, Region: loop.Region}), nil
 }
 
 // choose returns the loops to look at now, and forgets those that are late no more.

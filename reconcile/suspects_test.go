@@ -15,16 +15,18 @@ import (
 )
 
 // lateLoops are loops that are late by more than the given grace; one of them has lost its
-// workflow.
+// workflow or its turn.
 type lateLoops struct {
 	*workflows
 	*slowStore
 
-	mu     sync.Mutex
-	late   []vigil.Loop
-	lost   uuid.UUID
-	looked map[uuid.UUID]int
-	nudged []uuid.UUID
+	mu      sync.Mutex
+	late    []vigil.Loop
+	lost    uuid.UUID
+	dead    bool      // lost has a workflow, and its turn is at a worker that is gone
+	adopted uuid.UUID // its turn was at that worker, and another one has adopted it
+	looked  map[uuid.UUID]int
+	nudged  []uuid.UUID
 }
 
 func (l *lateLoops) Overdue(_ context.Context, _ time.Time, grace time.Duration, _ []string, _ []int, _ int) ([]vigil.Loop, error) {
@@ -34,11 +36,19 @@ func (l *lateLoops) Overdue(_ context.Context, _ time.Time, grace time.Duration,
 	return l.late, nil
 }
 
-func (l *lateLoops) Lost(_ context.Context, loop vigil.Loop) (bool, error) {
+func (l *lateLoops) Holder(_ context.Context, loop vigil.Loop) (vigil.TurnHolder, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.looked[loop.CheckID]++
-	return loop.CheckID == l.lost, nil
+	holder := vigil.TurnHolder{Running: loop.CheckID != l.lost || l.dead, Worker: "alive", ActivityID: "7"}
+	if loop.CheckID == l.lost || loop.CheckID == l.adopted {
+		holder.Worker = "dead"
+	}
+	return holder, nil
+}
+
+func (*lateLoops) LiveLeases(context.Context, time.Duration) ([]vigil.Lease, error) {
+	return []vigil.Lease{{Worker: "alive", Region: region}, {Worker: "dead", Region: "ap-northeast-nrt"}}, nil
 }
 
 func (l *lateLoops) MarkNudged(_ context.Context, _ vigil.SweepLease, check uuid.UUID, _ string) error {
@@ -53,16 +63,28 @@ func (*lateLoops) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, e
 	return nil, nil
 }
 
-// TestLostLoopsAreStartedSoon proves that a loop without a workflow is started as soon as
-// it is suspect, and that the workflows of slow loops are looked at rarely.
+// TestLostLoopsAreStartedSoon proves that a loop without a workflow, or whose turn is at a worker
+// that is gone, is nudged as soon as it is suspect, and that the workflows of slow loops are
+// looked at rarely.
 func TestLostLoopsAreStartedSoon(t *testing.T) {
 	t.Parallel()
+	for name, dead := range map[string]bool{"NoWorkflow": false, "TurnOfADeadWorker": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testLostLoops(t, dead)
+		})
+	}
+}
+
+func testLostLoops(t *testing.T, dead bool) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lateLoops{workflows: &workflows{}, slowStore: &slowStore{}, looked: make(map[uuid.UUID]int)}
+		l := &lateLoops{workflows: &workflows{}, slowStore: &slowStore{}, looked: make(map[uuid.UUID]int), dead: dead}
 		for range 15 {
-			l.late = append(l.late, vigil.Loop{CheckID: uuid.New(), Region: "eu-central-fra"})
+			l.late = append(l.late, vigil.Loop{CheckID: uuid.New(), Region: region, Worker: "alive"})
 		}
-		l.lost = l.late[0].CheckID
+		l.lost, l.adopted = l.late[0].CheckID, l.late[2].CheckID
+		l.late[2].Turn.ActivityID = "7"
 		slow := l.late[1].CheckID
 		sweep := reconcile.New(reconcile.Options{
 			Process: "test", Away: isAway, Loops: l, Store: l, Housekeeping: l, Now: time.Now, Log: slog.New(slog.DiscardHandler),

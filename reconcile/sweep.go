@@ -43,7 +43,8 @@ type loops interface {
 	Apply(ctx context.Context, loop vigil.Loop) error
 	Nudge(ctx context.Context, loop vigil.Loop) error
 	Running(ctx context.Context, stone vigil.Tombstone) (bool, error)
-	Lost(ctx context.Context, loop vigil.Loop) (bool, error)
+	// Holder says who has the turn of a loop, as Temporal knows it.
+	Holder(ctx context.Context, loop vigil.Loop) (vigil.TurnHolder, error)
 	Terminate(ctx context.Context, checkID uuid.UUID, region string) error
 }
 
@@ -57,6 +58,8 @@ type loopStore interface {
 	WaitingToStart(ctx context.Context, shards []int, after time.Time) (recent int, oldest time.Time, err error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
+	PutOffNudge(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
+	LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
 	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
 	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
@@ -136,7 +139,7 @@ func New(opts Options) *Sweep {
 		reported: make(map[string]time.Time),
 	}
 	s.abandoned = &abandonedLoops{store: opts.Store, leases: s.leases, nudge: s.nudge, now: opts.Now, log: opts.Log}
-	s.suspects = &suspects{store: opts.Store, lost: opts.Loops.Lost, nudge: s.nudgeOf, repairs: s.repairs, now: opts.Now}
+	s.suspects = &suspects{store: opts.Store, holder: opts.Loops.Holder, nudge: s.nudgeOf, repairs: s.repairs, now: opts.Now}
 	s.tombstones = &tombstones{store: opts.Store, loops: opts.Loops, incidents: opts.Incidents, repairs: s.repairs, now: opts.Now}
 	if opts.IncidentStore != nil {
 		s.incidents = &incidentRepair{incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, now: opts.Now}

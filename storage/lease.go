@@ -188,6 +188,7 @@ func (s *Store) AbandonedLoops(
 	err := s.selectLoops(&rows).
 		Join("JOIN worker_leases AS l ON l.worker = ?0 AND l.region = ?1 AND "+abandoned, lease.Worker, lease.Region).
 		Where("NOT "+live("?"), milliseconds(silence)).
+		Where(notPutOff).
 		Where("?", inShards("r.check_id", shards)).
 		OrderExpr("r.next_due, r.check_id").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("read abandoned loops", err)

@@ -38,6 +38,9 @@ type loopRow struct {
 	Missed        int64      `bun:"missed"`
 	Worker        string     `bun:"worker"`
 	TurnSlots     int        `bun:"turn_slots"`
+	TurnRun       *uuid.UUID `bun:"turn_run,type:uuid"`
+	TurnActivity  *string    `bun:"turn_activity"`
+	TurnEnds      *time.Time `bun:"turn_ends"`
 	NudgedAt      *time.Time `bun:"nudged_at"`
 	NudgeWaitMS   int64      `bun:"nudge_wait_ms"`
 
@@ -61,13 +64,17 @@ func (r *loopRow) schedule() vigil.Schedule {
 }
 
 func (r *loopRow) loop() vigil.Loop {
-	return vigil.Loop{
+	loop := vigil.Loop{
 		CheckID: r.CheckID, OrgID: r.OrgID, Region: r.Region, Name: r.Name, Target: r.Target,
 		Desired: r.Desired, Applied: r.Applied, Active: r.Active, Start: r.StartAt,
 		LastSlot: zeroIfNil(r.LastSlot), LastScheduled: zeroIfNil(r.LastScheduled), NextDue: zeroIfNil(r.NextDue),
 		Health: vigil.Health(r.Health), Missed: r.Missed, Worker: r.Worker, TurnSlots: r.TurnSlots,
 		Generation: r.Generation,
 	}
+	if r.TurnRun != nil && r.TurnActivity != nil {
+		loop.Turn = vigil.TurnActivity{RunID: *r.TurnRun, ActivityID: *r.TurnActivity, Ends: zeroIfNil(r.TurnEnds)}
+	}
+	return loop
 }
 
 // zeroIfNil returns the time of a nullable column, zero for null.
@@ -238,6 +245,7 @@ func (s *Store) Overdue(
 		Where("NOT "+paused, micro(now), milliseconds(grace)).
 		Where("r.nudged_at IS NULL OR r.nudged_at + coalesce(nullif(r.nudge_wait_ms, 0), ?) * interval '1 millisecond' <= clock_timestamp()",
 			milliseconds(grace)).
+		Where(notPutOff).
 		Where("?", inShards("r.check_id", shards)).
 		OrderExpr("r.next_due, r.check_id, r.region").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("find overdue loops", err)
@@ -257,8 +265,25 @@ const (
 func (s *Store) MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error {
 	_, err := s.db.NewRaw(`WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
 		UPDATE check_regions
-		SET nudged_at = clock_timestamp(), nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?) FROM unawaited
+		SET nudged_at = clock_timestamp(), nudge_after = NULL, nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?) FROM unawaited
 		WHERE setting = 'off' AND check_id = ? AND region = ? AND ?`,
 		milliseconds(minNudgeWait), milliseconds(maxNudgeWait), checkID, region, fenced(lease)).Exec(ctx)
 	return wrap("record a nudge", err)
+}
+
+// nudgePutOff is for how long a loop is passed over whose nudge failed.
+const nudgePutOff = 5 * time.Second
+
+// notPutOff is the condition that no nudge of a loop (r) has failed lately.
+const notPutOff = "(r.nudge_after IS NULL OR r.nudge_after <= clock_timestamp())"
+
+// PutOffNudge records that a nudge failed: Overdue and AbandonedLoops leave the loop out for
+// 5 s, so that it does not displace others, and it does not count as nudged. It changes nothing
+// when the lease is of an older fence, and does not wait for the disk.
+func (s *Store) PutOffNudge(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error {
+	_, err := s.db.NewRaw(`WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
+		UPDATE check_regions SET nudge_after = clock_timestamp() + ? * interval '1 millisecond' FROM unawaited
+		WHERE setting = 'off' AND check_id = ? AND region = ? AND ?`,
+		milliseconds(nudgePutOff), checkID, region, fenced(lease)).Exec(ctx)
+	return wrap("put off a nudge", err)
 }
