@@ -246,6 +246,8 @@ func (s *Store) Overdue(
 		Where("r.nudged_at IS NULL OR r.nudged_at + coalesce(nullif(r.nudge_wait_ms, 0), ?) * interval '1 millisecond' <= clock_timestamp()",
 			milliseconds(grace)).
 		Where(notPutOff).
+		Where(`NOT EXISTS (SELECT FROM uncounted_results AS u WHERE u.check_id = r.check_id AND u.region = r.region
+			AND u.slot + (r.interval_ms + r.deadline_ms + ?) * interval '1 millisecond' >= ?)`, milliseconds(grace), micro(now)).
 		Where("?", inShards("r.check_id", shards)).
 		OrderExpr("r.next_due, r.check_id, r.region").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), wrap("find overdue loops", err)

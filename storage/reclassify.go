@@ -137,6 +137,15 @@ func (s *Store) reclassifyPart(ctx context.Context, one vigil.ResultSpan, part s
 		if err != nil {
 			return fmt.Errorf("lock the loop: %w", err)
 		}
+		var uncounted bool
+		err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM uncounted_results WHERE check_id = $1 AND region = $2)",
+			one.CheckID, one.Region).Scan(&uncounted)
+		if err != nil {
+			return fmt.Errorf("look for uncounted results: %w", err)
+		}
+		if uncounted {
+			return errUncounted // the sums would count them twice
+		}
 		covered, err := excludedSpans(ctx, tx, one.CheckID, part)
 		if err != nil {
 			return err

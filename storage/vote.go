@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 
 	"vigil"
@@ -18,8 +20,38 @@ import (
 // CodeNotFound for a region that was removed or is disabled, and for a vote from
 // before the region was enabled.
 func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (vigil.VoteAck, error) {
+	ack, err := s.saveVote(ctx, checkID, v, "FOR SHARE OF r SKIP LOCKED", "")
+	if vigil.ErrorCode(err) != vigil.CodeNotFound {
+		return ack, wrap("store a vote", err)
+	}
+	there, looked := s.anyOf(ctx, `SELECT EXISTS (SELECT FROM check_regions AS r
+		WHERE r.check_id = $1 AND r.region = $2 AND r.active AND r.start_at <= $3)`, checkID, v.Region, micro(v.Slot))
+	if looked != nil || !there {
+		return ack, wrap("store a vote", cmp.Or(looked, err))
+	}
+	ack, err = s.saveVote(ctx, checkID, v, "FOR SHARE OF r", voteLockWait)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == lockNotAvailable {
+		ack, err = s.saveVote(ctx, checkID, v, "", "")
+	}
+	return ack, wrap("store a vote", err)
+}
+
+// voteLockWait makes a vote wait for a transaction that has the row of its loop, such as one that
+// disables the check: the vote must not be stored after that. An edit takes some milliseconds.
+// A transaction that has the row for longer does not keep the vote from being stored, which
+// writes nothing there.
+const voteLockWait = "SET LOCAL lock_timeout = '2s'"
+
+// saveVote is one attempt of SaveVote, with the lock of the loop's row that it takes, and a
+// statement that limits its wait.
+func (s *Store) saveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote, lock, limit string) (vigil.VoteAck, error) {
 	var ack vigil.VoteAck
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if limit != "" {
+			if _, err := tx.ExecContext(ctx, limit); err != nil {
+				return fmt.Errorf("limit the wait for the loop: %w", err)
+			}
+		}
 		var rows []struct {
 			OrgID  uuid.UUID `bun:"org_id"`
 			Name   string    `bun:"name"`
@@ -35,7 +67,7 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 					WHERE i.check_id = c.id AND i.status <> 'resolved' LIMIT 1), '') AS trace
 			FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id
 			WHERE c.id = $1 AND r.region = $2 AND r.active AND r.start_at <= $3
-			FOR SHARE OF r`, checkID, v.Region, micro(v.Slot))
+			`+lock, checkID, v.Region, micro(v.Slot))
 		if err == nil && len(rows) == 0 {
 			err = sql.ErrNoRows
 		}
@@ -52,7 +84,7 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 		}
 		return s.storeVote(ctx, tx, checkID, v, row.Voted || len(v.Firing) > 0)
 	})
-	return ack, wrap("store a vote", err)
+	return ack, err
 }
 
 // storeVote writes the vote, and its edge when edge is true.

@@ -55,6 +55,7 @@ type ResultWriter struct {
 	log       *slog.Logger
 	committed func(ctx context.Context, rows int, took time.Duration)
 	waiting   atomic.Int64
+	uncounted atomic.Bool // rows were stored aside
 
 	queue   chan *pendingRow
 	closing chan struct{} // closed by Close
@@ -173,6 +174,15 @@ func (w *ResultWriter) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	d := newDispatcher(work, w)
+	counting := make(chan struct{})
+	go func() {
+		defer close(counting)
+		w.countAside(work)
+	}()
+	defer func() {
+		stop()
+		<-counting
+	}()
 	d.accept(ctx)
 	close(w.stopped)
 	drained := time.AfterFunc(drainTimeout, stop)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,14 +52,28 @@ type groupTx struct {
 	existing map[slotKey]vigil.Result  // of the other slots
 	sums     map[hourKey]*rollup       // stored rollups of the hours of the rows
 	writes   *pgx.Batch                // sent with the commit
+
+	uncounted []loopKey // loops with results that were stored aside
 }
 
 // commit stores a group and returns the outcome of each row, in its order. It does not wait
-// for the lock of a loop.
+// for the lock of a loop. Results of the loops that were stored aside are counted first, so that
+// a loop's row takes its results in their order.
 func (s *Store) commit(ctx context.Context, group []*pendingRow) ([]outcome, error) {
+	outcomes, uncounted, err := s.commitOnce(ctx, group)
+	if errors.Is(err, errUncounted) {
+		if _, err := s.countLoops(ctx, uncounted); err != nil {
+			return nil, err
+		}
+		outcomes, _, err = s.commitOnce(ctx, group)
+	}
+	return outcomes, err
+}
+
+func (s *Store) commitOnce(ctx context.Context, group []*pendingRow) ([]outcome, []loopKey, error) {
 	pooled, err := s.probing.Acquire(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("acquire a connection: %w", err)
+		return nil, nil, fmt.Errorf("acquire a connection: %w", err)
 	}
 	defer pooled.Release() // closes the connection unless it is idle and without a transaction
 	g := &groupTx{conn: pooled.Conn(), rows: distinct(group), writes: &pgx.Batch{}}
@@ -67,9 +82,9 @@ func (s *Store) commit(ctx context.Context, group []*pendingRow) ([]outcome, err
 		_, _ = g.conn.Exec(ctx, "ROLLBACK") // if it fails, Release closes the connection
 	}
 	if err != nil {
-		return nil, err
+		return nil, g.uncounted, err
 	}
-	return g.outcomes(group), nil
+	return g.outcomes(group), nil, nil
 }
 
 // probingLimits is the statement that sets the limits of a transaction with results, empty
@@ -84,6 +99,9 @@ func (s *Store) probingLimits() string {
 func (g *groupTx) store(ctx context.Context, limits string) error {
 	if err := g.insert(ctx, limits); err != nil {
 		return err
+	}
+	if len(g.uncounted) > 0 {
+		return errUncounted
 	}
 	for _, step := range []func(context.Context) error{g.findSkipped, g.readExisting, g.readPauses, g.fillGaps} {
 		if err := step(ctx); err != nil {
@@ -160,9 +178,7 @@ const insertSQL = `
 			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
 				excluded, evidence)
 	), l AS MATERIALIZED (
-		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
-			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker, r.turn_slots,
-			r.turn_run, r.turn_activity, r.turn_ends
+		SELECT ` + progressColumns + `
 		FROM check_regions AS r JOIN unnest($12::uuid[], $13::text[]) AS k (check_id, region)
 			ON r.check_id = k.check_id AND r.region = k.region
 		FOR UPDATE OF r SKIP LOCKED
@@ -178,7 +194,13 @@ const insertSQL = `
 	), s AS (
 		SELECT check_id, region, array_agg(slot) AS slots FROM i GROUP BY check_id, region
 	)
-	SELECT l.*, s.slots FROM l LEFT JOIN s ON s.check_id = l.check_id AND s.region = l.region`
+	SELECT l.*, s.slots, EXISTS (SELECT FROM uncounted_results AS u WHERE u.check_id = l.check_id AND u.region = l.region)
+	FROM l LEFT JOIN s ON s.check_id = l.check_id AND s.region = l.region`
+
+// progressColumns are the columns of a loop (r) that scanProgress reads.
+const progressColumns = `r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
+			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker, r.turn_slots,
+			r.turn_run, r.turn_activity, r.turn_ends`
 
 // insert begins the transaction, locks the loops that are not locked, inserts their rows
 // and reads the rollups of their hours.
@@ -201,9 +223,12 @@ func (g *groupTx) insert(ctx context.Context, limits string) error {
 
 func (g *groupTx) scanInserted(found pgx.Rows) error {
 	for found.Next() {
-		l, slots, err := scanProgress(found)
+		l, slots, uncounted, err := scanProgress(found)
 		if err != nil {
 			return err
+		}
+		if uncounted {
+			g.uncounted = append(g.uncounted, l.key())
 		}
 		g.loops[l.key()] = l
 		for _, slot := range slots {

@@ -58,7 +58,7 @@ func (a *attempt) store(ctx context.Context, w *ResultWriter, rows []*pendingRow
 			p.complete(vigil.StoredResult{}, errStopped)
 		}
 	case inConflict(err) && first == last:
-		a.leave(rows, leftover{refused: true})
+		a.leave(a.storeAside(ctx, w, rows), leftover{refused: true})
 	case retryable(err) && !inConflict(err):
 		a.err = err
 		a.leave(rows, leftover{})
@@ -101,9 +101,10 @@ func (a *attempt) try(ctx context.Context, w *ResultWriter, rows []*pendingRow) 
 		return err
 	}
 	stored := 0
+	var locked []*pendingRow
 	for i, p := range rows {
 		if outcomes[i].locked {
-			a.leave(rows[i:i+1], leftover{locked: true})
+			locked = append(locked, p)
 			continue
 		}
 		stored++
@@ -112,6 +113,7 @@ func (a *attempt) try(ctx context.Context, w *ResultWriter, rows []*pendingRow) 
 	if stored > 0 && w.committed != nil {
 		w.committed(ctx, stored, w.now().Sub(began))
 	}
+	a.leave(a.storeAside(ctx, w, locked), leftover{locked: true})
 	return nil
 }
 
@@ -146,7 +148,7 @@ const (
 // inConflict reports whether a transaction failed because of another one.
 func inConflict(err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && slices.Contains([]string{serializationFailure, deadlockDetected, lockNotAvailable}, refused.Code)
+	return errors.Is(err, errUncounted) || ok && slices.Contains([]string{serializationFailure, deadlockDetected, lockNotAvailable}, refused.Code)
 }
 
 func isTimeout(err error) bool {

@@ -6,19 +6,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"vigil"
 	"vigil/storage"
 	"vigil/storage/storagetest"
 )
 
-// TestWriterPastLocks tests that rows whose loop or rollup another transaction
-// has locked wait alone.
+// TestWriterPastLocks tests that rows whose loop or rollup another transaction has locked are
+// stored all the same, and counted when the lock is free.
 func TestWriterPastLocks(t *testing.T) {
 	t.Parallel()
 
 	for name, sql := range map[string]string{
-		"LockedLoopsWaitAlone":   "SELECT FROM check_regions WHERE check_id IN (?) FOR UPDATE",
-		"LockedRollupsWaitAlone": "SELECT FROM result_rollups WHERE check_id IN (?) FOR UPDATE", // it cannot be skipped
+		"LockedLoops":   "SELECT FROM check_regions WHERE check_id IN (?) FOR UPDATE",
+		"LockedRollups": "SELECT FROM result_rollups WHERE check_id IN (?) FOR UPDATE", // it cannot be skipped
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -29,7 +31,7 @@ func TestWriterPastLocks(t *testing.T) {
 			for i := range checks {
 				checks[i] = newCheck(t, s, draft(org.ID, newark))
 			}
-			if name == "LockedRollupsWaitAlone" { // which exist after a first result
+			if name == "LockedRollups" { // which exist after a first result
 				for _, c := range checks {
 					write(t, w, ok(c, newark, epoch()))
 				}
@@ -51,27 +53,31 @@ func TestWriterPastLocks(t *testing.T) {
 					}
 				})
 			}
-			began := time.Now()
-			free.Wait()
-			if took := time.Since(began); took > 8*time.Second {
-				t.Errorf("the free loops took %v for %d results in a row each", took, rounds)
-			} else {
-				t.Logf("the free loops took %v for %d results in a row each", took, rounds)
+			for group, name := range map[*sync.WaitGroup]string{&free: "free", &held: "locked"} {
+				began := time.Now()
+				group.Wait()
+				t.Logf("the %s loops took %v for %d results in a row each", name, time.Since(began), rounds)
 			}
 			for i, c := range checks {
-				want := int64(rounds)
-				if i < 3 {
-					want = 0
+				if n := count(t, s, "SELECT count(*) FROM results WHERE check_id = ? AND slot > ?", c.ID, epoch()); n != rounds {
+					t.Errorf("check %d has %d results, want %d", i, n, rounds)
 				}
-				if n := count(t, s, "SELECT count(*) FROM results WHERE check_id = ? AND slot > ?", c.ID, epoch()); n != want {
-					t.Errorf("check %d has %d results, want %d", i, n, want)
+				uncounted := count(t, s, "SELECT count(*) FROM uncounted_results WHERE check_id = ?", c.ID)
+				if want := i < 3; (uncounted > 0) != want {
+					t.Errorf("check %d has %d uncounted results, locked %v", i, uncounted, want)
 				}
 			}
 			unlock()
-			began = time.Now()
-			held.Wait()
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("the locked loops took %v after their locks were released", took)
+			eventually(t, "all results are counted", func() bool { return count(t, s, "SELECT count(*) FROM uncounted_results") == 0 })
+			const counted = "SELECT coalesce(sum(total), 0) FROM result_rollups WHERE check_id = ?"
+			first := int64(0)
+			if name == "LockedRollups" {
+				first = 1
+			}
+			for i, c := range checks {
+				if n := count(t, s, counted, c.ID); n != first+rounds {
+					t.Errorf("the rollups of check %d count %d results, want %d", i, n, first+rounds)
+				}
 			}
 			if n := count(t, s, "SELECT count(*) FROM results WHERE slot > ?", epoch()); n != 20*rounds {
 				t.Errorf("%d results, want %d", n, 20*rounds)
@@ -105,6 +111,68 @@ func TestWriterPastLocks(t *testing.T) {
 		if n := count(t, s, "SELECT count(*) FROM results WHERE check_id = ?", c.ID); n != int64(len(slots)) {
 			t.Errorf("%d results of %d", n, len(slots))
 		}
+	})
+
+	t.Run("ResultsOfALockedLoopKeepItsRules", func(t *testing.T) {
+		t.Parallel()
+		s, _ := newStore(t)
+		org, _ := newOrg(t, s)
+		c, gone := newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))
+		w := newWriter(t, s, storage.WriterOptions{})
+		slots := slotsOf(scheduleOf(t, s, c, newark), epoch().Add(1), epoch().Add(time.Hour))
+		row := func(worker string, slot int, owned bool) vigil.ResultRow {
+			turn := vigil.TurnActivity{RunID: uuid.New(), ActivityID: "5", Ends: time.Now().Add(time.Hour)}
+			return vigil.ResultRow{
+				Result: ok(c, newark, slots[slot]), Worker: worker, Owned: owned, TurnSlots: 7, Deadline: time.Second, Turn: &turn,
+			}
+		}
+		stored := func(row vigil.ResultRow) vigil.StoredResult {
+			t.Helper()
+			got, err := w.Write(t.Context(), row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		stored(row("old", 0, false))
+		unlock := lock(t, s, c)
+		if got := stored(row("old", 1, true)); !got.Inserted || got.Moved || !got.Previous.Equal(slots[0]) {
+			t.Errorf("the next result: %+v", got)
+		}
+		if got := stored(row("new", 2, false)); !got.Inserted || !got.Previous.Equal(slots[1]) {
+			t.Errorf("that of another worker: %+v", got)
+		}
+		if got := stored(row("old", 2, true)); got.Inserted || !got.Moved {
+			t.Errorf("a second one of its slot: %+v", got)
+		}
+		if got := stored(row("new", 5, true)); !got.Inserted || got.Moved || !got.Previous.Equal(slots[2]) {
+			t.Errorf("one after two missed slots: %+v", got)
+		}
+		_, err := w.Write(t.Context(), row("old", 4, true))
+		wantCode(t, err, vigil.CodeConflict)
+		unlock()
+		if got := stored(row("new", 6, true)); !got.Inserted || !got.Previous.Equal(slots[5]) {
+			t.Errorf("the first one after the lock: %+v", got)
+		}
+		eventually(t, "all results are counted", func() bool { return count(t, s, "SELECT count(*) FROM uncounted_results") == 0 })
+		loop := loopOf(t, s, c, newark)
+		if loop.Worker != "new" || !loop.LastSlot.Equal(slots[6]) || loop.TurnSlots != 7 || loop.Turn.ActivityID != "5" {
+			t.Errorf("the loop is %+v", loop)
+		}
+		if loop.Missed != 2+1 { // and slot 0 of the schedule
+			t.Errorf("%d slots are missed, want 3", loop.Missed)
+		}
+
+		// What is left of a check that is deleted goes with it.
+		unlock = lock(t, s, gone)
+		if _, err := w.Write(t.Context(), vigil.ResultRow{Result: ok(gone, newark, epoch())}); err != nil {
+			t.Fatal(err)
+		}
+		unlock()
+		if _, err := s.DeleteCheck(t.Context(), gone.OrgID, gone.ID, nil); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "nothing is left to count", func() bool { return count(t, s, "SELECT count(*) FROM uncounted_results") == 0 })
 	})
 
 	t.Run("LockedTableIsWaitedForByAll", func(t *testing.T) {
@@ -156,4 +224,26 @@ func TestRoundTripsOfAGroup(t *testing.T) {
 	} else {
 		t.Logf("%.2f round trips a group", trips)
 	}
+}
+
+// TestVotePastALock tests that the vote of a region is stored while somebody else's transaction
+// has the row of its loop.
+func TestVotePastALock(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark))
+	vote := vigil.Vote{Region: newark, Revision: c.Revision, Slot: epoch().Add(time.Hour)}
+	if _, err := s.SaveVote(t.Context(), c.ID, vote); err != nil {
+		t.Fatal(err)
+	}
+	unlock := lock(t, s, c)
+	defer unlock()
+	vote.Slot, vote.Firing = vote.Slot.Add(time.Minute), []uuid.UUID{uuid.New()}
+	if ack, err := s.SaveVote(t.Context(), c.ID, vote); err != nil || !ack.Relevant {
+		t.Errorf("%+v, %v", ack, err)
+	}
+	vote.Slot = epoch().Add(-time.Hour) // from before the region was enabled
+	_, err := s.SaveVote(t.Context(), c.ID, vote)
+	wantCode(t, err, vigil.CodeNotFound)
 }

@@ -48,16 +48,16 @@ func openTurnOf(turn *vigil.TurnActivity) openTurn {
 
 func (l *loopProgress) key() loopKey { return loopKey{l.check, l.region} }
 
-// scanProgress reads a loop and its slots whose results were inserted.
-func scanProgress(row pgx.Rows) (*loopProgress, []time.Time, error) {
-	var l loopProgress
-	var inserted []time.Time
+// scanProgress reads a loop, its slots whose results were inserted, and whether it has results
+// that were stored aside.
+func scanProgress(row pgx.Rows) (l *loopProgress, inserted []time.Time, uncounted bool, err error) {
+	l = &loopProgress{}
 	var intervalMS, offsetMS int64
-	err := row.Scan(&l.check, &l.region, &l.active, &l.schedule.Start, &l.schedule.Anchor, &intervalMS, &offsetMS, &l.countedUntil,
+	err = row.Scan(&l.check, &l.region, &l.active, &l.schedule.Start, &l.schedule.Anchor, &intervalMS, &offsetMS, &l.countedUntil,
 		&l.lastSlot, &l.lastTime, &l.lastScheduled, &l.nextDue, &l.deadlineMS, &l.health, &l.missed, &l.worker, &l.turnSlots,
-		&l.turn.run, &l.turn.activity, &l.turn.ends, &inserted)
+		&l.turn.run, &l.turn.activity, &l.turn.ends, &inserted, &uncounted)
 	l.schedule.Interval, l.schedule.Offset = fromMilliseconds(intervalMS), fromMilliseconds(offsetMS)
-	return &l, inserted, err
+	return l, inserted, uncounted, err
 }
 
 // advance updates the progress for an inserted row. It returns false for a scheduled row
