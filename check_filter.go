@@ -46,7 +46,8 @@ const (
 	SortUpdated     CheckSort = "updated_at"
 	SortUpdatedDown CheckSort = "-updated_at"
 	// SortState puts what needs attention first: failing checks, then those with a
-	// warning, the other enabled ones and the disabled ones, each by name.
+	// warning, those without a recent result, the other enabled ones and the disabled ones,
+	// each by name.
 	SortState CheckSort = "state"
 	// SortType sorts by type, and by name within a type.
 	SortType CheckSort = "type"
@@ -76,7 +77,7 @@ const (
 	StateFailing  CheckState = "failing"  // the newest result of some region failed
 	StateWarning  CheckState = "warning"  // every newest result passed, and an incident is open
 	StatePassing  CheckState = "passing"  // every newest result passed
-	StateUnknown  CheckState = "unknown"  // no region has a result
+	StateUnknown  CheckState = "unknown"  // no region has a recent result
 	StateDisabled CheckState = "disabled" // it does not run
 )
 

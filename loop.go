@@ -25,8 +25,11 @@ type Loop struct {
 	LastScheduled time.Time // newest slot of the schedule with a result
 	NextDue       time.Time // zero for an inactive loop
 	Health        Health
-	Missed        int64 // slots without a result, since creation
-	Worker        string
+	// Unobserved: the loop should run, and its newest result is older than three intervals
+	// and its deadline. Its Health is Unknown then.
+	Unobserved bool
+	Missed     int64 // slots without a result, since creation
+	Worker     string
 	// TurnSlots is how many slots a turn of the loop covered when LastScheduled was
 	// stored; 0 when that is not known.
 	TurnSlots int

@@ -123,6 +123,8 @@ type ReportedCheck struct {
 type RegionHealth struct {
 	Region string
 	Health Health
+	// Probed: there is a result. Without one that is recent the health is Unknown.
+	Probed bool
 }
 
 // PublicIncident is an incident as a status page needs it.

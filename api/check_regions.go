@@ -28,14 +28,14 @@ type checkRegions struct {
 // loopView is the state of a check in one region.
 type loopView struct {
 	Region       string       `json:"region" example:"na-east-ewr"`
-	State        string       `json:"state" enum:"starting,running,updating,stopping,stopped" doc:"Whether the loop runs, and whether it has the check's latest change."`
+	State        string       `json:"state" enum:"starting,running,updating,stopping,stopped,unobserved" doc:"Whether the loop runs, and whether it has the check's latest change. unobserved: it should run, and its newest result is older than three intervals and the deadline of a probe, as happens when the region has no worker."`
 	Source       string       `json:"source" enum:"workflow,stored" doc:"Where this comes from: the running workflow, or the database while the workflow does not answer."`
-	HealthStatus vigil.Health `json:"health_status" enum:"healthy,unhealthy,unknown"`
+	HealthStatus vigil.Health `json:"health_status" enum:"healthy,unhealthy,unknown" doc:"What the newest result in the region says; unknown without one, and while the region is unobserved."`
 	LastSlot     *time.Time   `json:"last_slot" doc:"The newest instant that has a result; null before the first one."`
 	NextSlot     *time.Time   `json:"next_slot" doc:"The instant of the next result; null while none is due."`
 	Streak       *int         `json:"streak" doc:"Failures in a row up to the last slot; null while the workflow does not answer."`
 	FiringRules  []string     `json:"firing_rules" format:"uuid" doc:"Ids of the alert rules that fire in this region."`
-	Missed       int64        `json:"missed" doc:"Results that were due and are missing, since the check was created."`
+	Missed       int64        `json:"missed" doc:"Results that were due and are missing, from the creation of the check to now."`
 	TurnSlots    *int         `json:"turn_slots" doc:"How many results one activity of the workflow makes at the moment; null before the first result."`
 	TurnReason   *string      `json:"turn_reason" enum:"every_slot,growing,budget,window,kept" doc:"Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays."`
 	WorkflowID   string       `json:"workflow_id"`
@@ -115,6 +115,8 @@ func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.
 			}
 			if state.Slot.After(row.LastSlot) {
 				view.LastSlot, view.HealthStatus = instant(state.Slot), state.Health
+				row.Unobserved = false // a result has come since the row was read
+				view.State = loopState(row)
 			}
 		}
 	}
@@ -140,6 +142,8 @@ func (c *checkRegions) votes(ctx context.Context, check uuid.UUID) (map[string]v
 func loopState(row vigil.Loop) string {
 	behind := row.Desired > row.Applied
 	switch {
+	case row.Unobserved:
+		return "unobserved"
 	case row.Active && behind && row.Applied == 0:
 		return "starting"
 	case row.Active && behind:

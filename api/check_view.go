@@ -26,7 +26,7 @@ type checkView struct {
 	Retry               checkRetryView    `json:"retry"`
 	Labels              map[string]string `json:"labels" doc:"Names and values that you give, to group and to filter."`
 	ManagedBy           *managedByView    `json:"managed_by" doc:"The program that manages the check, such as a project of files; null when none does."`
-	HealthStatus        vigil.Health      `json:"health_status" enum:"healthy,unhealthy,unknown" doc:"What the latest result says; unknown before the first one."`
+	HealthStatus        vigil.Health      `json:"health_status" enum:"healthy,unhealthy,unknown" doc:"What the latest result says; unknown before the first one, and when the latest one of an enabled check is older than three intervals and the deadline of a probe."`
 	LastChecked         *time.Time        `json:"last_checked" doc:"When the latest result was taken; null before the first one."`
 	ExpiresAt           *time.Time        `json:"expires_at" doc:"When the check is deleted because its account was not verified; null for a permanent check."`
 	Revision            int64             `json:"revision,omitempty" doc:"Grows by one with every change of the definition; the ETag for If-Match. Health and results do not change it."`

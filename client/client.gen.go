@@ -1713,11 +1713,12 @@ func (e LoopSource) Valid() bool {
 
 // Defines values for LoopState.
 const (
-	Running  LoopState = "running"
-	Starting LoopState = "starting"
-	Stopped  LoopState = "stopped"
-	Stopping LoopState = "stopping"
-	Updating LoopState = "updating"
+	Running    LoopState = "running"
+	Starting   LoopState = "starting"
+	Stopped    LoopState = "stopped"
+	Stopping   LoopState = "stopping"
+	Unobserved LoopState = "unobserved"
+	Updating   LoopState = "updating"
 )
 
 // Valid indicates whether the value is a known member of the LoopState enum.
@@ -1730,6 +1731,8 @@ func (e LoopState) Valid() bool {
 	case Stopped:
 		return true
 	case Stopping:
+		return true
+	case Unobserved:
 		return true
 	case Updating:
 		return true
@@ -3601,7 +3604,7 @@ type Check struct {
 	// ExpiresAt When the check is deleted because its account was not verified; null for a permanent check.
 	ExpiresAt *time.Time `json:"expires_at"`
 
-	// HealthStatus What the latest result says; unknown before the first one.
+	// HealthStatus What the latest result says; unknown before the first one, and when the latest one of an enabled check is older than three intervals and the deadline of a probe.
 	HealthStatus CheckHealthStatus  `json:"health_status"`
 	Id           openapi_types.UUID `json:"id"`
 
@@ -3649,7 +3652,7 @@ type Check struct {
 	union     json.RawMessage
 }
 
-// CheckHealthStatus What the latest result says; unknown before the first one.
+// CheckHealthStatus What the latest result says; unknown before the first one, and when the latest one of an enabled check is older than three intervals and the deadline of a probe.
 type CheckHealthStatus string
 
 // CheckType How the target is probed.
@@ -4099,7 +4102,7 @@ type Counts struct {
 	// Unhealthy Enabled, and the latest result failed.
 	Unhealthy int64 `json:"unhealthy"`
 
-	// Unknown Enabled, and without a result.
+	// Unknown Enabled, and without a recent result.
 	Unknown int64 `json:"unknown"`
 
 	// Warning In the state warning: every newest result passed, and an incident is open.
@@ -5137,13 +5140,15 @@ type LoginRequest struct {
 // Loop defines model for Loop.
 type Loop struct {
 	// FiringRules Ids of the alert rules that fire in this region.
-	FiringRules  []openapi_types.UUID `json:"firing_rules"`
-	HealthStatus LoopHealthStatus     `json:"health_status"`
+	FiringRules []openapi_types.UUID `json:"firing_rules"`
+
+	// HealthStatus What the newest result in the region says; unknown without one, and while the region is unobserved.
+	HealthStatus LoopHealthStatus `json:"health_status"`
 
 	// LastSlot The newest instant that has a result; null before the first one.
 	LastSlot *time.Time `json:"last_slot"`
 
-	// Missed Results that were due and are missing, since the check was created.
+	// Missed Results that were due and are missing, from the creation of the check to now.
 	Missed int64 `json:"missed"`
 
 	// NextSlot The instant of the next result; null while none is due.
@@ -5158,7 +5163,7 @@ type Loop struct {
 	// Source Where this comes from: the running workflow, or the database while the workflow does not answer.
 	Source LoopSource `json:"source"`
 
-	// State Whether the loop runs, and whether it has the check's latest change.
+	// State Whether the loop runs, and whether it has the check's latest change. unobserved: it should run, and its newest result is older than three intervals and the deadline of a probe, as happens when the region has no worker.
 	State LoopState `json:"state"`
 
 	// Streak Failures in a row up to the last slot; null while the workflow does not answer.
@@ -5172,13 +5177,13 @@ type Loop struct {
 	WorkflowId string `json:"workflow_id"`
 }
 
-// LoopHealthStatus defines model for Loop.HealthStatus.
+// LoopHealthStatus What the newest result in the region says; unknown without one, and while the region is unobserved.
 type LoopHealthStatus string
 
 // LoopSource Where this comes from: the running workflow, or the database while the workflow does not answer.
 type LoopSource string
 
-// LoopState Whether the loop runs, and whether it has the check's latest change.
+// LoopState Whether the loop runs, and whether it has the check's latest change. unobserved: it should run, and its newest result is older than three intervals and the deadline of a probe, as happens when the region has no worker.
 type LoopState string
 
 // LoopTurnReason Why it is that many; null while the workflow does not answer. every_slot: the worker starts an activity for each result. growing: the check is new or something about it changed, and the number doubles with every activity. budget: the worker keeps within its budget of activities a second. window: as many as fit into the longest time that one activity may cover. kept: the activity before was interrupted, and the number stays.

@@ -41,6 +41,8 @@ type service struct {
 	failingIn []string
 	partial   bool
 	regions   []string
+	checked   []string         // regions with a recent result
+	stale     bool             // it was checked, and no region has a recent result
 	days      []vigil.DayCount // oldest first; the last is today
 }
 
@@ -49,10 +51,13 @@ type service struct {
 // news for the public. Without such a rule the newest results decide.
 func (s *service) decide(check vigil.ReportedCheck, open *vigil.PublicIncident) {
 	var unhealthy []string
-	known := false
+	probed := false
 	for _, region := range check.Regions {
 		s.regions = append(s.regions, region.Region)
-		known = known || region.Health != vigil.Unknown
+		probed = probed || region.Probed
+		if region.Health != vigil.Unknown {
+			s.checked = append(s.checked, region.Region)
+		}
 		if region.Health == vigil.Unhealthy {
 			unhealthy = append(unhealthy, region.Region)
 		}
@@ -69,10 +74,10 @@ func (s *service) decide(check vigil.ReportedCheck, open *vigil.PublicIncident) 
 		s.state, s.failingIn = failing, unhealthy
 	case open != nil && open.Slow:
 		s.state, s.since = slow, open.StartedAt
-	case known:
+	case len(s.checked) > 0:
 		s.state = working
 	default:
-		s.state = noData
+		s.state, s.stale = noData, probed
 	}
 	s.partial = s.state == failing && len(s.failingIn) < len(s.regions)
 }

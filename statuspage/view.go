@@ -3,6 +3,7 @@ package statuspage
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -120,13 +121,16 @@ func lastDays(days map[time.Time]vigil.DayCount, at time.Time) []vigil.DayCount 
 
 // decide words the verdict over all services.
 func (v *view) decide() {
-	var failed, slowed []string
+	var failed, slowed, stale []string
 	var regions, failingIn []string
 	var since time.Time
 	partial, known := true, false
 	for _, s := range v.all {
 		known = known || s.state != noData
-		regions = append(regions, s.regions...)
+		regions = append(regions, s.checked...)
+		if s.stale {
+			stale = append(stale, s.name)
+		}
 		switch s.state {
 		case failing:
 			failed, failingIn, partial = append(failed, s.name), append(failingIn, s.failingIn...), partial && s.partial
@@ -137,8 +141,11 @@ func (v *view) decide() {
 		}
 	}
 	others := ""
-	if len(failed)+len(slowed) < len(v.all) {
+	if len(failed)+len(slowed)+len(stale) < len(v.all) {
 		others = " Everything else works."
+	}
+	if len(stale) > 0 {
+		others = " " + noRecent(stale) + "." + others
 	}
 	switch {
 	case len(failed) > 0:
@@ -159,12 +166,20 @@ func (v *view) decide() {
 			}
 		}
 		v.Detail = v.seen(since, nil) + others
+	case len(stale) > 0 && known:
+		v.State, v.Headline = noData, noRecent(stale)
+		v.Detail = strings.TrimPrefix(others, " "+v.Headline+". ")
+	case len(stale) > 0:
+		v.State, v.Headline, v.Detail = noData, "No recent data", "The last results are too old to say what works."
 	case known:
 		v.State, v.Headline, v.Detail = working, "Everything works", "Checked from "+joined(continents(regions))+"."
 	default:
 		v.State, v.Headline, v.Detail = noData, "No data yet", "The first results are on their way."
 	}
 }
+
+// noRecent says that services have no recent results.
+func noRecent(names []string) string { return "No recent data for " + joined(names) }
 
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {

@@ -24,7 +24,7 @@ type definitionRow struct {
 }
 
 func (s *Store) selectDefinitions(into any) *bun.SelectQuery {
-	return selectChecks(s.db, into).ColumnExpr(`(
+	return s.selectChecks(s.db, into).ColumnExpr(`(
 		SELECT jsonb_object_agg(r.region, (extract(epoch FROM r.start_at) * 1000000)::bigint)
 		FROM check_regions AS r WHERE r.check_id = c.id) AS starts`).
 		ColumnExpr(`(SELECT jsonb_agg(to_jsonb(ar) ORDER BY ar.created_at, ar.id) FROM alert_rules AS ar WHERE ar.check_id = c.id) AS rules`)

@@ -123,7 +123,7 @@ func countCreation(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier vigil.T
 // organization, is a CodeNotFound error.
 func (s *Store) Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error) {
 	var row checkRow
-	err := selectChecks(s.db, &row).Where("c.id = ? AND c.org_id = ?", id, orgID).Scan(ctx)
+	err := s.selectChecks(s.db, &row).Where("c.id = ? AND c.org_id = ?", id, orgID).Scan(ctx)
 	if err != nil {
 		return vigil.Check{}, found("check", err)
 	}

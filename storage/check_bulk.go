@@ -127,7 +127,7 @@ func (s *Store) lockSelected(ctx context.Context, tx bun.Tx, orgID uuid.UUID, f 
 	var rows []checkRow
 	if len(ids) > 0 {
 		// After the locks: a change that this transaction waited for is seen.
-		if err := selectChecks(tx, &rows).Where("c.id = ANY(?::uuid[])", pgdialect.Array(ids)).OrderExpr("c.id").Scan(ctx); err != nil {
+		if err := s.selectChecks(tx, &rows).Where("c.id = ANY(?::uuid[])", pgdialect.Array(ids)).OrderExpr("c.id").Scan(ctx); err != nil {
 			return nil, fmt.Errorf("read the checks: %w", err)
 		}
 	}

@@ -24,16 +24,17 @@ func days(member string) string {
 var figuresQuery = `WITH clock AS MATERIALIZED (SELECT coalesce($4::timestamptz, clock_timestamp()) AS now),
 	open AS MATERIALIZED (SELECT DISTINCT check_id FROM incidents WHERE ($1::uuid IS NULL OR org_id = $1) AND status <> 'resolved'),
 	shown AS MATERIALIZED (
-		SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.created_at, c.id IN (SELECT check_id FROM open) AS open,
-			EXISTS (SELECT ` + runningOf + `) AS held, ARRAY(SELECT coalesce(c.labels->>k, '') FROM unnest($2::text[]) AS k) AS labels
+		SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.created_at, c.labels, c.id IN (SELECT check_id FROM open) AS open,
+			EXISTS (SELECT ` + runningOf + `) AS held, ARRAY(SELECT coalesce(c.labels->>k, '') FROM unnest($2::text[]) AS k) AS chosen
 		FROM clock, checks AS c WHERE ($1::uuid IS NULL OR c.org_id = $1) ORDER BY c.created_at, c.id LIMIT $3
 	)
-	SELECT s.id, s.org_id, s.name, s.type, s.enabled, s.open, s.held, s.labels, r.region, r.health, r.last_time,
+	SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.open, c.held, c.chosen, r.region, ` + observedHealth("$5::timestamptz") + `,
+		r.last_time,
 		res.response_time_ms, coalesce(` + days(vigil.MetadataDays) + `, ` + days(vigil.MetadataCertDays) + `)
-	FROM shown AS s LEFT JOIN check_regions AS r ON r.check_id = s.id AND r.active AND s.enabled
+	FROM shown AS c LEFT JOIN check_regions AS r ON r.check_id = c.id AND r.active AND c.enabled
 		LEFT JOIN LATERAL (SELECT n.response_time_ms, n.metadata FROM results AS n
 			WHERE n.check_id = r.check_id AND n.region = r.region AND n.slot = r.last_slot) AS res ON true
-	ORDER BY s.created_at, s.id, r.region`
+	ORDER BY c.created_at, c.id, r.region`
 
 // CheckFigures returns the figures of up to limit checks of an organization, of all
 // organizations for uuid.Nil, the oldest checks first, with the values of these labels. It is
@@ -47,7 +48,7 @@ func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []stri
 	if s.edges != nil {
 		now = new(micro(s.edges()))
 	}
-	found, err := s.pool.Query(ctx, figuresQuery, org, append([]string{}, labels...), limit, now)
+	found, err := s.pool.Query(ctx, figuresQuery, org, append([]string{}, labels...), limit, now, s.instant())
 	if err != nil {
 		return nil, wrap("read the figures of checks", err)
 	}

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -16,35 +17,43 @@ import (
 const maxIllLoops = 1000
 
 // illChecks are the checks of an organization that are not healthy. Most checks are
-// healthy, and an index has the loops that are not, so a filter or a count by health does
-// not have to look up the latest result of every check.
+// healthy, and indexes have the loops that are not and those that are late, so a filter or a
+// count by health does not have to look up the latest result of every check.
 type illChecks struct {
+	latest             string // SQL that joins the health
 	tooMany            bool
 	unhealthy, unknown []uuid.UUID
 }
 
+// illLoops selects the checks of the loops of an organization that are not healthy, or
+// unobserved.
+func illLoops(now time.Time) string {
+	return `SELECT check_id FROM check_regions WHERE org_id = ?0 AND health <> 'healthy'
+		UNION ALL SELECT r.check_id FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id
+			WHERE r.org_id = ?0 AND r.health = 'healthy' AND ` + unobserved(at(now))
+}
+
 // readIllChecks finds the checks that are not healthy: each has a loop that is not.
-func readIllChecks(ctx context.Context, db bun.IDB, orgID uuid.UUID) (*illChecks, error) {
+func (s *Store) readIllChecks(ctx context.Context, db bun.IDB, orgID uuid.UUID) (*illChecks, error) {
 	var loops int
-	err := db.NewRaw("SELECT count(*) FROM (SELECT FROM check_regions WHERE org_id = ? AND health <> 'healthy' LIMIT ?) AS ill",
-		orgID, maxIllLoops+1).Scan(ctx, &loops)
+	now, latest := s.instant(), s.latestResult()
+	err := db.NewRaw("SELECT count(*) FROM ("+illLoops(now)+" LIMIT ?1) AS ill", orgID, maxIllLoops+1).Scan(ctx, &loops)
 	if err != nil {
 		return nil, fmt.Errorf("count loops that are not healthy: %w", err)
 	}
 	if loops > maxIllLoops {
-		return &illChecks{tooMany: true}, nil
+		return &illChecks{tooMany: true, latest: latest}, nil
 	}
 	var rows []struct {
 		ID     uuid.UUID
 		Health string
 	}
-	err = db.NewRaw("SELECT c.id, "+healthOf+` AS health FROM (
-			SELECT DISTINCT check_id AS id FROM check_regions WHERE org_id = ? AND health <> 'healthy'
-		) AS c `+latestResult, orgID).Scan(ctx, &rows)
+	err = db.NewRaw("SELECT c.id, "+healthOf+" AS health FROM checks AS c "+latest+
+		" WHERE c.id IN (SELECT check_id FROM ("+illLoops(now)+") AS ill)", orgID).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read checks that are not healthy: %w", err)
 	}
-	ill := &illChecks{unhealthy: []uuid.UUID{}, unknown: []uuid.UUID{}}
+	ill := &illChecks{latest: latest, unhealthy: []uuid.UUID{}, unknown: []uuid.UUID{}}
 	for _, row := range rows {
 		switch vigil.Health(row.Health) {
 		case vigil.Unhealthy:
@@ -61,7 +70,7 @@ func readIllChecks(ctx context.Context, db bun.IDB, orgID uuid.UUID) (*illChecks
 func (i *illChecks) where(query *bun.SelectQuery, health vigil.Health) *bun.SelectQuery {
 	switch {
 	case i.tooMany:
-		return query.Join(latestResult).Where(healthOf+" = ?", string(health))
+		return query.Join(i.latest).Where(healthOf+" = ?", string(health))
 	case health == vigil.Unhealthy:
 		return query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(i.unhealthy))
 	case health == vigil.Unknown:
@@ -74,13 +83,13 @@ func (i *illChecks) where(query *bun.SelectQuery, health vigil.Health) *bun.Sele
 // and Enabled have no effect.
 func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter) (vigil.CheckCounts, error) {
 	f.Enabled = nil
-	ill, err := readIllChecks(ctx, s.db, orgID)
+	ill, err := s.readIllChecks(ctx, s.db, orgID)
 	if err != nil {
 		return vigil.CheckCounts{}, wrap("count checks", err)
 	}
 	query := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f)
 	if ill.tooMany {
-		query = query.Join(latestResult).ColumnExpr(healthOf + " AS health")
+		query = query.Join(ill.latest).ColumnExpr(healthOf + " AS health")
 	} else {
 		const health = `CASE WHEN c.id = ANY(?::uuid[]) THEN 'unhealthy' WHEN c.id = ANY(?::uuid[]) THEN 'unknown' ELSE 'healthy' END AS health`
 		query = query.ColumnExpr(health, pgdialect.Array(ill.unhealthy), pgdialect.Array(ill.unknown))
@@ -106,7 +115,7 @@ func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f vigil.CheckF
 			counts.Unknown += row.N
 		}
 	}
-	states, err := readCheckStates(ctx, s.db, orgID)
+	states, err := s.readCheckStates(ctx, s.db, orgID)
 	if err != nil {
 		return vigil.CheckCounts{}, wrap("count checks", err)
 	}

@@ -45,7 +45,7 @@ func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list vigil.Chec
 	var states *checkStates
 	var err error
 	if list.Sort == vigil.SortState || list.State != "" {
-		if states, err = readCheckStates(ctx, s.db, orgID); err != nil {
+		if states, err = s.readCheckStates(ctx, s.db, orgID); err != nil {
 			return nil, vigil.Extent{}, err
 		}
 	}
@@ -60,7 +60,7 @@ func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list vigil.Chec
 	}
 	// The latest results are looked up for the rows of the page only.
 	var rows []listedCheckRow
-	query := s.db.NewSelect().TableExpr("(?) AS c", page).ColumnExpr("c.*").ColumnExpr(latestHealth).Join(latestResult)
+	query := s.db.NewSelect().TableExpr("(?) AS c", page).ColumnExpr("c.*").ColumnExpr(latestHealth).Join(s.latestResult())
 	if sorted.text {
 		query = query.ColumnExpr("? AS sort_name", bun.Safe(fmt.Sprintf(sorted.column, "c")))
 	}
@@ -101,14 +101,14 @@ func (s *Store) checkSelection(
 ) (func() *bun.SelectQuery, error) {
 	if f.State != "" && states == nil {
 		var err error
-		if states, err = readCheckStates(ctx, db, orgID); err != nil {
+		if states, err = s.readCheckStates(ctx, db, orgID); err != nil {
 			return nil, err
 		}
 	}
 	var ill *illChecks
 	if f.Health != "" {
 		var err error
-		if ill, err = readIllChecks(ctx, db, orgID); err != nil {
+		if ill, err = s.readIllChecks(ctx, db, orgID); err != nil {
 			return nil, err
 		}
 	}

@@ -46,12 +46,15 @@ type checkRow struct {
 }
 
 // latestResult joins the health and time of a check's newest result over all regions.
-// Among results of the same slot, an unhealthy one wins.
-const latestResult = `LEFT JOIN LATERAL (
-	SELECT r.health, r.last_time FROM check_regions AS r
-	WHERE r.check_id = c.id AND r.last_slot IS NOT NULL
-	ORDER BY r.last_slot DESC, (r.health = 'unhealthy') DESC LIMIT 1
-) AS latest ON true`
+// Among results of the same slot, an unhealthy one wins. The health is unknown when the
+// newest result is too old.
+func (s *Store) latestResult() string {
+	return `LEFT JOIN LATERAL (
+		SELECT ` + observedHealth(at(s.instant())) + ` AS health, r.last_time FROM check_regions AS r
+		WHERE r.check_id = c.id AND r.last_slot IS NOT NULL
+		ORDER BY r.last_slot DESC, (r.health = 'unhealthy') DESC LIMIT 1
+	) AS latest ON true`
+}
 
 // healthOf and latestHealth are SQL about checks that are joined with latestResult.
 const (
@@ -60,10 +63,10 @@ const (
 )
 
 // selectChecks starts a query for whole checks.
-func selectChecks(db bun.IDB, into any) *bun.SelectQuery {
+func (s *Store) selectChecks(db bun.IDB, into any) *bun.SelectQuery {
 	return db.NewSelect().Model(into).ColumnExpr("c.*").
 		ColumnExpr(latestHealth).
-		Join(latestResult)
+		Join(s.latestResult())
 }
 
 // sealedRow returns the row of a check, with the secrets of its config sealed. A config

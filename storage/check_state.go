@@ -13,25 +13,28 @@ import (
 )
 
 // checkStates are the enabled checks of an organization that do not just pass. Indexes
-// have the loops that are not healthy and the incidents that are open, so that a list by
-// state need not look at every check.
+// have the loops that are not healthy, those that are late and the incidents that are open, so
+// that a list by state need not look at every check.
 type checkStates struct {
 	failing, warning, unknown []uuid.UUID
 }
 
-func readCheckStates(ctx context.Context, db bun.IDB, orgID uuid.UUID) (*checkStates, error) {
+func (s *Store) readCheckStates(ctx context.Context, db bun.IDB, orgID uuid.UUID) (*checkStates, error) {
 	var rows []struct {
 		ID      uuid.UUID
 		Failing bool
 		Unknown bool
 		Open    bool
 	}
+	now := s.instant()
 	err := db.NewRaw(`
 		SELECT id, bool_or(failing) AS failing, bool_or(unknown) AS unknown, bool_or(open) AS open FROM (
-			SELECT r.check_id AS id, bool_or(r.health = 'unhealthy') AS failing, false AS open, bool_and(r.health = 'unknown') AND
-				NOT EXISTS (SELECT FROM check_regions AS o WHERE o.check_id = r.check_id AND o.health = 'healthy') AS unknown
-			FROM check_regions AS r WHERE r.org_id = ?0 AND r.health <> 'healthy' AND r.active GROUP BY r.check_id
-			UNION ALL SELECT check_id, false, true, false FROM incidents WHERE org_id = ?0 AND status <> 'resolved'
+			SELECT c.id, bool_or(loop.health = 'unhealthy') AS failing, bool_and(loop.health = 'unknown') AS unknown, false AS open
+			FROM checks AS c JOIN LATERAL (
+				SELECT `+observedHealth(at(now))+` AS health FROM check_regions AS r WHERE r.check_id = c.id AND r.active
+			) AS loop ON true
+			WHERE c.id IN (SELECT check_id FROM (`+illLoops(now)+`) AS ill) GROUP BY c.id
+			UNION ALL SELECT check_id, false, false, true FROM incidents WHERE org_id = ?0 AND status <> 'resolved'
 		) AS state GROUP BY id`, orgID).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read the states of checks: %w", err)
@@ -74,10 +77,12 @@ func (s *checkStates) where(query *bun.SelectQuery, state vigil.CheckState) *bun
 // rank is SQL for the place of a check among those sorted by state, one digit.
 func (s *checkStates) rank(alias string) string {
 	return fmt.Sprintf(
-		"(CASE WHEN NOT %[1]s.enabled THEN '3' WHEN %[1]s.id = ANY(%[2]s) THEN '0' WHEN %[1]s.id = ANY(%[3]s) THEN '1' ELSE '2' END)",
+		`(CASE WHEN NOT %[1]s.enabled THEN '4' WHEN %[1]s.id = ANY(%[2]s) THEN '0' WHEN %[1]s.id = ANY(%[3]s) THEN '1'
+			WHEN %[1]s.id = ANY(%[4]s) THEN '2' ELSE '3' END)`,
 		alias,
 		literal(s.failing),
 		literal(s.warning),
+		literal(s.unknown),
 	)
 }
 

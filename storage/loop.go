@@ -47,6 +47,7 @@ type loopRow struct {
 	Name       string `bun:"name,scanonly"`
 	Target     string `bun:"target,scanonly"`
 	Generation int64  `bun:"store_generation,scanonly"`
+	Unobserved bool   `bun:"unobserved,scanonly"`
 
 	// Pauses are the maintenance that pauses probing where slots are counted.
 	Pauses []span `bun:"-"`
@@ -68,7 +69,7 @@ func (r *loopRow) loop() vigil.Loop {
 		CheckID: r.CheckID, OrgID: r.OrgID, Region: r.Region, Name: r.Name, Target: r.Target,
 		Desired: r.Desired, Applied: r.Applied, Active: r.Active, Start: r.StartAt,
 		LastSlot: zeroIfNil(r.LastSlot), LastScheduled: zeroIfNil(r.LastScheduled), NextDue: zeroIfNil(r.NextDue),
-		Health: vigil.Health(r.Health), Missed: r.Missed, Worker: r.Worker, TurnSlots: r.TurnSlots,
+		Health: vigil.Health(r.Health), Unobserved: r.Unobserved, Missed: r.Missed, Worker: r.Worker, TurnSlots: r.TurnSlots,
 		Generation: r.Generation,
 	}
 	if r.TurnRun != nil && r.TurnActivity != nil {
@@ -138,10 +139,12 @@ func loopsOf(rows []loopRow) []vigil.Loop {
 }
 
 // Loops returns the loops of a check of the organization, in the order of the check's
-// regions. An unknown check is a CodeNotFound error.
+// regions, as they are now: an unobserved one has no health, and slots that were due since
+// its newest result count as missed. An unknown check is a CodeNotFound error.
 func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Loop, error) {
 	var rows []loopRow
-	err := s.selectLoops(&rows).Where("c.id = ? AND c.org_id = ?", checkID, orgID).
+	now := s.instant()
+	err := s.selectLoops(&rows).ColumnExpr(unobserved(at(now))+" AS unobserved").Where("c.id = ? AND c.org_id = ?", checkID, orgID).
 		OrderExpr("array_position(c.regions, r.region)").Scan(ctx)
 	if err != nil {
 		return nil, wrap("read the loops", err)
@@ -149,7 +152,21 @@ func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Lo
 	if len(rows) == 0 {
 		return nil, vigil.NotFound("check") // every check has a region
 	}
-	return loopsOf(rows), nil
+	since := now
+	for i := range rows {
+		since = earlier(since, rows[i].CountedUntil)
+	}
+	if err := addPauses(ctx, s.pool, rows, window{check: checkID, from: since, to: now}); err != nil {
+		return nil, wrap("read the loops", err)
+	}
+	loops := loopsOf(rows)
+	for i := range loops {
+		loops[i].Missed += rows[i].missedBetween(since, now, now)
+		if loops[i].Unobserved {
+			loops[i].Health = vigil.Unknown
+		}
+	}
+	return loops, nil
 }
 
 // anyLagging reads the generation of Temporal's store, and whether any loop is behind its
@@ -241,7 +258,8 @@ func (s *Store) Overdue(
 	var rows []loopRow
 	err := s.selectLoops(&rows).
 		Where("r.region = ANY(?::text[])", pgdialect.Array(regions)).
-		Where("r.active AND r.applied > 0 AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", milliseconds(grace), micro(now)).
+		Where("r.active AND r.next_due < ?", micro(now.Add(-grace))). // what the index has
+		Where("r.applied > 0 AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", milliseconds(grace), micro(now)).
 		Where("NOT "+paused, micro(now), milliseconds(grace)).
 		Where("r.nudged_at IS NULL OR r.nudged_at + coalesce(nullif(r.nudge_wait_ms, 0), ?) * interval '1 millisecond' <= clock_timestamp()",
 			milliseconds(grace)).

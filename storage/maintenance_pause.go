@@ -24,12 +24,17 @@ var longestOccurrence = fmt.Sprintf("interval '%d seconds'", int64(vigil.MaxMain
 // grace in milliseconds.
 //
 //nolint:gochecknoglobals // a constant
-var paused = `EXISTS (SELECT FROM (SELECT ?0::timestamptz AS now,
-		(2 * r.interval_ms + r.deadline_ms + ?1) * interval '1 millisecond' AS grace) AS t,
+var paused = pausedAt("?0::timestamptz", "?1")
+
+// pausedAt is paused with its arguments as SQL.
+func pausedAt(now, grace string) string {
+	return `EXISTS (SELECT FROM (SELECT ` + now + ` AS now,
+		(2 * r.interval_ms + r.deadline_ms + ` + grace + `) * interval '1 millisecond' AS grace) AS t,
 		maintenance_occurrences AS o JOIN maintenance_windows AS w ON w.id = o.window_id
 	WHERE o.org_id = c.org_id AND o.removed_at IS NULL AND w.probing = 'pause'
 		AND o.starts_at <= r.next_due + t.grace AND o.starts_at <= t.now
 		AND o.ends_at >= t.now - t.grace AND o.ends_at <= t.now + ` + longestOccurrence + ` AND ` + covers + `)`
+}
 
 // pausedSpans selects the occurrences, alias o, that pause the probing of a check, alias c,
 // and overlap [$1, $2).

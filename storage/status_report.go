@@ -35,7 +35,7 @@ func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) 
 	ids := texts(page.Checks())
 	report := vigil.StatusReport{Page: page, Checks: make(map[uuid.UUID]vigil.ReportedCheck, len(ids))}
 	batch := &pgx.Batch{}
-	queueStates(batch, ids, report.Checks)
+	queueStates(batch, ids, s.instant(), report.Checks)
 	queuePublicIncidents(batch, ids, since, &report.Incidents)
 	queuePublicMaintenance(batch, page.OrgID, ids, &report.Maintenance)
 	updates := make(map[uuid.UUID][]vigil.IncidentUpdate)
@@ -60,18 +60,19 @@ func (s *Store) publicPage(ctx context.Context, slug string) (vigil.StatusPage, 
 }
 
 // queueStates reads the newest result of each check and region.
-func queueStates(batch *pgx.Batch, ids []string, into map[uuid.UUID]vigil.ReportedCheck) {
+func queueStates(batch *pgx.Batch, ids []string, now time.Time, into map[uuid.UUID]vigil.ReportedCheck) {
 	batch.Queue(`
 		SELECT c.id, c.enabled,
 			EXISTS (SELECT FROM alert_rules AS ar WHERE ar.check_id = c.id AND ar.enabled AND ar.condition ?| `+failureKeys+`),
-			coalesce(r.region, ''), coalesce(CASE WHEN r.last_slot IS NULL THEN 'unknown' ELSE r.health END, 'unknown')
+			coalesce(r.region, ''), coalesce(CASE WHEN r.last_slot IS NULL THEN 'unknown' ELSE `+observedHealth("$2::timestamptz")+` END, 'unknown'),
+			r.last_slot IS NOT NULL
 		FROM checks AS c LEFT JOIN check_regions AS r ON r.check_id = c.id AND r.active
-		WHERE c.id = ANY($1::text[]::uuid[]) ORDER BY c.id, r.region`, ids).
+		WHERE c.id = ANY($1::text[]::uuid[]) ORDER BY c.id, r.region`, ids, now).
 		Query(func(found pgx.Rows) error {
 			var id uuid.UUID
 			var state vigil.ReportedCheck
 			var one vigil.RegionHealth
-			_, err := pgx.ForEachRow(found, []any{&id, &state.Enabled, &state.Watched, &one.Region, &one.Health}, func() error {
+			_, err := pgx.ForEachRow(found, []any{&id, &state.Enabled, &state.Watched, &one.Region, &one.Health, &one.Probed}, func() error {
 				state.Regions = into[id].Regions
 				if one.Region != "" {
 					state.Regions = append(state.Regions, one)

@@ -85,8 +85,10 @@ func (c *checkSum) slot(at time.Time) int64 {
 // startSummaries reads which slots each summary has.
 func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID, now time.Time) (checkSums, error) {
 	found, err := s.pool.Query(ctx, `
-		SELECT check_id, region, active, start_at, anchor, interval_ms, offset_ms, deadline_ms, coalesce(last_slot, start_at), health
-		FROM check_regions WHERE check_id = ANY($1::text[]::uuid[]) AND org_id = $2 ORDER BY check_id, region`, texts(ids), orgID)
+		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.deadline_ms,
+			coalesce(r.last_slot, r.start_at), `+observedHealth("$3::timestamptz")+`
+		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id
+		WHERE r.check_id = ANY($1::text[]::uuid[]) AND r.org_id = $2 ORDER BY r.check_id, r.region`, texts(ids), orgID, micro(now))
 	if err != nil {
 		return nil, fmt.Errorf("read loops: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"vigil"
 	"vigil/storage"
+	"vigil/storage/storagetest"
 )
 
 // TestSweepQueriesUseTheirIndexes holds that the queries of each second do not read all
@@ -19,23 +20,8 @@ import (
 func TestSweepQueriesUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	org, _ := newOrg(t, s)
-	const loops = 10_000 // as below
-	for _, sql := range []string{
-		`INSERT INTO checks (id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision,
-				created_at, updated_at)
-			SELECT gen_random_uuid(), ?, 'c', 'http', '{}', 't', 60000, '{na-east-ewr}', true, true, now(), 1, now(), now()
-			FROM generate_series(1, 10000)`,
-		`INSERT INTO check_regions (check_id, region, org_id, desired, applied, active, start_at, anchor, interval_ms, counted_until)
-			SELECT id, 'na-east-ewr', org_id, 1, 1, true, now(), now(), 60000, now() FROM checks WHERE org_id = ?`,
-	} {
-		if _, err := s.DB().ExecContext(t.Context(), sql, org.ID); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := s.DB().ExecContext(t.Context(), "ANALYZE checks, check_regions"); err != nil {
-		t.Fatal(err)
-	}
+	const loops = 10_000
+	manyLoops(t, s)
 	common := renewSweep(t, s, "test", sweepLength)[vigil.CommonShard]
 	for generation := range int64(2) { // the second one after a loss
 		if _, err := s.AdvanceTemporalGeneration(t.Context(), common, generation+1); err != nil {
@@ -103,4 +89,59 @@ func explain(t *testing.T, s *storage.Store, run func()) string {
 		}
 	}
 	return plans.String()
+}
+
+// manyLoops stores 10,000 loops that are due within a minute, and returns their organization.
+func manyLoops(t *testing.T, s *storage.Store) vigil.Organization {
+	t.Helper()
+	org, _ := newOrg(t, s)
+	for _, sql := range []string{
+		`INSERT INTO checks (id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision,
+				created_at, updated_at)
+			SELECT gen_random_uuid(), ?, 'c', 'http', '{}', 't', 60000, '{na-east-ewr}', true, true, now(), 1, now(), now()
+			FROM generate_series(1, 10000)`,
+		`INSERT INTO check_regions (check_id, region, org_id, desired, applied, active, start_at, anchor, interval_ms, counted_until, next_due)
+			SELECT id, 'na-east-ewr', org_id, 1, 1, true, now(), now(), 60000, now(), now() + random() * interval '1 minute'
+			FROM checks WHERE org_id = ?`,
+	} {
+		if _, err := s.DB().ExecContext(t.Context(), sql, org.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.DB().ExecContext(t.Context(), "ANALYZE checks, check_regions"); err != nil {
+		t.Fatal(err)
+	}
+	return org
+}
+
+// TestWhatIsLateIsReadByIndex: the sweep and the lists read the loops that are due, which are
+// few, and not all of them.
+func TestWhatIsLateIsReadByIndex(t *testing.T) {
+	t.Parallel()
+	s := storagetest.New(t)
+	org := manyLoops(t, s)
+	for what, read := range map[string]func() error{
+		"the sweep": func() error {
+			_, err := s.Overdue(t.Context(), time.Now(), 5*time.Second, []string{newark}, vigil.EverySweepShard(), 100)
+			return err
+		},
+		"the counts of a list": func() error {
+			_, err := s.CheckCounts(t.Context(), org.ID, vigil.CheckFilter{})
+			return err
+		},
+	} {
+		for _, sql := range []string{"UPDATE check_regions SET health = 'healthy'", "VACUUM ANALYZE check_regions"} {
+			if _, err := s.DB().ExecContext(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plan := explain(t, s, func() {
+			if err := read(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if strings.Contains(plan, "Seq Scan on check_regions") || !strings.Contains(plan, "check_regions_due_idx") {
+			t.Errorf("%s reads all loops:\n%s", what, plan)
+		}
+	}
 }

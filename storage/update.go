@@ -39,7 +39,7 @@ func (s *Store) UpdateCheck(
 			return err
 		}
 		var row checkRow
-		if err := selectChecks(tx, &row).Where("c.id = ?", id).Scan(ctx); err != nil {
+		if err := s.selectChecks(tx, &row).Where("c.id = ?", id).Scan(ctx); err != nil {
 			return found("check", err)
 		}
 		before, err := s.opened(&row)
@@ -118,7 +118,7 @@ func (s *Store) storeDefinition(ctx context.Context, tx bun.Tx, before, after *v
 		return err
 	}
 	var stored checkRow
-	if err := selectChecks(tx, &stored).Where("c.id = ?", after.ID).Scan(ctx); err != nil {
+	if err := s.selectChecks(tx, &stored).Where("c.id = ?", after.ID).Scan(ctx); err != nil {
 		return found("check", err)
 	}
 	after.Health, after.LastChecked = vigil.Health(stored.Health), stored.LastChecked

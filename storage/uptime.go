@@ -233,9 +233,14 @@ func (w window) addExcluded(up *vigil.Uptime, excluded, successes int64) {
 	up.Failed = up.Total - up.Successful
 }
 
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
 // addPauses reads the maintenance that pauses probing, when loops of a check have slots in
 // the window that may be missed since their newest results.
-func addPauses(ctx context.Context, tx pgx.Tx, loops []loopRow, w window) error {
+func addPauses(ctx context.Context, tx querier, loops []loopRow, w window) error {
 	open := false
 	for i := range loops {
 		open = open || loops[i].missedBetween(w.from, w.to, w.to) > 0

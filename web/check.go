@@ -280,6 +280,9 @@ func checkBadge(c *client.Check, sum *client.CheckSummary) *badge {
 	case client.CheckSummaryStateDisabled:
 		return &badge{State: "paused", Text: "Paused"}
 	case client.CheckSummaryStateUnknown:
+		if c.LastChecked != nil {
+			return &badge{State: "unknown", Text: noRecentResult}
+		}
 		return &badge{State: "unknown", Text: "No result yet"}
 	case client.CheckSummaryStateWarning:
 		return &badge{State: "warn", Text: "Warning"}

@@ -255,6 +255,8 @@ func (r *request) loopRows(loops []client.Loop, up client.Uptime) []loopRow {
 			if loop.Streak != nil && *loop.Streak > 0 {
 				row.Streak = counted(*loop.Streak, "failure") + " in a row"
 			}
+		case loop.LastSlot != nil:
+			row.Mark, row.Streak = newMark("unknown", noRecentResult), "no recent result"
 		default:
 			row.Mark, row.Streak = newMark("unknown", "No result yet"), "no result yet"
 		}

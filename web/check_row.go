@@ -63,6 +63,9 @@ func (r *request) checkRow(c *client.Check) checkRow {
 	}
 	row.State = string(sum.State)
 	row.Mark = stateMark(row.State)
+	if row.State == "unknown" && c.LastChecked != nil {
+		row.Mark = newMark("unknown", noRecentResult)
+	}
 	row.Mark.ID = id + "-mark"
 	slow := 0.0
 	if sum.SlowerThanMs != nil {
@@ -79,6 +82,9 @@ func (r *request) checkRow(c *client.Check) checkRow {
 	}
 	return row
 }
+
+// noRecentResult says that a check is not probed any more.
+const noRecentResult = "No recent result"
 
 // stateMark is the mark of a state of a check.
 func stateMark(state string) mark {

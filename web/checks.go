@@ -290,10 +290,12 @@ func (b *overviewBody) group(r *request, data []client.Check, n client.Counts) {
 		switch state {
 		case "failing", "warning":
 			return "Needs attention", "attention", number(n.Failing + n.Warning)
+		case "unknown":
+			return "No result", "unknown", number(n.Unknown)
 		case "disabled":
 			return "Paused", "paused", number(n.Disabled)
 		}
-		return "Passing", "passing", number(n.Passing + n.Unknown)
+		return "Passing", "passing", number(n.Passing)
 	}
 	for i := range data {
 		row := r.checkRow(&data[i])
@@ -329,7 +331,13 @@ func noMatch(v checkView) *empty {
 		Action: &link{Text: "Clear filter", Href: "/app"},
 		Key:    "Esc",
 	}
-	words := map[string]string{"failing": "failing", "warning": "warning", "passing": "passing", "unknown": "new", "disabled": "paused"}
+	words := map[string]string{
+		"failing":  "failing",
+		"warning":  "warning",
+		"passing":  "passing",
+		"unknown":  "without a result",
+		"disabled": "paused",
+	}
 	if v.Query != "" {
 		e.Title = "No check matches “" + v.Query + "”"
 		e.Text = "Names and targets are searched."

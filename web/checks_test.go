@@ -130,7 +130,17 @@ func TestChecksPage(t *testing.T) {
 		f.result(t, failing, 2, "")
 		f.result(t, failing, 1, "expected status 200, got 503")
 		page := f.b.get(t, http.StatusOK, "/app")
-		page.inOrder(t, "Needs attention", failing.String(), "503 from Newark", "no rule met", ">Passing", passing.String(), fresh.String())
+		page.inOrder(
+			t,
+			"Needs attention",
+			failing.String(),
+			"503 from Newark",
+			"no rule met",
+			">No result",
+			fresh.String(),
+			">Passing",
+			passing.String(),
+		)
 		page.shows(t, `aria-label="1 of 2 passed, 1 failed`, `>Failing</span> <span class="count" id="count-failing">1<`)
 		only := f.b.get(t, http.StatusOK, "/app?state=failing")
 		only.shows(t, failing.String())

@@ -42,7 +42,7 @@ type Meta struct {
 type Counts struct {
 	Healthy   int64 `json:"healthy" doc:"Enabled, and the latest result succeeded."`
 	Unhealthy int64 `json:"unhealthy" doc:"Enabled, and the latest result failed."`
-	Unknown   int64 `json:"unknown" doc:"Enabled, and without a result."`
+	Unknown   int64 `json:"unknown" doc:"Enabled, and without a recent result."`
 	Disabled  int64 `json:"disabled"`
 	Failing   int64 `json:"failing" doc:"In the state failing: the newest result of some region failed."`
 	Warning   int64 `json:"warning" doc:"In the state warning: every newest result passed, and an incident is open."`

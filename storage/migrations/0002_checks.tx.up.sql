@@ -25,7 +25,6 @@ CREATE INDEX IF NOT EXISTS checks_expiry_idx ON checks (expires_at) WHERE expire
 -- The loop of a check in a region: desired state, its own copy of the schedule
 -- (so that one row lock guards all of it) and where its results stand. Every
 -- slot of the schedule before counted_until is a result or lies in a gap.
--- What a result moves is in no index, so that the updates stay in their page.
 CREATE TABLE IF NOT EXISTS check_regions (
     check_id       uuid        NOT NULL REFERENCES checks ON DELETE CASCADE,
     region         text        NOT NULL,

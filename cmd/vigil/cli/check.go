@@ -30,7 +30,7 @@ type checkFilter struct {
 
 func (f *checkFilter) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.health, "health", "", "only those that are healthy, unhealthy or unknown")
+	flags.StringVar(&f.health, "health", "", "only those that are healthy, unhealthy or unknown (no recent result)")
 	flags.StringVar(&f.kind, "type", "", "only those of a `type`, such as https")
 	flags.StringVar(&f.query, "query", "", "only those whose name or target contains a `text`")
 	flags.StringVar(&f.region, "region", "", "only those that run in a `region`")

@@ -118,6 +118,9 @@ func (o *overview) fields() console.Fields {
 		tone = console.Bad
 	}
 	if c.Unknown > 0 {
+		if tone == console.Good {
+			tone = console.Doubtful
+		}
 		states = append(states, fmt.Sprintf("%d unknown", c.Unknown))
 	}
 	if c.Disabled > 0 {

@@ -1,0 +1,27 @@
+package statuspage_test
+
+import (
+	"testing"
+	"time"
+)
+
+// TestWhatIsNotCheckedDoesNotWork: results that are older than three intervals and the deadline
+// say nothing of today.
+func TestWhatIsNotCheckedDoesNotWork(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "Shop", "Mail")
+	shop, mail := s.check(0), s.check(1)
+	stop := "UPDATE check_regions SET last_slot = ?0, last_time = ?0, next_due = ?0 WHERE check_id = ?1 AND region = ANY(?2::text[])"
+	s.exec(t, stop, s.now().Add(-time.Hour), shop, "{"+newark+"}")
+	has(t, s.read(t, "/status/harbor"), "<h1>Everything works</h1>", "Checked from North America, Europe and Asia Pacific.")
+
+	s.exec(t, stop, s.now().Add(-time.Hour), shop, "{"+newark+","+frankfurt+","+singapore+"}")
+	s.advance(time.Minute)
+	has(t, s.read(t, "/status/harbor"), "<h1>No recent data for Shop</h1>", "Everything else works.")
+	has(t, s.read(t, "/status/harbor.json"), `"no-data"`)
+	has(t, s.read(t, "/badge/"+shop.String()+".svg"), "Shop: no")
+
+	s.exec(t, stop, s.now().Add(-time.Hour), mail, "{"+newark+","+frankfurt+","+singapore+"}")
+	s.advance(time.Minute)
+	has(t, s.read(t, "/status/harbor"), "<h1>No recent data</h1>", "The last results are too old to say what works.")
+}

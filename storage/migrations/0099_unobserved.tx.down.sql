@@ -1,0 +1,1 @@
+DROP INDEX IF EXISTS check_regions_due_idx;
