@@ -83,7 +83,8 @@ func alertMails(tier Tier, verified bool) (perOrg, perRecipient int64) {
 
 // MailRecipient is an address of an organization's email channels.
 type MailRecipient struct {
-	Address string // in lower case
+	// Address is in lower case, but where a mail is about to be sent to it: there it is spelled as given.
+	Address string
 	// ConfirmedAt is when the recipient agreed to get mail; nil: not yet.
 	ConfirmedAt *time.Time
 	// UnsubscribedAt is when the recipient refused further mail; nil: it did not.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil"
 	"vigil/api"
 	"vigil/egress"
 	"vigil/mail"
@@ -83,7 +84,7 @@ func TestRecipientsConfirm(t *testing.T) {
 	if got := recipientOf(t, created, 0); got["email"] != "Bob@example.net" || got["confirmed_at"] != nil || got["status"] != "pending" {
 		t.Errorf("recipient %v", got)
 	}
-	bob, eve := b.link(t, "bob@example.net", "confirm-recipient"), b.link(t, "eve@example.net", "confirm-recipient")
+	bob, eve := b.link(t, "Bob@example.net", "confirm-recipient"), b.link(t, "eve@example.net", "confirm-recipient")
 
 	got := a.attempt(t, path)
 	if got["error_code"] != "recipient_unconfirmed" || got["delivered"] != false || text(got, "error") == "" {
@@ -105,7 +106,7 @@ func TestRecipientsConfirm(t *testing.T) {
 	if got := a.attempt(t, path); got["delivered"] != true {
 		t.Fatalf("to one who agreed: %v", got)
 	}
-	mails := b.alerts("bob@example.net")
+	mails := b.alerts("Bob@example.net") // as the channel spells it
 	if len(mails) != 1 || len(b.alerts("eve@example.net")) != 0 {
 		t.Fatalf("mails: %q", mails)
 	}
@@ -130,6 +131,31 @@ func TestRecipientsConfirm(t *testing.T) {
 	b.submit(t, http.StatusOK, "unsubscribe", url.Values{"token": {token}, "choice": {"again"}})
 	if got := a.attempt(t, path); got["delivered"] != true {
 		t.Errorf("subscribed again: %v", got)
+	}
+}
+
+// TestMailKeepsTheCase holds that what is sent to an address spells it as it was given, while
+// accounts compare addresses in any case; and that an address which no mail could be sent to is refused.
+func TestMailKeepsTheCase(t *testing.T) {
+	t.Parallel()
+	mails, mailing := withMail(t)
+	b := setup(t, mailing)
+	owner := b.tier(t, b.owner(t, mails), vigil.TierPaid)
+	const invited = "Grace.HOPPER@Example.com"
+	owner.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": invited, "role": "editor"})
+	b.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations/accept", map[string]any{
+		"token": invitationToken(t, mails, invited, 1), "name": "Grace", "password": "a compiler of words",
+	})
+	b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login", map[string]any{
+		"email": "grace.hopper@example.com", "password": "a compiler of words",
+	})
+	b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/recover", map[string]any{"email": "GRACE.hopper@example.COM"})
+	letter(t, mails, invited, 2)
+	for _, address := range []string{"jürgen@example.com", "ada@exämple.com", "ada..b@example.com", ".ada@example.com", "ada@example..com"} {
+		r := owner.want(t, http.StatusBadRequest, http.MethodPost, "/v1/invitations", map[string]any{"email": address, "role": "editor"})
+		if !strings.Contains(string(r.raw), "email") {
+			t.Errorf("%s: %s", address, r.raw)
+		}
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
+
+	"vigil/smtpdialog"
 )
 
 // defaultTimeout bounds a mail whose context has no deadline of its own.
@@ -39,6 +41,10 @@ type Options struct {
 	// From is the sender's address; empty for the one of the URL's query, the
 	// user name of the URL when that is an address, or vigil@<host>.
 	From string
+	// HELO is the name that the mail server is given in EHLO: a domain, or an address in
+	// brackets (RFC 5321, section 4.1.1.1). Empty: the machine's name where it has a dot, else the
+	// address that it connects from.
+	HELO string
 	// Dialer reaches the mail server, which is the operator's choice and may
 	// well be a private address. Needed with a URL.
 	Dialer dialer
@@ -77,7 +83,10 @@ func New(opts Options) (*Mailer, error) {
 		if opts.Dialer == nil {
 			return nil, errors.New("mail: a mail server needs a dialer")
 		}
-		s.dialer, s.roots, m.server, host = opts.Dialer, opts.Roots, s, s.host
+		if opts.HELO != "" && !smtpdialog.ValidName(opts.HELO) {
+			return nil, errors.New("mail: the name in EHLO must be a domain such as vigil.example.com, or an address in brackets such as [192.0.2.1]")
+		}
+		s.helo, s.dialer, s.roots, m.server, host = opts.HELO, opts.Dialer, opts.Roots, s, s.host
 		if m.from == "" {
 			m.from = from
 		}
@@ -225,7 +234,7 @@ func (m *Mailer) Check(ctx context.Context) error {
 	defer cancel()
 	client, err := m.server.connect(ctx)
 	if err != nil {
-		return m.server.explain(ctx, err)
+		return m.server.explain(ctx, err, m.server.implicit)
 	}
 	_ = client.Quit() // it answered already
 	_ = client.Close()

@@ -235,13 +235,14 @@ func TestSendFailures(t *testing.T) {
 	}{
 		{"WrongPassword", mailtest.Options{User: "ada", Password: "other"}, "smtp://ada:" + password + "@ADDR", false, mail.CodeAuth, 535},
 		{"NoSignInOffered", mailtest.Options{}, "smtp://ada:" + password + "@ADDR", false, mail.CodeAuth, 0},
-		{"SignInNeeded", mailtest.Options{User: "ada", Password: password}, "smtp://ADDR", false, mail.CodeRejected, 502},
+		{"SignInNeeded", mailtest.Options{User: "ada", Password: password}, "smtp://ADDR", false, mail.CodeAuth, 530},
 		{"ContentRejected", mailtest.Options{Data: func(string) error {
 			return &smtp.SMTPError{Code: 554, EnhancedCode: smtp.EnhancedCode{5, 7, 1}, Message: "looks like spam"}
 		}}, "smtp://ADDR", false, mail.CodeRejected, 554},
 		{"TryLater", mailtest.Options{Rcpt: func(string) error {
 			return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 7, 1}, Message: "greylisted"}
 		}}, "smtp://ADDR", false, mail.CodeRejected, 451},
+		{"StartTLSNeeded", mailtest.Options{StartTLS: true, NeedTLS: true}, "smtp://ADDR?tls=none", false, mail.CodeTLS, 530},
 		{"StartTLSNotOffered", mailtest.Options{}, "smtp://ADDR?tls=mandatory", false, mail.CodeTLS, 0},
 		{"UnknownAuthority", mailtest.Options{StartTLS: true}, "smtp://ADDR", false, mail.CodeTLS, 0},
 		{"UnknownAuthorityFromTheFirstByte", mailtest.Options{Implicit: true}, "smtps://ADDR", false, mail.CodeTLS, 0},
@@ -249,7 +250,11 @@ func TestSendFailures(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			server := mailtest.Start(t, test.opts)
+			start := mailtest.Start
+			if test.name == "PlainServerUnderTLS" {
+				start = mailtest.StartLibrary // a handshake is no SMTP
+			}
+			server := start(t, test.opts)
 			var log bytes.Buffer
 			opts := mail.Options{URL: strings.ReplaceAll(test.url, "ADDR", server.Addr), Log: slog.New(slog.NewTextHandler(&log, nil))}
 			if test.roots {

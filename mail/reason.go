@@ -29,14 +29,26 @@ const (
 // maxReply bounds what is kept of a server's reply, in bytes.
 const maxReply = 1024
 
-// explain makes an error of a session one for people. A server's own words are
+// statusRequired is the reply of a server that wants STARTTLS, or a sign-in, before anything else
+// (RFC 3207 section 4, RFC 4954 section 6).
+const statusRequired = 530
+
+// explain makes an error of a session, which was secured by TLS or not, one for people. A server's own words are
 // kept apart from the sentence.
-func (s *server) explain(ctx context.Context, err error) *Error {
+func (s *server) explain(ctx context.Context, err error, secured bool) *Error {
 	if reply, ok := errors.AsType[*textproto.Error](err); ok {
 		text := s.redact(fmt.Sprintf("%d %s", reply.Code, reply.Msg))
 		failure := &Error{Code: CodeRejected, Status: reply.Code, Reply: printable(text)}
 		failure.Message = fmt.Sprintf("the mail server %s rejected the mail with status %d", s.address(), reply.Code)
-		if signInFailed(reply.Code) {
+		switch {
+		case reply.Code == statusRequired && !secured && !asksForSignIn(reply.Msg):
+			failure.Code = CodeTLS
+			failure.Message = fmt.Sprintf("the mail server %s requires STARTTLS before it takes mail (status %d); "+
+				"tls=mandatory in the address of the mail server uses it", s.address(), reply.Code)
+		case reply.Code == statusRequired && s.user == "":
+			failure.Code = CodeAuth
+			failure.Message = fmt.Sprintf("the mail server %s requires a sign-in (status %d)", s.address(), reply.Code)
+		case signInFailed(reply.Code):
 			failure.Code = CodeAuth
 			failure.Message = fmt.Sprintf("the mail server %s did not accept the sign-in (status %d)", s.address(), reply.Code)
 		}
@@ -44,6 +56,13 @@ func (s *server) explain(ctx context.Context, err error) *Error {
 	}
 	code, what := cause(ctx, err)
 	return &Error{Code: code, Message: fmt.Sprintf("the mail server %s: %s", s.address(), what)}
+}
+
+// asksForSignIn reports whether the text of a reply, whose code two standards share, is about the
+// sign-in.
+func asksForSignIn(text string) bool {
+	text = strings.ToUpper(text)
+	return strings.Contains(text, "AUTH") && !strings.Contains(text, "TLS")
 }
 
 // signInFailed reports whether a reply code is about the sign-in (RFC 4954).
@@ -71,9 +90,9 @@ func cause(ctx context.Context, err error) (code, what string) {
 func words(err error) (code, what string) {
 	text := err.Error()
 	switch {
-	case strings.Contains(text, "does not support STARTTLS"):
+	case errors.Is(err, errNoSTARTTLS):
 		return CodeTLS, "it does not offer STARTTLS, which is needed"
-	case strings.Contains(text, "AUTH"), strings.Contains(text, "unencrypted connection"):
+	case errors.Is(err, errNoSignIn), strings.Contains(text, "AUTH"):
 		return CodeAuth, "it offers no acceptable way to sign in"
 	case strings.Contains(text, "EOF"),
 		strings.Contains(text, "reset"),

@@ -2,7 +2,6 @@ package mail
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
@@ -10,13 +9,12 @@ import (
 	"net"
 	"net/textproto"
 	"strconv"
-	"time"
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
-	"vigil/egress"
 	"vigil/redact"
+	"vigil/smtpdialog"
 )
 
 // server is where mail is handed over.
@@ -26,6 +24,7 @@ type server struct {
 	user, password string
 	implicit       bool // TLS from the first byte
 	startTLS       gomail.TLSPolicy
+	helo           string // name of the client in EHLO; empty: the machine's
 	dialer         dialer
 	roots          *x509.CertPool
 }
@@ -47,9 +46,9 @@ func policy(setting string, s *server) (gomail.TLSPolicy, error) {
 // session sends messages over one connection, which the first message opens.
 type session struct {
 	server *server
-	client *smtp.Client // nil: not connected
-	failed *Error       // of the connection: no further message can be sent
-	idle   bool         // the last message was sent whole
+	client *link  // nil: not connected
+	failed *Error // of the connection: no further message can be sent
+	idle   bool   // the last message was sent whole
 }
 
 // end ends the connection, if there is one.
@@ -88,41 +87,41 @@ func (s *session) exchange(ctx context.Context, from string, to []string, messag
 	case s.client == nil:
 		if s.client, err = s.server.connect(ctx); err != nil {
 			s.client = nil
-			failure := s.server.explain(ctx, err)
+			failure := s.server.explain(ctx, err, s.server.implicit)
 			s.failed = failure
 			return failure
 		}
 	case !s.idle:
 		if err := s.client.Reset(); err != nil {
-			return s.server.explain(ctx, err)
+			return s.server.explain(ctx, err, s.client.secured)
 		}
 	}
 	s.idle = false
-	if err := s.client.Mail(from); err != nil {
-		return s.server.explain(ctx, err)
+	if err := smtpdialog.From(s.client.Client, from); err != nil {
+		return s.server.explain(ctx, err, s.client.secured)
 	}
 	accepted, refusal := 0, error(nil)
 	for _, recipient := range to {
-		switch err := s.client.Rcpt(recipient); {
+		switch err := smtpdialog.To(s.client.Client, recipient); {
 		case err == nil:
 			accepted++
 		case status(err) == 0:
-			return s.server.explain(ctx, err) // the connection, not the recipient
+			return s.server.explain(ctx, err, s.client.secured) // the connection, not the recipient
 		case refusal == nil || status(err) < status(refusal):
 			refusal = err // one that may pass counts more than one that will not
 		}
 	}
 	if accepted == 0 {
-		return s.server.explain(ctx, refusal)
+		return s.server.explain(ctx, refusal, s.client.secured)
 	}
-	if err := transfer(s.client, message); err != nil {
-		return s.server.explain(ctx, err)
+	if err := transfer(s.client.Client, message); err != nil {
+		return s.server.explain(ctx, err, s.client.secured)
 	}
 	s.idle = true
 	if refusal == nil {
 		return nil
 	}
-	failure := s.server.explain(ctx, refusal)
+	failure := s.server.explain(ctx, refusal, s.client.secured)
 	failure.Accepted = accepted
 	failure.Message = fmt.Sprintf("the mail server refused %d of %d recipients with status %d", len(to)-accepted, len(to), failure.Status)
 	return failure
@@ -142,67 +141,6 @@ func transfer(client *smtp.Client, message *gomail.Msg) error {
 		return fmt.Errorf("end of content: %w", err)
 	}
 	return nil
-}
-
-// connect opens a session, encrypted and signed in as the settings ask.
-func (s *server) connect(ctx context.Context) (*smtp.Client, error) {
-	deadline, _ := ctx.Deadline()
-	config := &tls.Config{ServerName: egress.ServerName(s.host), RootCAs: s.roots, MinVersion: tls.VersionTLS12}
-	var open net.Conn
-	opts := []gomail.Option{
-		gomail.WithPort(s.port),
-		// The context closes the connection; a deadline of its own that came
-		// first would leave errors that do not look like a timeout.
-		gomail.WithTimeout(max(time.Until(deadline), 0) + time.Second), //nolint:forbidigo // a context's deadline is on the machine's clock
-		gomail.WithTLSConfig(config),
-		gomail.WithTLSPolicy(s.startTLS),
-		// The library's own context ends when it has connected, and would
-		// take a connection that is bound to it along.
-		gomail.WithDialContextFunc(func(_ context.Context, network, address string) (net.Conn, error) {
-			conn, err := s.dialer.DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err //nolint:wrapcheck // explained by the caller
-			}
-			context.AfterFunc(ctx, func() { _ = conn.Close() })
-			open = conn
-			if !s.implicit {
-				return conn, nil
-			}
-			secure := tls.Client(conn, config)
-			if err := secure.HandshakeContext(ctx); err != nil {
-				return nil, errors.Join(err, conn.Close())
-			}
-			return secure, nil
-		}),
-	}
-	if s.implicit {
-		opts = append(opts, gomail.WithTLSPolicy(gomail.NoTLS))
-	}
-	if s.user != "" {
-		opts = append(opts, s.signIn()...)
-	}
-	client, err := gomail.NewClient(s.host, opts...)
-	if err != nil {
-		return nil, fmt.Errorf("settings: %w", err)
-	}
-	session, err := client.DialToSMTPClientWithContext(ctx)
-	if err != nil {
-		if open != nil {
-			_ = open.Close() // the library leaves it open
-		}
-		return nil, fmt.Errorf("connect: %w", err)
-	}
-	return session, nil
-}
-
-// signIn picks the strongest way that both sides know. Where the operator turned
-// TLS off, or the server is this machine, the password may go in clear.
-func (s *server) signIn() []gomail.Option {
-	ways := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthCramMD5}
-	if !s.implicit && (s.startTLS == gomail.NoTLS || local(s.host)) {
-		ways[1], ways[2] = gomail.SMTPAuthPlainNoEnc, gomail.SMTPAuthLoginNoEnc
-	}
-	return []gomail.Option{gomail.WithUsername(s.user), gomail.WithPassword(s.password), gomail.WithOpportunisticSMTPAuth(ways...)}
 }
 
 // status is the reply code inside an error, or 0 when the server gave none.

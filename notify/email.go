@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,8 +58,8 @@ func (t emailType) Parse(given json.RawMessage) (Sender, error) {
 		}
 		e.to = append(e.to, e.config.Email)
 	}
-	slices.Sort(e.to)
-	if e.to = slices.Compact(e.to); len(e.to) == 0 {
+	slices.SortStableFunc(e.to, func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	if e.to = slices.CompactFunc(e.to, strings.EqualFold); len(e.to) == 0 {
 		return nil, vigil.Invalid("config.to", "is required, a list of email addresses; or one address as config.email")
 	}
 	return e, e.config.check()

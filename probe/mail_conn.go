@@ -10,13 +10,13 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"net/textproto"
 	"strings"
 	"sync"
 
 	"vigil"
 	"vigil/egress"
+	"vigil/smtpdialog"
 )
 
 // The protocols of mail servers, as they are shown.
@@ -56,17 +56,10 @@ func parseHELO(given string) (string, error) {
 	if given == "" {
 		return heloName, nil
 	}
-	literal, ok := strings.CutPrefix(given, "[")
-	if !ok {
+	if !strings.HasPrefix(given, "[") {
 		return parseName(path, given)
 	}
-	literal = strings.TrimSuffix(literal, "]")
-	bare := literal
-	if len(literal) > 5 && strings.EqualFold(literal[:5], "IPv6:") {
-		bare = literal[5:]
-	}
-	addr, err := netip.ParseAddr(bare)
-	if err != nil || addr.Zone() != "" || addr.Is6() != (bare != literal) || !strings.HasSuffix(given, "]") {
+	if !smtpdialog.ValidName(given) {
 		return "", vigil.Invalid(path, "must be a host name, or an address in brackets such as [192.0.2.1] or [IPv6:2001:db8::1]")
 	}
 	return given, nil
@@ -225,7 +218,7 @@ type mailConn struct {
 }
 
 func newMailConn(conn *limitedConn, protocol string) *mailConn {
-	fold := foldSMTP
+	fold := smtpdialog.FoldKeywords
 	if protocol == protocolIMAP {
 		fold = foldIMAP
 	}
@@ -273,19 +266,6 @@ func (m *mailConn) beginning() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return clip(strings.TrimSpace(string(m.first)), maxShown)
-}
-
-// foldSMTP writes the keyword of an extension in upper case, and the mechanisms of AUTH (RFC
-// 5321, section 4.1.1.1).
-func foldSMTP(line []byte) {
-	if len(line) < 5 || !bytes.HasPrefix(line, []byte("250")) {
-		return
-	}
-	keyword := wordAt(line, 4)
-	upper(keyword)
-	if string(keyword) == "AUTH" {
-		upper(line[4:])
-	}
 }
 
 // foldIMAP writes the name of a response in upper case: the word behind the tag, or the one behind

@@ -13,6 +13,8 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
+
+	"vigil/smtpdialog"
 )
 
 const (
@@ -20,6 +22,8 @@ const (
 	heloName = "vigil.invalid"
 	// subjectStart begins the subject of every message that is sent.
 	subjectStart = "Vigil probe "
+	// replyNeedsTLS is that of a server which takes no mail in clear (RFC 3207, section 4).
+	replyNeedsTLS = 530
 )
 
 // send logs in to the SMTP server and, for a round trip, hands over a message
@@ -46,7 +50,7 @@ func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *M
 		seen.Phases.SMTPConnect = lap(&since)
 		if p.smtp.username != "" {
 			t.step("logging in to the SMTP server")
-			if err := client.Auth(p.authentication(client)); err != nil {
+			if err := smtpdialog.SignIn(client, p.authentication(client), &smtp.ServerInfo{Name: p.smtp.host, TLS: true}); err != nil {
 				return t.smtpError(err)
 			}
 			seen.Phases.SMTPAuth = lap(&since)
@@ -57,7 +61,7 @@ func (p mailProbe) send(ctx context.Context, t *timeline, marker string, seen *M
 		if p.roundTrip {
 			t.step("sending the message")
 			if err := p.deliver(client, marker); err != nil {
-				return t.smtpError(err)
+				return p.refusal(t, err)
 			}
 			seen.Phases.SMTPSend = lap(&since)
 		}
@@ -100,10 +104,10 @@ func (p mailProbe) deliver(client *smtp.Client, marker string) error {
 	message.SetMessageIDWithValue(marker + "@" + heloName)
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
 	message.SetBodyString(gomail.TypeTextPlain, "This message checks that mail is delivered. It is deleted when it arrives.\r\n")
-	if err := client.Mail(p.config.From); err != nil {
+	if err := smtpdialog.From(client, p.config.From); err != nil {
 		return err
 	}
-	if err := client.Rcpt(p.config.To); err != nil {
+	if err := smtpdialog.To(client, p.config.To); err != nil {
 		return err
 	}
 	body, err := client.Data()
@@ -114,6 +118,15 @@ func (p mailProbe) deliver(client *smtp.Client, marker string) error {
 		return fmt.Errorf("write: %w", err)
 	}
 	return body.Close()
+}
+
+// refusal words why a message was not taken.
+func (p mailProbe) refusal(t *timeline, err error) error {
+	if answer, ok := errors.AsType[*textproto.Error](err); ok && answer.Code == replyNeedsTLS && p.smtp.security == "none" {
+		t.recorder.noteReply(err)
+		return fail("the SMTP server answered %d %s: it requires STARTTLS, which security starttls uses", answer.Code, clip(answer.Msg, maxShown))
+	}
+	return t.smtpError(err)
 }
 
 // smtpError is smtpError that notes the answer for evidence.

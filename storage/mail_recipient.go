@@ -52,6 +52,18 @@ func lowerCase(addresses []string) []string {
 	return slices.Compact(lower)
 }
 
+// spelling returns the spelling of each address by its lower case, the first one of several: what
+// is sent to an address keeps its case, since that of the part before the @ may matter to its server.
+func spelling(addresses []string) map[string]string {
+	spelled := make(map[string]string, len(addresses))
+	for _, address := range addresses {
+		if lower := strings.ToLower(address); spelled[lower] == "" {
+			spelled[lower] = address
+		}
+	}
+	return spelled
+}
+
 // MailRecipients returns what is known of an organization's recipients, by their addresses
 // in lower case. One that was never asked nor mailed, and is of no member, is missing.
 func (s *Store) MailRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) (map[string]vigil.MailRecipient, error) {
@@ -99,9 +111,11 @@ func (s *Store) AdmitMail(ctx context.Context, orgID uuid.UUID, addresses []stri
 			return err
 		}
 		admission.Unverified = !org.Verified
+		spelled := spelling(addresses)
 		var quotas []vigil.MailQuota
 		for i := range rows {
 			recipient := rows[i].recipient()
+			recipient.Address = spelled[recipient.Address]
 			switch recipient.Status() {
 			case vigil.RecipientPending:
 				admission.Pending = append(admission.Pending, recipient.Address)
@@ -159,12 +173,14 @@ func (s *Store) ensureRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID
 // asked within a day, and whose quotas allow it.
 func (s *Store) AskRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) ([]vigil.Confirmation, error) {
 	var links []vigil.Confirmation
+	spelled := spelling(addresses)
 	for _, address := range lowerCase(addresses) {
 		link, err := s.askRecipient(ctx, orgID, address)
 		if err != nil {
 			return links, wrap("ask a recipient", err)
 		}
 		if link != nil {
+			link.Address = spelled[address]
 			links = append(links, *link)
 		}
 	}

@@ -28,14 +28,19 @@ func CleanName(member, name string) (string, error) {
 	return name, nil
 }
 
-// plainAddress is an address that every mail server understands, with no
-// quoting and no display name.
-var plainAddress = regexp.MustCompile(`^[^\s"(),:;<>@\[\\\]]{1,64}@[^\s"(),:;<>@\[\\\]]+$`)
+// plainAddress is an address that every mail server understands, with no quoting and no
+// display name, in ASCII: words with dots between them, and a domain (RFC 5321, section 4.1.2).
+var plainAddress = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+)*@" +
+	`[a-zA-Z0-9_](?:[a-zA-Z0-9_-]*[a-zA-Z0-9_])?(?:\.[a-zA-Z0-9_](?:[a-zA-Z0-9_-]*[a-zA-Z0-9_])?)*$`)
 
-// CleanEmail refuses what cannot be an email address.
+// maxLocalPart is the most bytes before the @ (RFC 5321, section 4.5.3.1.1).
+const maxLocalPart = 64
+
+// CleanEmail refuses what cannot be an email address, and what no mail could be sent to. It
+// keeps the case, since that of the part before the @ may matter to its server.
 func CleanEmail(member, email string) (string, error) {
-	if len(email) > 254 || !plainAddress.MatchString(email) || vigil.CheckLine(member, email) != nil {
-		return "", vigil.Invalid(member, "must be an email address such as ada@example.com")
+	if len(email) > 254 || len(LocalPart(email)) > maxLocalPart || !plainAddress.MatchString(email) {
+		return "", vigil.Invalid(member, "must be an email address in ASCII such as ada@example.com; an international domain in its form with xn--")
 	}
 	return email, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"vigil"
 	"vigil/mail"
+	"vigil/smtpdialog"
 )
 
 // Each type here parses one kind of value. An error completes a sentence that begins
@@ -211,6 +212,17 @@ func (s *smtpURL) UnmarshalText(text []byte) error {
 		return fmt.Errorf("cannot be used: %w", err)
 	}
 	*s = smtpURL(text)
+	return nil
+}
+
+// smtpHelo is the name of this platform in EHLO.
+type smtpHelo string
+
+func (s *smtpHelo) UnmarshalText(text []byte) error {
+	if len(text) > 0 && !smtpdialog.ValidName(string(text)) {
+		return fmt.Errorf("is %q; it must be a domain such as vigil.example.com, or an address in brackets such as [192.0.2.1]", text)
+	}
+	*s = smtpHelo(text)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-// Package mailtest runs a real SMTP server on loopback for tests.
+// Package mailtest runs real SMTP servers on loopback for tests.
 package mailtest
 
 import (
@@ -9,15 +9,11 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
-	"io"
 	"math/big"
 	"net"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
 )
 
 // Message is what the server accepted.
@@ -39,7 +35,17 @@ type Options struct {
 	// *smtp.SMTPError is sent as it is.
 	Rcpt func(to string) error
 	Data func(data string) error
+	// AuthOnlyWithTLS offers AUTH after STARTTLS only, and NeedTLS takes nothing else before it
+	// (reply 530).
+	AuthOnlyWithTLS, NeedTLS bool
+	// Command judges DATA, and as END the content that was taken: the reply to it.
+	Command func(name string) error
+	// LowerCase writes the keywords of EHLO in lower case.
+	LowerCase bool
 }
+
+// ErrHangup of a judge makes the server end the connection without a reply.
+var ErrHangup = errors.New("end the connection")
 
 // Server is a running server.
 type Server struct {
@@ -49,38 +55,7 @@ type Server struct {
 	opts     Options
 	mu       sync.Mutex
 	messages []Message
-}
-
-// Start runs a server until the test ends.
-func Start(tb testing.TB, opts Options) *Server {
-	tb.Helper()
-	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s := &Server{Addr: listener.Addr().String(), opts: opts}
-	server := smtp.NewServer(s)
-	server.Domain = "mail.test"
-	server.AllowInsecureAuth = true
-	config, roots := certificate(tb)
-	s.Roots = roots
-	switch {
-	case opts.Implicit:
-		listener = tls.NewListener(listener, config)
-	case opts.StartTLS:
-		server.TLSConfig = config
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener)
-	}()
-	tb.Cleanup(func() {
-		_ = listener.Close() // a server that does not serve yet does not close it
-		_ = server.Close()
-		<-done
-	})
-	return s
+	names    []string
 }
 
 // Messages returns what was accepted so far, in order.
@@ -90,74 +65,24 @@ func (s *Server) Messages() []Message {
 	return append([]Message(nil), s.messages...)
 }
 
-// NewSession is called by the server for each connection.
-func (s *Server) NewSession(c *smtp.Conn) (smtp.Session, error) {
-	return &session{server: s, conn: c}, nil
+// Names returns the names that clients gave in EHLO, in order.
+func (s *Server) Names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.names...)
 }
 
-type session struct {
-	server  *Server
-	conn    *smtp.Conn
-	user    string
-	message Message
+func (s *Server) note(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names = append(s.names, name)
 }
 
-func (s *session) AuthMechanisms() []string {
-	if s.server.opts.User == "" {
-		return nil
-	}
-	return []string{sasl.Plain}
+func (s *Server) keep(m Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages = append(s.messages, m)
 }
-
-func (s *session) Auth(string) (sasl.Server, error) {
-	return sasl.NewPlainServer(func(_, user, password string) error {
-		if user != s.server.opts.User || password != s.server.opts.Password {
-			// What a careless server says.
-			return &smtp.SMTPError{Code: 535, EnhancedCode: smtp.EnhancedCode{5, 7, 8}, Message: "wrong password " + password}
-		}
-		s.user = user
-		return nil
-	}), nil
-}
-
-func (s *session) Mail(from string, _ *smtp.MailOptions) error {
-	if s.server.opts.User != "" && s.user == "" {
-		return smtp.ErrAuthRequired
-	}
-	_, encrypted := s.conn.TLSConnectionState()
-	s.message = Message{From: from, TLS: encrypted, User: s.user}
-	return nil
-}
-
-func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
-	if s.server.opts.Rcpt != nil {
-		if err := s.server.opts.Rcpt(to); err != nil {
-			return err
-		}
-	}
-	s.message.To = append(s.message.To, to)
-	return nil
-}
-
-func (s *session) Data(r io.Reader) error {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return errors.New("message cut short")
-	}
-	if s.server.opts.Data != nil {
-		if err := s.server.opts.Data(string(data)); err != nil {
-			return err
-		}
-	}
-	s.message.Data = string(data)
-	s.server.mu.Lock()
-	defer s.server.mu.Unlock()
-	s.server.messages = append(s.server.messages, s.message)
-	return nil
-}
-
-func (s *session) Reset()        { s.message = Message{} }
-func (s *session) Logout() error { return nil }
 
 // certificate makes a certificate for 127.0.0.1 and localhost.
 func certificate(tb testing.TB) (*tls.Config, *x509.CertPool) {
