@@ -57,6 +57,7 @@ type envelopeCheck struct {
 	IntervalSeconds int64     `json:"interval_seconds"`
 	Regions         []string  `json:"regions"`
 	Enabled         bool      `json:"enabled"`
+	Labels          Labels    `json:"labels"`
 }
 
 type envelopeRule struct {
@@ -94,7 +95,7 @@ type envelopeMessage struct {
 const maxEnvelopeText = 1024
 
 // envelope encodes the event. What would make it too large is left out: the evidence of the
-// result, then also its metadata.
+// result, then also its metadata, then the labels of the check.
 func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	i := &s.Incident
 	out := envelope{
@@ -111,6 +112,7 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 			Check: envelopeCheck{
 				ID: i.CheckID, Name: truncate(s.Check.Name), Type: s.Check.Type, Target: truncate(s.Check.Target),
 				IntervalSeconds: int64(s.Check.Interval / time.Second), Regions: orEmpty(s.Check.Regions), Enabled: s.Check.Enabled,
+				Labels: s.Check.Labels.orEmpty(),
 			},
 			AlertRule:    envelopeRule{ID: i.RuleID, Name: truncate(s.Rule.Name), NotifyOn: s.Rule.NotifyOn},
 			Regions:      orEmpty(s.Regions),
@@ -129,18 +131,32 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 		}
 	}
 	text, err := json.Marshal(out)
-	if err == nil && len(text) > MaxEnvelope && out.Data.Result != nil {
-		out.Data.Result.Evidence = nil
-		text, err = json.Marshal(out)
-	}
-	if err == nil && len(text) > MaxEnvelope && out.Data.Result != nil {
-		out.Data.Result.Metadata = nil
-		text, err = json.Marshal(out)
+	for _, drop := range []func(){
+		func() { out.Data.Result.dropEvidence() },
+		func() { out.Data.Result.dropMetadata() },
+		func() { out.Data.Check.Labels = Labels{} },
+	} {
+		if err == nil && len(text) > MaxEnvelope {
+			drop()
+			text, err = json.Marshal(out)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode the event: %w", err)
 	}
 	return text, nil
+}
+
+func (r *envelopeResult) dropEvidence() {
+	if r != nil {
+		r.Evidence = nil
+	}
+}
+
+func (r *envelopeResult) dropMetadata() {
+	if r != nil {
+		r.Metadata = nil
+	}
 }
 
 // truncate shortens a text to maxEnvelopeText with a mark at its end.

@@ -60,7 +60,8 @@ type Event struct {
 	Envelope []byte
 	// Title and Body of the message, for people.
 	Title, Body string
-	// Variables are the values of the template variables, by name.
+	// Variables are the values of the template variables, by name, and those of all labels
+	// of the check as label.<key>.
 	Variables map[string]string
 }
 
@@ -166,6 +167,9 @@ func (s *EventContext) variables() map[string]string {
 		"organization_name": s.Organization.Name, "event_type": string(s.Type),
 	} {
 		values[name] = value
+	}
+	for key, value := range s.Check.Labels {
+		values[labelVariable+key] = value
 	}
 	values["failure_count"] = strconv.Itoa(i.Trigger.FailureCount)
 	if !r.Slot.IsZero() {

@@ -39,6 +39,7 @@ func contextOf(t vigil.EventType) vigil.EventContext {
 			Target:   "shop.example.com",
 			Interval: time.Minute,
 			Config:   json.RawMessage(`{"url":"https://user:hunter2@shop.example.com"}`),
+			Labels:   vigil.Labels{"example.com/on-call": "web & mobile"},
 		},
 		Rule:         vigil.Rule{ID: uuid.New(), Name: "Down", Condition: vigil.Condition{FailureThreshold: 3}},
 		Organization: vigil.Organization{Name: "Example Shop"},
@@ -75,6 +76,10 @@ func TestNewEvent(t *testing.T) {
 				t.Errorf("data has no %s", member)
 			}
 		}
+		var check struct{ Labels map[string]string }
+		if err := json.Unmarshal(body.Data["check"], &check); err != nil || check.Labels["example.com/on-call"] != "web & mobile" {
+			t.Errorf("check %s, %v", body.Data["check"], err)
+		}
 		if strings.Contains(string(event.Envelope), "hunter2") {
 			t.Error("the envelope holds a secret of the config")
 		}
@@ -91,12 +96,13 @@ func TestNewEvent(t *testing.T) {
 				t.Errorf("no %s", name)
 			}
 		}
-		if len(event.Variables) != len(vigil.VariableNames()) {
-			t.Errorf("%d variables, %d are known", len(event.Variables), len(vigil.VariableNames()))
+		if len(event.Variables) != len(vigil.VariableNames())+1 {
+			t.Errorf("%d variables, %d are known and one is a label", len(event.Variables), len(vigil.VariableNames()))
 		}
 		for name, want := range map[string]string{
 			"duration": "1m30s", "failure_count": "3", "status_code": "503", "regions_down": "eu-central-fra, na-east-ewr",
 			"incident_status": "resolved", "ssl_days_remaining": "",
+			"label.example.com/on-call": "web & mobile", "label.team": "",
 			"incident_url": "https://vigil.example.com/app/incidents/" + event.IncidentID.String(),
 		} {
 			if event.Variables[name] != want {
@@ -115,6 +121,10 @@ func TestNewEvent(t *testing.T) {
 			details.Incident.Title, details.Incident.Description, details.Incident.Note = long, long, long
 			details.Check.Name, details.Check.Target, details.Rule.Name, details.Organization.Name = long, long, long, long
 			details.Incident.Trigger.Result.Error = long
+			details.Check.Labels = vigil.Labels{}
+			for i := range vigil.MaxLabels {
+				details.Check.Labels[strings.Repeat("k", 60)+string(rune('a'+i))] = long[:min(len(long), 800)]
+			}
 			details.Incident.Trigger.Result.Metadata = map[string]any{"body": long}
 			event, err := vigil.NewEvent(details)
 			if err != nil || len(event.Envelope) > vigil.MaxEnvelope || !json.Valid(event.Envelope) {

@@ -1,6 +1,7 @@
 package vigil
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -25,6 +26,10 @@ type Variable struct {
 // Placeholder is the variable as a template holds it.
 func (v Variable) Placeholder() string { return TemplateOpen + v.Name + TemplateClose }
 
+// labelVariable begins the names of the variables that are labels of the check, such as
+// label.team.
+const labelVariable = "label."
+
 // Variables returns all template variables in the order in which people are
 // shown them. The slice belongs to the caller.
 func Variables() []Variable {
@@ -33,6 +38,11 @@ func Variables() []Variable {
 		{"check_name", "string", "Name of the check.", "Checkout API"},
 		{"check_type", "string", "Type of the check.", "https"},
 		{"check_target", "string", "Host that the check looks at, with a port where there is one.", "shop.example.com"},
+		{
+			labelVariable + "team", "string",
+			"Value of the label team of the check; any other label is read by its key in place of team. Empty where the check has no such label.",
+			"payments",
+		},
 		{"region", "string", "Region whose result decided the event.", "eu-central-fra"},
 		{"regions_down", "string", "All regions in which a rule fires, separated by commas.", "eu-central-fra, na-east-ewr"},
 		{"status_code", "integer", "HTTP status of the result; empty where there is none.", "503"},
@@ -59,7 +69,10 @@ func Variables() []Variable {
 		{"dns_current", "string", "DNS records after the change; empty where nothing changed.", "192.0.2.20"},
 		{"organization_name", "string", "Name of the organization.", "Example Shop"},
 		{"event_type", "string", "What happened: incident.triggered, incident.resolved or channel.test.", "incident.triggered"},
-		{"incident_url", "uri", "Page of the incident in the dashboard.", "https://vigil.example.com/app/incidents/c1b0a0de-64e3-5a0c-9a35-7a6a0f0f6f52"},
+		{
+			"incident_url", "uri", "Page of the incident in the dashboard.",
+			"https://vigil.example.com/app/incidents/c1b0a0de-64e3-5a0c-9a35-7a6a0f0f6f52",
+		},
 	}
 }
 
@@ -88,8 +101,8 @@ const maxShownName = 40
 
 // ParseTemplate returns the names of the variables in a template, in order of
 // their first use. Spaces around a name are ignored; everything outside of the marks
-// is text. The error has CodeInvalid, names member (such as
-// "config.title_template") and lists the known variables.
+// is text. Besides the variables, label.<key> is known for every key that a label may
+// have. The error has CodeInvalid, names member (such as "config.title_template") and lists the known variables.
 func ParseTemplate(member, text string) ([]string, error) {
 	known := VariableNames()
 	var names []string
@@ -103,7 +116,10 @@ func ParseTemplate(member, text string) ([]string, error) {
 		switch {
 		case !closed:
 			return nil, templateError(member, known, "has a "+TemplateOpen+" that no "+TemplateClose+" follows")
-		case !slices.Contains(known, name):
+		case strings.HasPrefix(name, labelVariable) && !validLabelKey(name[len(labelVariable):]):
+			return nil, templateError(member, known, fmt.Sprintf("has a placeholder of a label whose key is not 1 to %d characters of "+
+				"a-z, 0-9, '.', '_', '/' and '-', as in {{label.team}}", maxLabelKey))
+		case !strings.HasPrefix(name, labelVariable) && !slices.Contains(known, name):
 			return nil, templateError(member, known, "has "+shownPlaceholder(name)+", which is not a template variable")
 		case !slices.Contains(names, name):
 			names = append(names, name)
@@ -113,7 +129,7 @@ func ParseTemplate(member, text string) ([]string, error) {
 }
 
 func templateError(member string, known []string, what string) error {
-	err := Invalid(member, "%s. The known variables are %s.", what, strings.Join(known, ", "))
+	err := Invalid(member, "%s. The known variables are %s, and label.<key> for any label of a check.", what, strings.Join(known, ", "))
 	err.Details["variables"] = known
 	return err
 }

@@ -14,7 +14,7 @@ func TestVariables(t *testing.T) {
 
 	t.Run("AreTheDocumentedOnes", func(t *testing.T) {
 		t.Parallel()
-		want := strings.Fields(`check_id check_name check_type check_target region regions_down status_code
+		want := strings.Fields(`check_id check_name check_type check_target label.team region regions_down status_code
 			response_time_ms error_message evidence failure_count incident_id incident_title incident_status severity started_at
 			resolved_at duration rule_id rule_name ssl_days_remaining dns_previous dns_current organization_name
 			event_type incident_url`)
@@ -51,6 +51,7 @@ func TestParseTemplate(t *testing.T) {
 		{"PlainTextHasNone", "all is well", nil},
 		{"NamesInOrderOfFirstUse", "{{severity}}: {{check_name}} {{severity}}", []string{"severity", "check_name"}},
 		{"SpacesAroundANameDoNotCount", "{{ check_name }}", []string{"check_name"}},
+		{"LabelsOfAnyKey", "{{label.team}} {{ label.example.com/on-call_2 }}", []string{"label.team", "label.example.com/on-call_2"}},
 		{"ClosingMarksAloneAreText", "a }} b {c} {{check_id}}}}", []string{"check_id"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -65,6 +66,12 @@ func TestParseTemplate(t *testing.T) {
 	for _, test := range []struct{ name, text, says string }{
 		{"UnknownName", "{{check_nam}}", "{{check_nam}}"},
 		{"NoName", "{{}}", "a placeholder"},
+		{"LabelWithoutAKey", "{{label.}}", "{{label.team}}"},
+		{"LabelOfNoKey", "{{label.Team}}", "{{label.team}}"},
+		{"LabelWithASpace", "{{label.on call}}", "{{label.team}}"},
+		{"LabelOfALongKey", "{{label." + strings.Repeat("a", 64) + "}}", "{{label.team}}"},
+		{"Label", "{{label}}", "{{label}}"},
+		{"Labels", "{{labels.team}}", "{{labels.team}}"},
 		{"NeverClosed", "{{check_name", "no }} follows"},
 		{"TripleBraces", "{{{check_name}}}", "a placeholder"},
 		{"Nested", "{{check_{{name}}}}", "a placeholder"},
@@ -96,10 +103,11 @@ func FuzzParseTemplate(f *testing.F) {
 		"{{{check_id}}}",
 		"{{\x00}}",
 		"{{check_name}}{{check_id}}",
+		"{{label.team}} {{label.}}",
 	} {
 		f.Add(seed)
 	}
-	placeholder := regexp.MustCompile(`\{\{[ \t]*[a-z_]+[ \t]*\}\}`)
+	placeholder := regexp.MustCompile(`\{\{[ \t]*([a-z_]+|label\.[a-z0-9._/-]+)[ \t]*\}\}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		names, err := vigil.ParseTemplate("template", text)
 		if err != nil {
@@ -109,7 +117,7 @@ func FuzzParseTemplate(f *testing.F) {
 			return
 		}
 		for _, name := range names {
-			if !slices.Contains(vigil.VariableNames(), name) {
+			if !slices.Contains(vigil.VariableNames(), name) && !strings.HasPrefix(name, "label.") {
 				t.Fatalf("%q was accepted", name)
 			}
 		}

@@ -3575,14 +3575,14 @@ type ChatChannelType string
 
 // ChatConfig defines model for ChatConfig.
 type ChatConfig struct {
-	// BodyTemplate Text of the messages, with variables of GET /v1/template-variables as {{name}}.
+	// BodyTemplate Text of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default.
 	//
-	// Examples: {{error_message}} in {{regions_down}}
+	// Examples: Status {{incident_status}}, after {{duration}}. What was seen: {{error_message}}
 	BodyTemplate *string `json:"body_template,omitempty"`
 
-	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}.
+	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default.
 	//
-	// Examples: {{severity}}: {{check_name}}
+	// Examples: {{incident_status}}: {{incident_title}}
 	TitleTemplate *string `json:"title_template,omitempty"`
 
 	// WebhookUrl Incoming webhook of the chat product. It is a secret: answers show its scheme, host and port, as https://chat.example.com/***, and that or *** keeps it.
@@ -4335,17 +4335,17 @@ type EmailChannelType string
 
 // EmailConfig defines model for EmailConfig.
 type EmailConfig struct {
-	// BodyTemplate Text of the messages, with variables of GET /v1/template-variables as {{name}}.
+	// BodyTemplate Text of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default.
 	//
-	// Examples: {{error_message}} in {{regions_down}}
+	// Examples: Status {{incident_status}}, after {{duration}}. What was seen: {{error_message}}
 	BodyTemplate *string `json:"body_template,omitempty"`
 
 	// Email One address.
 	Email *openapi_types.Email `json:"email,omitempty"`
 
-	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}.
+	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default.
 	//
-	// Examples: {{severity}}: {{check_name}}
+	// Examples: {{incident_status}}: {{incident_title}}
 	TitleTemplate *string `json:"title_template,omitempty"`
 
 	// To Addresses. At least one is needed, here or in email.
@@ -6007,17 +6007,17 @@ type PagerChannelType string
 
 // PagerConfig defines model for PagerConfig.
 type PagerConfig struct {
-	// BodyTemplate Text of the messages, with variables of GET /v1/template-variables as {{name}}.
+	// BodyTemplate Text of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default.
 	//
-	// Examples: {{error_message}} in {{regions_down}}
+	// Examples: Status {{incident_status}}, after {{duration}}. What was seen: {{error_message}}
 	BodyTemplate *string `json:"body_template,omitempty"`
 
 	// RoutingKey Integration key of the service to page.
 	RoutingKey *string `json:"routing_key,omitempty"`
 
-	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}.
+	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default.
 	//
-	// Examples: {{severity}}: {{check_name}}
+	// Examples: {{incident_status}}: {{incident_title}}
 	TitleTemplate *string `json:"title_template,omitempty"`
 
 	// Url Address of the Events API v2.
@@ -6109,9 +6109,9 @@ type PushChannelType string
 
 // PushConfig defines model for PushConfig.
 type PushConfig struct {
-	// BodyTemplate Text of the messages, with variables of GET /v1/template-variables as {{name}}.
+	// BodyTemplate Text of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default.
 	//
-	// Examples: {{error_message}} in {{regions_down}}
+	// Examples: Status {{incident_status}}, after {{duration}}. What was seen: {{error_message}}
 	BodyTemplate *string `json:"body_template,omitempty"`
 
 	// Password Password of the user. With an access token: the token, and no user name.
@@ -6120,9 +6120,9 @@ type PushConfig struct {
 	// Server Server that has the topic.
 	Server *string `json:"server,omitempty"`
 
-	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}.
+	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default.
 	//
-	// Examples: {{severity}}: {{check_name}}
+	// Examples: {{incident_status}}: {{incident_title}}
 	TitleTemplate *string `json:"title_template,omitempty"`
 
 	// Topic Topic to publish to: letters, digits, hyphens and underscores.
@@ -7350,9 +7350,9 @@ type WebhookChannelType string
 
 // WebhookConfig defines model for WebhookConfig.
 type WebhookConfig struct {
-	// BodyTemplate Text of the messages, with variables of GET /v1/template-variables as {{name}}.
+	// BodyTemplate Text of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default.
 	//
-	// Examples: {{error_message}} in {{regions_down}}
+	// Examples: Status {{incident_status}}, after {{duration}}. What was seen: {{error_message}}
 	BodyTemplate *string `json:"body_template,omitempty"`
 
 	// Headers Headers added to the requests.
@@ -7361,12 +7361,12 @@ type WebhookConfig struct {
 	// Method Method of the requests.
 	Method *WebhookConfigMethod `json:"method,omitempty"`
 
-	// Secret Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks.
+	// Secret Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks. A secret that begins with whsec_ goes on in base64 with its padding.
 	Secret *string `json:"secret,omitempty"`
 
-	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}.
+	// TitleTemplate Title of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default.
 	//
-	// Examples: {{severity}}: {{check_name}}
+	// Examples: {{incident_status}}: {{incident_title}}
 	TitleTemplate *string `json:"title_template,omitempty"`
 
 	// Traceparent Sends the header traceparent of W3C Trace Context, with the trace of the incident and the span of the attempt. A header of that name in headers takes its place.

@@ -5,15 +5,21 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"vigil"
 	"vigil/redact"
 )
 
-// Bounds of the blocks of a message, in bytes (Slack's, in characters).
+// Bounds of the parts of a message, in characters. Slack refuses a message with a longer
+// block, or with an empty one (docs.slack.dev, header and section block). The whole text has
+// at most what Slack recommends, which is also what Mattermost and Rocket.Chat take; Discord
+// refuses more than 2,000 (discord.com/developers/docs/resources/webhook).
 const (
 	maxChatHeader  = 150
 	maxChatSection = 3000
+	maxChatText    = 4000
+	maxDiscordText = 2000
 )
 
 var _ = register(newChat)
@@ -68,7 +74,7 @@ type (
 	chatMessage struct {
 		// Text is what notifications and products without blocks show.
 		Text   string      `json:"text"`
-		Blocks []chatBlock `json:"blocks"`
+		Blocks []chatBlock `json:"blocks,omitempty"`
 	}
 	chatBlock struct {
 		Type string   `json:"type"`
@@ -83,24 +89,57 @@ type (
 // Send posts the message. Values cannot make a mention or a link; the
 // words of a template can.
 func (c *chat) Send(ctx context.Context, m Message) Outcome {
-	body := c.config.body(&m, escapeChat)
-	message := chatMessage{
-		Text: c.config.title(&m, escapeChat) + "\n" + body,
-		Blocks: []chatBlock{
-			// A header is plain text: nothing in it is markup.
-			{"header", chatText{"plain_text", cut(c.config.title(&m, asIs), maxChatHeader)}},
-		},
-	}
-	if body != "" {
-		message.Blocks = append(message.Blocks, chatBlock{"section", chatText{"mrkdwn", cut(body, maxChatSection)}})
-	}
-	if link := m.Variables["incident_url"]; link != "" && visible(link) {
-		message.Blocks = append(message.Blocks, chatBlock{"section", chatText{"mrkdwn", "<" + escapeChat(link) + "|Incident>"}})
-	}
+	message := c.message(&m)
 	encoded, err := json.Marshal(message)
 	if err != nil {
 		return Unusable(err)
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
 	return c.send(ctx, request{method: http.MethodPost, url: c.url, header: header, body: encoded, hidden: c.hidden})
+}
+
+// message has blocks for Slack, and all of it as text for the products that show no blocks.
+// No block is empty, since Slack refuses a message that has one.
+func (c *chat) message(m *Message) chatMessage {
+	title, body, link := c.config.title(m, escapeChat), c.config.body(m, escapeChat), ""
+	if to := m.Variables["incident_url"]; to != "" && visible(to) {
+		link = "<" + markup.Replace(to) + "|" + linkName(m) + ">"
+	}
+	message := chatMessage{Text: c.text(title, body, link)}
+	// A header is plain text: nothing in it is markup.
+	if plain := c.config.title(m, defuse); !blank(plain) {
+		message.Blocks = append(message.Blocks, chatBlock{"header", chatText{"plain_text", cutCharacters(plain, maxChatHeader)}})
+	}
+	if !blank(body) {
+		message.Blocks = append(message.Blocks, chatBlock{"section", chatText{"mrkdwn", cutMarkup(body, maxChatSection)}})
+	}
+	if link != "" {
+		message.Blocks = append(message.Blocks, chatBlock{"section", chatText{"mrkdwn", link}})
+	}
+	return message
+}
+
+// text joins the parts of a message. The link is kept whole.
+func (c *chat) text(title, body, link string) string {
+	limit := maxChatText
+	if strings.HasSuffix(strings.TrimRight(c.url.Path, "/"), "/slack") {
+		limit = maxDiscordText // the end of Discord's addresses that take Slack's form
+	}
+	if link != "" {
+		link = "\n" + link
+		limit -= characters(link)
+	}
+	text := title
+	if !blank(body) {
+		text += "\n" + body
+	}
+	return cutMarkup(text, limit) + link
+}
+
+// linkName is what the link of a message says.
+func linkName(m *Message) string {
+	if m.Type == vigil.EventTest {
+		return "Channel"
+	}
+	return "Incident"
 }

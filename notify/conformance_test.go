@@ -275,6 +275,24 @@ func conformStatuses(t *testing.T, send sendTo) {
 			}
 		})
 	}
+	// The three forms of a date that a recipient has to read (RFC 9110, section 5.6.7).
+	for form, layout := range map[string]string{
+		"IMFFixdate": http.TimeFormat, "RFC850": "Monday, 02-Jan-06 15:04:05 GMT", "Asctime": time.ANSIC,
+	} {
+		t.Run("RetryAfterAsDate"+form, func(t *testing.T) {
+			t.Parallel()
+			for status, counts := range map[int]bool{429: true, 503: true, 500: false} {
+				given := time.Now().UTC().Add(2 * time.Hour).Format(layout)
+				got, _ := send(t, func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Retry-After", given)
+					w.WriteHeader(status)
+				})
+				if counts && (got.RetryAfter < time.Hour || got.RetryAfter > 2*time.Hour) || !counts && got.RetryAfter != 0 {
+					t.Errorf("%d, %s: wait %s", status, given, got.RetryAfter)
+				}
+			}
+		})
+	}
 	for given, want := range map[string]time.Duration{
 		"7": 7 * time.Second, " 120 ": 2 * time.Minute, "0": 0, "-5": 0, "soon": 0, "86401": notify.MaxRetryAfter,
 		"9223372036854775807": notify.MaxRetryAfter, "18446744074": notify.MaxRetryAfter, "99999999999999999999999999": notify.MaxRetryAfter,

@@ -126,7 +126,7 @@ func (e *email) send(ctx context.Context, m *Message) Outcome {
 func (e *email) letter(m *Message, filter func(string) string, to []string, unsubscribe string) mail.Message {
 	c := content{
 		title: filter(e.config.title(m, asIs)), body: filter(e.config.body(m, asIs)), link: singleLine(m.Variables["incident_url"]),
-		footer: footer(filter(singleLine(m.Variables["organization_name"]))), unsubscribe: unsubscribe, colour: colour(m),
+		footer: footer(filter(singleLine(m.Variables["organization_name"]))), unsubscribe: unsubscribe, colour: colour(m), linkName: linkName(m),
 	}
 	letter := mail.Message{To: to, Subject: c.title, Text: c.text(), HTML: c.html(), ID: m.Event.String(), Unsubscribe: unsubscribe}
 	if m.Incident != uuid.Nil {
@@ -171,7 +171,8 @@ const statusPermanent = 500
 // content is what a mail says.
 type content struct {
 	title, body string
-	link        string // to the incident; empty: none
+	link        string // to the incident, or the channel of a test; empty: none
+	linkName    string
 	footer      string
 	unsubscribe string // URL; empty: none
 	colour      string
@@ -197,7 +198,7 @@ func (c *content) html() string {
 	b.WriteString(`<h2 style="border-left:6px solid ` + c.colour + `;padding-left:12px">` + escapeHTML(c.title) + "</h2>\n")
 	b.WriteString("<p>" + escapeHTML(c.body) + "</p>\n")
 	if strings.HasPrefix(c.link, "https://") || strings.HasPrefix(c.link, "http://") {
-		b.WriteString(`<p><a href="` + escapeHTML(c.link) + `">Incident</a></p>` + "\n")
+		b.WriteString(`<p><a href="` + escapeHTML(c.link) + `">` + c.linkName + "</a></p>\n")
 	}
 	b.WriteString(`<p style="color:#777;font-size:small">` + escapeHTML(c.footer))
 	if c.unsubscribe != "" {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,7 +74,7 @@ func (env *environment) exchange(ctx context.Context, r request) Outcome {
 		return failed(ctx, err, retryable, env.timeout)
 	}
 	defer resp.Body.Close()
-	outcome := answered(resp)
+	outcome := answered(resp, env.now())
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, readAnswer))
 	outcome.ResponseBody = r.hidden.Excerpt(raw, err == nil && len(raw) < readAnswer, keptAnswer)
 	return outcome
@@ -81,7 +82,7 @@ func (env *environment) exchange(ctx context.Context, r request) Outcome {
 
 // answered judges an answer by its status: any 2xx is a success, 410 ends the
 // channel, everything else is tried again.
-func answered(resp *http.Response) Outcome {
+func answered(resp *http.Response, now time.Time) Outcome {
 	o := Outcome{StatusCode: resp.StatusCode}
 	switch status := resp.StatusCode; {
 	case status >= 200 && status < 300:
@@ -95,24 +96,29 @@ func answered(resp *http.Response) Outcome {
 		o.ErrorCode = CodeStatus
 		o.Error = strings.TrimRight(fmt.Sprintf("the receiver answered with status %d %s", status, http.StatusText(status)), " ")
 	}
-	o.RetryAfter = retryAfter(resp)
+	o.RetryAfter = retryAfter(resp, now)
 	return o
 }
 
-// retryAfter is the wait that a 429 or 503 asks for, 0 for none. The library
-// multiplies seconds without a bound and overflows for large ones: those are cut
-// off before it reads them.
-func retryAfter(resp *http.Response) time.Duration {
+// retryAfter is the wait that a 429 or 503 asks for, 0 for none: seconds, or a date in any
+// of the three forms that recipients have to read (RFC 9110, sections 10.2.3 and 5.6.7).
+func retryAfter(resp *http.Response, now time.Time) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0
 	}
 	given := strings.TrimSpace(resp.Header.Get("Retry-After"))
-	digits := strings.TrimLeft(given, "0")
-	if digits != "" && strings.Trim(digits, "0123456789") == "" && len(digits) > 6 {
-		return MaxRetryAfter
+	if given != "" && strings.Trim(given, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(given, 10, 32)
+		if err != nil {
+			return MaxRetryAfter // too large to be read
+		}
+		return min(time.Duration(seconds)*time.Second, MaxRetryAfter)
 	}
-	only := &http.Response{StatusCode: resp.StatusCode, Header: http.Header{"Retry-After": {given}}}
-	return min(max(0, retryablehttp.DefaultBackoff(0, 0, 0, only)), MaxRetryAfter)
+	at, err := http.ParseTime(given)
+	if err != nil {
+		return 0
+	}
+	return min(max(0, at.Sub(now)), MaxRetryAfter)
 }
 
 // failed judges a request without an answer.

@@ -117,8 +117,8 @@ func (p *pager) event(m *Message) pagerEvent {
 	}
 	event.ClientURL = m.Variables["incident_url"]
 	details := make(map[string]string)
-	for _, name := range vigil.VariableNames() {
-		if value := m.Variables[name]; value != "" {
+	for name, value := range m.Variables {
+		if value != "" {
 			details[name] = value
 		}
 	}

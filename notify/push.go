@@ -98,10 +98,11 @@ func (p *push) Send(ctx context.Context, m Message) Outcome {
 	if link := m.Variables["incident_url"]; link != "" && visible(link) {
 		header.Set("Click", link)
 	}
-	r := request{
-		method: http.MethodPost, url: p.url, header: header, hidden: p.hidden,
-		body: []byte(cut(p.config.body(&m, asIs), maxPush)),
+	body := p.config.body(&m, asIs)
+	if blank(body) {
+		body = p.config.title(&m, asIs) // of a message without a text ntfy shows the word "triggered"
 	}
+	r := request{method: http.MethodPost, url: p.url, header: header, hidden: p.hidden, body: []byte(cut(body, maxPush))}
 	if p.config.Password != "" {
 		signed := http.Request{Header: header}
 		signed.SetBasicAuth(p.config.Username, p.config.Password)

@@ -92,4 +92,32 @@ func TestPush(t *testing.T) {
 			}
 		}
 	})
+
+	t.Run("ATitleIsShownAsItWasWritten", func(t *testing.T) {
+		t.Parallel()
+		for _, title := range []string{
+			"=?utf-8?q?Shop?= is failing", "=?UTF-8?B?U2hvcA==?=", "Prüfung =?utf-8?b?w7w=?= 🛒", strings.Repeat("ü=?", 60), "a ?= b",
+		} {
+			r, m := receive(t, nil), message()
+			m.Title = title
+			parse(t, registry(), vigil.ChannelPush, map[string]any{"server": r.url, "topic": "a"}).Send(t.Context(), m)
+			got, err := new(mime.WordDecoder).DecodeHeader(r.only(t).header.Get("Title")) // as ntfy reads it
+			if err != nil || got != title {
+				t.Errorf("%q is shown as %q, %v", title, got, err)
+			}
+		}
+	})
+
+	t.Run("AnEmptyTextIsReplaced", func(t *testing.T) {
+		t.Parallel()
+		r, m := receive(t, nil), message()
+		m.Variables["evidence"] = ""
+		sender := parse(t, registry(), vigil.ChannelPush, map[string]any{
+			"server": r.url, "topic": "a", "title_template": "{{evidence}}", "body_template": "{{evidence}} ",
+		})
+		sender.Send(t.Context(), m)
+		if got := r.only(t); got.header.Get("Title") != m.Title || string(got.body) != m.Body {
+			t.Errorf("got %v %q", got.header, got.body)
+		}
+	})
 }

@@ -27,7 +27,7 @@ func Sample(channel vigil.Channel, org vigil.Organization, publicURL string, now
 		Type: vigil.EventTest, Time: now, Incident: incident, Organization: org, PublicURL: publicURL,
 		Check: vigil.Check{
 			ID: incident.CheckID, Name: values["check_name"], Type: vigil.TypeHTTPS, Target: values["check_target"],
-			Interval: time.Minute, Enabled: true,
+			Interval: time.Minute, Enabled: true, Labels: vigil.Labels{"team": values["label.team"]},
 		},
 		Rule: vigil.Rule{Name: values["rule_name"], NotifyOn: vigil.NotifyUnhealthy},
 	})

@@ -21,8 +21,8 @@ const (
 // Wording is what a config says about its messages. Every channel type embeds
 // it.
 type Wording struct {
-	TitleTemplate string `json:"title_template,omitempty" maxLength:"500" doc:"Title of the messages, with variables of GET /v1/template-variables as {{name}}." example:"{{severity}}: {{check_name}}"`
-	BodyTemplate  string `json:"body_template,omitempty" maxLength:"10000" doc:"Text of the messages, with variables of GET /v1/template-variables as {{name}}." example:"{{error_message}} in {{regions_down}}"`
+	TitleTemplate string `json:"title_template,omitempty" maxLength:"500" doc:"Title of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default." example:"{{incident_status}}: {{incident_title}}"`
+	BodyTemplate  string `json:"body_template,omitempty" maxLength:"10000" doc:"Text of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default." example:"Status {{incident_status}}, after {{duration}}. What was seen: {{error_message}}"`
 }
 
 // check refuses templates with unknown variables.
@@ -34,21 +34,22 @@ func (w Wording) check() error {
 	return err
 }
 
-// title is one line of text: the channel's own, or the default. Each value goes
-// through escape, and so does the default as a whole.
+// title is one line of text: the channel's own, or the default where it has none or where
+// its variables leave nothing to read. Each value goes through escape, and so does the
+// default as a whole.
 func (w Wording) title(m *Message, escape func(string) string) string {
-	text := escape(singleLine(m.Title))
-	if w.TitleTemplate != "" {
-		text = singleLine(render(w.TitleTemplate, m.Variables, func(value string) string { return escape(singleLine(value)) }))
+	text := singleLine(render(w.TitleTemplate, m.Variables, func(value string) string { return escape(singleLine(value)) }))
+	if blank(text) {
+		text = escape(singleLine(m.Title))
 	}
 	return cut(text, maxTitle)
 }
 
 // body is text of any number of lines, made like a title.
 func (w Wording) body(m *Message, escape func(string) string) string {
-	text := escape(printable(m.Body))
-	if w.BodyTemplate != "" {
-		text = printable(render(w.BodyTemplate, m.Variables, func(value string) string { return escape(printable(value)) }))
+	text := printable(render(w.BodyTemplate, m.Variables, func(value string) string { return escape(printable(value)) }))
+	if blank(text) {
+		text = escape(printable(m.Body))
 	}
 	return cut(text, maxBody)
 }
@@ -63,12 +64,6 @@ func render(text string, values map[string]string, escape func(string) string) s
 
 // asIs is for destinations that encode the whole text, such as JSON.
 func asIs(text string) string { return text }
-
-// escapeChat keeps a value from being read as a mention or a link by Slack and
-// those that imitate it.
-func escapeChat(text string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
-}
 
 // escapeHTML makes a text safe inside an element and keeps its lines.
 func escapeHTML(text string) string {
@@ -92,13 +87,4 @@ func printable(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, " "))
-}
-
-// cut bounds a text to so many bytes, at a character's border.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	const mark = "…"
-	return vigil.Truncate(text, limit-len(mark)) + mark
 }

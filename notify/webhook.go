@@ -25,7 +25,7 @@ type webhookConfig struct {
 	URL         string            `json:"url" place:"url" secret:"query" minLength:"1" maxLength:"2048" format:"uri" doc:"Address that events are posted to." example:"https://hooks.example.com/vigil"`
 	Method      string            `json:"method,omitempty" enum:"POST,PUT,PATCH" default:"POST" doc:"Method of the requests."`
 	Headers     map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Headers added to the requests."`
-	Secret      string            `json:"secret,omitempty" secret:"true" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks."`
+	Secret      string            `json:"secret,omitempty" secret:"true" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks. A secret that begins with whsec_ goes on in base64 with its padding."`
 	Traceparent bool              `json:"traceparent,omitempty" default:"false" doc:"Sends the header traceparent of W3C Trace Context, with the trace of the incident and the span of the attempt. A header of that name in headers takes its place."`
 	Wording
 }
@@ -51,7 +51,10 @@ func (t webhookType) Parse(given json.RawMessage) (Sender, error) {
 	if w.header, err = config.Headers("config.headers", w.config.Headers, reserved); err != nil {
 		return nil, err
 	}
-	w.hidden = hidden.With(slices.Concat(pathTexts(w.url), headerTexts(w.config.Headers), []string{string(standardKey(w.config.Secret))})...)
+	if w.key, err = standardKey(w.config.Secret); err != nil {
+		return nil, err
+	}
+	w.hidden = hidden.With(slices.Concat(pathTexts(w.url), headerTexts(w.config.Headers), []string{string(w.key)})...)
 	return w, w.config.check()
 }
 
@@ -64,6 +67,7 @@ type webhook struct {
 	config webhookConfig
 	url    *url.URL
 	header http.Header
+	key    []byte // of Standard Webhooks
 	hidden *redact.Redactor
 }
 
@@ -86,7 +90,7 @@ func (w *webhook) Send(ctx context.Context, m Message) Outcome {
 		header.Set(headerTraceparent, m.Traceparent)
 	}
 	if w.config.Secret != "" {
-		sign(header, w.config.Secret, m.Event.String(), now, m.Envelope)
+		sign(header, w.config.Secret, w.key, m.Event.String(), now, m.Envelope)
 	}
 	return w.send(ctx, request{
 		method: w.config.Method, url: w.url, header: header, body: m.Envelope, hidden: w.hidden,

@@ -146,7 +146,7 @@ func TestSignature(t *testing.T) {
 
 	t.Run("OfTheSpecIsTheHMACOfTheRawBody", func(t *testing.T) {
 		t.Parallel()
-		for _, secret := range []string{"hush", encoded, "whsec_not base64"} {
+		for _, secret := range []string{"hush", encoded, "whsecret", "WHSEC_not base64"} {
 			got := signed(t, secret)
 			mac := hmac.New(sha256.New, []byte(secret))
 			mac.Write(got.body)
@@ -185,6 +185,21 @@ func TestSignature(t *testing.T) {
 			got.header.Set("Webhook-Id", uuid.NewString())
 			if err := verifier.Verify(got.body, got.header); err == nil {
 				t.Errorf("%s: a changed id is accepted", secret)
+			}
+		}
+	})
+
+	t.Run("OfASecretThatNoReceiverCouldReadIsRefused", func(t *testing.T) {
+		t.Parallel()
+		for _, secret := range []string{
+			"whsec_", "whsec_not base64", "whsec_MDEyMzQ1Njc4OQ", "whsec_MDEyMzQ1Njc4OQ=", "whsec_-_-_-_-_", "whsec_MDEy\nMzQ1",
+			"whsec_MDEyMzQ1Njc4OR==", "whsec_MDEy MzQ1", "whsec_MDEyMzQ1====",
+		} {
+			_, err := registry().Parse(vigil.ChannelWebhook, encode(t, map[string]any{"url": "https://hooks.example.com", "secret": secret}))
+			text := vigil.ErrorMessage(err)
+			if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.HasPrefix(text, "config.secret: begins with whsec_") ||
+				len(secret) > 6 && strings.Contains(text, secret) {
+				t.Errorf("%q: %v", secret, err)
 			}
 		}
 	})

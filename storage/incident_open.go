@@ -69,6 +69,7 @@ func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUI
 	return vigil.Check{
 		ID: row.ID, OrgID: row.OrgID, Name: row.Name, Type: vigil.CheckType(row.Type), Target: row.Target,
 		Interval: fromMilliseconds(row.IntervalMS), Regions: row.Regions, Enabled: row.Enabled,
+		Labels: labelsOf(row.Labels),
 	}, org.organization(), nil
 }
 

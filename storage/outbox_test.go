@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -75,6 +76,23 @@ func TestClaimAttempt(t *testing.T) {
 		attempts, n, err := a.store.Attempts(t.Context(), a.org.ID, p.Delivery.ID, vigil.Page{Limit: 10})
 		if err != nil || n != 1 || attempts[0].FinishedAt != nil {
 			t.Errorf("attempts %+v, %v", attempts, err)
+		}
+	})
+
+	t.Run("CarriesTheLabelsOfTheCheck", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		a.check = update(t, a.store, a.check, func(c *vigil.Check) { c.Labels = vigil.Labels{"team": "payments"} })
+		id := a.open(a.fails(newark)).Incident.ID
+		p := a.claim(id, vigil.ChannelWebhook)
+		var envelope struct {
+			Data struct {
+				Check struct{ Labels map[string]string }
+			}
+		}
+		if err := json.Unmarshal(p.Event.Envelope, &envelope); err != nil || envelope.Data.Check.Labels["team"] != "payments" ||
+			p.Event.Variables["label.team"] != "payments" {
+			t.Errorf("the event is %s with %v, %v", p.Event.Envelope, p.Event.Variables, err)
 		}
 	})
 

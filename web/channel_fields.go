@@ -73,7 +73,7 @@ func channelTypes() []channelType {
 // wordingFields are what every type has: the words of its messages.
 func wordingFields() []field {
 	return []field{
-		{Name: "config.title_template", Label: "Title of messages", Placeholder: "{{severity}}: {{check_name}}"},
+		{Name: "config.title_template", Label: "Title of messages", Placeholder: "{{incident_status}}: {{incident_title}}"},
 		{
 			Name: "config.body_template", Label: "Text of messages", Type: "textarea", Rows: 3,
 			Placeholder: "{{error_message}} in {{regions_down}}",

@@ -87,7 +87,8 @@ func TestIncidentPageShowsWhatHappened(t *testing.T) {
 	phone := s.browser(t)
 	signIn := phone.get(t, http.StatusSeeOther, path).location
 	phone.get(t, http.StatusOK, signIn).shows(t, `name="next" value="`+path+`"`)
-	if to := phone.post(t, http.StatusSeeOther, "/app/sign-in", url.Values{"email": {email}, "password": {password}, "next": {path}}).location; to != path {
+	form := url.Values{"email": {email}, "password": {password}, "next": {path}}
+	if to := phone.post(t, http.StatusSeeOther, "/app/sign-in", form).location; to != path {
 		t.Fatalf("the sign-in leads to %s", to)
 	}
 	phone.get(t, http.StatusOK, path).shows(t, "Shop is failing")

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -86,20 +87,32 @@ func next(answer *http.Response, err error, try int) (wait time.Duration, again 
 		stop := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 		return time.Second << try / 4, !stop && try < connectionTries
 	}
-	seconds, parseErr := strconv.Atoi(answer.Header.Get("Retry-After"))
+	wait, asked := retryAfter(answer.Header.Get("Retry-After"), time.Now())
 	switch answer.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		if parseErr != nil {
-			seconds = try
+		if !asked {
+			wait = time.Duration(try) * time.Second
 		}
 	case http.StatusConflict: // the same request is still running
-		if parseErr != nil {
+		if !asked {
 			return 0, false
 		}
 	default:
 		return 0, false
 	}
-	return min(max(time.Duration(seconds)*time.Second, 100*time.Millisecond), longestWait), true
+	return min(max(wait, 100*time.Millisecond), longestWait), true
+}
+
+// retryAfter reads the header Retry-After, seconds or a date (RFC 9110, section 10.2.3).
+func retryAfter(text string, now time.Time) (time.Duration, bool) {
+	text = strings.TrimSpace(text)
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second, true //nolint:gosec // of 31 bits
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now)), true
+	}
+	return 0, false
 }
 
 // pause waits, or ends with the context.

@@ -21,6 +21,9 @@ func TestRequestIsRepeatedWhenTheServerSaysSo(t *testing.T) {
 		{"TooMany", http.StatusTooManyRequests, "0", 3},
 		{"Unavailable", http.StatusServiceUnavailable, "0", 3},
 		{"StillRunning", http.StatusConflict, "0", 3},
+		{"StillRunningIMFFixdate", http.StatusConflict, "Fri, 31 Dec 1999 23:59:59 GMT", 3},
+		{"StillRunningRFC850", http.StatusConflict, "Friday, 31-Dec-99 23:59:59 GMT", 3},
+		{"StillRunningAsctime", http.StatusConflict, "Fri Dec 31 23:59:59 1999", 3},
 		{"Conflict", http.StatusConflict, "", 1},
 		{"Invalid", http.StatusBadRequest, "0", 1},
 	} {

@@ -155,6 +155,7 @@ func TestValues(t *testing.T) {
 		now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 		for text, want := range map[string]time.Duration{
 			"12": 12 * time.Second, "0": 0, "Fri, 01 May 2026 12:00:30 GMT": 30 * time.Second, "Fri, 01 May 2026 11:00:00 GMT": 0,
+			"Friday, 01-May-26 12:00:30 GMT": 30 * time.Second, "Fri May  1 12:00:30 2026": 30 * time.Second,
 		} {
 			got, ok := retryAfter(&http.Response{Header: http.Header{"Retry-After": {text}}}, now)
 			if !ok || got != want {

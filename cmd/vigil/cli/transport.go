@@ -156,11 +156,11 @@ func (t *transport) waitFor(request *http.Request, response *http.Response, err 
 	return wait, true
 }
 
-// retryAfter reads the header Retry-After, seconds or a date.
+// retryAfter reads the header Retry-After, seconds or a date (RFC 9110, section 10.2.3).
 func retryAfter(response *http.Response, now time.Time) (time.Duration, bool) {
-	text := response.Header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(text); err == nil && seconds >= 0 {
-		return time.Duration(seconds) * time.Second, true
+	text := strings.TrimSpace(response.Header.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second, true //nolint:gosec // of 31 bits
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, at.Sub(now)), true
