@@ -89,4 +89,7 @@ type CheckEdit struct {
 	Before, After Check // After is zero when the check was deleted
 	Changed       bool
 	Stopped       []string // regions of a deleted check
+	// Deliveries are the channels that have a message due about the end of the incident of
+	// a deleted check.
+	Deliveries []PendingDelivery
 }

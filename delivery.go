@@ -2,6 +2,8 @@ package vigil
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,7 +65,7 @@ const (
 	DeliveryDelivered  DeliveryStatus = "delivered"
 	DeliveryExhausted  DeliveryStatus = "exhausted"  // every attempt failed
 	DeliverySuperseded DeliveryStatus = "superseded" // the incident ended before it was sent
-	DeliveryCanceled   DeliveryStatus = "canceled"   // its channel or check was removed
+	DeliveryCanceled   DeliveryStatus = "canceled"   // its channel was disabled or deleted
 )
 
 // Delivery is the message about one event to one channel.
@@ -114,6 +116,15 @@ type DeliveryMessage struct {
 // from both, so there is never a second one.
 func DeliveryID(event, channel uuid.UUID) uuid.UUID {
 	return uuid.NewSHA1(incidentSpace, append(event[:], channel[:]...))
+}
+
+// AddressedDeliveryID returns the id of the delivery of an event to one address of a
+// channel, counted from 0. The first one is that of DeliveryID.
+func AddressedDeliveryID(event, channel uuid.UUID, address int) uuid.UUID {
+	if address == 0 {
+		return DeliveryID(event, channel)
+	}
+	return uuid.NewSHA1(incidentSpace, append(slices.Concat(event[:], channel[:]), strconv.Itoa(address)...))
 }
 
 // DeliveryWorkflowID is the id of the workflow that notifies a channel of an
@@ -189,26 +200,35 @@ func DecideDelivery(box Outbox) DeliveryDecision {
 			return DeliveryDecision{Attempt: one.ID, Manual: true, Merged: one.Merged}
 		}
 	}
-	opening := DeliveryDelivered // a recovery without an opening is sent as it is
+	opening, attempts := DeliveryDelivered, 0 // a recovery without an opening is sent as it is
 	for _, one := range box.Deliveries {
 		isOpening := one.EventType == EventTriggered
 		switch {
 		case isOpening && one.Status != DeliveryPending:
-			opening = one.Status
+			opening, attempts = one.Status, one.Attempts
 		case isOpening && box.Ended && one.Policy.LateOpening != LateOpeningDeliver:
 			d.Supersede = append(d.Supersede, one.ID)
-			opening = DeliverySuperseded
+			opening, attempts = DeliverySuperseded, one.Attempts
 		case one.Status != DeliveryPending:
-		case !isOpening && !one.Policy.sendsRecovery(opening):
-			d.Supersede = append(d.Supersede, one.ID)
-		default:
-			d.Attempt = one.ID
-			d.Merged = !isOpening && opening != DeliveryDelivered && one.Policy.merges()
-			if one.NextAttemptAt != nil {
-				d.NotBefore = *one.NextAttemptAt
-			}
+		case isOpening:
+			d.attempt(&one, false)
 			return d
+		case !one.Policy.sendsRecovery(opening, attempts):
+			d.Supersede = append(d.Supersede, one.ID)
+		default: // of several addresses, the one that is due first
+			d.attempt(&one, opening != DeliveryDelivered && one.Policy.merges())
 		}
 	}
 	return d
+}
+
+// attempt sets the delivery to send, unless another one is due before it.
+func (d *DeliveryDecision) attempt(one *Delivery, merged bool) {
+	var at time.Time
+	if one.NextAttemptAt != nil {
+		at = *one.NextAttemptAt
+	}
+	if d.Attempt == uuid.Nil || at.Before(d.NotBefore) {
+		d.Attempt, d.NotBefore, d.Merged = one.ID, at, merged
+	}
 }

@@ -15,9 +15,13 @@ type DeliveryPolicy struct {
 	// LateOpening says what happens to an opening that is still undelivered when
 	// its incident ends.
 	LateOpening LateOpening `json:"late_opening"`
-	// RecoveryAfterFailure: the recovery is sent although the opening ended
-	// undelivered, because every attempt failed or the channel was disabled.
+	// RecoveryAfterFailure: the recovery is sent although no attempt of the opening was
+	// made, because the channel was disabled meanwhile. After an attempt it always is.
 	RecoveryAfterFailure bool `json:"recovery_after_failure"`
+	// Address names the members of the config that say where a message goes, separated by
+	// spaces: the recovery goes where the opening went. Empty: it goes where the channel
+	// leads when it is sent.
+	Address string `json:"address,omitempty"`
 }
 
 // LateOpening says what happens to an opening that is still undelivered when its
@@ -37,9 +41,13 @@ func (p DeliveryPolicy) Valid() bool {
 		(p.LateOpening == LateOpeningDeliver || p.LateOpening == LateOpeningMerge || p.LateOpening == LateOpeningDrop)
 }
 
-// sendsRecovery reports whether a recovery is sent after an opening that ended
-// with the given status.
-func (p DeliveryPolicy) sendsRecovery(opening DeliveryStatus) bool {
+// sendsRecovery reports whether a recovery is sent after an opening that ended with the
+// given status after so many attempts. One that was attempted may have arrived, although
+// its answer was lost.
+func (p DeliveryPolicy) sendsRecovery(opening DeliveryStatus, attempts int) bool {
+	if attempts > 0 {
+		return true
+	}
 	switch opening {
 	case DeliverySuperseded:
 		return p.LateOpening != LateOpeningDrop
@@ -110,17 +118,11 @@ func OpeningRecipients(all []Recipient) []Recipient {
 	return slices.DeleteFunc(slices.Clone(all), func(r Recipient) bool { return !r.Opening })
 }
 
-// RecoveryRecipients returns those that are notified that the incident ended. A
-// channel is when its rules ask for recoveries and the incident resolved by
-// itself. One whose opening is still pending is too, unless its policy drops late
-// openings: it must not get the opening alone. The removal of a check notifies no
-// channel.
-func RecoveryRecipients(all []Recipient, how Resolution, pendingOpenings []uuid.UUID) []Recipient {
-	if how == ResolvedCheckRemoved {
-		return nil
-	}
+// RecoveryRecipients returns those that are notified that the incident ended, however it
+// did: the channels whose rules ask for recoveries. One whose opening is still pending is
+// too, when its policy merges both into one message: that message stands for the opening.
+func RecoveryRecipients(all []Recipient, pendingOpenings []uuid.UUID) []Recipient {
 	return slices.DeleteFunc(slices.Clone(all), func(r Recipient) bool {
-		late := slices.Contains(pendingOpenings, r.ChannelID) && r.Policy.LateOpening != LateOpeningDrop
-		return !late && !(r.Recovery && how == ResolvedAutomatically)
+		return !r.Recovery && !(r.Policy.merges() && slices.Contains(pendingOpenings, r.ChannelID))
 	})
 }

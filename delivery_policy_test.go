@@ -38,7 +38,7 @@ func TestDeliveryPolicy(t *testing.T) {
 		name                 string
 		late                 vigil.LateOpening
 		recoveryAfterFailure bool
-		// What becomes of a pending recovery, by how the opening ended.
+		// What becomes of a pending recovery, by how the opening ended without an attempt.
 		superseded, failed outcome
 	}{
 		{"Deliver", deliver, true, sent, sent},
@@ -184,40 +184,34 @@ func TestRecipients(t *testing.T) {
 
 func TestRecoveryRecipients(t *testing.T) {
 	t.Parallel()
-	webhook, email, pager := channel(vigil.ChannelWebhook), channel(vigil.ChannelEmail), channel(vigil.ChannelPager)
-	chat := channel(vigil.ChannelChat)
-	opened, both, late := vigil.NotifyUnhealthy, vigil.NotifyBoth, true
+	late := true
 	for name, test := range map[string]struct {
-		channel vigil.Channel
+		channel vigil.ChannelType
 		on      vigil.NotifyOn
 		late    bool // its opening is still pending
-		how     vigil.Resolution
 		want    bool
 	}{
-		"AskedFor":                         {email, both, !late, vigil.ResolvedAutomatically, true},
-		"NotAskedFor":                      {email, opened, !late, vigil.ResolvedAutomatically, false},
-		"NotOfAManualResolution":           {email, both, !late, vigil.ResolvedManually, false},
-		"AfterALateOpening":                {email, opened, late, vigil.ResolvedAutomatically, true},
-		"AfterALateOpeningByHand":          {webhook, opened, late, vigil.ResolvedManually, true},
-		"NotWherePolicyDropsLateOpenings":  {pager, opened, late, vigil.ResolvedAutomatically, false},
-		"NotByHandWherePolicyDrops":        {pager, both, late, vigil.ResolvedManually, false},
-		"WherePolicyDropsIfAskedFor":       {pager, both, late, vigil.ResolvedAutomatically, true},
-		"NotWhenTheCheckIsRemoved":         {webhook, both, !late, vigil.ResolvedCheckRemoved, false},
-		"NotWhenTheCheckIsRemovedIfLate":   {webhook, both, late, vigil.ResolvedCheckRemoved, false},
-		"OnlyRecoveriesAskedFor":           {chat, vigil.NotifyHealthy, !late, vigil.ResolvedAutomatically, true},
-		"OnlyRecoveriesNotOfOneDoneByHand": {chat, vigil.NotifyHealthy, !late, vigil.ResolvedManually, false},
+		"WhoseRulesAskForBoth":             {vigil.ChannelEmail, vigil.NotifyBoth, !late, true},
+		"WhoseRulesAskForRecoveriesOnly":   {vigil.ChannelChat, vigil.NotifyHealthy, !late, true},
+		"NotWhoseRulesDoNot":               {vigil.ChannelEmail, vigil.NotifyUnhealthy, !late, false},
+		"WhereOneMessageCoversBoth":        {vigil.ChannelEmail, vigil.NotifyUnhealthy, late, true},
+		"NotWhereALateOpeningIsDelivered":  {vigil.ChannelWebhook, vigil.NotifyUnhealthy, late, false},
+		"ALateOpeningIsDeliveredAndItsEnd": {vigil.ChannelWebhook, vigil.NotifyBoth, late, true},
+		"NotWhereALateOpeningIsDropped":    {vigil.ChannelPager, vigil.NotifyUnhealthy, late, false},
+		"ALateOpeningMayBeAttempted":       {vigil.ChannelPager, vigil.NotifyBoth, late, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			given := []vigil.Recipient{recipient(test.channel, test.on.Opening(), test.on.Recovery())}
+			id := channel(test.channel).ID
+			given := []vigil.Recipient{recipient(channel(test.channel), test.on.Opening(), test.on.Recovery())}
 			var pending []uuid.UUID
 			if test.late {
-				pending = []uuid.UUID{test.channel.ID}
+				pending = []uuid.UUID{id}
 			}
-			if got := vigil.RecoveryRecipients(given, test.how, pending); (len(got) == 1) != test.want {
+			if got := vigil.RecoveryRecipients(given, pending); (len(got) == 1) != test.want {
 				t.Errorf("got %+v", got)
 			}
-			if given[0].ChannelID != test.channel.ID {
+			if given[0].ChannelID != id {
 				t.Error("the given recipients are changed")
 			}
 		})

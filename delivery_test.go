@@ -15,6 +15,9 @@ const (
 	pending   = vigil.DeliveryPending
 	delivered = vigil.DeliveryDelivered
 	exhausted = vigil.DeliveryExhausted
+
+	superseded = vigil.DeliverySuperseded
+	canceled   = vigil.DeliveryCanceled
 )
 
 // The deliveries of box.
@@ -38,6 +41,12 @@ func box(kind vigil.ChannelType, ended bool, opened, recovered vigil.DeliverySta
 	return out
 }
 
+// attempted adds an attempt of the opening, whose answer was lost.
+func attempted(out vigil.Outbox) vigil.Outbox {
+	out.Deliveries[0].Attempts = 1
+	return out
+}
+
 func TestDecideDelivery(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -58,7 +67,12 @@ func TestDecideDelivery(t *testing.T) {
 		{"PeopleGetOneMessageForBoth", box("email", true, pending, pending), recovery, true, 1},
 		{"PeopleGetBothInOneAfterAnExhaustedOpening", box("push", true, exhausted, pending), recovery, true, 0},
 		{"APagerGetsNeitherWhenItIsOver", box("pager", true, pending, pending), uuid.Nil, false, 2},
-		{"APagerGetsNoRecoveryOfAnExhaustedOpening", box("pager", true, exhausted, pending), uuid.Nil, false, 1},
+		{"APagerGetsTheRecoveryOfAnExhaustedOpening", attempted(box("pager", true, exhausted, pending)), recovery, false, 0},
+		{"APagerGetsTheRecoveryOfASupersededOpening", attempted(box("pager", true, superseded, pending)), recovery, false, 0},
+		{"APagerGetsTheRecoveryOfAnAttemptedOpening", attempted(box("pager", true, pending, pending)), recovery, false, 1},
+		{"APagerGetsTheRecoveryOfACanceledOpening", attempted(box("pager", true, canceled, pending)), recovery, false, 0},
+		{"APagerGetsNoRecoveryOfASupersededOpening", box("pager", true, superseded, pending), uuid.Nil, false, 1},
+		{"APushGetsTheRecoveryOfAnAttemptedOpening", attempted(box("push", true, pending, pending)), recovery, true, 1},
 		{"APagerGetsTheRecoveryOfADeliveredOpening", box("pager", true, delivered, pending), recovery, false, 0},
 		{"AnOpeningWithoutARecoveryIsDroppedWhenItIsOver", box("chat", true, pending, ""), uuid.Nil, false, 1},
 	} {
@@ -132,6 +146,22 @@ func TestDecideDeliveryOfAChannel(t *testing.T) {
 		}
 	})
 
+	t.Run("OfSeveralAddressesTheOneThatIsDueFirst", func(t *testing.T) {
+		t.Parallel()
+		several := box("pager", true, delivered, pending)
+		other := several.Deliveries[1]
+		other.ID = uuid.UUID{3}
+		several.Deliveries[1].NextAttemptAt = new(epoch().Add(time.Minute))
+		several.Deliveries = append(several.Deliveries, other)
+		if got := vigil.DecideDelivery(several); got.Attempt != other.ID || !got.NotBefore.IsZero() {
+			t.Errorf("got %+v", got)
+		}
+		several.Deliveries[2].NextAttemptAt = new(epoch().Add(time.Hour))
+		if got := vigil.DecideDelivery(several); got.Attempt != recovery || !got.NotBefore.Equal(epoch().Add(time.Minute)) {
+			t.Errorf("got %+v", got)
+		}
+	})
+
 	t.Run("NothingIsSentBeforeItsTime", func(t *testing.T) {
 		t.Parallel()
 		later := box("webhook", true, pending, pending)
@@ -150,6 +180,10 @@ func TestDeliveryIDs(t *testing.T) {
 		t.Parallel()
 		if got := vigil.DeliveryID(event, channel).String(); got != "2b2d43dc-27cf-5bfd-a740-d08a3f799cea" {
 			t.Errorf("got %s", got)
+		}
+		if vigil.AddressedDeliveryID(event, channel, 0) != vigil.DeliveryID(event, channel) ||
+			vigil.AddressedDeliveryID(event, channel, 1) == vigil.AddressedDeliveryID(event, channel, 2) {
+			t.Error("the ids of addresses are not their own")
 		}
 		if vigil.DeliveryID(channel, event) == vigil.DeliveryID(event, channel) {
 			t.Error("event and channel can be exchanged")

@@ -63,6 +63,8 @@ type Event struct {
 	// Variables are the values of the template variables, by name, and those of all labels
 	// of the check as label.<key>.
 	Variables map[string]string
+	// TraceID is that of the incident. It is stored with the deliveries, not with the event.
+	TraceID string
 }
 
 // MaxEnvelope bounds an event's envelope, in bytes.
@@ -85,8 +87,10 @@ type EventContext struct {
 	// Regions in which a rule fires now, sorted.
 	Regions []string
 	// PublicURL is the address at which the platform is reached, without a slash at
-	// its end; empty when it is not known.
+	// its end; empty when it is not known, or when nothing is left to link to.
 	PublicURL string
+	// CheckDeleted: the incident ends because its check is deleted.
+	CheckDeleted bool
 }
 
 // IncidentPage is the path of the dashboard's page of an incident, without its id.
@@ -104,6 +108,7 @@ func NewEvent(s EventContext) (Event, error) {
 		ID:    EventID(s.Incident.ID, s.Type),
 		OrgID: s.Incident.OrgID, Type: s.Type, IncidentID: s.Incident.ID, CheckID: s.Incident.CheckID, Time: s.Time,
 		Envelope: envelope, Title: title, Body: body, Variables: s.variables(),
+		TraceID: s.Incident.TraceID,
 	}, nil
 }
 
@@ -134,6 +139,9 @@ func (s *EventContext) ending() string {
 		}
 		return "Resolved by hand"
 	case ResolvedCheckRemoved:
+		if s.CheckDeleted {
+			return "The check was deleted"
+		}
 		return "The check was disabled"
 	case ResolvedAutomatically:
 	}

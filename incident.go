@@ -27,7 +27,7 @@ type Resolution string
 const (
 	ResolvedAutomatically Resolution = "automatic"     // no rule fires in a voting region
 	ResolvedManually      Resolution = "manual"        // by a user
-	ResolvedCheckRemoved  Resolution = "check_removed" // its check was disabled
+	ResolvedCheckRemoved  Resolution = "check_removed" // its check was disabled or deleted
 )
 
 // Incident is one failure episode of a check (spec section 2, Incident).

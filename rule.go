@@ -38,7 +38,7 @@ type NotifyOn string
 // Values of notify_on (spec section 2, AlertRule).
 const (
 	NotifyUnhealthy NotifyOn = "unhealthy" // the default: the incident opens
-	NotifyHealthy   NotifyOn = "healthy"   // the incident resolves automatically
+	NotifyHealthy   NotifyOn = "healthy"   // the incident ends, however it does
 	NotifyBoth      NotifyOn = "both"
 )
 

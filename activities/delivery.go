@@ -20,8 +20,9 @@ type deliveryStore interface {
 	ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.NextAttempt, error)
 	RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome) (vigil.Remaining, error)
 	FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byte) ([]byte, error)
-	// Channel finds a channel with its secrets in clear; CodeNotFound.
-	Channel(ctx context.Context, orgID, id uuid.UUID) (vigil.Channel, error)
+	// DeliveryChannel returns the channel of a delivery with its secrets in clear, and
+	// whether its config is a former one; CodeNotFound.
+	DeliveryChannel(ctx context.Context, delivery vigil.Delivery) (channel vigil.Channel, former bool, err error)
 	// DisableChannel reports whether this call disabled the channel.
 	DisableChannel(ctx context.Context, id uuid.UUID, reason string) (bool, error)
 }
@@ -114,7 +115,7 @@ func (d *Deliveries) Deliver(ctx context.Context, incidentID, channelID uuid.UUI
 // send sends the message and records the outcome, even when the worker is stopped
 // meanwhile.
 func (d *Deliveries) send(ctx context.Context, next vigil.NextAttempt) (DeliveryReport, error) {
-	channel, sender, err := d.sender(ctx, next.Delivery)
+	channel, former, sender, err := d.sender(ctx, next.Delivery)
 	var outcome notify.Outcome
 	switch {
 	case vigil.ErrorCode(err) == vigil.CodeInvalid:
@@ -138,24 +139,27 @@ func (d *Deliveries) send(ctx context.Context, next vigil.NextAttempt) (Delivery
 		retryAfter = outcome.RetryAfter
 	}
 	report, err := d.record(ctx, next, attempt, outcome.Permanent || outcome.Gone, retryAfter)
-	if err == nil && outcome.Gone { // the outcome is stored, so a slow mail loses nothing
+	if err == nil && outcome.Gone && !former { // the outcome is stored, so a slow mail loses nothing
 		d.disable(ctx, channel)
 	}
 	return report, err
 }
 
-// sender reads the current channel. CodeInvalid: the channel was deleted since the
-// attempt was claimed; the next claim cancels the deliveries that are left.
-func (d *Deliveries) sender(ctx context.Context, delivery vigil.Delivery) (vigil.Channel, notify.Sender, error) {
-	channel, err := d.Store.Channel(ctx, delivery.OrgID, delivery.ChannelID)
+// sender reads the channel, or the one of the time of the opening where the recovery must
+// go there. CodeInvalid: the channel was deleted since the attempt was claimed; the next
+// claim cancels the deliveries that are left.
+func (d *Deliveries) sender(
+	ctx context.Context, delivery vigil.Delivery,
+) (channel vigil.Channel, former bool, sender notify.Sender, err error) {
+	channel, former, err = d.Store.DeliveryChannel(ctx, delivery)
 	switch {
 	case vigil.ErrorCode(err) == vigil.CodeNotFound:
-		return channel, nil, vigil.Errorf(vigil.CodeInvalid, "the channel was deleted")
+		return channel, former, nil, vigil.Errorf(vigil.CodeInvalid, "the channel was deleted")
 	case err != nil:
-		return channel, nil, fmt.Errorf("read the channel: %w", err)
+		return channel, former, nil, fmt.Errorf("read the channel: %w", err)
 	}
-	sender, err := d.Channels.Parse(channel.Type, channel.Config)
-	return channel, sender, err
+	sender, err = d.Channels.Parse(channel.Type, channel.Config)
+	return channel, former, sender, err
 }
 
 func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {

@@ -48,16 +48,18 @@ func TestGoneReceiver(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		recordErr error
+		former    bool
 		want      []string
 	}{
-		"IsRecordedFirst":                {nil, []string{"record", "disable", "mail"}},
-		"WhoseDeliveryWasDeleted":        {vigil.NotFound("delivery"), []string{"record", "disable", "mail"}},
-		"IsRetriedWhenNothingIsRecorded": {errors.New("away"), []string{"record"}},
+		"IsRecordedFirst":                {nil, false, []string{"record", "disable", "mail"}},
+		"WhoseDeliveryWasDeleted":        {vigil.NotFound("delivery"), false, []string{"record", "disable", "mail"}},
+		"IsRetriedWhenNothingIsRecorded": {errors.New("away"), false, []string{"record"}},
+		"ThatTheChannelHasLeft":          {nil, true, []string{"record"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := &steppedDelivery{recordErr: test.recordErr, fakeDelivery: &fakeDelivery{
-				state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted,
+				state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, former: test.former,
 				outcome: notify.Outcome{StatusCode: 410, ErrorCode: "http_status", Gone: true},
 			}}
 			acts := activities.NewDeliveries(activities.DeliveriesOptions{

@@ -41,6 +41,7 @@ func counted(t *testing.T, runs int, activity any, args ...any) string {
 
 // fakeDelivery is the store of one delivery by chat, and its receiver.
 type fakeDelivery struct {
+	former bool // the config of the channel was changed since the opening
 	notify.Sender
 	state   vigil.NextAttemptState
 	outcome notify.Outcome
@@ -61,8 +62,8 @@ func (p *fakeDelivery) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) (
 	return body, nil
 }
 
-func (p *fakeDelivery) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel, error) {
-	return vigil.Channel{}, nil
+func (p *fakeDelivery) DeliveryChannel(context.Context, vigil.Delivery) (vigil.Channel, bool, error) {
+	return vigil.Channel{}, p.former, nil
 }
 
 func (p *fakeDelivery) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {

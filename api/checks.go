@@ -27,7 +27,7 @@ type checkStore interface {
 	CheckCounts(ctx context.Context, orgID uuid.UUID, filter vigil.CheckFilter) (vigil.CheckCounts, error)
 	CreateCheck(ctx context.Context, check vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error)
 	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil.Plan, change func(*vigil.Check) error) (vigil.Check, error)
-	DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (regions []string, err error)
+	DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (vigil.CheckEdit, error)
 	Verified(ctx context.Context, orgID uuid.UUID) (bool, error)
 	// InMaintenance returns those of the checks that are in maintenance now.
 	InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]vigil.CheckMaintenance, error)
@@ -201,11 +201,12 @@ func (c *checks) delete(ctx context.Context, in *rest.IDPath) (*struct{}, error)
 	if err != nil {
 		return nil, err
 	}
-	regions, err := c.store.DeleteCheck(ctx, rest.CallerOf(ctx).Org.ID, id, rest.PreconditionOf(ctx))
+	edit, err := c.store.DeleteCheck(ctx, rest.CallerOf(ctx).Org.ID, id, rest.PreconditionOf(ctx))
 	if err != nil {
 		return nil, err
 	}
-	c.notifier.stopLoops(ctx, id, regions, 0)
+	c.notifier.stopLoops(ctx, id, edit.Stopped, 0)
 	c.notifier.refreshIncident(ctx, id)
+	c.notifier.send(ctx, edit.Deliveries)
 	return nil, nil //nolint:nilnil // Huma's way to answer without a body
 }

@@ -42,7 +42,7 @@ type deliveryView struct {
 	ChannelID     uuid.UUID            `json:"channel_id" format:"uuid"`
 	ChannelType   vigil.ChannelType    `json:"channel_type" example:"webhook"`
 	ChannelName   string               `json:"channel_name" doc:"The name that the channel had when the delivery was made."`
-	Status        vigil.DeliveryStatus `json:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel or the check was removed."`
+	Status        vigil.DeliveryStatus `json:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel was disabled or deleted."`
 	Attempts      int                  `json:"attempts" minimum:"0" doc:"How many attempts were made."`
 	NextAttemptAt *time.Time           `json:"next_attempt_at" doc:"When the next attempt is due; null when none is, or when it is due as soon as it can be made."`
 	Redelivering  bool                 `json:"redelivering" doc:"Another attempt was requested and is not made yet."`

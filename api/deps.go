@@ -187,6 +187,8 @@ type incidentWorkflows interface {
 	// Refresh has the incident of a check evaluated again, after something that it
 	// depends on changed. It is an attempt, as those of loops are.
 	Refresh(ctx context.Context, checkID uuid.UUID) error
+	// Send starts the workflow of a delivery, or wakes it. It is an attempt as well.
+	Send(ctx context.Context, delivery vigil.PendingDelivery) error
 }
 
 // channelTypes is the registry of channel types.

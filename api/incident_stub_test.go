@@ -19,6 +19,7 @@ type incidentStub struct {
 	away  bool // it does not answer
 
 	mu        sync.Mutex
+	sent      []vigil.PendingDelivery
 	refreshed []uuid.UUID
 	keys      []string // of all actions
 }
@@ -65,6 +66,13 @@ func (d *incidentStub) Refresh(_ context.Context, checkID uuid.UUID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refreshed = append(d.refreshed, checkID)
+	return nil
+}
+
+func (d *incidentStub) Send(_ context.Context, delivery vigil.PendingDelivery) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sent = append(d.sent, delivery)
 	return nil
 }
 

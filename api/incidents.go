@@ -43,7 +43,7 @@ type incidentView struct {
 	CreatedAt      time.Time            `json:"created_at"`
 	AcknowledgedBy *string              `json:"acknowledged_by" doc:"Who acknowledged it."`
 	ResolvedBy     *string              `json:"resolved_by" doc:"Who resolved it; null for one that resolved by itself."`
-	Resolution     *string              `json:"resolution" doc:"How it ended: automatic, manual or check_removed; null while it is open."`
+	Resolution     *string              `json:"resolution" doc:"How it ended: automatic when no rule fired any more, manual when a user resolved it, check_removed when its check was disabled or deleted; null while it is open."`
 	Note           *string              `json:"note" doc:"The note that was given when it was resolved."`
 	Regions        []string             `json:"regions" doc:"The regions in which a rule fired when it opened."`
 	Trigger        triggerView          `json:"trigger"`

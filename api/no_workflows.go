@@ -26,6 +26,8 @@ func (noIncidentWorkflows) Redeliver(context.Context, uuid.UUID, uuid.UUID) erro
 
 func (noIncidentWorkflows) Refresh(context.Context, uuid.UUID) error { return nil }
 
+func (noIncidentWorkflows) Send(context.Context, vigil.PendingDelivery) error { return nil }
+
 func errNoIncidentWorkflows() error {
 	return vigil.Errorf(vigil.CodeUnavailable, "This server cannot change incidents: it was started without their workflows.")
 }

@@ -79,7 +79,18 @@ func (n *notifier) applyEdit(ctx context.Context, e vigil.CheckEdit) error {
 		rows, errRead := n.store.Loops(ctx, e.After.OrgID, e.After.ID)
 		err = errors.Join(err, errRead, each(rows, func(row vigil.Loop) error { return n.loops.Apply(ctx, row) }))
 	}
-	return errors.Join(err, n.incidents.Refresh(ctx, e.Before.ID))
+	err = errors.Join(err, n.incidents.Refresh(ctx, e.Before.ID))
+	return errors.Join(err, each(e.Deliveries, func(d vigil.PendingDelivery) error { return n.incidents.Send(ctx, d) }))
+}
+
+// send starts the workflows of deliveries.
+func (n *notifier) send(ctx context.Context, deliveries []vigil.PendingDelivery) {
+	if len(deliveries) == 0 {
+		return
+	}
+	n.tasks.start(ctx, "send the end of an incident", func(ctx context.Context) error {
+		return each(deliveries, func(d vigil.PendingDelivery) error { return n.incidents.Send(ctx, d) })
+	})
 }
 
 // refreshIncident has the incident of a check evaluated again, after something

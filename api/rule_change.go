@@ -23,7 +23,7 @@ type RuleMembers struct {
 	ConditionType          json.RawMessage                `json:"condition_type,omitempty"`
 	Threshold              json.RawMessage                `json:"threshold,omitempty"`
 	NotificationChannelIDs rest.Field[channelIDs]         `json:"notification_channel_ids,omitzero" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
-	NotifyOn               rest.Field[vigil.NotifyOn]     `json:"notify_on,omitzero" enum:"unhealthy,healthy,both" doc:"Whether to notify when an incident opens, when it resolves by itself, or both."`
+	NotifyOn               rest.Field[vigil.NotifyOn]     `json:"notify_on,omitzero" enum:"unhealthy,healthy,both" doc:"What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both."`
 	RegionPolicy           rest.Field[vigil.RegionPolicy] `json:"region_policy,omitzero" enum:"any,majority,all" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                rest.Field[bool]               `json:"enabled,omitzero"`
 	Labels                 rest.Field[vigil.Labels]       `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`

@@ -42,7 +42,7 @@ type alertRuleView struct {
 	Threshold              *float64             `json:"threshold" doc:"The number of condition_type; null without one." example:"3"`
 	Condition              conditionView        `json:"condition"`
 	NotificationChannelIDs []uuid.UUID          `json:"notification_channel_ids" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
-	NotifyOn               vigil.NotifyOn       `json:"notify_on" enum:"unhealthy,healthy,both" default:"unhealthy" doc:"Whether to notify when an incident opens, when it resolves by itself, or both."`
+	NotifyOn               vigil.NotifyOn       `json:"notify_on" enum:"unhealthy,healthy,both" default:"unhealthy" doc:"What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both."`
 	RegionPolicy           vigil.RegionPolicy   `json:"region_policy" enum:"any,majority,all" default:"any" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                bool                 `json:"enabled" default:"true"`
 	Labels                 map[string]string    `json:"labels" doc:"Names and values that you give, to group and to filter."`

@@ -2920,7 +2920,7 @@ type AlertRule struct {
 	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds []string `json:"notification_channel_ids"`
 
-	// NotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
+	// NotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
 	NotifyOn AlertRuleNotifyOn `json:"notify_on"`
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -2936,7 +2936,7 @@ type AlertRule struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// AlertRuleNotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
+// AlertRuleNotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
 type AlertRuleNotifyOn string
 
 // AlertRuleRegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -2977,7 +2977,7 @@ type AlertRuleCreate struct {
 	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds []string `json:"notification_channel_ids"`
 
-	// NotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
+	// NotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
 	NotifyOn *AlertRuleCreateNotifyOn `json:"notify_on,omitempty"`
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -3001,7 +3001,7 @@ type AlertRuleCreate_Condition struct {
 	union json.RawMessage
 }
 
-// AlertRuleCreateNotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
+// AlertRuleCreateNotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
 type AlertRuleCreateNotifyOn string
 
 // AlertRuleCreateRegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -3049,7 +3049,7 @@ type AlertRuleUpdate struct {
 	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds *[]string `json:"notification_channel_ids,omitempty"`
 
-	// NotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
+	// NotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
 	NotifyOn *AlertRuleUpdateNotifyOn `json:"notify_on,omitempty"`
 
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -3072,7 +3072,7 @@ type AlertRuleUpdate_Condition struct {
 	union json.RawMessage
 }
 
-// AlertRuleUpdateNotifyOn Whether to notify when an incident opens, when it resolves by itself, or both.
+// AlertRuleUpdateNotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
 type AlertRuleUpdateNotifyOn string
 
 // AlertRuleUpdateRegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
@@ -4221,7 +4221,7 @@ type Delivery struct {
 	// RunUrl The workflow in the Temporal UI; null where there is no UI.
 	RunUrl *string `json:"run_url"`
 
-	// Status pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel or the check was removed.
+	// Status pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel was disabled or deleted.
 	Status    DeliveryStatus `json:"status"`
 	UpdatedAt time.Time      `json:"updated_at"`
 
@@ -4232,7 +4232,7 @@ type Delivery struct {
 // DeliveryEventType defines model for Delivery.EventType.
 type DeliveryEventType string
 
-// DeliveryStatus pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel or the check was removed.
+// DeliveryStatus pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel was disabled or deleted.
 type DeliveryStatus string
 
 // DeliveryAnswer defines model for DeliveryAnswer.
@@ -4826,7 +4826,7 @@ type Incident struct {
 	// Regions The regions in which a rule fired when it opened.
 	Regions []string `json:"regions"`
 
-	// Resolution How it ended: automatic, manual or check_removed; null while it is open.
+	// Resolution How it ended: automatic when no rule fired any more, manual when a user resolved it, check_removed when its check was disabled or deleted; null while it is open.
 	Resolution *string    `json:"resolution"`
 	ResolvedAt *time.Time `json:"resolved_at"`
 

@@ -43,8 +43,8 @@ func (h *hangingStore) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) (
 	return body, nil
 }
 
-func (h *hangingStore) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel, error) {
-	return vigil.Channel{}, vigil.NotFound("channel")
+func (h *hangingStore) DeliveryChannel(context.Context, vigil.Delivery) (vigil.Channel, bool, error) {
+	return vigil.Channel{}, false, vigil.NotFound("channel")
 }
 
 func (h *hangingStore) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {

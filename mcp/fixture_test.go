@@ -139,6 +139,8 @@ func (i incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) e
 
 func (incidents) Refresh(context.Context, uuid.UUID) error { return nil }
 
+func (incidents) Send(context.Context, vigil.PendingDelivery) error { return nil }
+
 const password = "difference engine"
 
 // account is an organization with a key.

@@ -91,9 +91,11 @@ func TestRegistry(t *testing.T) {
 		for kind, want := range map[vigil.ChannelType]notify.Policy{
 			vigil.ChannelEmail:   {MaxAttempts: 12, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
 			vigil.ChannelWebhook: {MaxAttempts: 12, LateOpening: vigil.LateOpeningDeliver, RecoveryAfterFailure: true},
-			vigil.ChannelPush:    {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelPush: {
+				MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true, Address: "topic server",
+			},
 			vigil.ChannelChat:    {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
-			vigil.ChannelPager:   {MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop},
+			vigil.ChannelPager:   {MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop, Address: "routing_key url"},
 		} {
 			if got := r.Policies()[kind]; got != want {
 				t.Errorf("%s: got %+v, want %+v", kind, got, want)

@@ -38,9 +38,10 @@ type pagerConfig struct {
 func (pagerType) Type() vigil.ChannelType { return vigil.ChannelPager }
 func (pagerType) Documents() any          { return pagerConfig{} }
 
-// Policy: an incident that has ended must not page anyone.
+// Policy: an incident that has ended must not page anyone. An alert is resolved where it was
+// triggered: receivers know it by the key.
 func (pagerType) Policy() Policy {
-	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop}
+	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop, Address: "routing_key url"}
 }
 
 // Parse reads the config.

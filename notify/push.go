@@ -46,9 +46,10 @@ type pushConfig struct {
 func (pushType) Type() vigil.ChannelType { return vigil.ChannelPush }
 func (pushType) Documents() any          { return pushConfig{} }
 
-// Policy: a late message is of little use, so there are few attempts.
+// Policy: a late message is of little use, so there are few attempts. The subscribers of the
+// topic that had the alert get its end.
 func (pushType) Policy() Policy {
-	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}
+	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true, Address: "topic server"}
 }
 
 // Parse reads the config.

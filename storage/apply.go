@@ -55,6 +55,9 @@ type applyRun struct {
 	now     time.Time
 	audited []auditRow
 	applied vigil.Applied
+	// deleted are the checks that are deleted, by id, and ends those of their incidents.
+	deleted []*vigil.CheckEdit
+	ends    []incidentEnd
 }
 
 func (a *applyRun) run(ctx context.Context, decide func(vigil.Inventory) (vigil.Changes, error)) error {

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,7 +23,8 @@ func managedTables() map[vigil.Kind]string {
 // applyChanges stores the edits: what others refer to first, and deletions last.
 func (s *Store) applyChanges(ctx context.Context, a *applyRun, changes *vigil.Changes) error {
 	for _, step := range []func(context.Context, *vigil.Changes) error{
-		a.freeKeys, a.storeChannels, a.createChecks, a.updateChecks, a.storeRules, a.storePages, a.storeWindows, a.deleteRest, a.settle,
+		a.freeKeys, a.storeChannels, a.createChecks, a.updateChecks, a.endIncidents, a.storeRules, a.storePages, a.storeWindows,
+		a.deleteRest, a.settle, a.publishEnds,
 	} {
 		if err := step(ctx, changes); err != nil {
 			return err
@@ -308,65 +308,6 @@ func (a *applyRun) storePages(ctx context.Context, changes *vigil.Changes) error
 		if err := storePageChecks(ctx, a.tx, page); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// deleteRest deletes pages, checks and channels.
-func (a *applyRun) deleteRest(ctx context.Context, changes *vigil.Changes) error {
-	for i := range changes.Pages {
-		if edit := &changes.Pages[i]; edit.After == nil {
-			noteEdit(a, "status_page", edit.Before.ID, edit)
-			if _, err := a.tx.NewRaw("DELETE FROM status_pages WHERE id = ?", edit.Before.ID).Exec(ctx); err != nil {
-				return fmt.Errorf("delete a status page: %w", err)
-			}
-		}
-	}
-	if err := a.deleteWindows(ctx, changes); err != nil {
-		return err
-	}
-	if err := a.deleteChecks(ctx, changes); err != nil {
-		return err
-	}
-	for i := range changes.Channels {
-		if edit := &changes.Channels[i]; edit.After == nil {
-			noteEdit(a, "channel", edit.Before.ID, edit)
-			if err := deleteChannel(ctx, a.tx, a.request.OrgID, edit.Before.ID, false, nil); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (a *applyRun) deleteChecks(ctx context.Context, changes *vigil.Changes) error {
-	var gone []*vigil.Edit[vigil.Check]
-	for i := range changes.Checks {
-		if changes.Checks[i].After == nil {
-			gone = append(gone, &changes.Checks[i])
-		}
-	}
-	if len(gone) == 0 {
-		return nil
-	}
-	slices.SortFunc(gone, func(x, y *vigil.Edit[vigil.Check]) int { return cmp.Or(vigil.CompareIDs(x.Before.ID, y.Before.ID)) })
-	ids := make([]uuid.UUID, len(gone))
-	for i, edit := range gone {
-		ids[i] = edit.Before.ID
-	}
-	if err := a.store.leavePages(ctx, a.tx, ids...); err != nil {
-		return err
-	}
-	if err := a.store.leaveMaintenance(ctx, a.tx, ids...); err != nil {
-		return err
-	}
-	for _, edit := range gone {
-		noteEdit(a, "check", edit.Before.ID, edit)
-		regions, err := deleteLocked(ctx, a.tx, edit.Before.ID)
-		if err != nil {
-			return err
-		}
-		a.applied.Checks = append(a.applied.Checks, vigil.CheckEdit{Before: *edit.Before, Changed: true, Stopped: regions})
 	}
 	return nil
 }

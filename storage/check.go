@@ -132,11 +132,13 @@ func (s *Store) Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, er
 }
 
 // DeleteCheck deletes a check of the organization, its rules and its loops, adds a
-// tombstone for each loop and returns their regions. The check's results, incidents and
+// tombstone for each loop and returns their regions. Its open incident ends, and the channels
+// that are notified of that are in the edit. The check's results, incidents and
 // deliveries are not found any more; PurgeLoop deletes their rows. An unknown check is a
 // CodeNotFound error, and a version that match does not accept a CodePrecondition error.
-func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (regions []string, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (vigil.CheckEdit, error) {
+	edit := vigil.CheckEdit{Before: vigil.Check{ID: id, OrgID: orgID}, Changed: true}
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, orgID, id); err != nil {
 			return err
 		}
@@ -149,10 +151,9 @@ func (s *Store) DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigi
 		if err := s.leaveMaintenance(ctx, tx, id); err != nil {
 			return err
 		}
-		regions, err = deleteLocked(ctx, tx, id)
-		return err
+		return s.deleteLocked(ctx, tx, []*vigil.CheckEdit{&edit})
 	})
-	return regions, wrap("delete check", err)
+	return edit, wrap("delete check", err)
 }
 
 // lockCheck serializes changes of a check. The lock mode, FOR NO KEY UPDATE, still
@@ -164,11 +165,27 @@ func lockCheck(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 	return found("check", err)
 }
 
-// deleteLocked deletes a check whose row is locked, and returns its regions. It first
+// deleteLocked deletes checks whose rows are locked and publishes the ends of their
+// incidents, which must be the last statements of the transaction. It adds the regions and
+// the deliveries to the edits.
+func (s *Store) deleteLocked(ctx context.Context, tx bun.Tx, edits []*vigil.CheckEdit) error {
+	ends, err := s.endIncidents(ctx, tx, edits)
+	if err != nil {
+		return err
+	}
+	for _, edit := range edits {
+		if edit.Stopped, err = deleteOne(ctx, tx, edit.Before.ID); err != nil {
+			return err
+		}
+	}
+	return s.publishEnds(ctx, tx, ends, edits)
+}
+
+// deleteOne deletes a check whose row is locked, and returns its regions. It first
 // locks the loops, so that no writer adds results. A writer that waits for these locks
 // delays the results of other checks too, so all that may be many rows is deleted
 // later (see purge).
-func deleteLocked(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error) {
+func deleteOne(ctx context.Context, tx bun.Tx, id uuid.UUID) ([]string, error) {
 	loops, err := lockLoops(ctx, tx, id)
 	if err != nil {
 		return nil, err
@@ -236,7 +253,7 @@ func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) 
 		if err := s.leaveMaintenance(ctx, tx, id); err != nil {
 			return err
 		}
-		_, err = deleteLocked(ctx, tx, id)
+		err = s.deleteLocked(ctx, tx, []*vigil.CheckEdit{{Before: vigil.Check{ID: id, OrgID: orgID}}})
 		deleted = err == nil
 		return err
 	})

@@ -54,13 +54,12 @@ func (s *Store) DeleteChecks(ctx context.Context, orgID uuid.UUID, f vigil.Check
 			return nil, err
 		}
 		edits = make([]vigil.CheckEdit, len(checks))
+		deleted := make([]*vigil.CheckEdit, len(checks))
 		for i, check := range checks {
 			edits[i] = vigil.CheckEdit{Before: check, Changed: true}
-			if edits[i].Stopped, err = deleteLocked(ctx, tx, check.ID); err != nil {
-				return nil, err
-			}
+			deleted[i] = &edits[i]
 		}
-		return edits, nil
+		return edits, s.deleteLocked(ctx, tx, deleted)
 	})
 	if err != nil {
 		return nil, wrap("delete checks", err)

@@ -21,9 +21,9 @@ func TestDeleteCheck(t *testing.T) {
 		schedule := scheduleOf(t, s, c, newark)
 		third := schedule.Next(schedule.Next(schedule.First()))
 		write(t, w, ok(c, newark, third), ok(c, frankfurt, third))
-		regions, err := s.DeleteCheck(t.Context(), org.ID, c.ID, nil)
-		if err != nil || len(regions) != 2 {
-			t.Fatalf("%v, %v", regions, err)
+		edit, err := s.DeleteCheck(t.Context(), org.ID, c.ID, nil)
+		if err != nil || len(edit.Stopped) != 2 || len(edit.Deliveries) != 0 {
+			t.Fatalf("%+v, %v", edit, err)
 		}
 		if found := purgeCheck(t, s, c); found != 2 {
 			t.Errorf("%d tombstones", found)

@@ -34,11 +34,16 @@ type deliveryRow struct {
 	Redeliver     bool                  `bun:"redeliver"`
 	Merged        bool                  `bun:"merged"`
 	Body          *string               `bun:"body"`
-	CreatedAt     time.Time             `bun:"created_at"`
-	UpdatedAt     time.Time             `bun:"updated_at"`
-	FinishedAt    *time.Time            `bun:"finished_at"`
-	SweptAt       time.Time             `bun:"swept_at"`
-	SweepWaitMS   int64                 `bun:"sweep_wait_ms"`
+	// TraceID is that of the incident. Orphaned: the incident was deleted with its check.
+	TraceID  string `bun:"trace_id"`
+	Orphaned bool   `bun:"orphaned"`
+	// Address counts the deliveries of a recovery to the addresses that its opening went to.
+	Address     int        `bun:"address"`
+	CreatedAt   time.Time  `bun:"created_at"`
+	UpdatedAt   time.Time  `bun:"updated_at"`
+	FinishedAt  *time.Time `bun:"finished_at"`
+	SweptAt     time.Time  `bun:"swept_at"`
+	SweepWaitMS int64      `bun:"sweep_wait_ms"`
 }
 
 func (r *deliveryRow) delivery() vigil.Delivery {
@@ -101,23 +106,39 @@ func attemptsOf(rows []attemptRow) []vigil.Attempt {
 	return attempts
 }
 
-// insertDeliveries stores the deliveries of an event, each once.
-func insertDeliveries(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigil.Recipient) error {
+// insertDeliveries stores the deliveries of an event, each once: one for each channel, or
+// for each of its addresses that the opening went to.
+func (s *Store) insertDeliveries(ctx context.Context, tx bun.Tx, e *vigil.Event, to []vigil.Recipient) error {
 	if len(to) == 0 {
 		return nil
 	}
+	addresses, err := openingAddresses(ctx, tx, e, to)
+	if err != nil {
+		return err
+	}
 	at := micro(e.Time)
-	rows := make([]deliveryRow, len(to))
+	var rows []deliveryRow
 	for i, r := range to {
-		rows[i] = deliveryRow{
-			ID: vigil.DeliveryID(e.ID, r.ChannelID), OrgID: e.OrgID, EventID: e.ID, EventType: string(e.Type),
-			IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: r.ChannelID, ChannelType: string(r.Type), ChannelName: r.Name,
-			Policy: &to[i].Policy,
-			Status: string(vigil.DeliveryPending), CreatedAt: at, UpdatedAt: at, SweptAt: at,
+		for n := range max(1, len(addresses[r.ChannelID])) {
+			rows = append(rows, deliveryRow{
+				ID: vigil.AddressedDeliveryID(e.ID, r.ChannelID, n), OrgID: e.OrgID, EventID: e.ID, EventType: string(e.Type),
+				IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: r.ChannelID, ChannelType: string(r.Type), ChannelName: r.Name,
+				Policy: &to[i].Policy, TraceID: e.TraceID, Address: n,
+				Status: string(vigil.DeliveryPending), CreatedAt: at, UpdatedAt: at, SweptAt: at,
+			})
 		}
 	}
 	if _, err := tx.NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
 		return fmt.Errorf("insert deliveries: %w", err)
+	}
+	for channel, list := range addresses {
+		for n := range list {
+			_, err := tx.NewRaw("UPDATE delivery_addresses SET delivery_id = ? WHERE id = ?",
+				vigil.AddressedDeliveryID(e.ID, channel, n), list[n].ID).Exec(ctx)
+			if err != nil {
+				return fmt.Errorf("move an address to the recovery: %w", err)
+			}
+		}
 	}
 	return nil
 }

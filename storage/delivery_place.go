@@ -187,8 +187,8 @@ func columnsOf(keys []placeKey) []any {
 func placedDeliveries(ctx context.Context, tx bun.Tx, keys []placeKey) ([]vigil.PendingDelivery, error) {
 	var rows []namedDeliveryRow
 	err := tx.NewRaw(`SELECT DISTINCT ON (d.incident_id, d.channel_id) d.incident_id, d.channel_id, d.org_id, d.check_id,
-			d.channel_type, d.channel_name, c.name AS check_name
-		FROM `+placesOf+` JOIN deliveries AS d USING (incident_id, channel_id) JOIN checks AS c ON c.id = d.check_id
+			d.channel_type, d.channel_name, `+checkNameOfDelivery+` AS check_name
+		FROM `+placesOf+` JOIN deliveries AS d USING (incident_id, channel_id)
 		WHERE d.status = 'pending' OR d.redeliver ORDER BY d.incident_id, d.channel_id`, columnsOf(keys)...).Scan(ctx, &rows)
 	return pendingDeliveriesOf(rows), wrap("read admitted deliveries", err)
 }

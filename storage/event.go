@@ -50,7 +50,7 @@ func (r *eventRow) event() (vigil.Event, error) {
 // of positions is the order of commits and no reader sees an event before an
 // earlier one.
 func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigil.Recipient) error {
-	if err := insertDeliveries(ctx, tx, e, to); err != nil {
+	if err := s.insertDeliveries(ctx, tx, &e, to); err != nil {
 		return err
 	}
 	variables, err := json.Marshal(e.Variables)

@@ -47,6 +47,11 @@ const (
 	checkOfDelivery = "EXISTS (SELECT FROM checks AS c WHERE c.id = d.check_id)"
 )
 
+// checkNameOfDelivery is the SQL of the name of a delivery's check; that of a deleted check
+// is in the event.
+const checkNameOfDelivery = `coalesce((SELECT c.name FROM checks AS c WHERE c.id = d.check_id),
+	(SELECT e.variables->>'check_name' FROM events AS e WHERE e.id = d.event_id), '')`
+
 // listedIncidentRow is an incident on a page of a list.
 type listedIncidentRow struct {
 	incidentRow `bun:",extend"`
@@ -143,9 +148,10 @@ const admissionGrace = 5 * time.Second
 func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error) {
 	var rows []namedDeliveryRow
 	const stalled = "(" + sweepable + " AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?))"
-	err := s.db.NewRaw(`SELECT d.org_id, d.incident_id, d.check_id, d.channel_id, d.channel_type, d.channel_name, c.name AS check_name
-		FROM deliveries AS d JOIN checks AS c ON c.id = d.check_id
-		WHERE (d.status = 'pending' OR d.redeliver) AND (`+stalled+` OR `+lostSince+`) AND ?
+	err := s.db.NewRaw(`SELECT d.org_id, d.incident_id, d.check_id, d.channel_id, d.channel_type, d.channel_name,
+			`+checkNameOfDelivery+` AS check_name
+		FROM deliveries AS d
+		WHERE (d.status = 'pending' OR d.redeliver AND `+checkOfDelivery+`) AND (`+stalled+` OR `+lostSince+`) AND ?
 			AND NOT EXISTS (SELECT FROM deliveries AS e WHERE e.incident_id = d.incident_id AND e.channel_id = d.channel_id
 				AND e.status = 'pending' AND e.created_at < d.created_at AND NOT d.redeliver)
 			AND NOT EXISTS (SELECT FROM delivery_places AS p WHERE p.incident_id = d.incident_id AND p.channel_id = d.channel_id

@@ -37,7 +37,7 @@ func (s *Store) AcknowledgeIncident(ctx context.Context, request vigil.Acknowled
 
 // ResolveIncident resolves an incident and stores its event and deliveries, in one
 // transaction. A retry changes nothing. vigil.RecoveryRecipients decides which
-// channels are notified; when the check was removed, pending deliveries are canceled.
+// channels are notified.
 func (s *Store) ResolveIncident(ctx context.Context, request vigil.ResolveRequest) (vigil.IncidentOutcome, error) {
 	return s.changeIncident(ctx, request.ID, func(c *incidentChange) error {
 		if c.row.Status == string(vigil.IncidentResolved) {
@@ -55,7 +55,7 @@ func (s *Store) ResolveIncident(ctx context.Context, request vigil.ResolveReques
 		if err := c.store(ctx); err != nil {
 			return err
 		}
-		notified, err := c.recoveryRecipients(ctx, request.Resolution)
+		notified, err := c.recoveryRecipients(ctx)
 		if err != nil {
 			return err
 		}
@@ -110,15 +110,21 @@ func (c *incidentChange) store(ctx context.Context) error {
 }
 
 func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions []string, publicURL string, to []vigil.Recipient) error {
-	incident, err := c.row.incident()
+	event, err := c.event(ctx, vigil.EventContext{Type: t, Regions: regions, PublicURL: publicURL})
 	if err != nil {
 		return err
 	}
-	eventContext := vigil.EventContext{
-		Type: t, Incident: incident, Check: c.check, Organization: c.org,
-		Regions: regions, PublicURL: publicURL,
+	return c.db.publish(ctx, c.tx, event, to)
+}
+
+// event makes the event of the change. It fills in what is known of the incident.
+func (c *incidentChange) event(ctx context.Context, eventContext vigil.EventContext) (vigil.Event, error) {
+	incident, err := c.row.incident()
+	if err != nil {
+		return vigil.Event{}, err
 	}
-	switch t {
+	eventContext.Incident, eventContext.Check, eventContext.Organization = incident, c.check, c.org
+	switch eventContext.Type {
 	case vigil.EventAcknowledged:
 		eventContext.Time = *incident.AcknowledgedAt
 	case vigil.EventResolved:
@@ -129,26 +135,14 @@ func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions
 	if err == nil {
 		eventContext.Rule = rule
 	} else if vigil.ErrorCode(err) != vigil.CodeNotFound {
-		return err
+		return vigil.Event{}, err
 	}
-	event, err := vigil.NewEvent(eventContext)
-	if err != nil {
-		return err
-	}
-	return c.db.publish(ctx, c.tx, event, to)
+	return vigil.NewEvent(eventContext)
 }
 
 // recoveryRecipients returns the recipients of the recovery. It locks pending
 // deliveries of the opening, so that none of them ends before the commit.
-func (c *incidentChange) recoveryRecipients(ctx context.Context, how vigil.Resolution) ([]vigil.Recipient, error) {
-	if how == vigil.ResolvedCheckRemoved {
-		now := c.db.instant()
-		_, err := c.tx.NewRaw("UPDATE deliveries SET status = 'canceled', redeliver = false, finished_at = ?, updated_at = ? "+
-			"WHERE incident_id = ? AND status = 'pending'",
-			now, now, c.row.ID).
-			Exec(ctx)
-		return nil, wrap("cancel deliveries", err)
-	}
+func (c *incidentChange) recoveryRecipients(ctx context.Context) ([]vigil.Recipient, error) {
 	recipients, err := c.row.recipients(c.db.policies)
 	if err != nil {
 		return nil, err
@@ -161,7 +155,7 @@ func (c *incidentChange) recoveryRecipients(ctx context.Context, how vigil.Resol
 	if err != nil {
 		return nil, fmt.Errorf("read pending deliveries: %w", err)
 	}
-	return vigil.RecoveryRecipients(recipients, how, pending), nil
+	return vigil.RecoveryRecipients(recipients, pending), nil
 }
 
 // KeepLatch stores the regions that have been quiet since a user resolved the incident.

@@ -7,11 +7,11 @@ import (
 	"vigil"
 )
 
-// TestDeletedCheckIsNotFoundBeforeItsRowsAreGone proves that nothing shows, changes or
-// sends what the purge has not deleted yet.
+// TestDeletedCheckIsNotFoundBeforeItsRowsAreGone proves that nothing shows or changes what
+// the purge has not deleted yet, or sends it again.
 func TestDeletedCheckIsNotFoundBeforeItsRowsAreGone(t *testing.T) {
 	t.Parallel()
-	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	a := newAlerts(t, vigil.NotifyUnhealthy, vigil.ChannelWebhook)
 	ctx, s := t.Context(), a.store
 	id := a.open(a.fails(newark)).Incident.ID
 	a.deliver(id, vigil.ChannelWebhook)

@@ -288,29 +288,6 @@ func TestResolveIncident(t *testing.T) {
 		}
 	})
 
-	t.Run("ManuallyNotifiesOnlyThoseWithAPendingOpening", func(t *testing.T) {
-		t.Parallel()
-		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelEmail, vigil.ChannelPager)
-		id := a.open(a.fails(newark)).Incident.ID
-		a.deliver(id, vigil.ChannelEmail)
-		a.resolve(id, vigil.ResolvedManually)
-		all := a.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved'")
-		webhook := a.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved' AND channel_type = 'webhook'")
-		if all != 1 || webhook != 1 {
-			t.Errorf("%d recoveries, %d to the webhook", all, webhook)
-		}
-	})
-
-	t.Run("ADisabledCheckCancelsWhatIsPending", func(t *testing.T) {
-		t.Parallel()
-		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		id := a.open(a.fails(newark)).Incident.ID
-		out := a.resolve(id, vigil.ResolvedCheckRemoved)
-		if len(out.PendingDeliveries) != 0 || a.count("SELECT count(*) FROM deliveries WHERE status = 'canceled'") != 1 || len(a.events()) != 2 {
-			t.Errorf("deliveries %+v", out.PendingDeliveries)
-		}
-	})
-
 	t.Run("AcknowledgedOnceAndNeverAfterTheEnd", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
@@ -327,23 +304,6 @@ func TestResolveIncident(t *testing.T) {
 		_, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: "ada"})
 		if vigil.ErrorCode(err) != vigil.CodeConflict {
 			t.Errorf("after the end it gave %v", err)
-		}
-	})
-
-	t.Run("DeletingTheCheckLeavesOnlyTheEvents", func(t *testing.T) {
-		t.Parallel()
-		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		a.open(a.fails(newark))
-		if _, err := a.store.DeleteCheck(t.Context(), a.org.ID, a.check.ID, nil); err != nil {
-			t.Fatal(err)
-		}
-		purgeCheck(t, a.store, a.check)
-		left := a.count(
-			"SELECT (SELECT count(*) FROM incidents) + (SELECT count(*) FROM deliveries) + " +
-				"(SELECT count(*) FROM alert_rules) + (SELECT count(*) FROM region_votes)",
-		)
-		if left != 0 || len(a.events()) != 1 {
-			t.Errorf("%d rows and %d events are left", left, len(a.events()))
 		}
 	})
 }

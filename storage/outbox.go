@@ -41,8 +41,8 @@ func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUI
 		if lost != nil {
 			out.State, out.Attempt = vigil.NextAttemptUnknown, lost.attempt()
 			out.Delivery = box[slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == lost.DeliveryID })].delivery()
-			out.TraceID, err = readTrace(ctx, tx, incidentID)
-			return err
+			out.TraceID = box[0].TraceID
+			return nil
 		}
 		out, err = s.decide(ctx, tx, box)
 		return err
@@ -51,19 +51,34 @@ func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUI
 }
 
 // lockOutbox reads the deliveries of an incident to a channel, in the order of
-// their events: none when the check is deleted. One without a policy gets that of its
-// type.
+// their events, also when the incident was deleted with its check. One without a policy
+// gets that of its type.
 func (s *Store) lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID uuid.UUID) ([]deliveryRow, error) {
 	var rows []deliveryRow
 	err := s.steadyIn(ctx, tx, &rows, "SELECT "+modelColumns[deliveryRow](s, "d")+` FROM deliveries AS d
-		WHERE d.incident_id = $1 AND d.channel_id = $2 AND `+checkOfDelivery+" ORDER BY d.id FOR UPDATE", incidentID, channelID)
+		WHERE d.incident_id = $1 AND d.channel_id = $2 ORDER BY d.id FOR UPDATE`, incidentID, channelID)
 	if err != nil {
 		return nil, fmt.Errorf("lock the deliveries: %w", err)
 	}
 	slices.SortFunc(rows, func(a, b deliveryRow) int {
-		return cmp.Or(cmp.Compare(eventOrder(a.EventType), eventOrder(b.EventType)), a.CreatedAt.Compare(b.CreatedAt))
+		return cmp.Or(cmp.Compare(eventOrder(a.EventType), eventOrder(b.EventType)), a.CreatedAt.Compare(b.CreatedAt),
+			cmp.Compare(a.Address, b.Address))
 	})
+	if slices.ContainsFunc(rows, func(r deliveryRow) bool { return r.Redeliver }) {
+		var kept bool
+		if err := tx.NewRaw("SELECT EXISTS (SELECT FROM checks WHERE id = ?)", rows[0].CheckID).Scan(ctx, &kept); err != nil {
+			return nil, fmt.Errorf("look for the check: %w", err)
+		}
+		for i := range rows { // those of a deleted check are not found any more, so none is repeated
+			rows[i].Redeliver = rows[i].Redeliver && kept
+		}
+	}
 	for i := range rows {
+		if rows[i].TraceID == "" { // stored by an older version
+			if rows[i].TraceID, err = readTrace(ctx, tx, incidentID); err != nil {
+				return nil, err
+			}
+		}
 		if rows[i].Policy == nil && s.policies == nil {
 			return nil, errNoPolicies()
 		}
@@ -101,18 +116,16 @@ func (s *Store) unfinishedAttempt(ctx context.Context, tx bun.Tx, box []delivery
 // decide carries out what vigil.DecideDelivery decides.
 func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil.NextAttempt, error) {
 	now, head := s.instant(), &box[0]
-	incident, err := steadyOne[incidentRow](ctx, s, tx,
-		"SELECT i.id, i.status, i.severity, "+incidentTrace+" AS trace_id FROM incidents AS i WHERE i.id = $1", head.IncidentID)
+	ended, err := s.incidentEnded(ctx, tx, head.IncidentID)
 	if err != nil {
-		return vigil.NextAttempt{}, found("incident", err)
+		return vigil.NextAttempt{}, err
 	}
 	usable, err := channelUsable(ctx, tx, head.ChannelID)
 	if err != nil {
 		return vigil.NextAttempt{}, err
 	}
 	decision := vigil.DecideDelivery(vigil.Outbox{
-		Usable: usable, Ended: incident.Status == string(vigil.IncidentResolved),
-		Deliveries: deliveriesOf(box),
+		Usable: usable, Ended: ended, Deliveries: deliveriesOf(box),
 	})
 	for _, end := range []struct {
 		ids    []uuid.UUID
@@ -130,10 +143,18 @@ func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil
 		admitted, err := s.freeUnused(ctx, tx, head, now)
 		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: decision.NotBefore, Admitted: admitted}, err
 	default:
-		out, err := s.startAttempt(ctx, tx, &box[at], decision, now)
-		out.Severity, out.TraceID = vigil.Severity(incident.Severity), incident.TraceID
-		return out, err
+		return s.startAttempt(ctx, tx, &box[at], decision, now)
 	}
+}
+
+// incidentEnded reports whether an incident is resolved, or was deleted with its check.
+func (s *Store) incidentEnded(ctx context.Context, tx bun.Tx, id uuid.UUID) (bool, error) {
+	var rows []incidentRow
+	err := s.steadyIn(ctx, tx, &rows, "SELECT i.id, i.status FROM incidents AS i WHERE i.id = $1", id)
+	if err != nil {
+		return false, fmt.Errorf("read the incident: %w", err)
+	}
+	return len(rows) == 0 || rows[0].Status == string(vigil.IncidentResolved), nil
 }
 
 // readTrace returns the ID of the trace of an incident.
@@ -177,6 +198,9 @@ func (s *Store) startAttempt(
 	if err != nil || !ok {
 		return vigil.NextAttempt{State: vigil.NextAttemptBusy, Admitted: admitted}, err
 	}
+	if err := s.keepAddress(ctx, tx, row, now); err != nil {
+		return vigil.NextAttempt{}, err
+	}
 	row.Attempts++
 	attempt := attemptRow{
 		ID: uuid.New(), DeliveryID: row.ID, ChannelID: row.ChannelID, Number: row.Attempts, StartedAt: now, Manual: decision.Manual,
@@ -192,11 +216,13 @@ func (s *Store) startAttempt(
 	}
 	out := vigil.NextAttempt{
 		State: vigil.NextAttemptReady, Delivery: row.delivery(), Attempt: attempt.attempt(), Merged: decision.Merged, Admitted: admitted,
+		TraceID: row.TraceID,
 	}
 	if row.Body != nil {
 		out.Body = []byte(*row.Body)
 	}
 	out.Event, err = event.event()
+	out.Severity = vigil.Severity(out.Event.Variables["severity"])
 	return out, err
 }
 

@@ -154,7 +154,7 @@ func TestClaimDecides(t *testing.T) {
 		if p := a.deliver(id, vigil.ChannelWebhook); p.Event.Type != vigil.EventTriggered || p.Merged {
 			t.Errorf("the webhook first gets %+v", p)
 		}
-		if p := a.deliver(id, vigil.ChannelWebhook); p.Event.Type != vigil.EventResolved {
+		if p := a.claim(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone {
 			t.Errorf("the webhook then gets %+v", p)
 		}
 		if p := a.deliver(id, vigil.ChannelEmail); p.Event.Type != vigil.EventResolved || !p.Merged {
@@ -313,7 +313,7 @@ func TestStalled(t *testing.T) {
 func TestDropExpiredEvents(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
-	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	a := newAlerts(t, vigil.NotifyUnhealthy, vigil.ChannelWebhook)
 	id := a.open(a.fails(newark)).Incident.ID
 	a.deliver(id, vigil.ChannelWebhook)
 	a.resolve(id, vigil.ResolvedManually) // an event without deliveries

@@ -42,19 +42,23 @@ func (s *Store) deleteAll(ctx context.Context, table, condition string, args ...
 	}
 }
 
-// deleteIncidents deletes incidents with their attempts and deliveries, in steps.
+// deleteIncidents deletes incidents with their attempts and deliveries, in steps. Deliveries
+// that are still pending stay: the end of an incident is sent although its check is deleted.
 func (s *Store) deleteIncidents(ctx context.Context, ids []uuid.UUID) error {
 	list := pgdialect.Array(ids)
 	for _, step := range []struct{ table, condition string }{
-		{"attempts", "t.delivery_id IN (SELECT id FROM deliveries WHERE incident_id = ANY(?))"},
-		{"deliveries", "t.incident_id = ANY(?)"},
-		{"incidents", "t.id = ANY(?)"},
+		{"attempts", "t.delivery_id IN (SELECT id FROM deliveries WHERE incident_id = ANY(?) AND status <> 'pending')"},
+		{"deliveries", "t.incident_id = ANY(?) AND t.status <> 'pending'"},
 	} {
 		if err := s.deleteAll(ctx, step.table, step.condition, list); err != nil {
 			return err
 		}
 	}
-	return nil
+	// Of any status: some may have ended by now, and the housekeeping finds them by this mark.
+	if _, err := s.db.NewRaw("UPDATE deliveries SET orphaned = true WHERE incident_id = ANY(?)", list).Exec(ctx); err != nil {
+		return fmt.Errorf("mark what is still to be sent: %w", err)
+	}
+	return s.deleteAll(ctx, "incidents", "t.id = ANY(?)", list)
 }
 
 // PurgeLoop records that the loop of a tombstone has ended. The tombstone remains for

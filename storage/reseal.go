@@ -30,6 +30,7 @@ func (s *Store) sealedTables() []sealedTable {
 	return []sealedTable{
 		{"checks", func(kind string) vigil.SecretFields { return s.secrets.Check(vigil.CheckType(kind)) }},
 		{"channels", func(kind string) vigil.SecretFields { return s.secrets.Channel(vigil.ChannelType(kind)) }},
+		{"delivery_addresses", func(kind string) vigil.SecretFields { return s.secrets.Channel(vigil.ChannelType(kind)) }},
 	}
 }
 

@@ -90,6 +90,12 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop rollups", "result_rollups", "t.hour < ?", keep.Rollups},
 		{"drop gaps", "result_gaps", "t.last_slot < ?", keep.Rollups},
 		{"drop edges", "region_edges", "t.slot < ?", keep.Results},
+		// Deliveries of deleted checks, which no request can find.
+		{"drop orphaned deliveries", "deliveries", "t.orphaned AND t.finished_at < ?", time.Hour},
+		// After it a delivery cannot be repeated. What is open or pending may need them yet.
+		{"drop addresses", "delivery_addresses", "t.created_at < ? AND NOT EXISTS (" +
+			"SELECT FROM deliveries AS d LEFT JOIN incidents AS i ON i.id = d.incident_id " +
+			"WHERE d.id = t.delivery_id AND (d.status = 'pending' OR i.status <> 'resolved'))", keep.Attempts},
 		{"drop attempts", "attempts", "t.started_at < ? AND t.finished_at IS NOT NULL", keep.Attempts},
 		{"drop audit entries", "audit_log", "t.at < ?", keep.Audit},
 		{"drop leases", "worker_leases", "t.renewed_at < ?", keep.Leases},

@@ -185,7 +185,7 @@ func deliveryEnd(d *client.Delivery, i *client.Incident, attempts []client.Attem
 	case client.DeliveryStatusSuperseded:
 		return "The incident ended before this message was delivered, so it was not sent any more."
 	case client.DeliveryStatusCanceled:
-		return "It was canceled, because its channel was disabled or deleted, or the check was removed."
+		return "It was canceled, because its channel was disabled or deleted."
 	case client.DeliveryStatusPending:
 	}
 	if d.Attempts == 0 {

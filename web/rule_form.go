@@ -130,9 +130,9 @@ func newRuleForm(r *request, check *client.Check, known *client.AlertRule) (*rul
 	}})
 	f.add(field{Name: "notify_on", Label: "Notify", Type: "select", Value: notify, Options: []option{
 		{Value: "unhealthy", Text: "when it opens"},
-		{Value: "both", Text: "when it opens and when it resolves by itself"},
-		{Value: "healthy", Text: "only when it resolves by itself"},
-	}})
+		{Value: "both", Text: "when it opens and when it resolves"},
+		{Value: "healthy", Text: "only when it resolves"},
+	}, Help: "However it resolves. A rule made here begins with both, one made through the API without notify_on with the opening only."})
 	recovery := stored["recovery_threshold"]
 	if recovery == "" {
 		recovery = "1"

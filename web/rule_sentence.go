@@ -73,7 +73,7 @@ func ruleSentence(rule *client.AlertRule, channels map[string]string, regions in
 	}
 	switch rule.NotifyOn {
 	case client.AlertRuleNotifyOnHealthy:
-		say(", and it resolves by itself, notify ")
+		say(", and it resolves, notify ")
 	default:
 		say(", notify ")
 	}

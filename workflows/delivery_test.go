@@ -117,8 +117,8 @@ func (c *deliveryTest) FreezeBody(_ context.Context, _ uuid.UUID, body []byte) (
 	return c.body, nil
 }
 
-func (c *deliveryTest) Channel(context.Context, uuid.UUID, uuid.UUID) (vigil.Channel, error) {
-	return vigil.Channel{Type: c.kind}, nil
+func (c *deliveryTest) DeliveryChannel(context.Context, vigil.Delivery) (vigil.Channel, bool, error) {
+	return vigil.Channel{Type: c.kind}, false, nil
 }
 
 func (c *deliveryTest) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {

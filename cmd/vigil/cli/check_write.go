@@ -58,7 +58,8 @@ func (a *app) checkCreateCommand() *cobra.Command {
 		&n.rules,
 		"rule",
 		nil,
-		"also create a rule with this `condition`, such as failure_threshold=2,recovery_threshold=3; may be repeated",
+		"also create a rule with this `condition`, such as failure_threshold=2,recovery_threshold=3; may be repeated.\n"+
+			"It notifies of openings and ends (notify_on: both)",
 	)
 	flags.StringArrayVar(&n.channels, "channel", nil, "`channel` that the rules notify; may be repeated")
 	a.regionFlag(cmd)

@@ -163,7 +163,12 @@ func (a *app) ruleCreateCommand() *cobra.Command {
 		"`members` of the condition, such as failure_threshold=2,recovery_threshold=3,severity=warning",
 	)
 	flags.StringVar(&policy, "region-policy", "", "in how many regions it must match: any, majority or all")
-	flags.StringVar(&notifyOn, "notify-on", "both", "what is notified: unhealthy, healthy or both")
+	flags.StringVar(
+		&notifyOn,
+		"notify-on",
+		"both",
+		"what is notified: unhealthy, when an incident opens (the API's default), healthy, when it ends, or both",
+	)
 	flags.StringArrayVar(&channels, "channel", nil, "`channel` to notify; may be repeated")
 	flags.StringArrayVar(&given, "label", nil, "label, `key=value`; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("channel", a.suggest(suggestChannels))

@@ -1,0 +1,184 @@
+package storage_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+	"vigil/storage"
+)
+
+// end ends the incident of the check in one of the ways that there are.
+func (a *alerts) end(id uuid.UUID, how string) {
+	a.Helper()
+	if how != "deleted" {
+		a.resolve(id, vigil.Resolution(how))
+		return
+	}
+	edit, err := a.store.DeleteCheck(a.Context(), a.org.ID, a.check.ID, nil)
+	if err != nil {
+		a.Fatal(err)
+	}
+	for _, d := range edit.Deliveries {
+		if d.IncidentID != id || d.CheckName != a.check.Name || d.OrgID != a.org.ID {
+			a.Errorf("the delivery to start is %+v", d)
+		}
+	}
+	if len(edit.Deliveries) == 0 && a.rule.NotifyOn.Recovery() {
+		a.Error("no delivery is to be started")
+	}
+}
+
+// ways are the ways in which an incident ends.
+func ways() []string {
+	return []string{
+		string(vigil.ResolvedAutomatically), string(vigil.ResolvedManually), string(vigil.ResolvedCheckRemoved), "deleted",
+	}
+}
+
+// TestWhoSawTheBeginningSeesTheEnd holds which messages a channel gets, by what its rule
+// asks for and how the incident ends.
+func TestWhoSawTheBeginningSeesTheEnd(t *testing.T) {
+	t.Parallel()
+	opened, ended := vigil.EventTriggered, vigil.EventResolved
+	for on, want := range map[vigil.NotifyOn][]vigil.EventType{
+		vigil.NotifyUnhealthy: {opened}, vigil.NotifyHealthy: {ended}, vigil.NotifyBoth: {opened, ended},
+	} {
+		for _, how := range ways() {
+			for _, late := range []bool{false, true} { // the opening is still pending when the incident ends
+				name := string(on) + "/" + how
+				if late {
+					name += "/BeforeTheOpeningWasDelivered"
+				}
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					a := newAlerts(t, on, vigil.ChannelWebhook)
+					id := a.open(a.fails(newark)).Incident.ID
+					var got []vigil.EventType
+					receive := func() bool {
+						p := a.claim(id, vigil.ChannelWebhook)
+						if p.State != vigil.NextAttemptReady {
+							return false
+						}
+						a.record(p, "", nil)
+						got = append(got, p.Event.Type)
+						return true
+					}
+					if !late {
+						receive()
+					}
+					a.end(id, how)
+					if how == "deleted" {
+						purgeCheck(t, a.store, a.check)
+					}
+					for receive() {
+						continue
+					}
+					if !slices.Equal(got, want) {
+						t.Errorf("got %v, want %v", got, want)
+					}
+					if events := a.events(); len(events) != 2 || events[1].Type != ended {
+						t.Errorf("%d events on the stream, want the beginning and the end", len(events))
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestEndOfADeletedCheck proves that the message is complete although everything else of the
+// check is deleted, and that nothing of it is left afterwards.
+func TestEndOfADeletedCheck(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	id := a.open(a.fails(newark)).Incident.ID
+	opening := a.deliver(id, vigil.ChannelWebhook)
+	a.end(id, "deleted")
+	purgeCheck(t, a.store, a.check)
+	if n := a.count("SELECT (SELECT count(*) FROM incidents) + (SELECT count(*) FROM attempts) + (SELECT count(*) FROM alert_rules)"); n != 0 {
+		t.Errorf("%d rows of the check are left", n)
+	}
+	later := epoch().Add(time.Hour)
+	stalled, err := a.store.StalledDeliveries(t.Context(), later, vigil.EverySweepShard(), 10)
+	if err != nil || len(stalled) != 1 || stalled[0].IncidentID != id || stalled[0].CheckName != a.check.Name {
+		t.Errorf("the sweep finds %+v, %v", stalled, err)
+	}
+	lost := a.claim(id, vigil.ChannelWebhook)
+	if lost.State != vigil.NextAttemptReady || lost.TraceID != opening.TraceID || lost.Severity != vigil.Critical {
+		t.Fatalf("claim %+v", lost)
+	}
+	if unknown := a.claim(id, vigil.ChannelWebhook); unknown.State != vigil.NextAttemptUnknown || unknown.TraceID != opening.TraceID {
+		t.Errorf("claim %+v", unknown)
+	}
+	a.record(lost, vigil.AttemptUnknown, new(epoch()))
+	end := a.deliver(id, vigil.ChannelWebhook)
+	var envelope struct {
+		Type string
+		Data struct {
+			Incident struct{ Status, Resolution string }
+			Check    struct{ Name string }
+			Rule     struct{ Name string } `json:"alert_rule"`
+		}
+	}
+	if err := json.Unmarshal(end.Event.Envelope, &envelope); err != nil {
+		t.Fatal(err)
+	}
+	data := envelope.Data
+	if envelope.Type != "incident.resolved" || data.Incident.Status != "resolved" || data.Incident.Resolution != "check_removed" ||
+		data.Check.Name != a.check.Name || data.Rule.Name != a.rule.Name {
+		t.Errorf("the receiver gets %s", end.Event.Envelope)
+	}
+	if want := "The check was deleted after 0s."; end.Event.Body != want {
+		t.Errorf("the text is %q, want %q", end.Event.Body, want)
+	}
+	if link := end.Event.Variables["incident_url"]; link != "" {
+		t.Errorf("the message links to %s, which is not found", link)
+	}
+	if err := a.store.DropExpired(t.Context(), a.clock.now().Add(2*time.Hour), storage.Retention{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := a.count("SELECT (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM attempts)"); n != 0 {
+		t.Errorf("%d rows are left of what was sent", n)
+	}
+}
+
+// TestEndsOfChecksDeletedTogether proves the same for a bulk, and for checks that expire.
+func TestEndsOfChecksDeletedTogether(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(*alerts) error{
+		"InBulk": func(a *alerts) error {
+			edits, err := a.store.DeleteChecks(a.Context(), a.org.ID, vigil.CheckFilter{IDs: []uuid.UUID{a.check.ID}}, false)
+			if err == nil && (len(edits) != 1 || len(edits[0].Deliveries) != 1) {
+				a.Errorf("the edits are %+v", edits)
+			}
+			return err
+		},
+		"WhenTheyExpire": func(a *alerts) error {
+			if _, err := a.store.DB().NewRaw("UPDATE checks SET expires_at = ?", epoch()).Exec(a.Context()); err != nil {
+				return err
+			}
+			_, err := a.store.ExpireChecks(a.Context(), epoch().Add(time.Hour))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+			id := a.open(a.fails(newark)).Incident.ID
+			a.deliver(id, vigil.ChannelWebhook)
+			if err := remove(a); err != nil {
+				t.Fatal(err)
+			}
+			if n := a.count("SELECT count(*) FROM checks"); n != 0 {
+				t.Fatal("the check is not deleted")
+			}
+			if p := a.deliver(id, vigil.ChannelWebhook); p.Event.Type != vigil.EventResolved {
+				t.Errorf("got %+v", p)
+			}
+		})
+	}
+}
