@@ -25,6 +25,7 @@ type LeaseHolder struct {
 	fences map[string]int64 // by region
 	// difference is by how much this clock is ahead of the database's.
 	difference time.Duration
+	released   bool          // the process stops
 	held       chan struct{} // closed when a renewal makes the leases hold
 }
 
@@ -56,9 +57,19 @@ func (h *LeaseHolder) Renewed(sent time.Time, fences map[string]int64, differenc
 	return lost
 }
 
+// Release gives the leases up for good: other workers may adopt the turns.
+func (h *LeaseHolder) Release() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.released = true
+}
+
 // current reports whether the leases hold. The caller has mu.
 func (h *LeaseHolder) current() bool {
-	return !h.sent.IsZero() && timing.Age(h.now(), h.sent) <= vigil.LeaseTimeout && h.difference.Abs() <= vigil.ClockLimit
+	return !h.released && !h.sent.IsZero() && timing.Age(h.now(), h.sent) <= vigil.LeaseTimeout && h.difference.Abs() <= vigil.ClockLimit
 }
 
 // Holds returns the fence of a region's lease, and whether it holds.

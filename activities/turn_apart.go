@@ -37,6 +37,10 @@ type loopOwners interface {
 // errAdopted is the error of a turn that another worker has adopted: it must not be completed.
 var errAdopted = errors.New("another worker has adopted this turn")
 
+// errLeft is the error of a turn that its worker leaves to others when it stops: it must not be
+// completed either.
+var errLeft = errors.New("this turn is left to be adopted")
+
 const (
 	// adoptions is how many adopted turns read their results at a time. Thousands come
 	// together, and those that are due first are first.
@@ -123,7 +127,7 @@ func (w *Watcher) startApart(t *turnRun) {
 	t.call.figures = w.Figures
 	w.apart.start(func() {
 		result, err := w.runApart(t)
-		if w.apart.ctx.Err() == nil && !errors.Is(err, errAdopted) {
+		if w.apart.ctx.Err() == nil && !errors.Is(err, errAdopted) && !errors.Is(err, errLeft) {
 			w.complete(t, result, err)
 		}
 	})
@@ -191,6 +195,13 @@ func (w *Watcher) Drain(ctx context.Context) {
 	w.apart.mu.Lock()
 	w.apart.drained = true
 	w.apart.mu.Unlock()
+	w.Rest(ctx)
+	w.apart.cancel()
+	w.apart.turns.Wait()
+}
+
+// Rest waits until the turns that run apart have ended, or ctx ends.
+func (w *Watcher) Rest(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -200,8 +211,6 @@ func (w *Watcher) Drain(ctx context.Context) {
 	case <-ended:
 	case <-ctx.Done():
 	}
-	w.apart.cancel()
-	<-ended
 }
 
 // open identifies the turn.
@@ -221,14 +230,16 @@ func (t *turnRun) openAfter(e *entry, slot time.Time) *vigil.TurnActivity {
 	return &t.call.TurnActivity
 }
 
+// named reports whether the row of the loop names the turn, so that another worker can adopt it.
+func (t *turnRun) named() bool {
+	return t.Completer != nil && (t.adoption || t.covered > 0)
+}
+
 // adopted reports whether another worker may have adopted the turn, while the lease of this one
 // had expired.
 func (t *turnRun) adopted(ctx context.Context) bool {
-	if t.Completer == nil {
+	if !t.named() {
 		return false
-	}
-	if t.covered == 0 && !t.adoption {
-		return false // no row names it
 	}
 	for {
 		owns, err := t.Owners.OwnsLoop(ctx, t.turn.CheckID, vigil.Lease{Worker: t.Worker, Region: t.turn.Region})

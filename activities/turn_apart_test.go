@@ -120,7 +120,10 @@ func (a *apart) opened() vigil.OpenTurn {
 const goOnInterval = 10 * time.Second
 
 // goOn runs turns of a new check until one has stored a result and goes on.
-func (a *apart) goOn(def vigil.Definition) {
+func (a *apart) goOn(def vigil.Definition) { a.goOnWith(def, plain) }
+
+// goOnWith is goOn with a test environment that is prepared.
+func (a *apart) goOnWith(def vigil.Definition, prepare func(*testsuite.TestActivityEnvironment)) {
 	a.Helper()
 	a.renew(1)
 	a.start(turnOf(def, vigil.State{}), plain)
@@ -128,7 +131,7 @@ func (a *apart) goOn(def vigil.Definition) {
 	for turn.Span, turn.By = 12, "test"; ; {
 		a.renew(1)
 		before := len(a.rows)
-		a.start(turn, plain)
+		a.start(turn, prepare)
 		a.hold(1, time.Until(scheduleOf(def).Next(turn.State.Slot))+time.Second)
 		if a.written[before].Turn != nil {
 			return
@@ -279,6 +282,32 @@ func TestTurnApart(t *testing.T) {
 			a.start(turn, plain)
 			if time.Sleep(10 * time.Minute); len(a.ended) > 0 {
 				t.Error("a turn has run after the others were drained")
+			}
+		})
+	})
+
+	t.Run("IsLeftOpenForAnotherWorkerWhenARowNamesIt", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			a, stop := newApart(t), make(chan struct{})
+			def := a.define(func(def *vigil.Definition) { def.Check.Interval = goOnInterval })
+			a.goOnWith(def, func(env *testsuite.TestActivityEnvironment) { env.SetWorkerStopChannel(stop) })
+			a.mu.Lock()
+			calls := a.calls
+			a.mu.Unlock()
+			probes := a.probes()
+			close(stop)
+			a.watcher.Rest(t.Context())
+			a.lease.Release()
+			a.renew(1) // on its way when the lease was given up
+			if _, ok := a.lease.Holds(region); ok {
+				t.Error("the lease holds after it was given up")
+			}
+			time.Sleep(10 * time.Minute)
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if a.calls != calls || a.probes() != probes {
+				t.Errorf("the turn was completed %d times after %d more probes", a.calls-calls, a.probes()-probes)
 			}
 		})
 	})

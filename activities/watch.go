@@ -381,7 +381,11 @@ func (t *turnRun) interrupted(ctx context.Context, why waitResult, e *entry, sch
 		if t.adopted(ctx) {
 			return nil, errAdopted
 		}
-	case due, replaced, stopping:
+	case stopping:
+		if t.named() {
+			return nil, errLeft
+		}
+	case due, replaced:
 	}
 	return t.end(HandOver, e, schedule), nil
 }

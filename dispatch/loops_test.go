@@ -164,11 +164,13 @@ func TestHolder(t *testing.T) {
 		log      string // "" for nothing
 		worker   string // that has the turn
 	}{
-		"NeverStarted":    {described{err: serviceerror.NewNotFound("no")}, true, "", ""},
-		"Terminated":      {with(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), true, "", ""},
-		"Canceled":        {with(enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED), true, "", ""},
-		"Running":         {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running), false, "", "w"},
-		"PausedActivity":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running, paused), false, "activity unpause --workflow-id check/", "w"},
+		"NeverStarted": {described{err: serviceerror.NewNotFound("no")}, true, "", ""},
+		"Terminated":   {with(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), true, "", ""},
+		"Canceled":     {with(enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED), true, "", ""},
+		"Running":      {with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running), false, "", "w"},
+		"PausedActivity": {
+			with(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, running, paused), false, "activity unpause --workflow-id check/", "w",
+		},
 		"PausedWorkflow":  {with(enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED), false, "workflow unpause --workflow-id check/", ""},
 		"TemporalIsAway":  {described{err: serviceerror.NewUnavailable("no")}, false, "", ""},
 		"NoSuchNamespace": {described{err: serviceerror.NewNamespaceNotFound("vigil")}, false, "", ""},

@@ -214,7 +214,9 @@ func (*stub) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (strin
 	return "", time.Time{}, nil
 }
 
-func (*stub) Unavailable(context.Context) []vigil.CheckType              { return nil }
+func (*stub) Unavailable(context.Context) []vigil.CheckType { return nil }
+func (*stub) GiveUpLease(context.Context, string) error     { return nil }
+
 func (*stub) ReleaseLease(context.Context, string) error                 { return nil }
 func (*stub) ClaimLoops(context.Context, vigil.Lease, []uuid.UUID) error { return nil }
 func (*stub) AdoptTurns(context.Context, vigil.Adoption, time.Duration) ([]vigil.OpenTurn, error) {

@@ -148,8 +148,52 @@ func TestAdoptTurns(t *testing.T) {
 		a := newAdoption(t)
 		a.revoke()
 		a.exec("UPDATE worker_leases SET revoked_at = revoked_at - interval '6 s' WHERE worker = 'lost'")
+		a.renew("next")
+		if n := a.abandoned(); n > 0 {
+			t.Errorf("%d loops are nudged when the first worker is there again, want them left to it", n)
+		}
+		a.exec("UPDATE worker_leases SET granted_at = granted_at - interval '6 s' WHERE worker = 'next'")
 		if n := a.abandoned(); n != 3 {
 			t.Errorf("%d loops are nudged, want 3", n)
+		}
+	})
+
+	t.Run("ThoseOfAWorkerThatStopsComeAtOnce", func(t *testing.T) {
+		t.Parallel()
+		a := newAdoption(t)
+		a.write(vigil.ResultRow{Result: ok(a.checks[0], newark, epoch().Add(9*time.Hour)), Worker: "lost"}) // it was handed over
+		if err := a.store.GiveUpLease(t.Context(), "lost"); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, a.renew("next").Revoked, map[string][]string{newark: {""}})
+		if n := a.abandoned(); n > 0 {
+			t.Errorf("%d loops are nudged, want none", n)
+		}
+		if got := a.adopt(10); len(got) != 2 {
+			t.Errorf("%d turns are adopted, want 2", len(got))
+		}
+		a.exec("UPDATE worker_leases SET revoked_at = revoked_at - interval '4 s' WHERE worker = 'lost'")
+		if n := a.abandoned(); n != 1 { // no worker has claimed it
+			t.Errorf("%d loops are nudged, want 1", n)
+		}
+	})
+
+	t.Run("AnAnswerThatWasLostComesAgain", func(t *testing.T) {
+		t.Parallel()
+		a := newAdoption(t)
+		a.revoke()
+		lost := a.adoption(2)
+		if _, err := a.store.AdoptTurns(t.Context(), lost, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		again := a.adoption(10)
+		again.Builds, again.Unanswered = nil, []uuid.UUID{lost.ID, uuid.New()}
+		if got, err := a.store.AdoptTurns(t.Context(), again, time.Minute); err != nil || len(got) != 2 {
+			t.Errorf("%d turns of the first request, %v; want 2", len(got), err)
+		}
+		again.ID = uuid.New()
+		if got, err := a.store.AdoptTurns(t.Context(), again, time.Minute); err != nil || len(got) > 0 {
+			t.Errorf("%d turns came twice, %v", len(got), err)
 		}
 	})
 

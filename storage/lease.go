@@ -72,6 +72,15 @@ func names(types []vigil.CheckType) []string {
 	return texts
 }
 
+// GiveUpLease revokes the leases of a worker that stops. They are not live from then on, so that
+// other workers adopt its turns. What it has handed over is nudged unless another worker claims it
+// within 3 s.
+func (s *Store) GiveUpLease(ctx context.Context, worker string) error {
+	_, err := s.db.NewRaw(`UPDATE worker_leases SET revoked_at = coalesce(revoked_at, clock_timestamp()), renewed_at = '-infinity'
+		WHERE worker = ?`, worker).Exec(ctx)
+	return wrap("give up the lease", err)
+}
+
 // ReleaseLease deletes the leases of a worker that has stopped, except those of regions
 // where active loops still belong to it. The turns of these loops may have been lost
 // when it stopped: their lease expires, and AbandonedLoops then returns the loops that no
@@ -140,8 +149,13 @@ func (s *Store) ForgetLease(ctx context.Context, lease vigil.Lease, silence time
 // silent: it belongs to the worker of the lease or to a worker without one, and was not
 // nudged since the lease was revoked. A loop that no worker has claimed within 10 s is
 // nudged again: its turn was given to the silent worker, which had asked for it before it
-// was frozen. One that others may adopt is left to them for 5 s.
-const abandoned = `NOT coalesce(r.worker = l.worker AND l.revoked_at > clock_timestamp() - interval '5 s' AND ` + adoptable + `, false)
+// was frozen. One that others may adopt is left to them for 5 s, counted from when a worker was
+// there to do so. A worker that stopped has handed its turns over, and gets 3 s for that.
+const abandoned = `NOT coalesce(r.worker = l.worker AND ` + adoptable + ` AND (
+		l.revoked_at > clock_timestamp() - interval '5 s' OR NOT EXISTS (
+			SELECT FROM worker_leases AS o
+			WHERE o.region = l.region AND o.revoked_at IS NULL AND o.granted_at < clock_timestamp() - interval '5 s')), false)
+	AND (l.renewed_at > '-infinity' OR l.revoked_at < clock_timestamp() - interval '3 s')
 	AND r.active AND r.region = l.region
 	AND (r.worker = l.worker OR NOT EXISTS (SELECT FROM worker_leases AS o WHERE o.worker = r.worker AND o.region = r.region))
 	AND (r.nudged_at IS NULL OR r.nudged_at < l.revoked_at OR r.nudged_at < clock_timestamp() - interval '10 s')`

@@ -148,7 +148,10 @@ const (
 // inConflict reports whether a transaction failed because of another one.
 func inConflict(err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
-	return errors.Is(err, errUncounted) || ok && slices.Contains([]string{serializationFailure, deadlockDetected, lockNotAvailable}, refused.Code)
+	if !ok {
+		return errors.Is(err, errUncounted)
+	}
+	return slices.Contains([]string{serializationFailure, deadlockDetected, lockNotAvailable}, refused.Code)
 }
 
 func isTimeout(err error) bool {

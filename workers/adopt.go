@@ -80,7 +80,8 @@ func (r *Regions) current(ctx context.Context, region string) bool {
 	defer cancel()
 	build, err := r.opts.Builds.CurrentBuild(ctx, region)
 	if err != nil {
-		r.opts.Log.WarnContext(ctx, "it is not known which build gets work, so the turns of others are not adopted", "region", region, "error", err)
+		r.opts.Log.WarnContext(ctx, "it is not known which build gets work, so the turns of others are not adopted",
+			"region", region, "error", err)
 		return false
 	}
 	return build == r.opts.Deployment.build()

@@ -28,6 +28,8 @@ const (
 	// stopTimeout is how long turns may take to hand over, and probes in flight to
 	// be stored.
 	stopTimeout = 10 * time.Second
+	// leaveTimeout is how long the lease of a worker that stops waits for its turns.
+	leaveTimeout = time.Second
 	// renewalTimeout is how long a renewal may take, and claimTimeout how long the
 	// record of a claim: a Postgres that does not answer must not keep the next one from
 	// being sent.
@@ -46,6 +48,8 @@ type leaseStore interface {
 	RenewLease(ctx context.Context, renewal vigil.Renewal) (vigil.Grant, error)
 	// Clock returns the time of the database.
 	Clock(ctx context.Context) (time.Time, error)
+	// GiveUpLease revokes the leases of a worker that stops.
+	GiveUpLease(ctx context.Context, worker string) error
 	ReleaseLease(ctx context.Context, worker string) error
 	ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error
 	// AdoptTurns makes loops of workers that died those of another worker, and returns their
@@ -179,29 +183,45 @@ func (r *Regions) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop hands the turns over and returns when all workers are idle, after about ten
-// seconds at most. It releases the lease last, when every loop of it is claimed.
+// Stop leaves the turns that rows name to be adopted, hands the others over, and returns when all
+// workers are idle, after about ten seconds at most. The lease is revoked as soon as no turn waits
+// here any more: the other workers of a region adopt its turns with their next renewal, and when
+// there are none, the next worker that starts. What is left of the lease is released last, when
+// every loop of it is claimed.
 func (r *Regions) Stop(ctx context.Context) {
 	draining, cancel := context.WithTimeout(ctx, stopTimeout) // the turns end while the workers stop
 	defer cancel()
 	r.stopServing()
-	served := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
-		defer close(served)
+		defer close(stopped)
+		r.workers.stop()
 		r.serving.Wait()
 		r.workers.stop() // one that was just starting
 	}()
-	r.workers.stop()
+	// A probe in flight may take longer, and does not hold up the other turns.
+	waiting, cancelWait := context.WithTimeout(draining, leaveTimeout)
+	defer cancelWait()
 	select {
-	case <-served:
+	case <-stopped:
+		r.opts.Watcher.Rest(waiting)
+	case <-waiting.Done():
+	}
+	r.stopRenewal()
+	r.renewal.Wait()
+	r.lease.Release()
+	r.claim(ctx)
+	if err := r.opts.Leases.GiveUpLease(ctx, r.opts.Name); err != nil {
+		r.opts.Log.WarnContext(ctx, "lease not revoked, it will expire", "error", err)
+	}
+	select {
+	case <-stopped:
 	case <-ctx.Done():
 	}
 	r.opts.Watcher.Drain(draining)
-	r.stopRenewal()
-	r.renewal.Wait()
 	r.claim(ctx)
 	if err := r.opts.Leases.ReleaseLease(ctx, r.opts.Name); err != nil {
-		r.opts.Log.WarnContext(ctx, "lease not released, it will expire", "error", err)
+		r.opts.Log.WarnContext(ctx, "lease not released, it will be forgotten", "error", err)
 	}
 }
 
