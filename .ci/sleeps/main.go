@@ -1,5 +1,5 @@
-// Command sleeps finds fixed waits in tests: a call of time.Sleep, after which a test hopes
-// that something has happened. A test waits for a condition instead. Allowed are:
+// Command sleeps finds fixed waits in tests: a call of time.Sleep or timing.Sleep, or a statement
+// that only receives from time.After, after which a test hopes that something has happened. A test waits for a condition instead. Allowed are:
 //
 //   - a sleep in a bubble of testing/synctest, where the clock is the test's own;
 //   - the pause of a loop that ends by a condition: its own, a return or break in its body, or
@@ -76,13 +76,35 @@ func sleepsIn(path string) ([]int, error) {
 			around = around[:len(around)-1]
 			return true
 		}
-		if line := set.Position(node.Pos()).Line; isCall(node, "time", "Sleep") && !explained[line] && !allowed(around) {
+		if line := set.Position(node.Pos()).Line; isWait(node, around) && !explained[line] && !allowed(around) {
 			found = append(found, line)
 		}
 		around = append(around, node)
 		return true
 	})
 	return found, nil
+}
+
+// isWait reports whether a node in others is a fixed wait. Where a select also waits for
+// something else, time.After is its limit.
+func isWait(node ast.Node, around []ast.Node) bool {
+	if isCall(node, "time", "Sleep") || isCall(node, "timing", "Sleep") {
+		return true
+	}
+	receive, ok := node.(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	from, ok := receive.X.(*ast.UnaryExpr)
+	if !ok || from.Op != token.ARROW || !isCall(from.X, "time", "After") {
+		return false
+	}
+	clause, ok := around[len(around)-1].(*ast.CommClause)
+	if !ok || clause.Comm != node {
+		return true
+	}
+	all, ok := around[len(around)-2].(*ast.BlockStmt) // of the select
+	return ok && len(all.List) == 1
 }
 
 // allowed reports whether a sleep in these nodes is one in a bubble, the pause of a loop, or

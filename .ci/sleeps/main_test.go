@@ -23,6 +23,11 @@ func TestHopes(t *testing.T) {
 	for range 3 {
 		time.Sleep(time.Second)
 	}
+	<-time.After(time.Second)
+	select {
+	case <-time.After(time.Second):
+	}
+	timing.Sleep(t.Context(), time.Second)
 }
 
 func TestWaits(t *testing.T) {
@@ -35,6 +40,10 @@ func TestWaits(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 	}
+	select {
+	case <-news:
+	case <-time.After(time.Second):
+	}
 	synctest.Test(t, func(t *testing.T) { time.Sleep(time.Second) })
 	time.Sleep(time.Second) // sleep: a slow peer
 }
@@ -44,7 +53,7 @@ func TestWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := sleepsIn(path)
-	if want := []int{10, 12}; err != nil || !slices.Equal(found, want) {
+	if want := []int{10, 12, 14, 16, 18}; err != nil || !slices.Equal(found, want) {
 		t.Errorf("found in lines %v, %v, want %v", found, err, want)
 	}
 }
