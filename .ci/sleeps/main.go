@@ -1,5 +1,6 @@
-// Command sleeps finds fixed waits in tests: a call of time.Sleep or timing.Sleep, or a statement
-// that only receives from time.After, after which a test hopes that something has happened. A test waits for a condition instead. Allowed are:
+// Command sleeps finds fixed waits in tests: a call of time.Sleep or timing.Sleep, or a
+// statement that only receives from time.After, after which a test hopes that something has
+// happened. A test waits for a condition instead. Allowed are:
 //
 //   - a sleep in a bubble of testing/synctest, where the clock is the test's own;
 //   - the pause of a loop that ends by a condition: its own, a return or break in its body, or
