@@ -52,7 +52,7 @@ type ClientOptions struct {
 }
 
 // tlsFor returns the configuration of TLS for an address.
-func (o ClientOptions) tlsFor(address string) *tls.Config {
+func (o *ClientOptions) tlsFor(address string) *tls.Config {
 	if o.TLS == nil || o.Home == "" || strings.EqualFold(address, o.Home) {
 		return o.TLS
 	}
@@ -65,10 +65,10 @@ func (o ClientOptions) tlsFor(address string) *tls.Config {
 // Every connection it opens is new, is judged, is used once and ends with ctx.
 // No proxy is used but that of the options; the environment's proxy settings are ignored.
 func (g *Guard) Client(ctx context.Context, opts ClientOptions) *http.Client {
-	return &http.Client{Transport: g.transport(ctx, opts), CheckRedirect: opts.CheckRedirect}
+	return &http.Client{Transport: g.transport(ctx, &opts), CheckRedirect: opts.CheckRedirect}
 }
 
-func (g *Guard) transport(ctx context.Context, opts ClientOptions) *http.Transport {
+func (g *Guard) transport(ctx context.Context, opts *ClientOptions) *http.Transport {
 	transport := &http.Transport{
 		DialContext: func(values context.Context, network, address string) (net.Conn, error) {
 			conn, err := g.dialFor(ctx, values, opts.network(network), address)
@@ -104,7 +104,7 @@ func (g *Guard) transport(ctx context.Context, opts ClientOptions) *http.Transpo
 }
 
 // reach connects to an address for TLS: through the proxy, where there is one.
-func (g *Guard) reach(ctx, values context.Context, opts ClientOptions, network, address string) (*gate, error) {
+func (g *Guard) reach(ctx, values context.Context, opts *ClientOptions, network, address string) (*gate, error) {
 	if opts.Proxy != nil {
 		return g.tunnel(ctx, values, opts, network, address)
 	}
@@ -126,7 +126,7 @@ func (g *Guard) dialFor(ctx, values context.Context, network, address string) (*
 }
 
 // secure is the configuration of TLS for one connection.
-func (o ClientOptions) secure(address string) *tls.Config {
+func (o *ClientOptions) secure(address string) *tls.Config {
 	config := o.tlsFor(address).Clone()
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -137,7 +137,7 @@ func (o ClientOptions) secure(address string) *tls.Config {
 	return config
 }
 
-func (o ClientOptions) network(network string) string {
+func (o *ClientOptions) network(network string) string {
 	switch o.IPVersion {
 	case 4:
 		return network + "4"
@@ -151,7 +151,7 @@ func (o ClientOptions) network(network string) string {
 // The standard library forwards all headers but a few to any host; here nothing
 // that the user set leaves the place it was meant for, nor comes back once it has
 // left.
-func (o ClientOptions) CheckRedirect(req *http.Request, via []*http.Request) error {
+func (o *ClientOptions) CheckRedirect(req *http.Request, via []*http.Request) error {
 	if o.NoRedirects {
 		return http.ErrUseLastResponse
 	}

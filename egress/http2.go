@@ -26,7 +26,7 @@ func (g *Guard) HTTP2Client(ctx context.Context, opts ClientOptions) *http.Clien
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	transport := g.transport(ctx, opts)
+	transport := g.transport(ctx, &opts)
 	transport.Protocols = protocols
 	dialTLS := transport.DialTLSContext
 	transport.DialTLSContext = func(values context.Context, network, address string) (net.Conn, error) {

@@ -13,7 +13,7 @@ func offered() []string { return []string{"h2", "http/1.1"} }
 
 // overHTTP2 makes the exchange over a connection whose server chose HTTP/2 (RFC 9113). Nothing of it
 // costs a client whose server did not.
-func (o ClientOptions) overHTTP2(_ string, conn *tls.Conn) http.RoundTripper {
+func (o *ClientOptions) overHTTP2(_ string, conn *tls.Conn) http.RoundTripper {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	return &http.Transport{

@@ -32,7 +32,7 @@ func (e *ProxyError) Error() string {
 
 // plainProxy returns what the transport asks for the proxy of a request over plain HTTP, which the
 // proxy is sent as it is (RFC 9112, section 3.2.2). Those over TLS go through a tunnel.
-func (g *Guard) plainProxy(opts ClientOptions) func(*http.Request) (*url.URL, error) {
+func (g *Guard) plainProxy(opts *ClientOptions) func(*http.Request) (*url.URL, error) {
 	if opts.Proxy == nil {
 		return nil
 	}
@@ -54,13 +54,13 @@ func (g *Guard) judgeHost(host, port string) error {
 }
 
 // proxyAddress is the host and port of the proxy.
-func (o ClientOptions) proxyAddress() string {
+func (o *ClientOptions) proxyAddress() string {
 	return net.JoinHostPort(o.Proxy.Hostname(), port(o.Proxy))
 }
 
 // tunnel connects to an address through the proxy, by CONNECT (RFC 9110, section 9.3.6). The
 // address is judged as far as it can be: the proxy resolves names.
-func (g *Guard) tunnel(ctx, values context.Context, opts ClientOptions, network, address string) (*gate, error) {
+func (g *Guard) tunnel(ctx, values context.Context, opts *ClientOptions, network, address string) (*gate, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("address: %w", err)

@@ -145,12 +145,6 @@ func ipVersion(text string) int {
 	return n
 }
 
-func (r *httpRequest) tls() *tls.Config {
-	secure := r.secure.Clone()
-	secure.InsecureSkipVerify = !r.VerifyTLS // the owner of the check asked for it
-	return secure
-}
-
 // roundTrip sends the request and reads the answer, a bounded part of its body.
 func (r *httpRequest) roundTrip(
 	ctx context.Context, t *timeline, client *http.Client, more wanted, seen *HTTPMetadata,
@@ -159,14 +153,12 @@ func (r *httpRequest) roundTrip(
 	if r.Body != "" {
 		body = strings.NewReader(r.Body)
 	}
-	request, err := http.NewRequestWithContext(ctx, r.Method, r.url.String(), body)
+	request, err := http.NewRequestWithContext(ctx, r.Method, "", body) // the address is read already
 	if err != nil {
 		return answer{}, fmt.Errorf("make the request: %w", err)
 	}
-	request.Header, request.Host = r.header.Clone(), r.host
-	if r.host == "" && strings.Contains(r.url.Host, "%") { // the zone of an address is not for the server
-		request.Host = rejoin(egress.ServerName(r.url.Hostname()), r.url.Port())
-	}
+	to := *r.url
+	request.URL, request.Header, request.Host = &to, r.header.Clone(), r.host
 	response, err := client.Do(request)
 	if err != nil {
 		if response != nil { // a redirect that was not followed

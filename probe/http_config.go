@@ -12,6 +12,7 @@ import (
 
 	"vigil"
 	"vigil/config"
+	"vigil/egress"
 	"vigil/redact"
 )
 
@@ -69,7 +70,7 @@ type httpRequest struct {
 
 	url      *url.URL
 	header   http.Header
-	host     string // the Host header, where the config sets one
+	host     string // the Host header
 	expected []statusRange
 	asserts  []assertion
 	// endsSecure is whether the redirects must not end on plain HTTP.
@@ -106,6 +107,7 @@ func (p httpProber) parse(given json.RawMessage, interval time.Duration) (httpRe
 	if r.secure, err = r.TLS.parse("config.tls", p.roots); err != nil {
 		return r, err
 	}
+	r.secure.InsecureSkipVerify = !r.VerifyTLS // the owner of the check asked for it
 	if err := r.parseProxy(p.guard); err != nil {
 		return r, err
 	}
@@ -139,6 +141,9 @@ func (r *httpRequest) parseHeaders() error {
 	var err error
 	if r.header, r.host, err = parseHeaders("config.headers", r.Headers); err != nil {
 		return err
+	}
+	if r.host == "" { // the zone of an address is not for the server
+		r.host = rejoin(egress.ServerName(r.url.Hostname()), r.url.Port())
 	}
 	if r.header.Get("User-Agent") == "" {
 		r.header.Set("User-Agent", userAgent)

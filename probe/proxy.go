@@ -44,7 +44,7 @@ func (r *httpRequest) parseProxy(guard *egress.Guard) error {
 // client returns how the client of the request speaks.
 func (r *httpRequest) client() egress.ClientOptions {
 	return egress.ClientOptions{
-		TLS:         r.tls(),
+		TLS:         r.secure,
 		NoRedirects: !r.FollowRedirects,
 		IPVersion:   ipVersion(r.IPVersion),
 		UserAgent:   userAgent,

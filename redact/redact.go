@@ -34,10 +34,26 @@ const minCutOff = 4
 // characters or of all; backwards; in hexadecimal digits; and in base64, also inside a longer
 // base64 text. Nil hides nothing. It may be used by any number of goroutines.
 type Redactor struct {
-	secrets []string // each once, none empty
+	secrets []secret // each once, none empty
 	// forms are made for the first text: many redactors are made for a failure that does not
 	// come.
 	forms func() *forms
+}
+
+// secret is one of a redactor, and of those that are made of it.
+type secret struct {
+	text    string
+	spelled func() spelled // made once
+}
+
+// spelled are the forms in which a secret is recognized, see forms.
+type spelled struct {
+	spellings []string
+	folded    [][]byte
+}
+
+func secretOf(text string) secret {
+	return secret{text, sync.OnceValue(func() spelled { return spelled{spellings(text), folded(text)} })}
 }
 
 // forms are what the secrets of a redactor look like in a text.
@@ -60,14 +76,24 @@ func New(secrets ...string) *Redactor {
 
 // With returns a redactor of more secrets, which is r itself where it has them all.
 func (r *Redactor) With(secrets ...string) *Redactor {
-	var all []string
+	more := make([]secret, 0, len(secrets))
+	for _, text := range secrets {
+		if text != "" {
+			more = append(more, secretOf(text))
+		}
+	}
+	return r.with(more)
+}
+
+func (r *Redactor) with(secrets []secret) *Redactor {
+	var all []secret
 	if r != nil {
 		all = r.secrets[:len(r.secrets):len(r.secrets)] // r's own stay as they are
 	}
 	known := len(all)
-	for _, secret := range secrets {
-		if secret != "" && !slices.Contains(all, secret) {
-			all = append(all, secret)
+	for _, one := range secrets {
+		if !slices.ContainsFunc(all, func(other secret) bool { return other.text == one.text }) {
+			all = append(all, one)
 		}
 	}
 	if len(all) == known {
@@ -81,17 +107,18 @@ func (r *Redactor) Join(other *Redactor) *Redactor {
 	if other == nil {
 		return r
 	}
-	return r.With(other.secrets...)
+	return r.with(other.secrets)
 }
 
 // hidesNothing says that there is no secret to look for.
 func (r *Redactor) hidesNothing() bool { return r == nil || len(r.secrets) == 0 }
 
-func formsOf(secrets []string) *forms {
+func formsOf(secrets []secret) *forms {
 	f := &forms{}
-	for _, secret := range secrets {
-		f.spellings = append(f.spellings, spellings(secret)...)
-		f.folded = append(f.folded, folded(secret)...)
+	for _, one := range secrets {
+		spelled := one.spelled()
+		f.spellings = append(f.spellings, spelled.spellings...)
+		f.folded = append(f.folded, spelled.folded...)
 	}
 	slices.SortFunc(f.spellings, func(a, b string) int {
 		if len(a) != len(b) {
@@ -174,8 +201,8 @@ func (r *Redactor) Excerpt(answer []byte, whole bool, limit int) string {
 // which every character is a reference of HTML.
 func (r *Redactor) longest() int {
 	n := len(r.forms().spellings[0])
-	for _, secret := range r.secrets {
-		n = max(n, len("&#x0000;")*len(secret))
+	for _, one := range r.secrets {
+		n = max(n, len("&#x0000;")*len(one.text))
 	}
 	return n
 }
