@@ -202,7 +202,7 @@ func TestHTTP(t *testing.T) {
 		"NotHTTP": {
 			object{"url": "http://" + tcp(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n\r\n"); drain(c) })},
 			0,
-			`did not answer with HTTP: it sent "SSH-2.0-x"`,
+			`did not answer with HTTP, but with "SSH-2.0-x"`,
 		},
 		"ClosedBeforeTheFirstByte": {object{"url": "http://" + tcp(t, func(net.Conn) {})}, 0, "the connection was"},
 	} {

@@ -104,7 +104,7 @@ func explainHTTP(err error) string {
 		{"http3: unsupported protocol scheme", "redirected to an address that HTTP/3 does not serve"},
 		{"unsupported protocol scheme", egress.ErrRedirectScheme.Error()},
 		{"gzip:", "the answer is not valid gzip"},
-		{"transfer encoding", "the answer has an unsupported transfer encoding" + sent(text)},
+		{"transfer encoding", "the answer has an unsupported transfer encoding"},
 		{"header line too long", "the chunks of the answer are malformed (header line too long)"},
 		{"chunk", "the chunks of the answer are malformed"},
 		{"Content-Length", "the Content-Length of the answer is not valid"},
@@ -126,7 +126,7 @@ func sent(text string) string {
 	if err != nil || strings.TrimSpace(clip(got, maxShown)) == "" {
 		return ""
 	}
-	return fmt.Sprintf(": it sent %q", clip(got, maxShown))
+	return fmt.Sprintf(", but with %q", clip(got, maxShown))
 }
 
 // clip makes a text safe to store and show: valid, printable, bounded.

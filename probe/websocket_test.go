@@ -162,7 +162,7 @@ func TestWebSocket(t *testing.T) {
 		"LongPing":    {object{"url": odd(nil, "\x89\x7e\x01\x00"), "expect": "ready"}, "broke the WebSocket protocol while waiting for the"},
 		"Expired":     {object{"url": dated + "/echo"}, "the certificate expired on "},
 		"PlainOnTLS":  {object{"url": "wss" + strings.TrimPrefix(plain, "ws") + "/echo"}, "TLS"},
-		"NotHTTP":     {object{"url": "ws://" + tcp(t, banner("SSH-2.0-x\r\n"))}, `the server did not answer with HTTP: it sent "SSH-2.0-x"`},
+		"NotHTTP":     {object{"url": "ws://" + tcp(t, banner("SSH-2.0-x\r\n"))}, `the server did not answer with HTTP, but with "SSH-2.0-x"`},
 		"Refused":     {object{"url": "ws://" + closed}, "connection refused by " + closed},
 	} {
 		t.Run(name, func(t *testing.T) {
