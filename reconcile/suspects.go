@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,14 +20,15 @@ const (
 	// everywhere, and describing its workflows helps nothing.
 	suspectsPerPass = 20
 	// A workflow that runs is looked at again after a wait, which doubles.
-	minSuspectWait = 30 * time.Second
+	minSuspectWait = 20 * time.Second
 	maxSuspectWait = 10 * time.Minute
 )
 
 // suspects finds late loops that do not go on by themselves: an operator has terminated or
 // cancelled their workflows, or their turns are at workers that are gone. The rows of these turns
 // may name a worker that lives: the one that has the turn died before it had recorded that, or
-// dropped it when it stopped. A slow loop is left alone.
+// dropped it when it stopped. Or the worker lives and did not get the turn, since the answer of its
+// poll was lost. A slow loop is left alone.
 type suspects struct {
 	store  loopStore
 	holder func(context.Context, vigil.Loop) (vigil.TurnHolder, error)
@@ -36,6 +38,9 @@ type suspects struct {
 	now     func() time.Time
 
 	looked map[loopKey]look
+
+	mu    sync.Mutex
+	turns map[loopKey]string // IDs of turns without a result at the last look
 }
 
 // loopKey names a loop.
@@ -84,15 +89,33 @@ func (s *suspects) inspect(ctx context.Context, w work) error {
 	return s.repairs.run(ctx, w, nudgeParallelism, list)
 }
 
-// lost reports whether no workflow of a loop runs, or its turn is at a worker without a live
-// lease.
+// lost reports whether no workflow of a loop runs, its turn is at a worker without a live lease,
+// or the same turn has had no result at the last look either.
 func (s *suspects) lost(ctx context.Context, loop vigil.Loop, leases []vigil.Lease) (bool, error) {
 	holder, err := s.holder(ctx, loop)
 	if err != nil || !holder.Running {
 		return err == nil, err
 	}
 	worker := holder.Runs(&loop)
-	return worker != "" && !slices.Contains(leases, vigil.Lease{Worker: worker, Region: loop.Region}), nil
+	if worker == "" {
+		return false, nil
+	}
+	return !slices.Contains(leases, vigil.Lease{Worker: worker, Region: loop.Region}) || s.neverBegan(&loop, holder), nil
+}
+
+// neverBegan reports whether the turn of a loop is one that had no result at the last look, and
+// notes it for the next.
+func (s *suspects) neverBegan(loop *vigil.Loop, holder vigil.TurnHolder) bool {
+	key := loopKey{loop.CheckID, loop.Region}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if holder.ActivityID == loop.Turn.ActivityID && holder.RunID == loop.Turn.RunID {
+		delete(s.turns, key)
+		return false
+	}
+	turn, before := holder.RunID.String()+"/"+holder.ActivityID, s.turns[key]
+	s.turns[key] = turn
+	return turn == before
 }
 
 // choose returns the loops to look at now, and forgets those that are late no more.
@@ -111,5 +134,11 @@ func (s *suspects) choose(late []vigil.Loop) []vigil.Loop {
 		}
 	}
 	s.looked = looked
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.turns, func(key loopKey, _ string) bool {
+		_, late := looked[key]
+		return !late
+	})
 	return chosen
 }

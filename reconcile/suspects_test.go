@@ -23,7 +23,7 @@ type lateLoops struct {
 	mu      sync.Mutex
 	late    []vigil.Loop
 	lost    uuid.UUID
-	dead    bool      // lost has a workflow, and its turn is at a worker that is gone
+	worker  string    // that Temporal gave the turn of the lost loop to; empty: it has no workflow
 	adopted uuid.UUID // its turn was at that worker, and another one has adopted it
 	looked  map[uuid.UUID]int
 	nudged  []uuid.UUID
@@ -40,11 +40,14 @@ func (l *lateLoops) Holder(_ context.Context, loop vigil.Loop) (vigil.TurnHolder
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.looked[loop.CheckID]++
-	holder := vigil.TurnHolder{Running: loop.CheckID != l.lost || l.dead, Worker: "alive", ActivityID: "7"}
-	if loop.CheckID == l.lost || loop.CheckID == l.adopted {
-		holder.Worker = "dead"
+	switch loop.CheckID {
+	case l.lost:
+		return vigil.TurnHolder{Running: l.worker != "", Worker: l.worker, ActivityID: "8"}, nil
+	case l.adopted:
+		return vigil.TurnHolder{Running: true, Worker: "dead", ActivityID: "7"}, nil
+	default:
+		return vigil.TurnHolder{Running: true, Worker: "alive", ActivityID: "7"}, nil
 	}
-	return holder, nil
 }
 
 func (*lateLoops) LiveLeases(context.Context, time.Duration) ([]vigil.Lease, error) {
@@ -68,23 +71,22 @@ func (*lateLoops) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, e
 // looked at rarely.
 func TestLostLoopsAreStartedSoon(t *testing.T) {
 	t.Parallel()
-	for name, dead := range map[string]bool{"NoWorkflow": false, "TurnOfADeadWorker": true} {
+	for name, worker := range map[string]string{"NoWorkflow": "", "TurnOfADeadWorker": "dead", "TurnThatNeverBegan": "alive"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testLostLoops(t, dead)
+			testLostLoops(t, worker)
 		})
 	}
 }
 
-func testLostLoops(t *testing.T, dead bool) {
+func testLostLoops(t *testing.T, worker string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lateLoops{workflows: &workflows{}, slowStore: &slowStore{}, looked: make(map[uuid.UUID]int), dead: dead}
+		l := &lateLoops{workflows: &workflows{}, slowStore: &slowStore{}, looked: make(map[uuid.UUID]int), worker: worker}
 		for range 15 {
-			l.late = append(l.late, vigil.Loop{CheckID: uuid.New(), Region: region, Worker: "alive"})
+			l.late = append(l.late, vigil.Loop{CheckID: uuid.New(), Region: region, Worker: "alive", Turn: vigil.TurnActivity{ActivityID: "7"}})
 		}
 		l.lost, l.adopted = l.late[0].CheckID, l.late[2].CheckID
-		l.late[2].Turn.ActivityID = "7"
 		slow := l.late[1].CheckID
 		sweep := reconcile.New(reconcile.Options{
 			Process: "test", Away: isAway, Loops: l, Store: l, Housekeeping: l, Now: time.Now, Log: slog.New(slog.DiscardHandler),
@@ -99,7 +101,7 @@ func testLostLoops(t *testing.T, dead bool) {
 		if len(l.nudged) != 1 || l.nudged[0] != l.lost {
 			t.Errorf("nudged %v, want %v alone", l.nudged, l.lost)
 		}
-		// At 0, 30, 90 and 210 seconds.
+		// At 0, 20, 60, 140 and 300 seconds.
 		if n := l.looked[slow]; n < 2 || n > 5 {
 			t.Errorf("the workflow of a slow loop was looked at %d times in five minutes", n)
 		}

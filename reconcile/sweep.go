@@ -139,7 +139,7 @@ func New(opts Options) *Sweep {
 		reported: make(map[string]time.Time),
 	}
 	s.abandoned = &abandonedLoops{store: opts.Store, leases: s.leases, nudge: s.nudge, now: opts.Now, log: opts.Log}
-	s.suspects = &suspects{store: opts.Store, holder: opts.Loops.Holder, nudge: s.nudgeOf, repairs: s.repairs, now: opts.Now}
+	s.suspects = &suspects{store: opts.Store, holder: opts.Loops.Holder, nudge: s.nudgeOf, repairs: s.repairs, now: opts.Now, turns: make(map[loopKey]string)}
 	s.tombstones = &tombstones{store: opts.Store, loops: opts.Loops, incidents: opts.Incidents, repairs: s.repairs, now: opts.Now}
 	if opts.IncidentStore != nil {
 		s.incidents = &incidentRepair{incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, now: opts.Now}
@@ -243,6 +243,20 @@ func (s *Sweep) Stop() error {
 		s.log.DebugContext(ctx, "the sweep's shards were not released, they expire", "error", err)
 	}
 	return err
+}
+
+// Pass takes shards like a sweep that has started, runs one pass now, by its name, and returns
+// its error. It is for those who run a sweep step by step.
+func (s *Sweep) Pass(ctx context.Context, name string) error {
+	if err := s.shards.renew(ctx); err != nil {
+		return err
+	}
+	for _, p := range s.passes() {
+		if p.name == name {
+			return p.run(ctx, s.shards.current())
+		}
+	}
+	return fmt.Errorf("no pass is called %q", name)
 }
 
 // attempt runs one pass over what this process has now. What fails stays with this

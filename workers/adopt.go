@@ -116,7 +116,7 @@ func (r *Regions) adoptIn(ctx context.Context, region string, builds []string) {
 			}
 			return
 		}
-		r.opts.Watcher.Adopt(turns, fence, ctx.Done()) //nolint:contextcheck // they hand over when ctx ends, and need one of their own for it
+		r.run(turns, fence, ctx.Done())
 		if adopted += len(turns); len(turns) < adoptBatch {
 			break
 		}

@@ -105,8 +105,9 @@ type Regions struct {
 
 	lease                    *activities.LeaseHolder // of the watcher; nil holds always
 	health                   leaseHealth
-	revoked                  chan map[string][]string // turns to adopt: builds by region; has a buffer of one
-	unanswered               []unanswered             // adoptions; used by one goroutine
+	revoked                  chan map[string][]string                       // turns to adopt: builds by region; has a buffer of one
+	unanswered               []unanswered                                   // adoptions; used by one goroutine
+	run                      func([]vigil.OpenTurn, int64, <-chan struct{}) // runs adopted turns
 	stopServing, stopRenewal context.CancelFunc
 	serving, renewal         sync.WaitGroup
 }
@@ -115,6 +116,7 @@ type Regions struct {
 func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
 	r := &Regions{
 		opts: opts, lease: opts.Watcher.Lease, health: leaseHealth{log: opts.Log, now: opts.Now}, revoked: make(chan map[string][]string, 1),
+		run: opts.Watcher.Adopt,
 	}
 	r.workers = regionWorkers{started: make(map[string]worker.Worker), create: func(region string) worker.Worker {
 		return newRegionWorker(temporal, region, opts)
