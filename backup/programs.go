@@ -63,7 +63,7 @@ func splitPassword(dsn string) (without, password string) {
 		password = given
 		parsed.User = url.User(parsed.User.Username())
 	}
-	query := parsed.Query()
+	query := parametersOf(parsed.RawQuery)
 	for name := range query {
 		switch {
 		case name == "password":
@@ -73,8 +73,15 @@ func splitPassword(dsn string) (without, password string) {
 			query.Del(name)
 		}
 	}
-	parsed.RawQuery = query.Encode()
+	parsed.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
 	return parsed.String(), password
+}
+
+// parametersOf reads the parameters of a URI as Postgres does: unlike in a form, a plus is a
+// plus there, and only %20 is a space.
+func parametersOf(query string) url.Values {
+	values, _ := url.ParseQuery(strings.ReplaceAll(query, "+", "%2B")) // without those that are no parameters
+	return values
 }
 
 var keyword = regexp.MustCompile(`(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)\s*`)

@@ -134,13 +134,22 @@ func (c cluster) initialize(ctx context.Context, dir, secret string) error {
 	cmd.Args = append(cmd.Args, "-D", names[0], "-U", superuser, "--pwfile", names[1],
 		"--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-sync")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb of Postgres %d failed (%w): %s", c.bin.Major, err, lastLine(string(out)))
+		return fmt.Errorf("initdb of Postgres %d failed (%w): %s", c.bin.Major, err, reasonIn(string(out)))
 	}
 	return nil
 }
 
-func lastLine(text string) string {
+// reasonIn returns the line that says what went wrong in the output of a program, which may
+// go on with how it cleans up; else the last line.
+func reasonIn(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines {
+		for _, mark := range []string{"PANIC:", "FATAL:", "ERROR:", "error:"} {
+			if strings.Contains(line, mark) {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -46,6 +47,16 @@ type Postgres struct {
 // answers. The first start creates the cluster. The error is one sentence with the
 // remedy.
 func StartPostgres(ctx context.Context, data *DataDir, opts PostgresOptions) (*Postgres, error) {
+	log := filepath.Join(data.Path(), logName)
+	from := sizeOf(log)
+	server, err := startPostgres(ctx, data, opts)
+	if err != nil && textSaysFull(tailOf(log, from)) {
+		err = fmt.Errorf("%w: %w", syscall.ENOSPC, err)
+	}
+	return server, ExplainFull(data.Path(), err)
+}
+
+func startPostgres(ctx context.Context, data *DataDir, opts PostgresOptions) (*Postgres, error) {
 	log := opts.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -83,13 +94,14 @@ func (p *Postgres) DSN(database string) string {
 		Path:   "/" + database,
 	}
 	query := url.Values{"sslmode": {"disable"}}
-	if len(p.socket()) > maxSocketPath {
+	if len(p.socket()) > maxSocketPath || strings.Contains(p.cluster.dir, ",") { // which separates hosts
 		dsn.Host = p.Address()
 	} else {
 		query.Set("host", p.cluster.dir)
 		query.Set("port", strconv.Itoa(p.port))
 	}
-	dsn.RawQuery = query.Encode()
+	// In a URI of Postgres a plus is a plus, and only %20 is a space.
+	dsn.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
 	return dsn.String()
 }
 
@@ -154,25 +166,45 @@ func (p *Postgres) awaitReady(ctx context.Context, ended <-chan error) error {
 }
 
 func (p *Postgres) logFile() string {
-	return filepath.Join(filepath.Dir(p.cluster.dir), "postgres.log")
+	return filepath.Join(filepath.Dir(p.cluster.dir), logName)
 }
 
 // lastFatal returns the last fatal line that the newest process logged, except that it
 // is still starting, which it logs for every early connection.
 func (p *Postgres) lastFatal() string {
-	file, err := os.Open(p.logFile())
-	if err != nil {
-		return "it left no log"
-	}
-	defer func() { _ = file.Close() }()
 	last := "it gave no reason in " + p.logFile()
-	text, _ := io.ReadAll(io.NewSectionReader(file, p.logFrom.Load(), logLimit))
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(tailOf(p.logFile(), p.logFrom.Load())) {
 		if _, reason, ok := strings.Cut(line, "FATAL:"); ok && !strings.Contains(reason, "the database system is") {
 			last = strings.TrimSpace(reason)
 		}
 	}
 	return last
+}
+
+// logName is the file of the server's log, in the data directory.
+const logName = "postgres.log"
+
+// sizeOf returns how many bytes a file has, 0 for one that does not exist.
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// tailOf returns what a log has from an offset on, or all of it when it was begun anew.
+func tailOf(path string, from int64) string {
+	file, err := os.Open(path) //nolint:gosec // a fixed name inside our own directory
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }()
+	if sizeOf(path) < from {
+		from = 0
+	}
+	text, _ := io.ReadAll(io.NewSectionReader(file, from, logLimit))
+	return string(text)
 }
 
 // Stop ends the server: with a fast shutdown, and when that takes more than ten seconds

@@ -55,6 +55,9 @@ func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 		if ctx.Err() != nil {
 			return nil // asked to stop while starting
 		}
+		if s.DatabaseURL == "" {
+			return standalone.ExplainFull(s.DataDir, err)
+		}
 		return err
 	}
 	if err := describeInstance(p, summary); err != nil {

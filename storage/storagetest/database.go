@@ -97,7 +97,7 @@ func databaseURL(server *pgx.ConnConfig, name string) string {
 	} else {
 		address.Host = net.JoinHostPort(server.Host, strconv.Itoa(int(server.Port)))
 	}
-	address.RawQuery = options.Encode()
+	address.RawQuery = strings.ReplaceAll(options.Encode(), "+", "%20") // as Postgres reads it
 	return address.String()
 }
 
