@@ -19,6 +19,9 @@ const (
 	EventAcknowledged EventType = "incident.acknowledged"
 	EventResolved     EventType = "incident.resolved"
 	EventTest         EventType = "channel.test"
+	// A check that should be probed has no recent result, and has one again.
+	EventUnobserved EventType = "check.unobserved"
+	EventObserved   EventType = "check.observed"
 )
 
 // Position of an event in its organization's stream. Seq grows by one with each
@@ -125,7 +128,7 @@ func (s *EventContext) message() (title, body string) {
 		if i.AcknowledgedBy != "" {
 			body = fmt.Sprintf("Acknowledged by %s, %s after it began.", i.AcknowledgedBy, s.duration())
 		}
-	case EventTriggered, EventTest:
+	case EventTriggered, EventTest, EventUnobserved, EventObserved: // the last two are made by NewUnobservedEvent
 		title, body = i.Title, i.Description
 	}
 	return title, body

@@ -24,8 +24,10 @@ func (a *alertStream) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: path, ID: "stream-alerts", Tag: tagStream,
 		Summary: "Stream the alerts of the organization",
-		Description: "Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is " +
-			"the body of a webhook. " +
+		Description: "Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, " +
+			"check.unobserved, check.observed), the data is the body of a webhook. " +
+			"check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: " +
+			"their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident. " +
 			"Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of " +
 			"the newest event, or where it resumes. " +
 			"`stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. " +

@@ -34,6 +34,7 @@ type CheckMembers struct {
 	OrgID        any `json:"org_id,omitempty" readOnly:"true" doc:"Ignored."`
 	Summary      any `json:"summary,omitempty" readOnly:"true" doc:"Ignored."`
 	Maintenance  any `json:"maintenance,omitempty" readOnly:"true" doc:"Ignored."`
+	Warnings     any `json:"warnings,omitempty" readOnly:"true" doc:"Ignored."`
 	HealthStatus any `json:"health_status,omitempty" readOnly:"true" doc:"Ignored."`
 	LastChecked  any `json:"last_checked,omitempty" readOnly:"true" doc:"Ignored."`
 	ExpiresAt    any `json:"expires_at,omitempty" readOnly:"true" doc:"Ignored."`

@@ -35,6 +35,8 @@ type checkView struct {
 
 	Maintenance *checkMaintenanceView `json:"maintenance" doc:"The maintenance that the check is in, or null. While it lasts, no incident of the check opens."`
 
+	Warnings []string `json:"warnings,omitempty" doc:"In the answer to a write only: what is accepted and may not be what is meant, such as a region that has no worker. Each begins with the name of a member."`
+
 	Summary *checkSummaryView `json:"summary,omitempty" doc:"How the check did lately; in a list with summary=true only."`
 }
 

@@ -31,6 +31,7 @@ type checkStore interface {
 	Verified(ctx context.Context, orgID uuid.UUID) (bool, error)
 	// InMaintenance returns those of the checks that are in maintenance now.
 	InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]vigil.CheckMaintenance, error)
+	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 }
 
 type checks struct {
@@ -136,7 +137,7 @@ func (c *checks) create(ctx context.Context, in *struct{ Body checkCreate }) (*r
 		return nil, err
 	}
 	c.notifier.applyLoops(ctx, check, nil)
-	return c.answer(ctx, check)
+	return c.answerWritten(ctx, vigil.Check{}, check)
 }
 
 // verified reports whether an address of the caller's organization is verified.
@@ -193,7 +194,7 @@ func (c *checks) update(ctx context.Context, in *updateCheckInput) (*rest.Answer
 		c.notifier.applyLoops(ctx, check, before.Regions)
 		c.notifier.refreshIncident(ctx, check.ID)
 	}
-	return c.answer(ctx, check)
+	return c.answerWritten(ctx, before, check)
 }
 
 func (c *checks) delete(ctx context.Context, in *rest.IDPath) (*struct{}, error) {

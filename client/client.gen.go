@@ -3649,7 +3649,10 @@ type Check struct {
 	// Examples: https
 	Type      CheckType `json:"type"`
 	UpdatedAt time.Time `json:"updated_at"`
-	union     json.RawMessage
+
+	// Warnings In the answer to a write only: what is accepted and may not be what is meant, such as a region that has no worker. Each begins with the name of a member.
+	Warnings *[]string `json:"warnings,omitempty"`
+	union    json.RawMessage
 }
 
 // CheckHealthStatus What the latest result says; unknown before the first one, and when the latest one of an enabled check is older than three intervals and the deadline of a probe.
@@ -3766,7 +3769,10 @@ type CheckCreate struct {
 
 	// UpdatedAt Ignored.
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
-	union     json.RawMessage
+
+	// Warnings Ignored.
+	Warnings *[]string `json:"warnings,omitempty"`
+	union    json.RawMessage
 }
 
 // CheckCreateHealthStatus Ignored.
@@ -4016,6 +4022,9 @@ type CheckUpdate struct {
 
 	// UpdatedAt Ignored.
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+
+	// Warnings Ignored.
+	Warnings *[]string `json:"warnings,omitempty"`
 }
 
 // CheckUpdate_Config Replaces the config as a whole; its members depend on the type of the check.
@@ -9284,6 +9293,12 @@ func (t Check) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'updated_at': %w", err)
 	}
 
+	if t.Warnings != nil {
+		object["warnings"], err = json.Marshal(t.Warnings)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'warnings': %w", err)
+		}
+	}
 	b, err = json.Marshal(object)
 	return b, err
 }
@@ -9443,6 +9458,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.UpdatedAt)
 		if err != nil {
 			return fmt.Errorf("error reading 'updated_at': %w", err)
+		}
+	}
+
+	if raw, found := object["warnings"]; found {
+		err = json.Unmarshal(raw, &t.Warnings)
+		if err != nil {
+			return fmt.Errorf("error reading 'warnings': %w", err)
 		}
 	}
 
@@ -10115,6 +10137,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 			return nil, fmt.Errorf("error marshaling 'updated_at': %w", err)
 		}
 	}
+
+	if t.Warnings != nil {
+		object["warnings"], err = json.Marshal(t.Warnings)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'warnings': %w", err)
+		}
+	}
 	b, err = json.Marshal(object)
 	return b, err
 }
@@ -10274,6 +10303,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.UpdatedAt)
 		if err != nil {
 			return fmt.Errorf("error reading 'updated_at': %w", err)
+		}
+	}
+
+	if raw, found := object["warnings"]; found {
+		err = json.Unmarshal(raw, &t.Warnings)
+		if err != nil {
+			return fmt.Errorf("error reading 'warnings': %w", err)
 		}
 	}
 
@@ -12861,7 +12897,7 @@ type ClientInterface interface {
 
 	// StreamAlerts Stream the alerts of the organization
 	//
-	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
 	// Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 	StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15047,7 +15083,7 @@ func (c *Client) UpdateStatusPage(ctx context.Context, id openapi_types.UUID, pa
 
 // StreamAlerts Stream the alerts of the organization
 //
-// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
 // Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 func (c *Client) StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -21624,7 +21660,7 @@ type ClientWithResponsesInterface interface {
 
 	// StreamAlertsWithResponse Stream the alerts of the organization
 	//
-	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -32386,7 +32422,7 @@ func (c *ClientWithResponses) UpdateStatusPageWithResponse(ctx context.Context, 
 
 // StreamAlertsWithResponse Stream the alerts of the organization
 //
-// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved), the data is the body of a webhook. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -64,6 +64,11 @@ func figures() []figure {
 		},
 		{name: "vigil_alert_streams_open", help: "Alert streams open now."},
 
+		{
+			name:   "vigil_loops_overdue",
+			help:   "Loops whose newest result is older than three intervals and the deadline of a probe, of all organizations.",
+			labels: []attribute.Key{"region"},
+		},
 		{name: "vigil_sweep_shards", help: "Shards of the sweep that this process has, of 17."},
 	}
 }

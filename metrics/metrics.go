@@ -90,6 +90,23 @@ func (m *Metrics) Gauge(name string, read func() int64) {
 	}
 }
 
+// GaugeBy registers a gauge with a label. Read returns its values, by the value of the label,
+// at each scrape.
+func (m *Metrics) GaugeBy(name, label string, read func() map[string]int64) {
+	if m == nil {
+		return
+	}
+	_, err := m.meter.Int64ObservableGauge(name, metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+		for value, n := range read() {
+			o.Observe(n, metric.WithAttributes(attribute.String(label, value)))
+		}
+		return nil
+	}))
+	if err != nil {
+		m.log.Warn("figure not shown", "error", err)
+	}
+}
+
 // Seconds registers a gauge in seconds whose value read returns at each scrape.
 func (m *Metrics) Seconds(name string, read func() time.Duration) {
 	m.Number(name, func() float64 { return read().Seconds() })

@@ -121,6 +121,22 @@ func (emptyStore) MarkVoteSwept(context.Context, vigil.SweepLease, vigil.Unhandl
 	return nil
 }
 
+func (emptyStore) UnobservedLoops(context.Context) (map[string]int64, error) { return nil, nil } //nolint:nilnil // none
+
+func (emptyStore) Unobserved(context.Context, time.Time, time.Time, []int, int) ([]vigil.UnobservedCheck, error) {
+	return nil, nil
+}
+
+func (emptyStore) BeginUnobserved(context.Context, vigil.SweepLease, uuid.UUID, time.Time) error {
+	return nil
+}
+
+func (emptyStore) ObservedAgain(context.Context, time.Time, []int, int) ([]vigil.UnobservedCheck, error) {
+	return nil, nil
+}
+
+func (emptyStore) EndUnobserved(context.Context, vigil.SweepLease, uuid.UUID) error { return nil }
+
 func (emptyStore) Silences(context.Context, time.Time, time.Time, []int, int) ([]vigil.RegionSilence, error) {
 	return nil, nil
 }
@@ -231,6 +247,7 @@ type store interface {
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
+	UnobservedLoops(ctx context.Context) (map[string]int64, error)
 	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
 	Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error)
 	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
@@ -247,6 +264,10 @@ type store interface {
 	MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
 	MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error
+	Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
+	BeginUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, since time.Time) error
+	ObservedAgain(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
+	EndUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID) error
 	EndedHolds(ctx context.Context, shards []int, limit int) ([]vigil.MaintenanceHold, error)
 	ReleaseHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error
 	PutOffHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error

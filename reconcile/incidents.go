@@ -31,6 +31,7 @@ type incidentStore interface {
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
 	MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error
 	maintenanceStore
+	unobservedStore
 }
 
 // incidentRepair restarts the incident and delivery workflows that were lost, and

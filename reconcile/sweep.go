@@ -65,6 +65,7 @@ type loopStore interface {
 	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
+	UnobservedLoops(ctx context.Context) (map[string]int64, error)
 }
 
 // housekeeping creates the partitions of the days to come and drops what is
@@ -116,6 +117,7 @@ type Sweep struct {
 	abandoned     *abandonedLoops
 	suspects      *suspects
 	tombstones    *tombstones
+	unobserved    *unobservedLoops
 	incidents     *incidentRepair // nil: incidents are left out
 	temporalStore *temporalStore  // nil: not watched
 
@@ -133,10 +135,11 @@ type Sweep struct {
 func New(opts Options) *Sweep {
 	s := &Sweep{
 		loops: opts.Loops, store: opts.Store, housekeeping: opts.Housekeeping, keyEnds: opts.KeyEnds, now: opts.Now, log: opts.Log,
-		shards:   &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
-		repairs:  &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
-		leases:   &leaseMonitor{store: opts.Store, now: opts.Now},
-		reported: make(map[string]time.Time),
+		shards:     &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
+		repairs:    &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
+		leases:     &leaseMonitor{store: opts.Store, now: opts.Now},
+		reported:   make(map[string]time.Time),
+		unobserved: &unobservedLoops{store: opts.Store},
 	}
 	s.abandoned = &abandonedLoops{store: opts.Store, leases: s.leases, nudge: s.nudge, now: opts.Now, log: opts.Log}
 	s.suspects = &suspects{store: opts.Store, holder: opts.Loops.Holder, nudge: s.nudgeOf, repairs: s.repairs, now: opts.Now, turns: make(map[loopKey]string)}
@@ -185,12 +188,14 @@ func (s *Sweep) passes() []pass {
 		{"results of deleted checks", loopsInterval, passTimeout, ofChecks, s.tombstones.purge},
 		{"overdue", overdueInterval, passTimeout, ofChecks, s.nudgeOverdue},
 		{"suspects", overdueInterval, passTimeout, ofChecks, s.suspects.inspect},
+		{"unobserved loops", incidentsInterval, passTimeout, ofCommon, s.unobserved.count},
 		{"housekeeping", housekeepingLook, housekeepingTimeout, ofCommon, s.keepHouse},
 	}
 	if s.incidents != nil {
 		for name, run := range map[string]func(context.Context, work) error{
 			"incidents": s.incidents.reviveIncidents, "votes": s.incidents.handleVotes,
 			"deliveries": s.incidents.sendDeliveries, "silent regions": s.incidents.markSilentRegions,
+			"unobserved checks": s.incidents.reportUnobserved,
 		} {
 			all = append(all, pass{name, incidentsInterval, passTimeout, ofChecks, s.incidents.watched(run)})
 		}

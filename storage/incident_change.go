@@ -129,7 +129,7 @@ func (c *incidentChange) event(ctx context.Context, eventContext vigil.EventCont
 		eventContext.Time = *incident.AcknowledgedAt
 	case vigil.EventResolved:
 		eventContext.Time = *incident.ResolvedAt
-	case vigil.EventTriggered, vigil.EventTest:
+	case vigil.EventTriggered, vigil.EventTest, vigil.EventUnobserved, vigil.EventObserved:
 	}
 	rule, err := readRule(ctx, c.tx, incident.OrgID, incident.CheckID, incident.RuleID)
 	if err == nil {

@@ -71,6 +71,9 @@ func (r *request) makeCheck(body checkMembers, key string) (uuid.UUID, string, e
 	if err != nil {
 		return uuid.Nil, "", err
 	}
+	if warnings := made.JSON201.Data.Warnings; warnings != nil {
+		r.flash(flash{Mark: "warn", Text: strings.Join(*warnings, " ")})
+	}
 	return made.JSON201.Data.Id, made.JSON201.Data.Name, nil
 }
 

@@ -32,6 +32,7 @@ func (p *platform) startControl(ctx context.Context) error {
 		Log:           p.log,
 	})
 	p.metrics.Gauge("vigil_sweep_shards", func() int64 { return int64(sweep.Shards()) })
+	p.metrics.GaugeBy("vigil_loops_overdue", "region", sweep.UnobservedLoops)
 	p.exportChecks(sweep.Leads)
 	if err := sweep.Start(ctx); err != nil {
 		return err

@@ -89,6 +89,7 @@ func (s *session) createCheck(ctx context.Context, n newCheck, args []string) er
 	}}); err != nil {
 		return err
 	}
+	s.noteWarnings(made)
 	for i, rule := range rules {
 		response, err := s.api.CreateAlertRuleWithBody(ctx, made.Id, nil, "application/json", bytes.NewReader(rule), once())
 		if _, _, err := read[client.AlertRuleAnswer](s, response, err); err != nil {
@@ -96,6 +97,16 @@ func (s *session) createCheck(ctx context.Context, n newCheck, args []string) er
 		}
 	}
 	return nil
+}
+
+// noteWarnings shows what may surprise of a check that was written.
+func (s *session) noteWarnings(made client.Check) {
+	if made.Warnings == nil {
+		return
+	}
+	for _, warning := range *made.Warnings {
+		s.Note("warning: %s", warning)
+	}
 }
 
 // ruleBodies are the rules that are created with a check.

@@ -1,0 +1,98 @@
+package reconcile
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"vigil"
+)
+
+// unobservedStore is what the sweep reads and marks of checks that are not probed.
+type unobservedStore interface {
+	Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
+	BeginUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, since time.Time) error
+	ObservedAgain(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
+	EndUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID) error
+}
+
+const kindUnobserved = "unobserved check"
+
+// reportUnobserved publishes which checks are not probed although they should be, and which of
+// them are again. A check that was not probed while the sweep itself could not read gets time.
+func (r *incidentRepair) reportUnobserved(ctx context.Context, w work) error {
+	r.mu.Lock()
+	since := r.healthySince
+	r.mu.Unlock()
+	return r.inPages(ctx, func() (int, error) {
+		ended, err := r.store.ObservedAgain(ctx, r.now(), w.checks(), passLimit)
+		if err != nil {
+			return 0, err
+		}
+		var begun []vigil.UnobservedCheck
+		if !since.IsZero() {
+			if begun, err = r.store.Unobserved(ctx, r.now(), since, w.checks(), passLimit); err != nil {
+				return 0, err
+			}
+		}
+		var list []repair
+		for _, check := range ended {
+			list = append(list, repair{
+				check: check.CheckID, kind: kindUnobserved, id: check.CheckID.String(),
+				do: func(ctx context.Context, lease vigil.SweepLease) error {
+					return r.store.EndUnobserved(ctx, lease, check.CheckID)
+				},
+			})
+		}
+		for _, check := range begun {
+			list = append(list, repair{
+				check: check.CheckID, kind: kindUnobserved, id: check.CheckID.String(),
+				do: func(ctx context.Context, lease vigil.SweepLease) error {
+					return r.store.BeginUnobserved(ctx, lease, check.CheckID, since)
+				},
+			})
+		}
+		return max(len(ended), len(begun)), r.repairs.run(ctx, w, nudgeParallelism, list)
+	})
+}
+
+// unobservedLoops are the loops that are not probed, counted by the process that leads.
+type unobservedLoops struct {
+	store interface {
+		UnobservedLoops(ctx context.Context) (map[string]int64, error)
+	}
+
+	mu     sync.Mutex
+	counts map[string]int64 // by region; one that had some stays, with 0
+}
+
+func (u *unobservedLoops) count(ctx context.Context, _ work) error {
+	found, err := u.store.UnobservedLoops(ctx)
+	if err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for region := range u.counts {
+		if _, has := found[region]; !has {
+			found[region] = 0
+		}
+	}
+	u.counts = found
+	return nil
+}
+
+// UnobservedLoops returns how many loops of all organizations are not probed although they
+// should be, by region: those whose newest result is older than three intervals and the deadline
+// of a probe. Nil for a process that does not lead.
+func (s *Sweep) UnobservedLoops() map[string]int64 {
+	if !s.Leads() {
+		return nil
+	}
+	s.unobserved.mu.Lock()
+	defer s.unobserved.mu.Unlock()
+	return maps.Clone(s.unobserved.counts)
+}
