@@ -19,7 +19,7 @@ import (
 const (
 	// cataloguePoll is the time between two queries for changes.
 	cataloguePoll = time.Second
-	// catalogueOverlap is how far a query overlaps the one before: a change becomes
+	// catalogueOverlap is how far a query for maintenance overlaps the one before: a change becomes
 	// visible when its transaction commits, later than it is stamped.
 	catalogueOverlap = 30 * time.Second
 	// catalogueFull is the time between two full loads, which correct what the
@@ -33,10 +33,12 @@ const (
 
 // definitionStore reads definitions.
 type definitionStore interface {
-	// Definitions returns every active definition of the regions when since is
-	// zero; otherwise those that changed at or after since, disabled ones
-	// included, and the tombstones created since then.
-	Definitions(ctx context.Context, regions []string, since time.Time) ([]vigil.Definition, []vigil.Tombstone, error)
+	// Definitions returns every active definition of the regions when the cursor is
+	// empty; otherwise those that changed since, disabled ones included, and the
+	// tombstones created since then. Next is the cursor of the call after it; when it is
+	// empty, everything must be read again.
+	Definitions(ctx context.Context, regions []string, cursor string) (
+		defs []vigil.Definition, gone []vigil.Tombstone, next string, err error)
 	// Definition returns one definition, disabled or not; an unknown check is a
 	// CodeNotFound error.
 	Definition(ctx context.Context, checkID uuid.UUID) (vigil.Definition, error)
@@ -63,6 +65,7 @@ type Catalogue struct {
 
 	mu      sync.Mutex
 	entries map[uuid.UUID]*entry
+	cursor  string // of what was read last; empty: everything must be read
 }
 
 // entry is one definition, ready to run.
@@ -116,7 +119,7 @@ func (c *Catalogue) Load(ctx context.Context) error {
 	if err := c.maintenance.load(ctx, c.now()); err != nil {
 		return err
 	}
-	defs, _, err := c.store.Definitions(ctx, c.regions, time.Time{})
+	defs, _, next, err := c.store.Definitions(ctx, c.regions, "")
 	if err != nil {
 		return err
 	}
@@ -129,6 +132,7 @@ func (c *Catalogue) Load(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.cursor = next
 	for id, e := range c.entries {
 		if !active[id] {
 			c.replace(id, e, nil) // a turn that still uses it reads it again
@@ -138,8 +142,8 @@ func (c *Catalogue) Load(ctx context.Context) error {
 }
 
 // Run keeps the catalogue up to date until ctx ends. While Postgres is unavailable the
-// catalogue keeps its last definitions. Run asks for changes by the clock that stamps
-// them (CatalogueOptions.Clock).
+// catalogue keeps its last definitions. Run asks for changes of maintenance by the clock
+// that stamps them (CatalogueOptions.Clock).
 func (c *Catalogue) Run(ctx context.Context) {
 	tick := time.NewTicker(cataloguePoll)
 	defer tick.Stop()
@@ -167,7 +171,7 @@ func (c *Catalogue) Run(ctx context.Context) {
 			}
 		}
 		if err == nil {
-			err = errors.Join(c.refresh(polling, since.Add(-catalogueOverlap)), c.maintenance.refresh(polling, began, since.Add(-catalogueOverlap)))
+			err = errors.Join(c.refresh(polling), c.maintenance.refresh(polling, began, since.Add(-catalogueOverlap)))
 		}
 		cancel()
 		if err != nil {
@@ -216,8 +220,15 @@ func (c *Catalogue) Len() int {
 	return len(c.entries)
 }
 
-func (c *Catalogue) refresh(ctx context.Context, since time.Time) error {
-	defs, gone, err := c.store.Definitions(ctx, c.regions, since)
+// refresh reads what changed since the last read. The cursor moves on once all of it is known.
+func (c *Catalogue) refresh(ctx context.Context) error {
+	c.mu.Lock()
+	cursor := c.cursor
+	c.mu.Unlock()
+	if cursor == "" {
+		return c.Load(ctx)
+	}
+	defs, gone, next, err := c.store.Definitions(ctx, c.regions, cursor)
 	if err != nil {
 		return err
 	}
@@ -231,6 +242,9 @@ func (c *Catalogue) refresh(ctx context.Context, since time.Time) error {
 			return err
 		}
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cursor = next
 	return nil
 }
 

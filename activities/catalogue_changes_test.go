@@ -184,3 +184,13 @@ func TestCatalogueTombstoneReads(t *testing.T) {
 		})
 	})
 }
+
+// remove deletes checks, each with a tombstone.
+func (w *watchFixture) remove(defs ...vigil.Definition) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, def := range defs {
+		delete(w.defs, def.Check.ID)
+		w.gone = append(w.gone, vigil.Tombstone{CheckID: def.Check.ID, Region: region})
+	}
+}

@@ -128,6 +128,10 @@ func newWatchFixture(t *testing.T, options ...func(*activities.WatcherOptions)) 
 	w := newIdleFixture(t, options...)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
+	if err := w.catalogue.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.polls = nil
 	go w.catalogue.Run(ctx)
 	return w
 }
@@ -168,16 +172,6 @@ func (w *watchFixture) revise(def vigil.Definition, change func(*vigil.Definitio
 	})
 }
 
-// remove deletes checks, each with a tombstone.
-func (w *watchFixture) remove(defs ...vigil.Definition) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, def := range defs {
-		delete(w.defs, def.Check.ID)
-		w.gone = append(w.gone, vigil.Tombstone{CheckID: def.Check.ID, Region: region})
-	}
-}
-
 // set changes the fixture under its lock.
 func (w *watchFixture) set(change func()) {
 	w.mu.Lock()
@@ -185,12 +179,16 @@ func (w *watchFixture) set(change func()) {
 	change()
 }
 
-func (w *watchFixture) Definitions(_ context.Context, _ []string, since time.Time) ([]vigil.Definition, []vigil.Tombstone, error) {
+// Definitions has instants as cursors.
+func (w *watchFixture) Definitions(
+	_ context.Context, _ []string, cursor string,
+) ([]vigil.Definition, []vigil.Tombstone, string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	since, _ := time.Parse(time.RFC3339Nano, cursor)
 	w.polls = append(w.polls, poll{time.Now(), since})
 	if w.readErr != nil {
-		return nil, nil, w.readErr
+		return nil, nil, "", w.readErr
 	}
 	var defs []vigil.Definition
 	for _, def := range w.defs {
@@ -198,7 +196,7 @@ func (w *watchFixture) Definitions(_ context.Context, _ []string, since time.Tim
 			defs = append(defs, def)
 		}
 	}
-	return defs, slices.Clone(w.gone), nil
+	return defs, slices.Clone(w.gone), time.Now().Format(time.RFC3339Nano), nil
 }
 
 func (w *watchFixture) Definition(_ context.Context, id uuid.UUID) (vigil.Definition, error) {

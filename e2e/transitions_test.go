@@ -182,8 +182,8 @@ func newStub() *stub {
 	return &stub{def: vigil.Definition{Check: check, Starts: map[string]time.Time{stubRegion: now}}}
 }
 
-func (s *stub) Definitions(context.Context, []string, time.Time) ([]vigil.Definition, []vigil.Tombstone, error) {
-	return []vigil.Definition{s.def}, nil, nil
+func (s *stub) Definitions(context.Context, []string, string) ([]vigil.Definition, []vigil.Tombstone, string, error) {
+	return []vigil.Definition{s.def}, nil, "next", nil
 }
 
 func (s *stub) Definition(context.Context, uuid.UUID) (vigil.Definition, error) { return s.def, nil }

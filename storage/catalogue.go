@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/schema"
 
 	"vigil"
 )
@@ -58,51 +59,67 @@ func (r *definitionRow) rules() ([]vigil.Rule, error) {
 	return rulesOf(rows)
 }
 
-// Definitions returns the checks that workers of these regions run. With a zero
-// since it returns every enabled check that has one of the regions, and gone is
-// empty. Otherwise it returns every check that changed at or after since, disabled
-// checks included, and gone holds the tombstones that were created in these regions
-// since then. Since is compared with the database's clock (see Clock). A change
-// becomes visible when its transaction commits, so a caller must overlap its reads
-// by some seconds.
+// Definitions returns the checks that workers of these regions run, and a cursor for the next
+// call. With an empty cursor it returns every enabled check that has one of the regions, and
+// gone is empty. Otherwise it returns every check that changed since the call that the cursor
+// is of, disabled checks included, and gone holds the tombstones that were created in these
+// regions since then. Each change is returned once its transaction has committed, also when
+// others that began later have committed before it; one that commits during the call may be
+// returned twice. An empty next says that the cursor is of another database, so that
+// everything must be read again.
 //
 // A check that cannot be read (its key is missing) is skipped and logged, so that
 // the other checks still run.
 func (s *Store) Definitions(
-	ctx context.Context, regions []string, since time.Time,
-) (defs []vigil.Definition, gone []vigil.Tombstone, err error) {
-	newDefs, newGone := true, true
-	if !since.IsZero() {
-		if newDefs, newGone, err = s.changedSince(ctx, since); err != nil {
-			return nil, nil, wrap("read definitions", err)
+	ctx context.Context, regions []string, cursor string,
+) (defs []vigil.Definition, gone []vigil.Tombstone, next string, err error) {
+	// What is not visible in the next cursor is returned by the next call.
+	var newDefs, newGone, ahead bool
+	err = s.steadyRow(ctx, `SELECT now.snapshot::text, $1 <> '' AND pg_snapshot_xmax(last.snapshot) > pg_snapshot_xmax(now.snapshot),
+			EXISTS (SELECT FROM checks WHERE changed_xid >= pg_snapshot_xmin(last.snapshot)
+				AND changed_xid < pg_snapshot_xmax(now.snapshot) AND NOT pg_visible_in_snapshot(changed_xid, last.snapshot)),
+			EXISTS (SELECT FROM loop_tombstones WHERE created_xid >= pg_snapshot_xmin(last.snapshot)
+				AND created_xid < pg_snapshot_xmax(now.snapshot) AND NOT pg_visible_in_snapshot(created_xid, last.snapshot))
+		FROM (SELECT pg_current_snapshot() AS snapshot) AS now, (SELECT nullif($1, '')::pg_snapshot AS snapshot) AS last`,
+		[]any{cursor}, &next, &ahead, &newDefs, &newGone)
+	if err != nil || ahead {
+		return nil, nil, "", wrap("look for new definitions", err)
+	}
+	if cursor == "" || newDefs {
+		if defs, err = s.definitionsSince(ctx, regions, cursor); err != nil {
+			return nil, nil, "", err
 		}
 	}
-	if newDefs {
-		if defs, err = s.definitionsSince(ctx, regions, since); err != nil {
-			return nil, nil, err
-		}
-	}
-	if since.IsZero() || !newGone {
-		return defs, nil, nil
+	if cursor == "" || !newGone {
+		return defs, nil, next, nil
 	}
 	var tombstones []tombstoneRow
 	err = s.db.NewSelect().Model(&tombstones).Column("check_id", "region", "org_id", "revision", "created_at").
-		Where("t.created_at >= ? AND t.region = ANY(?::text[])", micro(since), pgdialect.Array(append([]string{}, regions...))).
+		Where("t.region = ANY(?::text[])", pgdialect.Array(append([]string{}, regions...))).
+		Where("?", changedSince("t.created_xid", cursor)).
 		OrderExpr("t.created_at").Scan(ctx)
-	return defs, tombstonesOf(tombstones), wrap("read tombstones", err)
+	return defs, tombstonesOf(tombstones), next, wrap("read tombstones", err)
 }
 
-func (s *Store) definitionsSince(ctx context.Context, regions []string, since time.Time) ([]vigil.Definition, error) {
+// changedSince is the condition that the transaction of a column had not committed when a
+// cursor was made. The lower bound is what an index has. A transaction of the time to come is
+// of another database, whose dump was loaded.
+func changedSince(column, cursor string) schema.QueryWithArgs {
+	return bun.SafeQuery(column+" >= pg_snapshot_xmin(?0::pg_snapshot) AND "+column+
+		" < pg_snapshot_xmax(pg_current_snapshot()) AND NOT pg_visible_in_snapshot("+column+", ?0::pg_snapshot)", cursor)
+}
+
+func (s *Store) definitionsSince(ctx context.Context, regions []string, cursor string) ([]vigil.Definition, error) {
 	var rows []definitionRow
 	query := s.selectDefinitions(&rows).Where("c.regions && ?::text[]", pgdialect.Array(append([]string{}, regions...)))
-	if since.IsZero() {
+	if cursor == "" {
 		query = query.Where("c.enabled")
 	} else {
-		query = query.Where("c.changed_at >= ?", micro(since))
+		query = query.Where("?", changedSince("c.changed_xid", cursor))
 	}
 	query = query.OrderExpr("c.id")
 	var err error
-	if since.IsZero() {
+	if cursor == "" {
 		err = s.readAll(ctx, query)
 	} else {
 		err = query.Scan(ctx)

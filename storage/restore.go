@@ -49,7 +49,7 @@ func (s *Store) RaiseRevision(ctx context.Context, checkID uuid.UUID, seen int64
 			return fmt.Errorf("read the revision: %w", err)
 		}
 		revision = seen + 1
-		_, err = tx.NewRaw("UPDATE checks SET revision = ?, changed_at = clock_timestamp() WHERE id = ?", revision, checkID).Exec(ctx)
+		_, err = tx.NewRaw("UPDATE checks SET revision = ?, changed_at = clock_timestamp(), changed_xid = pg_current_xact_id() WHERE id = ?", revision, checkID).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("store the revision: %w", err)
 		}
@@ -103,7 +103,7 @@ func prepareRestored(ctx context.Context, tx bun.Tx) error {
 		args        []any
 	}{
 		{"lock the checks", "SELECT FROM checks ORDER BY id FOR NO KEY UPDATE", nil},
-		{"raise the revisions", "UPDATE checks SET revision = revision + 1, changed_at = clock_timestamp()", nil},
+		{"raise the revisions", "UPDATE checks SET revision = revision + 1, changed_at = clock_timestamp(), changed_xid = pg_current_xact_id()", nil},
 		{"lock the loops", "SELECT FROM check_regions ORDER BY check_id, region FOR UPDATE", nil},
 		{"have the loops applied", `UPDATE check_regions AS r SET desired = c.revision, applied = 0, nudged_at = NULL, nudge_wait_ms = 0
 			FROM checks AS c WHERE c.id = r.check_id`, nil},

@@ -227,7 +227,7 @@ func raiseRevision(ctx context.Context, tx bun.Tx, checks ...uuid.UUID) error {
 		return fmt.Errorf("lock the loops: %w", err)
 	}
 	_, err = tx.NewRaw(`WITH c AS (
-			UPDATE checks SET revision = revision + 1, changed_at = clock_timestamp() WHERE id = ANY(?) RETURNING id, revision
+			UPDATE checks SET revision = revision + 1, changed_at = clock_timestamp(), changed_xid = pg_current_xact_id() WHERE id = ANY(?) RETURNING id, revision
 		) UPDATE check_regions AS r SET desired = c.revision FROM c WHERE r.check_id = c.id`, pgdialect.Array(checks)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("raise the revision: %w", err)

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
@@ -111,12 +110,4 @@ func modelColumns[T any](s *Store, alias string) string {
 func (s *Store) anyOf(ctx context.Context, sql string, args ...any) (found bool, err error) {
 	err = s.steadyRow(ctx, sql, args, &found)
 	return found, err
-}
-
-// changedSince reports whether a definition changed, or a tombstone was created, at or after
-// an instant. The newest of each is the end of an index.
-func (s *Store) changedSince(ctx context.Context, since time.Time) (defs, gone bool, err error) {
-	err = s.steadyRow(ctx, `SELECT coalesce((SELECT max(changed_at) FROM checks) >= $1, false),
-		coalesce((SELECT max(created_at) FROM loop_tombstones) >= $1, false)`, []any{micro(since)}, &defs, &gone)
-	return defs, gone, err
 }

@@ -138,6 +138,7 @@ func (s *Store) changeDefinition(ctx context.Context, tx bun.Tx, before, after *
 		return err
 	}
 	_, err = tx.NewUpdate().Model(row).WherePK().Value("changed_at", "clock_timestamp()").
+		Value("changed_xid", "pg_current_xact_id()").
 		ExcludeColumn("id", "org_id", "expires_at", "created_at").Exec(ctx)
 	if err != nil {
 		return managedTaken(unstorable(fmt.Errorf("store the definition: %w", err)), "check", after.ManagedBy)
