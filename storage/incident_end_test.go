@@ -146,7 +146,8 @@ func TestEndOfADeletedCheck(t *testing.T) {
 	}
 }
 
-// TestEndsOfChecksDeletedTogether proves the same for a bulk, and for checks that expire.
+// TestEndsOfChecksDeletedTogether proves the same for a bulk, for an apply that deletes the
+// rules as well, and for checks that expire.
 func TestEndsOfChecksDeletedTogether(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(*alerts) error{
@@ -154,6 +155,18 @@ func TestEndsOfChecksDeletedTogether(t *testing.T) {
 			edits, err := a.store.DeleteChecks(a.Context(), a.org.ID, vigil.CheckFilter{IDs: []uuid.UUID{a.check.ID}}, false)
 			if err == nil && (len(edits) != 1 || len(edits[0].Deliveries) != 1) {
 				a.Errorf("the edits are %+v", edits)
+			}
+			return err
+		},
+		"ByApply": func(a *alerts) error {
+			request := vigil.ApplyRequest{OrgID: a.org.ID, Project: "shop", Plan: vigil.PlanOf(vigil.TierEnterprise, time.Second)}
+			applied, err := a.store.Apply(a.Context(), request, func(vigil.Inventory) (vigil.Changes, error) {
+				return vigil.Changes{
+					Checks: []vigil.Edit[vigil.Check]{{Before: &a.check}}, Rules: []vigil.Edit[vigil.Rule]{{Before: &a.rule}},
+				}, nil
+			})
+			if err == nil && (len(applied.Checks) != 1 || len(applied.Checks[0].Deliveries) != 1 || len(applied.Checks[0].Stopped) != 2) {
+				a.Errorf("applied %+v", applied.Checks)
 			}
 			return err
 		},
@@ -176,7 +189,8 @@ func TestEndsOfChecksDeletedTogether(t *testing.T) {
 			if n := a.count("SELECT count(*) FROM checks"); n != 0 {
 				t.Fatal("the check is not deleted")
 			}
-			if p := a.deliver(id, vigil.ChannelWebhook); p.Event.Type != vigil.EventResolved {
+			p := a.deliver(id, vigil.ChannelWebhook)
+			if p.Event.Type != vigil.EventResolved || p.Event.Variables["rule_name"] != a.rule.Name {
 				t.Errorf("got %+v", p)
 			}
 		})
