@@ -39,7 +39,7 @@ const (
 	loses                   // it has its effect, and the process gets no answer
 	diesBefore              // the process dies before the call
 	diesAfter               // the process dies after it
-	stops                   // the process is told to stop instead of the call
+	stops                   // the process stops instead of the call
 	faults                  // how many there are
 )
 
@@ -83,7 +83,7 @@ type event int
 
 const (
 	killed  event = iota // a worker dies
-	stopped              // a worker is told to stop
+	stopped              // a worker stops
 	moved                // Temporal gives the next turn to another worker
 	events               // how many there are
 )
