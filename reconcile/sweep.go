@@ -142,7 +142,10 @@ func New(opts Options) *Sweep {
 		unobserved: &unobservedLoops{store: opts.Store},
 	}
 	s.abandoned = &abandonedLoops{store: opts.Store, leases: s.leases, nudge: s.nudge, now: opts.Now, log: opts.Log}
-	s.suspects = &suspects{store: opts.Store, holder: opts.Loops.Holder, nudge: s.nudgeOf, repairs: s.repairs, now: opts.Now, turns: make(map[loopKey]string)}
+	s.suspects = &suspects{
+		store: opts.Store, holder: opts.Loops.Holder, nudge: s.nudgeOf, repairs: s.repairs, now: opts.Now,
+		turns: make(map[loopKey]string),
+	}
 	s.tombstones = &tombstones{store: opts.Store, loops: opts.Loops, incidents: opts.Incidents, repairs: s.repairs, now: opts.Now}
 	if opts.IncidentStore != nil {
 		s.incidents = &incidentRepair{incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, now: opts.Now}

@@ -214,7 +214,6 @@ type process struct {
 	name     string
 	dead     bool
 	stopping bool
-	again    func() // starts it again, for a process that a supervisor keeps
 }
 
 func (p *process) die() { p.dead = true }
@@ -257,8 +256,9 @@ func (m modelTemporal) Holder(ctx context.Context, _ vigil.Loop) (vigil.TurnHold
 	return holder, m.gate(ctx, m.p, "describe", func() error { return nil })
 }
 
-func (modelTemporal) Apply(context.Context, vigil.Loop) error                    { return nil }
-func (modelTemporal) Running(context.Context, vigil.Tombstone) (bool, error)     { return false, nil }
+func (modelTemporal) Apply(context.Context, vigil.Loop) error                { return nil }
+func (modelTemporal) Running(context.Context, vigil.Tombstone) (bool, error) { return false, nil }
+
 func (modelTemporal) Terminate(ctx context.Context, _ uuid.UUID, _ string) error { return ctx.Err() }
 
 // complete completes a turn; unknown is that the workflow waits for another one.

@@ -37,12 +37,13 @@ type modelTurn struct {
 	adoption bool
 	covered  int
 	left     int // slots
-	ended    bool
 }
 
 func newModelWorker(w *world, name string) *modelWorker {
 	m := &modelWorker{world: w, process: process{name: name}, lease: activities.NewLeaseHolder(w.now)}
-	m.watcher = activities.NewWatcher(activities.WatcherOptions{Lease: m.lease, Worker: name, Probes: fair.New(fair.DefaultLimits(1)), Now: w.now})
+	m.watcher = activities.NewWatcher(activities.WatcherOptions{
+		Lease: m.lease, Worker: name, Probes: fair.New(fair.DefaultLimits(1)), Now: w.now,
+	})
 	m.Steps = workers.NewSteps(workers.RegionOptions{
 		Name: name, Regions: []string{w.region}, Watcher: m.watcher, Leases: modelLeases{w, m}, Capabilities: &regionWorker{},
 		Now: w.now, Log: slog.New(slog.DiscardHandler),

@@ -47,7 +47,9 @@ type world struct {
 
 func newWorld(t *testing.T, store *storage.Store, org vigil.Organization, h history) *world {
 	t.Helper()
-	w := &world{T: t, store: store, history: h, org: org, region: "model-" + uuid.NewString(), real: time.Now(), process: &process{name: "sweep"}}
+	w := &world{
+		T: t, store: store, history: h, org: org, region: "model-" + uuid.NewString(), real: time.Now(), process: &process{name: "sweep"},
+	}
 	check, err := store.CreateCheck(t.Context(), vigil.Check{
 		OrgID: org.ID, Name: w.region, Type: vigil.TypeHTTP, Config: json.RawMessage(`{"url": "http://shop.example.com/"}`),
 		Target: "shop.example.com", Interval: modelInterval, Regions: []string{w.region}, Enabled: true, Simultaneous: true,
