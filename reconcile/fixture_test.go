@@ -121,7 +121,9 @@ func (emptyStore) MarkVoteSwept(context.Context, vigil.SweepLease, vigil.Unhandl
 	return nil
 }
 
-func (emptyStore) UnobservedLoops(context.Context) (map[string]int64, error) { return nil, nil } //nolint:nilnil // none
+func (emptyStore) UnobservedLoops(context.Context) (map[string]int64, error) {
+	return map[string]int64{}, nil
+}
 
 func (emptyStore) Unobserved(context.Context, time.Time, time.Time, []int, int) ([]vigil.UnobservedCheck, error) {
 	return nil, nil

@@ -63,16 +63,24 @@ func (r *incidentRepair) reportUnobserved(ctx context.Context, w work) error {
 type unobservedLoops struct {
 	store interface {
 		UnobservedLoops(ctx context.Context) (map[string]int64, error)
+		LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	}
 
 	mu     sync.Mutex
-	counts map[string]int64 // by region; one that had some stays, with 0
+	counts map[string]int64 // by region; one that has a worker, or had some, has 0
 }
 
 func (u *unobservedLoops) count(ctx context.Context, _ work) error {
 	found, err := u.store.UnobservedLoops(ctx)
 	if err != nil {
 		return err
+	}
+	live, err := u.store.LiveRegions(ctx, vigil.LeaseTimeout)
+	if err != nil {
+		return err
+	}
+	for region := range live {
+		found[region] += 0
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
