@@ -111,14 +111,14 @@ func newEndsDrill(t *testing.T, s *cluster, episodes int) *endsDrill {
 
 // insist repeats a request until it is answered with one of the statuses.
 func (d *endsDrill) insist(method, path string, body any, statuses ...int) bool {
-	deadline := time.Now().Add(3 * time.Minute)
+	deadline := time.Now().Add(endsLimit())
 	for {
 		a, err := d.c.try(method, path, body)
 		switch {
 		case err == nil && slices.Contains(statuses, a.Status):
 			return true
 		case time.Now().After(deadline):
-			d.t.Errorf("%s %s: %d %s, %v after three minutes", method, path, a.Status, a.Error, err)
+			d.t.Errorf("%s %s: %d %s, %v in time", method, path, a.Status, a.Error, err)
 			return false
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -127,7 +127,7 @@ func (d *endsDrill) insist(method, path string, body any, statuses ...int) bool 
 
 // awaitIncident waits until the incident of a check has the status, and returns its id.
 func (d *endsDrill) awaitIncident(episode int, status string) (id string, ok bool) {
-	deadline := time.Now().Add(3 * time.Minute)
+	deadline := time.Now().Add(endsLimit())
 	for {
 		var is string
 		err := d.s.db.QueryRowContext(d.t.Context(), "SELECT id, status FROM incidents WHERE check_id = $1", d.checks[episode]).Scan(&id, &is)
@@ -135,13 +135,21 @@ func (d *endsDrill) awaitIncident(episode int, status string) (id string, ok boo
 		case err == nil && is == status:
 			return id, true
 		case time.Now().After(deadline):
-			d.t.Errorf("episode %d (%s): the incident is %q (%v) after three minutes, want %s", episode, endingOf(episode), is, err, status)
+			d.t.Errorf("episode %d (%s): the incident is %q (%v) in time, want %s", episode, endingOf(episode), is, err, status)
 			return "", false
 		case err != nil && errors.Is(err, sql.ErrNoRows) && d.t.Context().Err() != nil:
 			return "", false
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// endsLimit is how long an episode may wait: in the long form a part is killed each second.
+func endsLimit() time.Duration {
+	if full() {
+		return 20 * time.Minute
+	}
+	return 3 * time.Minute
 }
 
 func endingOf(episode int) string { return endings()[episode%len(endings())] }
