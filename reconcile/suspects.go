@@ -93,8 +93,14 @@ func (s *suspects) inspect(ctx context.Context, w work) error {
 // or the same turn has had no result at the last look either.
 func (s *suspects) lost(ctx context.Context, loop vigil.Loop, leases []vigil.Lease) (bool, error) {
 	holder, err := s.holder(ctx, loop)
-	if err != nil || !holder.Running {
-		return err == nil, err
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.looked, loopKey{loop.CheckID, loop.Region}) // it was not looked at
+		return false, err
+	}
+	if !holder.Running {
+		return true, nil
 	}
 	worker := holder.Runs(&loop)
 	if worker == "" {
