@@ -162,6 +162,9 @@ type Definition struct {
 	Starts map[string]time.Time // start of the schedule, by region key
 	// Rules of the check, disabled ones included.
 	Rules []Rule
+	// Restored is the epoch that began when a store was last restored from a backup, 0 for none
+	// while the check existed.
+	Restored int64
 }
 
 // Schedule returns the slots of a region, or false when the check is disabled or does

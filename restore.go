@@ -1,14 +1,13 @@
 package vigil
 
-// RestoreSign is a sign that one of the two stores was restored from a backup. It is
-// found by comparing a loop, whose state Temporal keeps, with its rows.
+// RestoreSign says which of the two stores was restored from a backup.
 type RestoreSign string
 
-// The signs of a restored store.
+// The signs of a restored store. The first two are found by comparing epochs.
 const (
-	// DatabaseOlder: a loop knows results or revisions that Postgres does not have.
+	// DatabaseOlder: Temporal has a newer epoch than Postgres.
 	DatabaseOlder RestoreSign = "database older"
-	// TemporalOlder: Postgres has votes of a loop that the loop does not know.
+	// TemporalOlder: Postgres has a newer epoch than Temporal.
 	TemporalOlder RestoreSign = "temporal older"
 	// RestoredByHand: an operator says so.
 	RestoredByHand RestoreSign = "by hand"

@@ -20,17 +20,12 @@ type Vote struct {
 	// Matches say why, one for each of Firing. A vote that an older worker reported
 	// or stored has none.
 	Matches []Match `json:"matches,omitempty"`
-	// TurnBegan is the slot of the state with which the turn began that reports the vote and
-	// goes on: until it ends, its loop has that state. Zero: it ends with the vote, or it is the
-	// first turn of its loop.
-	TurnBegan time.Time `json:"-"`
 }
 
 // LastVote is what is known of the stored vote of a region. Slot is zero when there is none.
 type LastVote struct {
-	Slot      time.Time
-	Fires     bool      // a rule fires
-	TurnBegan time.Time // see Vote
+	Slot  time.Time
+	Fires bool // a rule fires
 }
 
 // MatchOf returns what made a rule fire; false when the vote does not say.

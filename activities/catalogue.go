@@ -60,7 +60,6 @@ type Catalogue struct {
 	clock   func(context.Context) (time.Time, error) // the clock that stamps changes
 	log     *slog.Logger
 
-	restores    restoreStore // nil: an older definition is never a restored one
 	maintenance maintenance
 
 	mu      sync.Mutex
@@ -91,9 +90,6 @@ type CatalogueOptions struct {
 	// Clock stamps changes of definitions: it is the database's, since the clock of
 	// this machine may be wrong by minutes. Nil uses Now.
 	Clock func(context.Context) (time.Time, error)
-	// Restores raises the revisions of definitions that a restored Postgres has
-	// forgotten. Nil keeps the newer definition.
-	Restores restoreStore
 	// Maintenance is where windows are read; nil: there are none.
 	Maintenance maintenanceStore
 	Log         *slog.Logger
@@ -106,7 +102,7 @@ func NewCatalogue(opts CatalogueOptions) *Catalogue {
 		clock = func(context.Context) (time.Time, error) { return opts.Now(), nil }
 	}
 	return &Catalogue{
-		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, clock: clock, log: opts.Log, restores: opts.Restores,
+		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, clock: clock, log: opts.Log,
 		entries: make(map[uuid.UUID]*entry), maintenance: maintenance{store: opts.Maintenance},
 	}
 }
@@ -125,9 +121,7 @@ func (c *Catalogue) Load(ctx context.Context) error {
 	}
 	active := make(map[uuid.UUID]bool, len(defs))
 	for _, def := range defs {
-		if err := c.follow(ctx, def); err != nil {
-			return err
-		}
+		c.put(def)
 		active[def.Check.ID] = true
 	}
 	c.mu.Lock()
@@ -233,9 +227,7 @@ func (c *Catalogue) refresh(ctx context.Context) error {
 		return err
 	}
 	for _, def := range defs {
-		if err := c.follow(ctx, def); err != nil {
-			return err
-		}
+		c.put(def)
 	}
 	for _, t := range gone {
 		if err := c.markDeleted(ctx, t); err != nil {
@@ -245,30 +237,6 @@ func (c *Catalogue) refresh(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cursor = next
-	return nil
-}
-
-// follow makes a definition that was read the entry of its check. When it is older than
-// the entry, and still is when it is read again, Postgres was restored from a backup:
-// its revision is raised.
-func (c *Catalogue) follow(ctx context.Context, def vigil.Definition) error {
-	id, known := def.Check.ID, c.put(def)
-	if known.Check.Revision <= def.Check.Revision || c.restores == nil {
-		return nil
-	}
-	again, err := c.store.Definition(ctx, id)
-	if err == nil && again.Check.Revision < known.Check.Revision {
-		if _, err = c.restores.RaiseRevision(ctx, id, known.Check.Revision, vigil.DatabaseOlder); err == nil {
-			again, err = c.store.Definition(ctx, id)
-		}
-	}
-	if vigil.ErrorCode(err) == vigil.CodeNotFound {
-		return nil // a tombstone, or the next full load, says so
-	}
-	if err != nil {
-		return err
-	}
-	c.put(again)
 	return nil
 }
 

@@ -52,17 +52,14 @@ type watchFixture struct {
 	onRead func()
 
 	// Errors of the store and the parser; nil succeeds.
-	readErr, writeErr, historyErr, parseErr, voteErr, raiseErr error
+	readErr, writeErr, historyErr, parseErr, voteErr error
 	// oneErr is the error of reads of one definition only.
 	oneErr error
 	// noChanges makes a poll return tombstones only.
 	noChanges bool
 
-	voted      time.Time           // slot of the stored vote
-	votedFires bool                // a rule fires in it
-	votedBegan time.Time           // slot of the state with which the turn began that went on after it
-	restored   bool                // revisions can be raised
-	raised     []vigil.RestoreSign // why revisions were raised
+	voted      time.Time // slot of the stored vote
+	votedFires bool      // a rule fires in it
 
 	written         []vigil.ResultRow
 	polls           []poll // reads of many definitions
@@ -108,11 +105,11 @@ func newIdleFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *
 	w := &watchFixture{T: t, defs: make(map[uuid.UUID]vigil.Definition)}
 	logger := slog.New(slog.NewTextHandler(&w.log, nil))
 	w.catalogue = activities.NewCatalogue(activities.CatalogueOptions{
-		Store: w, Parser: w, Regions: []string{region}, Now: time.Now, Clock: w.clockOfChanges, Restores: w, Maintenance: &w.windows, Log: logger,
+		Store: w, Parser: w, Regions: []string{region}, Now: time.Now, Clock: w.clockOfChanges, Maintenance: &w.windows, Log: logger,
 	})
 	opts := activities.WatcherOptions{
 		Catalogue: w.catalogue, Results: w, History: w,
-		Probes: fair.New(fair.DefaultLimits(256)), Worker: "test", Restores: w, Now: time.Now, Log: logger,
+		Probes: fair.New(fair.DefaultLimits(256)), Worker: "test", LastVotes: w, Now: time.Now, Log: logger,
 	}
 	for _, option := range options {
 		option(&opts)
@@ -288,22 +285,7 @@ func (w *watchFixture) Write(_ context.Context, row vigil.ResultRow) (vigil.Stor
 func (w *watchFixture) LastVote(context.Context, uuid.UUID, string) (vigil.LastVote, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return vigil.LastVote{Slot: w.voted, Fires: w.votedFires, TurnBegan: w.votedBegan}, w.voteErr
-}
-
-func (w *watchFixture) RaiseRevision(_ context.Context, id uuid.UUID, seen int64, why vigil.RestoreSign) (int64, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	def, ok := w.defs[id]
-	if !ok || !w.restored || w.raiseErr != nil {
-		return 0, w.raiseErr
-	}
-	if def.Check.Revision <= seen {
-		def.Check.Revision = seen + 1
-		w.defs[id] = def
-		w.raised = append(w.raised, why)
-	}
-	return def.Check.Revision, nil
+	return vigil.LastVote{Slot: w.voted, Fires: w.votedFires}, w.voteErr
 }
 
 func (w *watchFixture) ResultsAfter(_ context.Context, id uuid.UUID, in string, slot time.Time, limit int) ([]vigil.Result, error) {

@@ -51,7 +51,7 @@ func (t *turnRun) recover(ctx context.Context) error {
 			// result may not be reported: the loop reports it, unless both are calm.
 			// A vote of the newest result may be stored and not signaled.
 			newest := vote.Slot.Equal(t.state.Slot)
-			t.voted = t.calmVote && len(t.state.Firing) == 0 && !newest && vote.TurnBegan.IsZero()
+			t.voted = t.calmVote && len(t.state.Firing) == 0 && !newest
 			t.behind = t.behind || vote.Fires || voted && newest
 			t.calmVote = t.calmVote && !newest
 		}

@@ -65,12 +65,11 @@ func (w *Watcher) report(ctx context.Context, checkID uuid.UUID, vote vigil.Vote
 // the incident would open that much later. What does not succeed soon is left to the loop,
 // which tries until it does.
 func (t *turnRun) reportNews(ctx context.Context, result *TurnResult) bool {
-	return result.End == Changed && t.firingChanged() && !t.behind && !t.unreported && t.reportVote(ctx, result.Revision, time.Time{})
+	return result.End == Changed && t.firingChanged() && !t.behind && !t.unreported && t.reportVote(ctx, result.Revision)
 }
 
-// reportVote reports the vote of the state, and whether that succeeded. turnBegan is that of the
-// vote.
-func (t *turnRun) reportVote(ctx context.Context, revision int64, turnBegan time.Time) bool {
+// reportVote reports the vote of the state, and whether that succeeded.
+func (t *turnRun) reportVote(ctx context.Context, revision int64) bool {
 	if t.Votes == nil || t.Incidents == nil {
 		return false
 	}
@@ -79,7 +78,7 @@ func (t *turnRun) reportVote(ctx context.Context, revision int64, turnBegan time
 	defer cancel()
 	return t.report(ctx, t.turn.CheckID, vigil.Vote{
 		Region: t.turn.Region, Revision: revision, Slot: t.state.Slot, Failures: t.state.Failures,
-		Firing: t.state.Firing, Matches: t.state.Matches, TurnBegan: turnBegan,
+		Firing: t.state.Firing, Matches: t.state.Matches,
 	}, began) == nil
 }
 
@@ -89,7 +88,7 @@ func (t *turnRun) reportVote(ctx context.Context, revision int64, turnBegan time
 // the loop reports the vote itself, until it is stored and signaled.
 func (t *turnRun) saveCalmVote(ctx context.Context, revision int64) bool {
 	isNew := t.turn.State.Slot.IsZero() && !t.state.Slot.IsZero()
-	if !isNew || len(t.state.Firing) > 0 || t.revote || t.behind {
+	if !isNew || len(t.state.Firing) > 0 || t.again || t.behind {
 		return false
 	}
 	if t.calmVote || t.Votes == nil || t.Incidents == nil {

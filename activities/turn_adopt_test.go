@@ -155,25 +155,8 @@ func TestAdopt(t *testing.T) {
 			})
 			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
 			end := <-a.ended
-			if end.err != nil || end.result.End != activities.Changed || !end.result.Reported || a.probes() != 1 || !votes.last.TurnBegan.IsZero() {
+			if end.err != nil || end.result.End != activities.Changed || !end.result.Reported || a.probes() != 1 {
 				t.Errorf("the turn ended with %+v after %d probes, with the vote %+v", end, a.probes(), votes.last)
-			}
-		})
-	})
-
-	// The turn that reported the stored vote went on, so that its loop may not know of it.
-	t.Run("DoesNotBelieveThatItsLoopKnowsTheVote", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			for _, wentOn := range []bool{false, true} {
-				a, _, open := lost(t, firing(vigil.Condition{FailureThreshold: 1}))
-				if a.voted = a.rows[len(a.rows)-1].Slot.Add(-time.Second); wentOn {
-					a.votedBegan = a.voted.Add(-time.Minute)
-				}
-				a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
-				if end := <-a.ended; end.err != nil || end.result.Restarted != wentOn {
-					t.Errorf("after a turn that went on (%v) the turn ended with %+v", wentOn, end)
-				}
 			}
 		})
 	})

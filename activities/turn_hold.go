@@ -40,7 +40,7 @@ func (t *turnRun) hold(ctx context.Context, before vigil.Health, e *entry) bool 
 	if !t.firingChanged() {
 		return true
 	}
-	if !t.reportVote(ctx, e.Check.Revision, t.turn.State.Slot) {
+	if !t.reportVote(ctx, e.Check.Revision) {
 		t.unreported = true
 		return false
 	}

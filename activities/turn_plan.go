@@ -97,11 +97,17 @@ func (t *turnRun) end(reason End, e *entry, schedule vigil.Schedule) *TurnResult
 		End: reason, State: t.state, Revision: e.Check.Revision, Span: 1, Deadline: e.deadline(),
 		By: t.shortName, Behind: t.behind,
 	}
+	if !t.adoption {
+		out.Restored = max(t.turn.Restored, t.restored)
+	}
+	if t.turn.Reset && t.compared {
+		out.Run = t.call.run
+	}
 	if reason == Gone {
 		return out
 	}
 	began := t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
-	out.Restarted = t.revote || began && !t.voted
+	out.Restarted = t.again || began && !t.voted
 	out.Span, out.Reason = t.nextSpan(reason, e, schedule)
 	out.Next = schedule.Due(t.state.Slot, t.Now())
 	out.Until = out.Next.Add(time.Duration(out.Span-1) * schedule.Interval)

@@ -31,6 +31,11 @@ type Turn struct {
 	Recover bool `json:"recover,omitempty"`
 	// By is the short name of the worker that ran the turn before.
 	By string `json:"by,omitempty"`
+	// Reset: an operator has reset the workflow, and no turn has ended since. Its state may be
+	// older than what was reported.
+	Reset bool `json:"reset,omitempty"`
+	// Restored is the epoch of the last restore that the loop has compared its state with.
+	Restored int64 `json:"restored,omitempty"`
 }
 
 // End is the reason why a turn returned.
@@ -74,6 +79,10 @@ type TurnResult struct {
 	// Reported: the turn has reported the vote of State, with its firing rules. A worker of
 	// an older release reports it again, which changes nothing.
 	Reported bool `json:"reported,omitempty"`
+	// Run is the run of the workflow after it was reset, for which the state is compared.
+	// Restored is the epoch of the last restore for which it is; an adopted turn gives none.
+	Run      string `json:"run,omitempty"`
+	Restored int64  `json:"restored,omitempty"`
 	ShownName
 }
 
@@ -96,7 +105,7 @@ type resultHistory interface {
 }
 
 // WatcherOptions are the dependencies of a Watcher. All members but Lease, TurnRate,
-// QuietWindow, Votes, Incidents, Restores and Spans are required.
+// QuietWindow, Votes, Incidents, LastVotes and Spans are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
 	Results   resultWriter
@@ -118,9 +127,9 @@ type WatcherOptions struct {
 	// and no incident opens.
 	Votes     voteStore
 	Incidents incidentSignaler
-	// Restores is asked when a turn finds that Postgres or Temporal was restored from
-	// a backup. Without it the state of a loop is believed.
-	Restores restoreStore
+	// LastVotes is asked by a turn that catches up with stored results. Without it none of
+	// their votes counts as reported.
+	LastVotes lastVoteReader
 	// Spans receives the steps of traces; nil: none does.
 	Spans spanRecorder
 	// Completer completes turns that run apart from their activity, and Owners says whose a
@@ -217,7 +226,7 @@ func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) 
 	}
 	if result != nil && result.End != Gone {
 		result.Voted = t.saveCalmVote(ctx, result.Revision)
-		result.Reported = t.reportedNews && !t.revote && !t.firingChanged() || t.reportNews(ctx, result)
+		result.Reported = t.reportedNews && !t.again && !t.firingChanged() || t.reportNews(ctx, result)
 		// The loop does not know what was reported during the turn.
 		result.Restarted = result.Restarted || t.reportedNews && !result.Reported
 		if result.End != HandOver {
@@ -248,10 +257,13 @@ type turnRun struct {
 	last    time.Time     // the last of them without extra
 	counted time.Duration // the interval at which the budget counts the loop
 	behind  bool          // there are stored results that the state does not include
-	// reported is the state whose firing rules the last vote has. revote: that vote is
-	// not the stored one, and the turn ends to have another reported.
+	// reported is the state whose firing rules the last vote has. again: the loop may not know
+	// that vote, and the turn ends to have its own reported again.
 	reported vigil.State
-	revote   bool
+	again    bool
+	// compared: the state is compared with the rows, after the restore of an epoch or a reset.
+	compared bool
+	restored int64
 	calmVote bool         // the loop is new, and no rule fires in the stored vote
 	failed   *failedProbe // set by an attempt that another one follows
 	lock     *turnLock
@@ -275,14 +287,9 @@ func (t *turnRun) fold(e *entry, row vigil.Result) {
 func (t *turnRun) firingChanged() bool { return !t.state.SameFiring(t.reported) }
 
 // definition returns the definition at the turn's revision or a newer one. Only a
-// restored Postgres has an older one; its revision is raised.
+// restored Postgres has an older one, until the restore is noticed.
 func (t *turnRun) definition(ctx context.Context) (*entry, error) {
 	e, err := t.Catalogue.definition(ctx, t.turn.CheckID, t.turn.Revision)
-	if err == nil && !e.deleted && e.Check.Revision < t.turn.Revision && t.Restores != nil {
-		if err = t.raise(ctx, e, vigil.DatabaseOlder); err == nil {
-			e, err = t.Catalogue.definition(ctx, t.turn.CheckID, t.turn.Revision)
-		}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read the definition: %w", err)
 	}
@@ -301,12 +308,15 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			return t.end(Gone, e, vigil.Schedule{}), nil
 		}
 		t.count(schedule.Interval)
+		if err := t.compare(ctx, e); err != nil {
+			return nil, err
+		}
 		switch complete := t.complete(e, schedule); {
 		case t.heldEnough(e):
 			return t.end(Changed, e, schedule), nil
-		case complete && t.passed && !t.behind && !t.revote:
+		case complete && t.passed && !t.behind && !t.again:
 			return t.end(Covered, e, schedule), nil
-		case complete, t.behind, t.revote, t.adoption && e.Check.Revision > t.turn.Revision:
+		case complete, t.behind, t.again, t.adoption && e.Check.Revision > t.turn.Revision:
 			return t.end(Changed, e, schedule), nil
 		}
 		slot := schedule.Due(t.state.Slot, t.Now())
@@ -353,7 +363,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 		if t.goOn(ctx, before, e, schedule) {
 			continue
 		}
-		if t.revote {
+		if t.again {
 			continue // it ends with the definition as it is now
 		}
 		if t.state.Health != before || t.firingChanged() {

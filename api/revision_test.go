@@ -5,10 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/google/uuid"
-
-	"vigil"
 )
 
 // revisioned is a resource with a revision, as the tests of revisions use it.
@@ -164,7 +160,7 @@ func TestRevisionStaysWhileTheDefinitionDoes(t *testing.T) {
 		"name": "Down", "condition": map[string]any{"failure_threshold": 1}, "notification_channel_ids": []any{text(channel, "id")},
 	}).data(t)
 	a.want(t, http.StatusOK, http.MethodPut, path+"/alerts/"+text(rule, "id"), map[string]any{"name": "Really down"})
-	if _, err := b.store.RaiseRevision(t.Context(), uuid.MustParse(text(check, "id")), 90, vigil.RestoredByHand); err != nil {
+	if err := b.store.Restored(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t)

@@ -18,24 +18,27 @@ import (
 const sentinelDelay = 50 * 365 * 24 * time.Hour
 
 // Sentinel is a workflow that shows, by being known, that Temporal still has the store in
-// which the platform's workflows run. Its first task is delayed for decades, so that it
-// stays open and no worker ever runs it. To terminate it does no harm.
-type Sentinel struct{ temporal client.Client }
+// which the platform's workflows run, and by the newest epoch in its history, how old that
+// store is. Its first task is delayed for decades, so that it stays open and no worker ever
+// runs it. To terminate it does no harm.
+type Sentinel struct {
+	temporal  client.Client
+	namespace string
+}
 
-// NewSentinel returns a Sentinel that uses the client.
-func NewSentinel(temporal client.Client) *Sentinel { return &Sentinel{temporal: temporal} }
+// NewSentinel returns a Sentinel that uses the client, which is one of the namespace.
+func NewSentinel(temporal client.Client, namespace string) *Sentinel {
+	return &Sentinel{temporal: temporal, namespace: namespace}
+}
 
-// Find looks for the sentinel of a generation. found is false when Temporal answers and
-// does not know it; open is false when it was terminated or canceled.
-func (s *Sentinel) Find(ctx context.Context, generation int64) (found, open bool, err error) {
-	described, err := s.temporal.DescribeWorkflowExecution(ctx, workflows.SentinelID(generation), "")
-	if isNotFound(err) {
-		return false, false, nil
+// Close ends a run of the sentinel of a generation, so that another one takes its place. It is
+// not an error when that run has ended.
+func (s *Sentinel) Close(ctx context.Context, generation int64, runID string) error {
+	err := s.temporal.TerminateWorkflow(ctx, workflows.SentinelID(generation), runID, "its history is long")
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("close the sentinel: %w", err)
 	}
-	if err != nil {
-		return false, false, fmt.Errorf("describe sentinel: %w", err)
-	}
-	return true, described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+	return nil
 }
 
 // Start starts the sentinel of a generation. It is not an error when it is open.

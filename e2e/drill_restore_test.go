@@ -25,6 +25,7 @@ type restoreDrill struct {
 	*alertScenario
 	cluster *cluster
 	dump    string        // directory of the dumps
+	epoch   int           // of the dumps
 	streams []*subscriber // clients that resume after the last event that they got
 }
 
@@ -86,9 +87,12 @@ func (d *restoreDrill) on(database string) string {
 	return strings.Replace(d.dsn, "/vigil?", "/"+database+"?", 1)
 }
 
+const epochOf = "SELECT epoch FROM temporal_generation"
+
 // save dumps databases with pg_dump.
 func (d *restoreDrill) save(databases ...string) {
 	d.t.Helper()
+	defer func() { d.epoch = d.cluster.number(epochOf) }()
 	for _, name := range databases {
 		d.run(d.tool("pg_dump"), "--format=custom", "--dbname="+d.on(name), "--file="+filepath.Join(d.dump, name))
 	}
@@ -257,6 +261,7 @@ func restoreOlderPostgres(t *testing.T) {
 	eventually(t, "the loops run the edits", func() bool {
 		return d.cluster.number("SELECT count(*) FROM check_regions WHERE desired > applied") == 0
 	})
+	d.awaitEpoch()
 	events, known := d.storedEvents(), d.triggered()
 	at := d.restore("vigil")
 
@@ -302,6 +307,12 @@ func restoreOlderPostgres(t *testing.T) {
 	}
 }
 
+// awaitEpoch waits until the dumps are of an earlier epoch. Later ones show no difference.
+func (d *restoreDrill) awaitEpoch() {
+	d.t.Helper()
+	eventually(d.t, "the dumps are of an earlier epoch", func() bool { return d.cluster.number(epochOf) > d.epoch+1 })
+}
+
 // leaveOut removes the rows of a disabled check from what is compared: nothing is due.
 func (d *restoreDrill) leaveOut(check int) {
 	d.t.Helper()
@@ -338,6 +349,7 @@ func restoreOlderTemporal(t *testing.T) {
 	d.client.into(&made, http.MethodPost, "/v1/checks", httpCheck("made after the dump", d.service.URL+"/new", 1, clusterRegion))
 	eventually(t, "the new check is probed", func() bool { return d.service.hits("/new") > 0 })
 	d.settle()
+	d.awaitEpoch()
 	events, known, posts := d.storedEvents(), d.triggered(), d.posts()
 	incidents := d.cluster.number("SELECT count(*) FROM incidents")
 

@@ -79,7 +79,7 @@ type housekeeping interface {
 
 // Options are the parts of a sweep. All are required, except pairs that go together:
 // without Incidents and IncidentStore incidents and deliveries are left out, without
-// Sentinel and Generations a loss of Temporal's store is not noticed.
+// Sentinel and Epochs neither a loss of Temporal's store nor a restore is noticed.
 type Options struct {
 	Process       string // name of this process among those that sweep, never used twice
 	Loops         loops
@@ -88,7 +88,7 @@ type Options struct {
 	Incidents     incidents
 	IncidentStore incidentStore
 	Sentinel      sentinel
-	Generations   generationStore
+	Epochs        epochStore
 	// KeyEnds mails the owners of API keys that end soon; nil: none is mailed.
 	KeyEnds func(ctx context.Context) error
 	// Away reports whether an error says that Postgres or Temporal does not answer, and
@@ -151,7 +151,7 @@ func New(opts Options) *Sweep {
 		s.incidents = &incidentRepair{incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, now: opts.Now}
 	}
 	if opts.Sentinel != nil {
-		s.temporalStore = &temporalStore{sentinel: opts.Sentinel, store: opts.Generations, log: opts.Log}
+		s.temporalStore = &temporalStore{sentinel: opts.Sentinel, store: opts.Epochs, log: opts.Log}
 	}
 	return s
 }

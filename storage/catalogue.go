@@ -22,13 +22,16 @@ type definitionRow struct {
 
 	Starts json.RawMessage `bun:"starts,scanonly"`
 	Rules  json.RawMessage `bun:"rules,scanonly"`
+
+	Restored int64 `bun:"restored,scanonly"`
 }
 
 func (s *Store) selectDefinitions(into any) *bun.SelectQuery {
 	return s.selectChecks(s.db, into).ColumnExpr(`(
 		SELECT jsonb_object_agg(r.region, (extract(epoch FROM r.start_at) * 1000000)::bigint)
 		FROM check_regions AS r WHERE r.check_id = c.id) AS starts`).
-		ColumnExpr(`(SELECT jsonb_agg(to_jsonb(ar) ORDER BY ar.created_at, ar.id) FROM alert_rules AS ar WHERE ar.check_id = c.id) AS rules`)
+		ColumnExpr(`(SELECT jsonb_agg(to_jsonb(ar) ORDER BY ar.created_at, ar.id) FROM alert_rules AS ar WHERE ar.check_id = c.id) AS rules`).
+		ColumnExpr("c.restored")
 }
 
 func (s *Store) definition(row *definitionRow) (vigil.Definition, error) {
@@ -45,7 +48,7 @@ func (s *Store) definition(row *definitionRow) (vigil.Definition, error) {
 		starts[region] = time.UnixMicro(us).UTC()
 	}
 	rules, err := row.rules()
-	return vigil.Definition{Check: check, Starts: starts, Rules: rules}, err
+	return vigil.Definition{Check: check, Starts: starts, Rules: rules, Restored: row.Restored}, err
 }
 
 func (r *definitionRow) rules() ([]vigil.Rule, error) {

@@ -10,58 +10,6 @@ import (
 	"vigil/storage"
 )
 
-func TestRaiseRevision(t *testing.T) {
-	t.Parallel()
-	s, _ := newStore(t)
-	if err := s.Restored(t.Context()); err != nil { // the signs below belong to it
-		t.Fatal(err)
-	}
-	org, _ := newOrg(t, s)
-	raise := func(t *testing.T, id uuid.UUID, seen int64, why vigil.RestoreSign) int64 {
-		t.Helper()
-		revision, err := s.RaiseRevision(t.Context(), id, seen, why)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return revision
-	}
-
-	t.Run("MakesItNewerThanWhatWasSeenForTheCheckAndItsLoops", func(t *testing.T) {
-		t.Parallel()
-		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
-		if got := raise(t, c.ID, 7, vigil.TemporalOlder); got != 8 {
-			t.Errorf("revision %d, want 8", got)
-		}
-		if stored, err := s.Definition(t.Context(), c.ID); err != nil || stored.Check.Revision != 8 {
-			t.Errorf("revision %d is stored (%v), want 8", stored.Check.Revision, err)
-		}
-		for _, region := range []string{newark, frankfurt} {
-			if loop := loopOf(t, s, c, region); loop.Desired != 8 || loop.Applied >= 8 {
-				t.Errorf("the loop in %s has %d desired and %d applied, want 8 to be applied", region, loop.Desired, loop.Applied)
-			}
-		}
-		if after := update(t, s, c, func(c *vigil.Check) { c.Name = "edited" }); after.Revision != 9 {
-			t.Errorf("an edit makes revision %d, want 9", after.Revision)
-		}
-	})
-
-	t.Run("ChangesNothingThatIsNewer", func(t *testing.T) {
-		t.Parallel()
-		c := newCheck(t, s, draft(org.ID, newark))
-		raise(t, c.ID, 7, vigil.TemporalOlder)
-		if got := raise(t, c.ID, 7, vigil.TemporalOlder); got != 8 {
-			t.Errorf("revision %d, want 8", got)
-		}
-	})
-
-	t.Run("HasNoneOfAnUnknownCheck", func(t *testing.T) {
-		t.Parallel()
-		if got := raise(t, uuid.New(), 7, vigil.TemporalOlder); got != 0 {
-			t.Errorf("revision %d, want 0", got)
-		}
-	})
-}
-
 func TestLastVote(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -80,10 +28,10 @@ func TestLastVote(t *testing.T) {
 	}
 	for _, want := range []vigil.LastVote{
 		{Slot: epoch().Add(time.Minute)},
-		{Slot: epoch().Add(2 * time.Minute), Fires: true, TurnBegan: epoch().Add(time.Minute)},
+		{Slot: epoch().Add(2 * time.Minute), Fires: true},
 		{Slot: epoch().Add(3 * time.Minute), Fires: true},
 	} {
-		vote := vigil.Vote{Region: newark, Revision: 1, Slot: want.Slot, TurnBegan: want.TurnBegan}
+		vote := vigil.Vote{Region: newark, Revision: 1, Slot: want.Slot}
 		if want.Fires {
 			vote.Firing = []uuid.UUID{uuid.New()}
 		}
@@ -92,15 +40,6 @@ func TestLastVote(t *testing.T) {
 		}
 		if got := last(); got != want {
 			t.Errorf("%+v, want %+v", got, want)
-		}
-		// A worker of an earlier release leaves the column of the vote before.
-		if _, err := s.DB().
-			NewRaw("UPDATE region_votes SET slot = slot + interval '1 second' WHERE check_id = ?", c.ID).
-			Exec(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := last(); !got.TurnBegan.IsZero() {
-			t.Errorf("%+v has the turn of an earlier vote", got)
 		}
 	}
 }
@@ -121,14 +60,23 @@ func TestRestored(t *testing.T) {
 	before := head()
 	applyAll(t, s)
 
-	// The first sign of an older database prepares it, the next ones belong to it.
-	for range 2 {
-		if _, err := s.RaiseRevision(t.Context(), a.check.ID, 20, vigil.DatabaseOlder); err != nil {
-			t.Fatal(err)
+	// Temporal has an epoch that Postgres does not know: this one is found once.
+	lease := renewSweep(t, s, "test", sweepLength)[vigil.CommonShard]
+	known := epochOf(t, s)
+	for _, want := range []bool{true, false} {
+		if found, err := s.FoundRestore(t.Context(), lease, known, 7000, vigil.DatabaseOlder); err != nil || found != want {
+			t.Fatalf("found %v (%v), want %v", found, err, want)
 		}
 		if n := count(t, s, "SELECT count(*) FROM restores"); n != 1 {
 			t.Fatalf("%d restores, want 1", n)
 		}
+	}
+	if now := epochOf(t, s); now.Number != 7001 || now.Floor != 0 {
+		t.Errorf("the epoch is %+v, want 7001, and none of Temporal", now)
+	}
+	def, err := s.Definition(t.Context(), a.check.ID)
+	if err != nil || def.Restored != 7001 || def.Check.Revision <= a.check.Revision+100_000 {
+		t.Errorf("restored %d, revision %d (%v), want the epoch and a revision that is new to all", def.Restored, def.Check.Revision, err)
 	}
 	after := head()
 	if after.MS < before.MS+time.Minute.Milliseconds() || after.Seq <= before.Seq+100_000 {
@@ -153,6 +101,9 @@ func TestRestored(t *testing.T) {
 	// What an operator says is done every time.
 	if err := s.Restored(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if now := epochOf(t, s); now.Number <= 100_000 || now.Floor != 0 {
+		t.Errorf("the epoch is %+v, want one that Temporal does not have", now)
 	}
 	if again := head(); again.MS <= after.MS || again.Seq <= after.Seq {
 		t.Errorf("the stream goes on at %v after %v", again, after)

@@ -95,14 +95,6 @@ func fenced(lease vigil.SweepLease) schema.QueryWithArgs {
 	return bun.SafeQuery("EXISTS (SELECT FROM sweep_leases WHERE shard = ? AND fence = ?)", lease.Shard, lease.Fence)
 }
 
-// TemporalGeneration returns the generation of Temporal's store, 0 before the first one
-// is known.
-func (s *Store) TemporalGeneration(ctx context.Context) (int64, error) {
-	var generation int64
-	err := s.steadyRow(ctx, "SELECT generation FROM temporal_generation", nil, &generation)
-	return generation, wrap("read the generation of Temporal's store", err)
-}
-
 // AdvanceTemporalGeneration records that Temporal's store is of the next generation. If
 // an older one was known, it has lost its workflows: all active loops lag from now on,
 // and open incidents and deliveries count as stalled. Nothing changes when the

@@ -94,18 +94,14 @@ func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v v
 	if err != nil {
 		return err
 	}
-	var turnBegan *time.Time
-	if !v.TurnBegan.IsZero() {
-		turnBegan = new(micro(v.TurnBegan))
-	}
-	err = s.steadyExec(ctx, tx, `INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, matches, swept_at, turn)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $9::timestamptz IS NOT NULL THEN tstzrange($9, $4) END)
+	err = s.steadyExec(ctx, tx, `INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, matches, swept_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (check_id, region) DO UPDATE
 			SET revision = excluded.revision, slot = excluded.slot, failures = excluded.failures,
-				firing = excluded.firing, matches = excluded.matches, turn = excluded.turn,
+				firing = excluded.firing, matches = excluded.matches,
 				silent = false, swept_at = excluded.swept_at, sweep_wait_ms = 0
 			WHERE (old.revision, old.slot) <= (excluded.revision, excluded.slot)`,
-		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing, matches, s.instant(), turnBegan)
+		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing, matches, s.instant())
 	if violates(err, "region_votes_check_id_region_fkey") {
 		return vigil.NotFound("check") // removed in between
 	}

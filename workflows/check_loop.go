@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -72,6 +73,8 @@ type LoopInput struct {
 	// Span is the planned span of a lost turn at this revision. The next turn keeps it,
 	// since a lost turn says nothing about the check.
 	Span int `json:"span,omitempty"`
+	// Restored is the epoch of the last restore that the loop has compared its state with.
+	Restored int64 `json:"restored,omitempty"`
 }
 
 // CheckLoop probes one check from one region as long as the check runs there. Every turn
@@ -110,6 +113,7 @@ type checkLoop struct {
 	done       bool
 	name       string // of the check, as the last turn that named it has read it
 	nameless   bool   // the last such turn said that it must not be shown
+	run        string // of the reset workflow in which a turn has compared its state; empty: none has
 }
 
 // open sets up the signals and the query of the loop.
@@ -166,7 +170,7 @@ func (l *checkLoop) watch(ctx workflow.Context) workflow.Future {
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 	}))
 	var watcher *activities.Watcher
-	return workflow.ExecuteActivity(ctx, watcher.Watch, l.next())
+	return workflow.ExecuteActivity(ctx, watcher.Watch, l.next(ctx))
 }
 
 // reportVote reports the region's vote when the firing rules differ from the last reported
@@ -200,10 +204,10 @@ func (l *checkLoop) reportVote(ctx workflow.Context) {
 
 // next returns the argument of the next turn. Without the result of the turn before, there
 // may be stored results that the state does not include.
-func (l *checkLoop) next() *activities.Turn {
+func (l *checkLoop) next(ctx workflow.Context) *activities.Turn {
 	turn := &activities.Turn{
 		CheckID: l.in.CheckID, Region: l.in.Region, Revision: l.in.Revision, State: l.in.State,
-		Span: max(1, l.span()), Recover: l.in.Plan == nil || l.in.Plan.Behind,
+		Span: max(1, l.span()), Recover: l.in.Plan == nil || l.in.Plan.Behind, Reset: l.reset(ctx), Restored: l.in.Restored,
 	}
 	if l.in.Plan != nil {
 		turn.By = l.in.Plan.By
@@ -318,7 +322,8 @@ func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 		return
 	}
 	l.observeName(&result)
-	l.in.State = result.State
+	l.in.State, l.in.Restored = result.State, max(l.in.Restored, result.Restored)
+	l.run = cmp.Or(result.Run, l.run)
 	l.observeRevision(result.Revision)
 	if result.End == activities.Gone {
 		l.handleGone(ctx, result.Revision)
@@ -380,18 +385,4 @@ func (l *checkLoop) describe(ctx workflow.Context) {
 		text = l.in.Label + "\n\n" + text
 	}
 	workflow.SetCurrentDetails(ctx, text)
-}
-
-// query returns the handler of QueryState.
-func (l *checkLoop) query(info *workflow.Info) func() (vigil.LoopState, error) {
-	return func() (vigil.LoopState, error) {
-		out := vigil.LoopState{
-			State: l.in.State, Revision: l.in.Revision, Turns: l.turns, RunID: info.WorkflowExecution.RunID,
-			TurnSlots: max(1, l.span()), TurnReason: l.reason(),
-		}
-		if l.in.Plan != nil {
-			out.Next = l.in.Plan.Next
-		}
-		return out, nil
-	}
 }

@@ -6,6 +6,10 @@ import "strconv"
 // worker polls it: a sentinel exists, and does nothing.
 const Sentinel = "vigil-sentinel"
 
+// SignalEpoch, with an epoch behind it, is the name of the signal by which that epoch is
+// written to a sentinel. A payload would be encrypted, and the history is read without workers.
+const SignalEpoch = "epoch/"
+
 // SentinelID returns the ID of the sentinel of a generation of Temporal's store.
 func SentinelID(generation int64) string {
 	return "vigil/sentinel/" + strconv.FormatInt(generation, 10)

@@ -315,7 +315,7 @@ func newRestoredCommand() *cobra.Command {
 		Short: "Say that a database was restored from a backup with other tools",
 		Long: "Say that Vigil's database, or Temporal's, was restored from a backup with other tools, such as pg_restore or a\n" +
 			"snapshot. Alert streams then continue at positions that were never used, and all loops, incidents and deliveries\n" +
-			"go on from the rows within seconds. The platform finds most restores by itself as its loops go on; this says it\n" +
+			"go on from the rows within seconds. A control process finds most restores by itself within seconds; this says it\n" +
 			"at once. It changes no definition, may be repeated, and works while the platform runs. `vigil restore` does it.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -79,7 +79,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		}
 	}()
 	catalogue := activities.NewCatalogue(activities.CatalogueOptions{
-		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now, Clock: p.store.Clock, Restores: p.store,
+		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now, Clock: p.store.Clock,
 		Maintenance: p.store, Log: p.log,
 	})
 	if err := catalogue.Load(ctx); err != nil {
@@ -98,7 +98,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		Catalogue: catalogue, Results: writer, History: p.store,
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
 		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
-		Votes: p.store, Incidents: p.incidents, Restores: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.log,
+		Votes: p.store, Incidents: p.incidents, LastVotes: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.log,
 		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(),
 	})
 	watcher.SealAnswers(p.secrets.sealAnswer)
