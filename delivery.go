@@ -95,7 +95,9 @@ type Delivery struct {
 	// Redeliver: one more attempt was requested and is not made yet.
 	Redeliver bool
 	// Merged: the message covered both the opening and the recovery.
-	Merged     bool
+	Merged bool
+	// Recipients of a mail; set where a single delivery is shown.
+	Recipients []DeliveryRecipient
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	FinishedAt *time.Time // nil while pending

@@ -22,6 +22,9 @@ type Attempt struct {
 	ResponseBody  string // its beginning
 	NextAttemptAt *time.Time
 	Manual        bool // requested by a user
+	// Recipients is how many people a mail was sent to, and Reached how many of them it
+	// reached; 0 for other messages.
+	Recipients, Reached int
 	// TraceID is that of the incident's trace. It is set where attempts are shown.
 	TraceID string
 }
@@ -68,6 +71,8 @@ type NextAttempt struct {
 type AttemptOutcome struct {
 	Attempt   Attempt // as it ended
 	Delivered bool
+	// Progress: it reached some of its recipients. It is no failure then, also where others are left.
+	Progress bool
 	// NextAttemptAt is when to retry; nil: never. It is ignored for a redelivery.
 	NextAttemptAt *time.Time
 	Merged        bool

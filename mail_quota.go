@@ -124,6 +124,9 @@ func (r *MailRecipient) Status() RecipientStatus {
 type MailAdmission struct {
 	// Unverified: the organization has no verified address.
 	Unverified bool
+	// Delivered is how many recipients have the mail of the delivery already. They get it again
+	// only by a redelivery when none is left without it.
+	Delivered int
 	// Recipients may be mailed. Pending are the addresses that may not yet, since they have
 	// not agreed. Those that have unsubscribed are in neither.
 	Recipients []MailRecipient

@@ -133,6 +133,7 @@ func (d *Deliveries) send(ctx context.Context, next vigil.NextAttempt) (Delivery
 	attempt := next.Attempt
 	attempt.StatusCode, attempt.ResponseBody, attempt.Duration = outcome.StatusCode, outcome.ResponseBody, outcome.Duration
 	attempt.ErrorCode, attempt.Error = outcome.ErrorCode, outcome.Error
+	attempt.Recipients, attempt.Reached = outcome.Recipients, outcome.Reached
 	var retryAfter time.Duration
 	if outcome.StatusCode == http.StatusTooManyRequests || outcome.StatusCode == http.StatusServiceUnavailable ||
 		outcome.ErrorCode == notify.CodeQuota {
@@ -165,7 +166,8 @@ func (d *Deliveries) sender(
 func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {
 	e := &next.Event
 	return notify.Message{
-		Event: e.ID, Type: e.Type, Delivery: next.Delivery.ID, Organization: next.Delivery.OrgID, Attempt: next.Attempt.Number, Time: e.Time,
+		Event: e.ID, Type: e.Type, Delivery: next.Delivery.ID, Organization: next.Delivery.OrgID, Attempt: next.Attempt.Number,
+		Manual: next.Attempt.Manual, Time: e.Time,
 		Incident: e.IncidentID, Severity: next.Severity, Title: e.Title, Body: e.Body,
 		Variables: e.Variables, Envelope: e.Envelope, Merged: next.Merged,
 		Traceparent: vigil.Traceparent(next.TraceID, attemptSpan(&next.Attempt)),
@@ -194,7 +196,9 @@ func (d *Deliveries) frozen(ctx context.Context, next vigil.NextAttempt, sender 
 func (d *Deliveries) record(
 	ctx context.Context, next vigil.NextAttempt, attempt vigil.Attempt, final bool, retryAfter time.Duration,
 ) (DeliveryReport, error) {
-	outcome := vigil.AttemptOutcome{Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: next.Merged}
+	outcome := vigil.AttemptOutcome{
+		Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: next.Merged, Progress: attempt.Reached > 0,
+	}
 	if !outcome.Delivered && !final {
 		maxAttempts := min(next.Delivery.Policy.MaxAttempts, len(d.Schedule)+1)
 		if wait, ok := d.Schedule.Wait(next.Delivery.Failures+1, maxAttempts, d.Random(), retryAfter); ok {

@@ -33,26 +33,47 @@ type deliveries struct {
 
 // deliveryView is one event on its way to one channel.
 type deliveryView struct {
-	ID            uuid.UUID            `json:"id" format:"uuid"`
-	EventID       uuid.UUID            `json:"event_id" format:"uuid" doc:"The id of the event: that of a webhook's body and of its webhook-id."`
-	EventType     vigil.EventType      `json:"event_type" enum:"incident.triggered,incident.resolved"`
-	IncidentID    uuid.UUID            `json:"incident_id" format:"uuid"`
-	IncidentTitle string               `json:"incident_title,omitempty" doc:"The title of the incident; absent in a timeline." example:"Home page is failing"`
-	CheckID       uuid.UUID            `json:"check_id" format:"uuid"`
-	ChannelID     uuid.UUID            `json:"channel_id" format:"uuid"`
-	ChannelType   vigil.ChannelType    `json:"channel_type" example:"webhook"`
-	ChannelName   string               `json:"channel_name" doc:"The name that the channel had when the delivery was made."`
-	Status        vigil.DeliveryStatus `json:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel was disabled or deleted."`
-	Attempts      int                  `json:"attempts" minimum:"0" doc:"How many attempts were made."`
-	NextAttemptAt *time.Time           `json:"next_attempt_at" doc:"When the next attempt is due; null when none is, or when it is due as soon as it can be made."`
-	Redelivering  bool                 `json:"redelivering" doc:"Another attempt was requested and is not made yet."`
-	Merged        bool                 `json:"merged" doc:"One message reported both the opening and the recovery."`
-	CreatedAt     time.Time            `json:"created_at"`
-	UpdatedAt     time.Time            `json:"updated_at"`
-	FinishedAt    *time.Time           `json:"finished_at" doc:"When it ended; null while it is pending."`
-	WorkflowID    string               `json:"workflow_id" doc:"The workflow that delivers it."`
-	RunURL        *string              `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
-	RetryWaits    []float64            `json:"retry_waits_seconds,omitempty" doc:"Of a single delivery: how long each further attempt waits after the one before it, in seconds; one number less than there are attempts."`
+	ID            uuid.UUID               `json:"id" format:"uuid"`
+	EventID       uuid.UUID               `json:"event_id" format:"uuid" doc:"The id of the event: that of a webhook's body and of its webhook-id."`
+	EventType     vigil.EventType         `json:"event_type" enum:"incident.triggered,incident.resolved"`
+	IncidentID    uuid.UUID               `json:"incident_id" format:"uuid"`
+	IncidentTitle string                  `json:"incident_title,omitempty" doc:"The title of the incident; absent in a timeline." example:"Home page is failing"`
+	CheckID       uuid.UUID               `json:"check_id" format:"uuid"`
+	ChannelID     uuid.UUID               `json:"channel_id" format:"uuid"`
+	ChannelType   vigil.ChannelType       `json:"channel_type" example:"webhook"`
+	ChannelName   string                  `json:"channel_name" doc:"The name that the channel had when the delivery was made."`
+	Status        vigil.DeliveryStatus    `json:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel was disabled or deleted."`
+	Attempts      int                     `json:"attempts" minimum:"0" doc:"How many attempts were made."`
+	NextAttemptAt *time.Time              `json:"next_attempt_at" doc:"When the next attempt is due; null when none is, or when it is due as soon as it can be made."`
+	Redelivering  bool                    `json:"redelivering" doc:"Another attempt was requested and is not made yet."`
+	Merged        bool                    `json:"merged" doc:"One message reported both the opening and the recovery."`
+	CreatedAt     time.Time               `json:"created_at"`
+	UpdatedAt     time.Time               `json:"updated_at"`
+	FinishedAt    *time.Time              `json:"finished_at" doc:"When it ended; null while it is pending."`
+	WorkflowID    string                  `json:"workflow_id" doc:"The workflow that delivers it."`
+	RunURL        *string                 `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
+	Recipients    []deliveryRecipientView `json:"recipients,omitempty" doc:"Of a single delivery to an email channel: what became of the mail for each recipient. A recipient that has it does not get it again when the others are tried again."`
+	RetryWaits    []float64               `json:"retry_waits_seconds,omitempty" doc:"Of a single delivery: how long each further attempt waits after the one before it, in seconds; one number less than there are attempts."`
+}
+
+// deliveryRecipientView is what became of a mail for one recipient.
+type deliveryRecipientView struct {
+	Email         string           `json:"email" doc:"The address, as the channel spells it."`
+	Status        vigil.MailStatus `json:"status" enum:"pending,delivered,failed,refused,unknown,unconfirmed,unsubscribed,removed" doc:"pending: not tried yet. delivered: the mail server took it. failed: the last attempt failed, and another one follows while the delivery is pending. refused: the mail server refused it for good; it is tried again only while none has the mail. unknown: it was handed over without an answer and may have arrived; it is tried again, with the same Message-ID. unconfirmed: the recipient has not agreed to get mail. unsubscribed: it wants no more. removed: the channel has it no more."`
+	Attempts      int              `json:"attempts" minimum:"0" doc:"How often it was tried."`
+	StatusCode    *int             `json:"status_code" doc:"Reply code of the mail server to the last attempt; null when there was none."`
+	ErrorCode     *string          `json:"error_code" doc:"Why the last attempt failed, for a program." example:"rejected"`
+	Error         *string          `json:"error" doc:"Why the last attempt failed, for a person."`
+	LastAttemptAt *time.Time       `json:"last_attempt_at" doc:"Null when none was made."`
+	DeliveredAt   *time.Time       `json:"delivered_at" doc:"Null while it is not delivered."`
+}
+
+func showRecipient(r vigil.DeliveryRecipient) deliveryRecipientView {
+	return deliveryRecipientView{
+		Email: r.Address, Status: r.Status, Attempts: r.Attempts, StatusCode: vigil.NilIfZero(r.StatusCode),
+		ErrorCode: vigil.NilIfZero(r.ErrorCode), Error: vigil.NilIfZero(r.Error),
+		LastAttemptAt: inUTC(r.AttemptedAt), DeliveredAt: inUTC(r.DeliveredAt),
+	}
 }
 
 // single shows a delivery with its schedule.
@@ -60,6 +81,9 @@ func (d *deliveries) single(delivery vigil.Delivery) deliveryView {
 	view := d.links.showDelivery(delivery)
 	for _, wait := range d.schedule.Limit(delivery.Policy.MaxAttempts) {
 		view.RetryWaits = append(view.RetryWaits, wait.Seconds())
+	}
+	for _, recipient := range delivery.Recipients {
+		view.Recipients = append(view.Recipients, showRecipient(recipient))
 	}
 	return view
 }
@@ -88,11 +112,13 @@ type attemptView struct {
 	ResponseBody  *string    `json:"response_body" doc:"The first 4 KiB of the answer."`
 	NextAttemptAt *time.Time `json:"next_attempt_at" doc:"When the next attempt was due; null when none was."`
 	Manual        bool       `json:"manual" doc:"Whether it was requested through the API."`
+	Recipients    *int       `json:"recipients" doc:"How many recipients the attempt sent a mail to; null for other messages." minimum:"0"`
+	Reached       *int       `json:"recipients_reached" doc:"How many of them it reached; null for other messages." minimum:"0"`
 	TraceID       *string    `json:"trace_id" pattern:"^[0-9a-f]{32}$" doc:"The trace of the incident; null for a test of a channel."`
 }
 
 func showAttempt(a vigil.Attempt) attemptView {
-	return attemptView{
+	view := attemptView{
 		Number:        a.Number,
 		StartedAt:     a.StartedAt.UTC(),
 		FinishedAt:    inUTC(a.FinishedAt),
@@ -106,6 +132,10 @@ func showAttempt(a vigil.Attempt) attemptView {
 		Manual:        a.Manual,
 		TraceID:       vigil.NilIfZero(a.TraceID),
 	}
+	if a.Recipients > 0 {
+		view.Recipients, view.Reached = &a.Recipients, &a.Reached
+	}
+	return view
 }
 
 func (d *deliveries) register(r *rest.Registrar) {
@@ -133,8 +163,8 @@ func (d *deliveries) register(r *rest.Registrar) {
 		Method: http.MethodPost, Path: "/v1/deliveries/{id}/redeliver", ID: "redeliver", Tag: tagDeliveries, Scope: vigil.ScopeRespond,
 		Resource: resourceDelivery, Status: http.StatusAccepted, Audit: "delivery.redeliver", Idempotent: true,
 		Summary: "Redeliver a notification",
-		Description: "Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or " +
-			"deleted gets none.",
+		Description: "Makes one more attempt soon, with the same id and body, in any state of the delivery. A mail goes to the recipients " +
+			"that do not have it, and to all when each has it. A channel that is disabled or deleted gets none.",
 		Errors: []int{http.StatusConflict},
 	}, d.redeliver)
 }

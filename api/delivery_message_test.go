@@ -53,3 +53,36 @@ func TestDeliveryShowsWhatItIsAboutAndItsSchedule(t *testing.T) {
 		t.Errorf("alone: %v", got)
 	}
 }
+
+// TestDeliveryShowsItsRecipients holds that a single delivery says what became of a mail for each
+// recipient, and an attempt how many it reached.
+func TestDeliveryShowsItsRecipients(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signup(t)
+	e := b.episode(t, a)
+	e.open(t)
+	listed := a.want(t, http.StatusOK, http.MethodGet, "/v1/deliveries", nil).rows(t)[0]
+	id := text(listed, "id")
+	for _, sql := range []string{
+		`INSERT INTO delivery_recipients (delivery_id, address, spelling, status, attempts, status_code, error_code, error, attempted_at)
+			VALUES (?, 'ada@example.com', 'Ada@example.com', 'failed', 2, 451, 'rejected', 'try later', now())`,
+		`INSERT INTO attempts (id, delivery_id, channel_id, number, started_at, finished_at, manual, recipients, reached)
+			VALUES (gen_random_uuid(), ?, gen_random_uuid(), 1, now(), now(), false, 8, 3)`,
+	} {
+		if _, err := b.store.DB().NewRaw(sql, id).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := a.want(t, http.StatusOK, http.MethodGet, "/v1/deliveries/"+id, nil).data(t)
+	recipients, _ := got["recipients"].([]any)
+	one, _ := recipients[0].(map[string]any)
+	if listed["recipients"] != nil || len(recipients) != 1 || one["email"] != "Ada@example.com" || one["status"] != "failed" ||
+		one["attempts"] != 2.0 || one["status_code"] != 451.0 || one["error"] != "try later" || one["delivered_at"] != nil {
+		t.Errorf("recipients %v", recipients)
+	}
+	attempt := a.want(t, http.StatusOK, http.MethodGet, "/v1/deliveries/"+id+"/attempts", nil).rows(t)[0]
+	if attempt["recipients"] != 8.0 || attempt["recipients_reached"] != 3.0 {
+		t.Errorf("attempt %v", attempt)
+	}
+}

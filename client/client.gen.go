@@ -1243,6 +1243,42 @@ func (e DeliveryMessageEventType) Valid() bool {
 	}
 }
 
+// Defines values for DeliveryRecipientStatus.
+const (
+	DeliveryRecipientStatusDelivered    DeliveryRecipientStatus = "delivered"
+	DeliveryRecipientStatusFailed       DeliveryRecipientStatus = "failed"
+	DeliveryRecipientStatusPending      DeliveryRecipientStatus = "pending"
+	DeliveryRecipientStatusRefused      DeliveryRecipientStatus = "refused"
+	DeliveryRecipientStatusRemoved      DeliveryRecipientStatus = "removed"
+	DeliveryRecipientStatusUnconfirmed  DeliveryRecipientStatus = "unconfirmed"
+	DeliveryRecipientStatusUnknown      DeliveryRecipientStatus = "unknown"
+	DeliveryRecipientStatusUnsubscribed DeliveryRecipientStatus = "unsubscribed"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryRecipientStatus enum.
+func (e DeliveryRecipientStatus) Valid() bool {
+	switch e {
+	case DeliveryRecipientStatusDelivered:
+		return true
+	case DeliveryRecipientStatusFailed:
+		return true
+	case DeliveryRecipientStatusPending:
+		return true
+	case DeliveryRecipientStatusRefused:
+		return true
+	case DeliveryRecipientStatusRemoved:
+		return true
+	case DeliveryRecipientStatusUnconfirmed:
+		return true
+	case DeliveryRecipientStatusUnknown:
+		return true
+	case DeliveryRecipientStatusUnsubscribed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EmailChannelType.
 const (
 	EmailChannelTypeEmail EmailChannelType = "email"
@@ -3229,6 +3265,12 @@ type Attempt struct {
 	NextAttemptAt *time.Time `json:"next_attempt_at"`
 	Number        int64      `json:"number"`
 
+	// Recipients How many recipients the attempt sent a mail to; null for other messages.
+	Recipients *int64 `json:"recipients"`
+
+	// RecipientsReached How many of them it reached; null for other messages.
+	RecipientsReached *int64 `json:"recipients_reached"`
+
 	// ResponseBody The first 4 KiB of the answer.
 	ResponseBody *string   `json:"response_body"`
 	StartedAt    time.Time `json:"started_at"`
@@ -4221,6 +4263,9 @@ type Delivery struct {
 	// NextAttemptAt When the next attempt is due; null when none is, or when it is due as soon as it can be made.
 	NextAttemptAt *time.Time `json:"next_attempt_at"`
 
+	// Recipients Of a single delivery to an email channel: what became of the mail for each recipient. A recipient that has it does not get it again when the others are tried again.
+	Recipients *[]DeliveryRecipient `json:"recipients,omitempty"`
+
 	// Redelivering Another attempt was requested and is not made yet.
 	Redelivering bool `json:"redelivering"`
 
@@ -4281,6 +4326,38 @@ type DeliveryMessageEventType string
 type DeliveryMessageAnswer struct {
 	Data DeliveryMessage `json:"data"`
 }
+
+// DeliveryRecipient defines model for DeliveryRecipient.
+type DeliveryRecipient struct {
+	// Attempts How often it was tried.
+	Attempts int64 `json:"attempts"`
+
+	// DeliveredAt Null while it is not delivered.
+	DeliveredAt *time.Time `json:"delivered_at"`
+
+	// Email The address, as the channel spells it.
+	Email string `json:"email"`
+
+	// Error Why the last attempt failed, for a person.
+	Error *string `json:"error"`
+
+	// ErrorCode Why the last attempt failed, for a program.
+	//
+	// Examples: rejected
+	ErrorCode *string `json:"error_code"`
+
+	// LastAttemptAt Null when none was made.
+	LastAttemptAt *time.Time `json:"last_attempt_at"`
+
+	// Status pending: not tried yet. delivered: the mail server took it. failed: the last attempt failed, and another one follows while the delivery is pending. refused: the mail server refused it for good; it is tried again only while none has the mail. unknown: it was handed over without an answer and may have arrived; it is tried again, with the same Message-ID. unconfirmed: the recipient has not agreed to get mail. unsubscribed: it wants no more. removed: the channel has it no more.
+	Status DeliveryRecipientStatus `json:"status"`
+
+	// StatusCode Reply code of the mail server to the last attempt; null when there was none.
+	StatusCode *int64 `json:"status_code"`
+}
+
+// DeliveryRecipientStatus pending: not tried yet. delivered: the mail server took it. failed: the last attempt failed, and another one follows while the delivery is pending. refused: the mail server refused it for good; it is tried again only while none has the mail. unknown: it was handed over without an answer and may have arrived; it is tried again, with the same Message-ID. unconfirmed: the recipient has not agreed to get mail. unsubscribed: it wants no more. removed: the channel has it no more.
+type DeliveryRecipientStatus string
 
 // DomainConfig defines model for DomainConfig.
 type DomainConfig struct {
@@ -12534,7 +12611,7 @@ type ClientInterface interface {
 
 	// Redeliver Redeliver a notification
 	//
-	// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
+	// Makes one more attempt soon, with the same id and body, in any state of the delivery. A mail goes to the recipients that do not have it, and to all when each has it. A channel that is disabled or deleted gets none.
 	//
 	// Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
 	Redeliver(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -14230,7 +14307,7 @@ func (c *Client) GetDeliveryMessage(ctx context.Context, id openapi_types.UUID, 
 
 // Redeliver Redeliver a notification
 //
-// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
+// Makes one more attempt soon, with the same id and body, in any state of the delivery. A mail goes to the recipients that do not have it, and to all when each has it. A channel that is disabled or deleted gets none.
 //
 // Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
 func (c *Client) Redeliver(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -21251,7 +21328,7 @@ type ClientWithResponsesInterface interface {
 
 	// RedeliverWithResponse Redeliver a notification
 	//
-	// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
+	// Makes one more attempt soon, with the same id and body, in any state of the delivery. A mail goes to the recipients that do not have it, and to all when each has it. A channel that is disabled or deleted gets none.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -31719,7 +31796,7 @@ func (c *ClientWithResponses) GetDeliveryMessageWithResponse(ctx context.Context
 
 // RedeliverWithResponse Redeliver a notification
 //
-// Makes one more attempt soon, with the same id and body, in any state of the delivery. A channel that is disabled or deleted gets none.
+// Makes one more attempt soon, with the same id and body, in any state of the delivery. A mail goes to the recipients that do not have it, and to all when each has it. A channel that is disabled or deleted gets none.
 //
 // Returns a wrapper object for the known response body format(s).
 //

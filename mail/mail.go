@@ -117,23 +117,41 @@ func (m *Mailer) Send(ctx context.Context, mail Message) error {
 }
 
 // SendEach is Send for several mails over one connection. It returns an error, or nil, for
-// each. A failure of the connection is the error of every mail that was not sent yet.
+// each. A server that ends the connection after it took some of them is connected to again for the
+// others; any other failure of the connection is the error of every mail that was not sent yet.
 func (m *Mailer) SendEach(ctx context.Context, mails []Message) []error {
+	return m.SendWatched(ctx, mails, unwatched{})
+}
+
+// SendWatched is SendEach with a watch that is called for each mail.
+func (m *Mailer) SendWatched(ctx context.Context, mails []Message, watch Watch) []error {
 	ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
 	defer cancel()
 	errs := make([]error, len(mails))
-	session := &session{server: m.server}
-	defer session.end()
+	one := &session{server: m.server}
+	defer func() { one.end() }()
 	for i := range mails {
 		message, err := m.prepare(&mails[i])
+		begins := func() error { return watch.Begins(i) }
 		switch {
 		case err != nil:
 			errs[i] = err
 		case m.server == nil:
-			errs[i] = m.write(ctx, message)
+			if errs[i] = begins(); errs[i] == nil {
+				errs[i] = m.write(ctx, message)
+			}
 		default:
-			errs[i] = m.report(ctx, &mails[i], session.send(ctx, m.from, mails[i].To, message))
+			err := one.send(ctx, m.from, mails[i].To, message, begins)
+			if one.failed != nil && one.sent > 0 && ctx.Err() == nil {
+				unknown := one.failed.Unknown
+				one.end()
+				if one = (&session{server: m.server}); !unknown {
+					err = one.send(ctx, m.from, mails[i].To, message, begins)
+				}
+			}
+			errs[i] = m.report(ctx, &mails[i], err)
 		}
+		watch.Ended(i, errs[i])
 	}
 	return errs
 }

@@ -48,7 +48,29 @@ type Error struct {
 	Reply string
 	// Accepted is to how many recipients the message went all the same.
 	Accepted int
+	// Refused: the server refused the recipient or the content for good, and not the
+	// sender, the sign-in or the connection.
+	Refused bool
+	// Unknown: the message was handed over whole, and the server's answer did not come. It may have
+	// taken it (RFC 1047).
+	Unknown bool
 }
+
+// Watch follows mails while they are sent, to know of each what became of it also when this
+// process dies meanwhile. Mails are numbered by their index.
+type Watch interface {
+	// Begins is called before the content of a mail is handed over. An error keeps the mail from
+	// being sent.
+	Begins(mail int) error
+	// Ended is called with the outcome of a mail: nil, or a *Error.
+	Ended(mail int, err error)
+}
+
+// unwatched is a Watch that does nothing.
+type unwatched struct{}
+
+func (unwatched) Begins(int) error { return nil }
+func (unwatched) Ended(int, error) {}
 
 // Error returns the sentence.
 func (e *Error) Error() string { return e.Message }

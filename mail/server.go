@@ -49,6 +49,7 @@ type session struct {
 	client *link  // nil: not connected
 	failed *Error // of the connection: no further message can be sent
 	idle   bool   // the last message was sent whole
+	sent   int    // messages that the server took
 }
 
 // end ends the connection, if there is one.
@@ -64,11 +65,11 @@ func (s *session) end() {
 
 // send sends one message. Recipients that are refused do not keep it from the others. The
 // error is a *Error.
-func (s *session) send(ctx context.Context, from string, to []string, message *gomail.Msg) error {
+func (s *session) send(ctx context.Context, from string, to []string, message *gomail.Msg, begins func() error) error {
 	if s.failed != nil {
 		return s.failed
 	}
-	failure := s.exchange(ctx, from, to, message)
+	failure := s.exchange(ctx, from, to, message, begins)
 	if failure == nil {
 		return nil // not a nil *Error
 	}
@@ -81,7 +82,7 @@ func (s *session) send(ctx context.Context, from string, to []string, message *g
 // statusClosing is the reply of a server that ends the connection (RFC 5321).
 const statusClosing = 421
 
-func (s *session) exchange(ctx context.Context, from string, to []string, message *gomail.Msg) *Error {
+func (s *session) exchange(ctx context.Context, from string, to []string, message *gomail.Msg, begins func() error) *Error {
 	var err error
 	switch {
 	case s.client == nil:
@@ -112,35 +113,53 @@ func (s *session) exchange(ctx context.Context, from string, to []string, messag
 		}
 	}
 	if accepted == 0 {
-		return s.server.explain(ctx, refusal, s.client.secured)
+		return s.refused(ctx, refusal)
 	}
-	if err := transfer(s.client.Client, message); err != nil {
-		return s.server.explain(ctx, err, s.client.secured)
+	if err := begins(); err != nil {
+		return &Error{Code: CodeFailed, Message: "the mail was not sent, since that could not be stored"}
+	}
+	if unknown, err := transfer(s.client.Client, message); err != nil {
+		failure := s.refused(ctx, err)
+		if failure.Unknown = unknown && failure.Status == 0; failure.Unknown {
+			failure.Message += "; the mail was handed over, and may have been taken"
+		}
+		return failure
 	}
 	s.idle = true
+	s.sent++
 	if refusal == nil {
 		return nil
 	}
-	failure := s.server.explain(ctx, refusal, s.client.secured)
+	failure := s.refused(ctx, refusal)
 	failure.Accepted = accepted
 	failure.Message = fmt.Sprintf("the mail server refused %d of %d recipients with status %d", len(to)-accepted, len(to), failure.Status)
 	return failure
 }
 
-// transfer sends the content. The message counts as sent when the server says
-// so after its end.
-func transfer(client *smtp.Client, message *gomail.Msg) error {
+// refused explains a reply about the recipients or the content.
+func (s *session) refused(ctx context.Context, err error) *Error {
+	failure := s.server.explain(ctx, err, s.client.secured)
+	failure.Refused = failure.Code == CodeRejected && failure.Status >= statusPermanent
+	return failure
+}
+
+// statusPermanent is the first reply code for good (RFC 5321, section 4.2.1).
+const statusPermanent = 500
+
+// transfer sends the content. The message counts as sent when the server says so after its
+// end; without a reply to that it is unknown whether it was taken.
+func transfer(client *smtp.Client, message *gomail.Msg) (unknown bool, err error) {
 	data, err := client.Data()
 	if err != nil {
-		return fmt.Errorf("data: %w", err)
+		return false, fmt.Errorf("data: %w", err)
 	}
 	if _, err := message.WriteTo(data); err != nil {
-		return fmt.Errorf("content: %w", err) // not closed: a part of a message must not look whole
+		return false, fmt.Errorf("content: %w", err) // not closed: a part of a message must not look whole
 	}
 	if err := data.Close(); err != nil {
-		return fmt.Errorf("end of content: %w", err)
+		return true, fmt.Errorf("end of content: %w", err)
 	}
-	return nil
+	return false, nil
 }
 
 // status is the reply code inside an error, or 0 when the server gave none.

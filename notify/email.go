@@ -100,9 +100,13 @@ func (e *email) Send(ctx context.Context, m Message) Outcome {
 
 func (e *email) send(ctx context.Context, m *Message) Outcome {
 	if e.recipients == nil {
-		return mailed(e.mail.SendEach(ctx, []mail.Message{e.letter(m, asIs, e.to, "")}))
+		return mailed(e.mail.SendEach(ctx, []mail.Message{e.letter(m, asIs, e.to, "")}), 0)
 	}
-	admission, err := e.recipients.store.AdmitMail(ctx, m.Organization, e.to)
+	delivery := m.Delivery
+	if m.Type == vigil.EventTest {
+		delivery = uuid.Nil
+	}
+	admission, err := e.recipients.store.AdmitMail(ctx, m.Organization, delivery, e.to, m.Manual)
 	if err != nil {
 		return Outcome{ErrorCode: CodeUnavailable, Error: "the recipients could not be read"}
 	}
@@ -119,7 +123,7 @@ func (e *email) send(ctx context.Context, m *Message) Outcome {
 	for i, recipient := range admission.Recipients {
 		letters[i] = e.letter(m, filter, []string{recipient.Address}, e.recipients.unsubscribeURL(recipient))
 	}
-	return mailed(e.mail.SendEach(ctx, letters))
+	return e.recipients.send(ctx, e.mail, delivery, &admission, letters)
 }
 
 // letter is the mail of a message. What users and targets wrote goes through filter.
@@ -135,10 +139,10 @@ func (e *email) letter(m *Message, filter func(string) string, to []string, unsu
 	return letter
 }
 
-// mailed is the outcome of the mails of a message. What went out is not sent again for
-// those who will never take it.
-func mailed(errs []error) Outcome {
-	sent := 0
+// mailed is the outcome of the mails of a message that so many others have already. What went out is
+// not sent again for those who will never take it.
+func mailed(errs []error, have int) Outcome {
+	sent := have
 	var worst *mail.Error // one that may pass counts more than one that will not
 	for _, err := range errs {
 		failure, ok := errors.AsType[*mail.Error](err)

@@ -34,6 +34,7 @@ type Message struct {
 	// Organization whose message it is.
 	Organization uuid.UUID
 	Attempt      int       // 1 for the first
+	Manual       bool      // a user requested the attempt
 	Time         time.Time // of the event
 	// Incident groups what belongs together; zero for a test.
 	Incident uuid.UUID
@@ -82,6 +83,8 @@ type Sender interface {
 type mailer interface {
 	// SendEach sends several mails and returns an error, or nil, for each.
 	SendEach(ctx context.Context, mails []mail.Message) []error
+	// SendWatched is SendEach with a watch that is called for each mail.
+	SendWatched(ctx context.Context, mails []mail.Message, watch mail.Watch) []error
 }
 
 // Registry holds all channel types.

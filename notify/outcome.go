@@ -43,6 +43,9 @@ type Outcome struct {
 	Permanent bool
 	// Gone: the receiver asked for no more messages (status 410).
 	Gone bool
+	// Recipients is how many people a mail was sent to, and Reached how many of them it
+	// reached. Both are 0 for other messages.
+	Recipients, Reached int
 	// RetryAfter is the wait that the receiver asked for, 0 to MaxRetryAfter.
 	RetryAfter time.Duration
 }

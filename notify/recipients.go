@@ -15,7 +15,10 @@ import (
 
 // recipientStore knows who agreed to get the mail of an organization, and counts mails.
 type recipientStore interface {
-	AdmitMail(ctx context.Context, orgID uuid.UUID, addresses []string) (vigil.MailAdmission, error)
+	AdmitMail(ctx context.Context, orgID, delivery uuid.UUID, addresses []string, manual bool) (vigil.MailAdmission, error)
+	// BeginMail and EndMail store what becomes of the mail of a delivery for a recipient.
+	BeginMail(ctx context.Context, delivery uuid.UUID, address string) error
+	EndMail(ctx context.Context, delivery uuid.UUID, outcome vigil.DeliveryRecipient) error
 	// AskRecipients returns the confirmation links that are to be mailed now.
 	AskRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) ([]vigil.Confirmation, error)
 	// AskAgain takes back a link that could not be mailed.
@@ -95,6 +98,8 @@ func (r *recipients) unsubscribeURL(recipient vigil.MailRecipient) string {
 // refused is the outcome of a mail that must not be sent; nil: it may be.
 func refused(admission vigil.MailAdmission) *Outcome {
 	switch {
+	case len(admission.Recipients) == 0 && admission.Delivered > 0:
+		return &Outcome{} // everybody who is left has it
 	case admission.Wait > 0:
 		return &Outcome{
 			ErrorCode: CodeQuota, RetryAfter: min(admission.Wait, MaxRetryAfter),

@@ -22,10 +22,23 @@ type mailPolicy struct {
 	err       error
 	asked     []string
 	again     []string
+	begun     []string
+	beginErr  error
+	ended     []vigil.DeliveryRecipient
 }
 
-func (p *mailPolicy) AdmitMail(_ context.Context, _ uuid.UUID, _ []string) (vigil.MailAdmission, error) {
+func (p *mailPolicy) AdmitMail(context.Context, uuid.UUID, uuid.UUID, []string, bool) (vigil.MailAdmission, error) {
 	return p.admission, p.err
+}
+
+func (p *mailPolicy) BeginMail(_ context.Context, _ uuid.UUID, address string) error {
+	p.begun = append(p.begun, address)
+	return p.beginErr
+}
+
+func (p *mailPolicy) EndMail(_ context.Context, _ uuid.UUID, outcome vigil.DeliveryRecipient) error {
+	p.ended = append(p.ended, outcome)
+	return nil
 }
 
 func (p *mailPolicy) AskRecipients(_ context.Context, _ uuid.UUID, addresses []string) ([]vigil.Confirmation, error) {

@@ -84,13 +84,15 @@ type attemptRow struct {
 	ResponseBody  string     `bun:"response_body"`
 	NextAttemptAt *time.Time `bun:"next_attempt_at"`
 	Manual        bool       `bun:"manual"`
+	Recipients    int        `bun:"recipients"`
+	Reached       int        `bun:"reached"`
 }
 
 func (r *attemptRow) attempt() vigil.Attempt {
 	a := vigil.Attempt{
 		ID: r.ID, DeliveryID: r.DeliveryID, Number: r.Number, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
 		Duration: fromMilliseconds(r.DurationMS), ErrorCode: r.ErrorCode, Error: r.Error, ResponseBody: r.ResponseBody,
-		NextAttemptAt: r.NextAttemptAt, Manual: r.Manual,
+		NextAttemptAt: r.NextAttemptAt, Manual: r.Manual, Recipients: r.Recipients, Reached: r.Reached,
 	}
 	if r.StatusCode != nil {
 		a.StatusCode = *r.StatusCode
@@ -201,6 +203,9 @@ func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delive
 		return vigil.Delivery{}, found("delivery", err)
 	}
 	one := []vigil.Delivery{row.delivery()}
+	if one[0].Recipients, err = s.deliveryRecipients(ctx, id); err != nil {
+		return vigil.Delivery{}, err
+	}
 	err = s.addIncidentTitles(ctx, one)
 	return one[0], err
 }

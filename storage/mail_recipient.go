@@ -90,54 +90,6 @@ func (s *Store) MailRecipients(ctx context.Context, orgID uuid.UUID, addresses [
 	return known, nil
 }
 
-// AdmitMail decides which recipients may get one mail of an organization now, and counts
-// it in the quotas. A recipient must have agreed, unless it is the confirmed address of a
-// member; one that has unsubscribed gets none. With a quota used up nothing is counted, and
-// Wait is set.
-func (s *Store) AdmitMail(ctx context.Context, orgID uuid.UUID, addresses []string) (vigil.MailAdmission, error) {
-	var admission vigil.MailAdmission
-	err := s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		admission = vigil.MailAdmission{}
-		var org struct {
-			Tier     string `bun:"tier"`
-			Verified bool   `bun:"verified"`
-		}
-		err := tx.NewRaw("SELECT tier, "+orgHasVerifiedEmail+" AS verified FROM organizations WHERE id = ?", orgID, orgID).Scan(ctx, &org)
-		if err != nil {
-			return found("organization", err)
-		}
-		rows, err := s.ensureRecipients(ctx, tx, orgID, lowerCase(addresses))
-		if err != nil {
-			return err
-		}
-		admission.Unverified = !org.Verified
-		spelled := spelling(addresses)
-		var quotas []vigil.MailQuota
-		for i := range rows {
-			recipient := rows[i].recipient()
-			recipient.Address = spelled[recipient.Address]
-			switch recipient.Status() {
-			case vigil.RecipientPending:
-				admission.Pending = append(admission.Pending, recipient.Address)
-				continue
-			case vigil.RecipientUnsubscribed:
-				continue
-			case vigil.RecipientConfirmed, vigil.RecipientMember:
-			}
-			admission.Recipients = append(admission.Recipients, recipient)
-			quotas = append(quotas, vigil.AlertQuotas(orgID, vigil.Tier(org.Tier), org.Verified, rows[i].Address)...)
-		}
-		if admission.Wait, err = s.takeMail(ctx, tx, quotas); err == nil && admission.Wait > 0 {
-			return errQuota
-		}
-		return err
-	})
-	if errors.Is(err, errQuota) {
-		return admission, nil
-	}
-	return admission, wrap("admit a mail", err)
-}
-
 // ensureRecipients reads the recipients of lower-case, sorted addresses, and stores those
 // that are missing.
 func (s *Store) ensureRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, addresses []string) ([]recipientRow, error) {

@@ -283,10 +283,10 @@ func finishAttempt(ctx context.Context, tx bun.Tx, outcome *vigil.AttemptOutcome
 		next = nil
 	}
 	res, err := tx.NewRaw(`UPDATE attempts SET finished_at = ?, duration_ms = ?, status_code = ?, error_code = ?, error = ?,
-			response_body = ?, next_attempt_at = ?
+			response_body = ?, next_attempt_at = ?, recipients = ?, reached = ?
 		WHERE id = ? AND finished_at IS NULL`,
 		now, milliseconds(a.Duration), vigil.NilIfZero(a.StatusCode), a.ErrorCode, cleanText(a.Error), cleanText(a.ResponseBody),
-		next, a.ID).Exec(ctx)
+		next, a.Recipients, a.Reached, a.ID).Exec(ctx)
 	if err != nil {
 		return false, fmt.Errorf("finish the attempt: %w", err)
 	}
@@ -303,7 +303,9 @@ func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) {
 		r.Status, r.NextAttemptAt, r.FinishedAt, r.Merged = string(vigil.DeliveryDelivered), nil, &now, outcome.Merged
 	case outcome.Attempt.Manual || r.Status != string(vigil.DeliveryPending):
 	default:
-		r.Failures++
+		if !outcome.Progress {
+			r.Failures++
+		}
 		if r.NextAttemptAt = outcome.NextAttemptAt; r.NextAttemptAt == nil {
 			r.Status, r.FinishedAt = string(vigil.DeliveryExhausted), &now
 		}

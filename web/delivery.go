@@ -321,6 +321,7 @@ func deliveryFacts(r *request, d *client.Delivery, message *client.DeliveryMessa
 		facts = append(facts, fact{Name: "Title", Value: message.Title})
 	}
 	facts = append(facts, fact{Name: "Channel", Value: d.ChannelName, Link: "/app/channels/" + d.ChannelId.String()})
+	facts = append(facts, recipientFacts(d)...)
 	made := r.date(d.CreatedAt)
 	facts = append(facts, fact{Name: "Made", Time: &made})
 	workflow := fact{Name: "Workflow", Value: short(d.WorkflowId), Mono: true}

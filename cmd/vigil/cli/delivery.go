@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -100,10 +101,29 @@ func (a *app) deliveryGetCommand() *cobra.Command {
 				table.Rows = append(table.Rows, attemptRow(attempt))
 			}
 			parts = append(parts, table)
+			if recipients := value(answer.Data.Recipients); len(recipients) > 0 {
+				parts = append(parts, recipientTable(recipients))
+			}
 		}
 		return s.Print(console.Answer{Body: body, Parts: parts})
 	})
 	return cmd
+}
+
+// recipientTable shows what became of a mail for each recipient.
+func recipientTable(recipients []client.DeliveryRecipient) console.List {
+	table := console.List{Title: "Recipients", Columns: console.Columns("EMAIL", "STATUS", "ATTEMPTS", "CODE", "LAST ATTEMPT", "ERROR")}
+	for _, r := range recipients {
+		code := ""
+		if r.StatusCode != nil {
+			code = strconv.FormatInt(*r.StatusCode, 10)
+		}
+		table.Rows = append(table.Rows, []console.Cell{
+			console.Text(r.Email), health(string(r.Status)), console.Number(r.Attempts), console.Word(code), console.Time(r.LastAttemptAt),
+			console.Text(value(r.Error)),
+		})
+	}
+	return table
 }
 
 func (a *app) redeliverCommand() *cobra.Command {
