@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// longestSilence is how long a loop may be without a probe while a worker lives: below the
-	// minute after which the sweep nudges any loop.
+	// longestSilence is how long a loop may be without a probe after the last fault, while a worker
+	// lives: below the minute after which the sweep nudges any loop.
 	longestSilence = 50 * time.Second
 	modelInterval  = 2 * time.Second
 	// steadyFor is how long a loop must have been probed without a break for a history to end.
@@ -159,7 +159,11 @@ func runHistory(t *testing.T, store *storage.Store, org vigil.Organization, h hi
 	defer w.close()
 	for began := w.now(); ; w.tick() {
 		now := w.now()
-		if silent := now.Sub(w.probed); silent > longestSilence {
+		since := w.probed
+		if w.faulty.After(since) {
+			since = w.faulty // a second fault may undo the repair of the first
+		}
+		if silent := now.Sub(since); silent > longestSilence {
 			t.Errorf("%s: the loop is silent for %v\n%s", h, silent.Round(time.Second), w.log())
 			return w.step
 		}
