@@ -13,10 +13,25 @@ import (
 // until housekeeping stores more.
 const maxDailyStarts = 100
 
+// noZones are files beside the time zones of a machine that are none: its own zone, a place
+// holder, and copies.
+var noZones = []string{"", "local", "localtime", "factory", "posixrules"} //nolint:gochecknoglobals // a constant that Go cannot spell as one
+
+// LoadZone returns a time zone by its name in the IANA database; ok is false for a name that
+// means another zone on another machine, or none.
+func LoadZone(name string) (zone *time.Location, ok bool) {
+	lower := strings.ToLower(name)
+	if slices.Contains(noZones, lower) || strings.HasPrefix(lower, "posix/") || strings.HasPrefix(lower, "right/") {
+		return nil, false
+	}
+	zone, err := time.LoadLocation(name)
+	return zone, err == nil
+}
+
 // Zone returns the time zone of the schedule. An unknown name is a CodeInvalid error.
 func (s *MaintenanceSchedule) Zone() (*time.Location, error) {
-	zone, err := time.LoadLocation(s.Timezone)
-	if err != nil || s.Timezone == "" || strings.EqualFold(s.Timezone, "local") {
+	zone, ok := LoadZone(s.Timezone)
+	if !ok {
 		return nil, Invalid("timezone", "must be the name of an IANA time zone, such as Europe/Berlin, America/New_York or UTC")
 	}
 	return zone, nil

@@ -13,8 +13,9 @@ func CheckLine(member, text string) error {
 	if err := checkBreaks(member, text); err != nil {
 		return err
 	}
-	if i := strings.IndexFunc(text, misleads); i >= 0 {
-		r, _ := utf8.DecodeRuneInString(text[i:])
+	plain := withoutEmoji(text)
+	if i := strings.IndexFunc(plain, misleads); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(plain[i:])
 		return Invalid(member, "must not contain invisible characters or those that change the direction of text; it has %U", r)
 	}
 	return nil
@@ -34,8 +35,8 @@ func breaksLine(r rune) bool {
 
 // misleads reports whether a character makes a text look like another one: it has no
 // width, or it changes the direction of the characters around it (Unicode Technical
-// Report 36, section 2). The joiners U+200C and U+200D are among them, so texts in
-// scripts that need them are written without.
+// Report 36, section 2). The joiners U+200C and U+200D are among them outside of emoji, so
+// texts in scripts that need them are written without.
 func misleads(r rune) bool {
 	switch {
 	case unicode.Is(unicode.Bidi_Control, r), r >= '\u200b' && r <= '\u200d', r >= '\u2060' && r <= '\u2064',

@@ -137,7 +137,7 @@ func (res *results) list(ctx context.Context, in *resultsInput) (*rest.Listing[r
 
 // UptimeNumbers are the numbers of a period, of all regions or of one.
 type UptimeNumbers struct {
-	UptimePercentage   float64 `json:"uptime_percentage" minimum:"0" maximum:"100" doc:"Share of the results that succeeded."`
+	UptimePercentage   float64 `json:"uptime_percentage" minimum:"0" maximum:"100" doc:"Share of the results that succeeded; 0 without a result, so read coverage_percentage first: 0 there says that nothing was measured."`
 	TotalChecks        int64   `json:"total_checks"`
 	SuccessfulChecks   int64   `json:"successful_checks"`
 	FailedChecks       int64   `json:"failed_checks"`

@@ -222,7 +222,7 @@ func TestDump(t *testing.T) {
 			"postgres://ann:hunter2@db.example:5433/vigil?sslmode=disable&pool_max_conns=4",
 			"--dbname=postgres://ann@db.example:5433/vigil?sslmode=disable",
 		},
-		"Query":    {"postgresql:///vigil?host=/run&password=hunter2&user=ann", "--dbname=postgresql:///vigil?host=%2Frun&user=ann"},
+		"Query": {"postgresql:///vigil?host=/run&password=hunter2&user=ann", "--dbname=postgresql:///vigil?host=%2Frun&user=ann"},
 		"Path": {
 			"postgres://vigil:hunter2@:5432/vigil?host=%2Fhome%2Fmy%20data%2F100%25%2Ba%2Bb%27s+c&sslmode=disable",
 			"--dbname=postgres://vigil@:5432/vigil?host=%2Fhome%2Fmy%20data%2F100%25%2Ba%2Bb%27s%2Bc&sslmode=disable",

@@ -7213,7 +7213,7 @@ type Uptime struct {
 	SuccessfulChecks  int64        `json:"successful_checks"`
 	TotalChecks       int64        `json:"total_checks"`
 
-	// UptimePercentage Share of the results that succeeded.
+	// UptimePercentage Share of the results that succeeded; 0 without a result, so read coverage_percentage first: 0 there says that nothing was measured.
 	UptimePercentage float64 `json:"uptime_percentage"`
 }
 
@@ -7275,7 +7275,7 @@ type UptimeNumbers struct {
 	SuccessfulChecks  int64   `json:"successful_checks"`
 	TotalChecks       int64   `json:"total_checks"`
 
-	// UptimePercentage Share of the results that succeeded.
+	// UptimePercentage Share of the results that succeeded; 0 without a result, so read coverage_percentage first: 0 there says that nothing was measured.
 	UptimePercentage float64 `json:"uptime_percentage"`
 }
 

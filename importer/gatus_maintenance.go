@@ -51,14 +51,14 @@ func (g *gatusImport) window(v *value, origin, name string, scope Object, losses
 	days, problem := weekdays(m.list("every"))
 	m.finish()
 	at, ok := clock(start)
-	location, err := time.LoadLocation(zone)
+	location, known := vigil.LoadZone(zone)
 	switch {
 	case problem != "":
 	case !ok:
 		problem = "start is no time such as 23:00"
 	case duration < time.Second:
 		problem = "duration is no duration such as 1h"
-	case err != nil || strings.EqualFold(zone, "local"):
+	case !known:
 		problem = "the time zone " + zone + " is not known here"
 	}
 	if problem != "" {

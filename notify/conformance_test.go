@@ -94,8 +94,8 @@ func TestRegistry(t *testing.T) {
 			vigil.ChannelPush: {
 				MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true, Address: "topic server",
 			},
-			vigil.ChannelChat:    {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
-			vigil.ChannelPager:   {MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop, Address: "routing_key url"},
+			vigil.ChannelChat:  {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
+			vigil.ChannelPager: {MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop, Address: "routing_key url"},
 		} {
 			if got := r.Policies()[kind]; got != want {
 				t.Errorf("%s: got %+v, want %+v", kind, got, want)

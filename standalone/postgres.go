@@ -193,7 +193,7 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// tailOf returns what a log has from an offset on, or all of it when it was begun anew.
+// tailOf returns what a log has from an offset on, or all of it when it was rotated.
 func tailOf(path string, from int64) string {
 	file, err := os.Open(path) //nolint:gosec // a fixed name inside our own directory
 	if err != nil {

@@ -49,6 +49,9 @@ func (s *service) badge() ([]byte, error) {
 		b.Color = "#0e7a56"
 	case noData:
 		b.Word, b.Color = "no data", "#626b75"
+		if s.paused {
+			b.Word = "paused"
+		}
 	}
 	b.NameWidth, b.WordWidth = letterWidth*utf8.RuneCountInString(b.Name), letterWidth*len(b.Word)
 	b.Left, b.Right = b.NameWidth+2*badgePadding, b.WordWidth+2*badgePadding

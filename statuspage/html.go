@@ -95,6 +95,9 @@ func word(v *view, s *service) string {
 		return "Working"
 	case noData:
 	}
+	if s.paused {
+		return "Paused"
+	}
 	return "No data"
 }
 

@@ -33,6 +33,7 @@ type jsonGroup struct {
 type jsonService struct {
 	Name        string     `json:"name"`
 	State       string     `json:"state"`
+	Paused      bool       `json:"paused"` // it is not checked at the moment
 	Since       *time.Time `json:"since"`
 	FailingFrom []string   `json:"failing_from"` // continents
 	// UptimePercent is over the days, rounded down; null without results.
@@ -94,7 +95,7 @@ func (v *view) json() ([]byte, error) {
 
 func (s *service) json(v *view) jsonService {
 	out := jsonService{
-		Name: s.name, State: s.state.String(), Since: notZero(s.since.UTC()), FailingFrom: append([]string{}, continents(s.failingIn)...),
+		Name: s.name, State: s.state.String(), Paused: s.paused, Since: notZero(s.since.UTC()), FailingFrom: append([]string{}, continents(s.failingIn)...),
 		UptimePercent: number(s.Uptime()), Days: make([]jsonDay, len(s.days)),
 	}
 	for i, day := range s.days {

@@ -85,7 +85,7 @@ func TestPage(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, "Shop")
 		s.exec(t, "UPDATE checks SET enabled = false")
-		has(t, s.read(t, "/status/harbor"), "<h1>No data yet</h1>", "Shop</span>", "No data")
+		has(t, s.read(t, "/status/harbor"), "<h1>Paused</h1>", "Shop</span>", ">Paused</span>")
 	})
 
 	t.Run("ShowsUpdatesOfPeople", func(t *testing.T) {

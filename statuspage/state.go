@@ -42,6 +42,7 @@ type service struct {
 	partial   bool
 	regions   []string
 	checked   []string         // regions with a recent result
+	paused    bool             // its check is disabled
 	stale     bool             // it was checked, and no region has a recent result
 	days      []vigil.DayCount // oldest first; the last is today
 }
@@ -64,7 +65,7 @@ func (s *service) decide(check vigil.ReportedCheck, open *vigil.PublicIncident) 
 	}
 	switch {
 	case !check.Enabled:
-		s.state = noData
+		s.state, s.paused = noData, true
 	case open != nil && open.Failing:
 		s.state, s.since, s.failingIn = failing, open.StartedAt, unhealthy
 		if len(unhealthy) == 0 { // it recovers just now

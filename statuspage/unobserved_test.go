@@ -25,3 +25,18 @@ func TestWhatIsNotCheckedDoesNotWork(t *testing.T) {
 	s.advance(time.Minute)
 	has(t, s.read(t, "/status/harbor"), "<h1>No recent data</h1>", "The last results are too old to say what works.")
 }
+
+// TestAPausedCheckIsShownAsPaused: nobody looks at it, so it does not work, and it has no
+// figure.
+func TestAPausedCheckIsShownAsPaused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "Shop", "Mail")
+	s.exec(t, "UPDATE checks SET enabled = false WHERE id = ?", s.check(0))
+	has(t, s.read(t, "/status/harbor"), "<h1>Everything works</h1>", "Shop is paused. Checked from", ">Working</span>", ">Paused</span>")
+	has(t, s.read(t, "/status/harbor.json"), `"paused":false`, `"paused":true`)
+	has(t, s.read(t, "/badge/"+s.check(0).String()+".svg"), "Shop: paused")
+
+	s.exec(t, "UPDATE checks SET enabled = false WHERE id = ?", s.check(1))
+	s.advance(time.Minute)
+	has(t, s.read(t, "/status/harbor"), "<h1>Paused</h1>", "Nothing is checked at the moment.")
+}

@@ -121,13 +121,16 @@ func lastDays(days map[time.Time]vigil.DayCount, at time.Time) []vigil.DayCount 
 
 // decide words the verdict over all services.
 func (v *view) decide() {
-	var failed, slowed, stale []string
+	var failed, slowed, stale, paused []string
 	var regions, failingIn []string
 	var since time.Time
 	partial, known := true, false
 	for _, s := range v.all {
 		known = known || s.state != noData
 		regions = append(regions, s.checked...)
+		if s.paused {
+			paused = append(paused, s.name)
+		}
 		if s.stale {
 			stale = append(stale, s.name)
 		}
@@ -141,8 +144,11 @@ func (v *view) decide() {
 		}
 	}
 	others := ""
-	if len(failed)+len(slowed)+len(stale) < len(v.all) {
+	if len(failed)+len(slowed)+len(stale)+len(paused) < len(v.all) {
 		others = " Everything else works."
+	}
+	if len(paused) > 0 {
+		others = " " + subject(paused) + " paused." + others
 	}
 	if len(stale) > 0 {
 		others = " " + noRecent(stale) + "." + others
@@ -171,6 +177,11 @@ func (v *view) decide() {
 		v.Detail = strings.TrimPrefix(others, " "+v.Headline+". ")
 	case len(stale) > 0:
 		v.State, v.Headline, v.Detail = noData, "No recent data", "The last results are too old to say what works."
+	case known && len(paused) > 0:
+		v.State, v.Headline = working, "Everything works"
+		v.Detail = subject(paused) + " paused. Checked from " + joined(continents(regions)) + "."
+	case len(paused) > 0 && len(paused) == len(v.all):
+		v.State, v.Headline, v.Detail = noData, "Paused", "Nothing is checked at the moment."
 	case known:
 		v.State, v.Headline, v.Detail = working, "Everything works", "Checked from "+joined(continents(regions))+"."
 	default:

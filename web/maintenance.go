@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"vigil"
 	"vigil/client"
 )
 
@@ -137,8 +138,8 @@ func maintenanceNotes(windows []client.MaintenanceWindow) []maintenanceNote {
 
 // zoned is an instant as clocks in a time zone show it.
 func zoned(at time.Time, zone string) string {
-	location, err := time.LoadLocation(zone)
-	if err != nil {
+	location, ok := vigil.LoadZone(zone)
+	if !ok {
 		location, zone = time.UTC, "UTC"
 	}
 	return at.In(location).Format("2 Jan 2006, 15:04") + " (" + zone + ")"

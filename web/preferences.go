@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"vigil"
 )
 
 // preferences are what a browser keeps of how its user likes the pages.
@@ -32,10 +34,8 @@ func readPreferences(r *http.Request) preferences {
 	if theme := values.Get("theme"); slices.Contains([]string{"light", "dark"}, theme) {
 		p.Theme = theme
 	}
-	if name := values.Get("zone"); name != "" && name != "Local" {
-		if zone, err := time.LoadLocation(name); err == nil {
-			p.Zone = zone
-		}
+	if zone, ok := vigil.LoadZone(values.Get("zone")); ok {
+		p.Zone = zone
 	}
 	p.NoKeys = values.Get("keys") == "off"
 	return p
@@ -75,9 +75,11 @@ func (s *Server) setPreferences(r *request) error {
 		r.prefs.NoKeys = form.Get("keys") == "off"
 	}
 	if form.Has("zone") {
-		if r.prefs.Zone, err = time.LoadLocation(form.Get("zone")); err != nil || form.Get("zone") == "Local" {
-			r.prefs.Zone = time.UTC
+		zone, ok := vigil.LoadZone(form.Get("zone"))
+		if !ok {
+			zone = time.UTC
 		}
+		r.prefs.Zone = zone
 	}
 	http.SetCookie(r.w, r.prefs.cookie(r.s.deps.Config.secure()))
 	return r.redirect(form.Get("back"))

@@ -174,9 +174,16 @@ func (a *app) checkUptimeCommand() *cobra.Command {
 }
 
 func uptimeRow(region string, u client.UptimeNumbers) []console.Cell {
-	ms := func(n float64) console.Cell { return console.Word(fmt.Sprintf("%.0fms", n)) }
+	// Nothing was measured without a result, and no response time without a success.
+	up, ms := console.Word("-"), func(float64) console.Cell { return console.Word("-") }
+	if u.TotalChecks > 0 {
+		up = console.Word(fmt.Sprintf("%.3f%%", u.UptimePercentage))
+	}
+	if u.TotalChecks > u.FailedChecks {
+		ms = func(n float64) console.Cell { return console.Word(fmt.Sprintf("%.0fms", n)) }
+	}
 	return []console.Cell{
-		console.Word(region), console.Word(fmt.Sprintf("%.3f%%", u.UptimePercentage)), console.Number(u.TotalChecks),
+		console.Word(region), up, console.Number(u.TotalChecks),
 		console.Number(u.FailedChecks), console.Number(u.MissedChecks), ms(u.P50ResponseTimeMs), ms(u.P95ResponseTimeMs),
 		ms(u.P99ResponseTimeMs), console.Word(fmt.Sprintf("%.2f%%", u.CoveragePercentage)),
 		console.Number(u.ExcludedChecks),
