@@ -31,8 +31,7 @@ type Turn struct {
 	Recover bool `json:"recover,omitempty"`
 	// By is the short name of the worker that ran the turn before.
 	By string `json:"by,omitempty"`
-	// Reset: an operator has reset the workflow, and no turn has ended since. Its state may be
-	// older than what was reported.
+	// Reset: an operator has reset the workflow, and no turn has ended since: State may be old.
 	Reset bool `json:"reset,omitempty"`
 	// Restored is the epoch of the last restore that the loop has compared its state with.
 	Restored int64 `json:"restored,omitempty"`

@@ -170,7 +170,7 @@ func watchStores(t *testing.T, run func(*storesFixture)) {
 // expect compares what is there some passes later.
 func (f *storesFixture) expect(fact string, generation int64, started int, found ...vigil.RestoreSign) {
 	f.Helper()
-	time.Sleep(3 * time.Second)
+	time.Sleep(3 * time.Second) // sleep: in a bubble only
 	f.postgres.mu.Lock()
 	defer f.postgres.mu.Unlock()
 	f.temporal.mu.Lock()
@@ -186,7 +186,7 @@ func (f *storesFixture) expect(fact string, generation int64, started int, found
 // settled waits until both stores have the same epoch.
 func (f *storesFixture) settled() {
 	f.Helper()
-	time.Sleep(20 * time.Second)
+	time.Sleep(20 * time.Second) // sleep: in a bubble only
 	f.postgres.mu.Lock()
 	defer f.postgres.mu.Unlock()
 	f.temporal.mu.Lock()
@@ -283,7 +283,7 @@ func TestEpoch(t *testing.T) {
 				} {
 					fail(side)
 					f.temporal.change(change)
-					time.Sleep(20 * time.Second)
+					time.Sleep(20 * time.Second) // sleep: in a bubble only
 					fail("")
 					f.settled()
 				}
