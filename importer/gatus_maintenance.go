@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func (g *gatusImport) window(v *value, origin, name string, scope Object, losses
 	days, problem := weekdays(m.list("every"))
 	m.finish()
 	at, ok := clock(start)
-	location, known := vigil.LoadZone(zone)
+	location, known := vigil.LoadZone(cmp.Or(zone, "UTC"))
 	switch {
 	case problem != "":
 	case !ok:

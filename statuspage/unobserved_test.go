@@ -26,7 +26,7 @@ func TestWhatIsNotCheckedDoesNotWork(t *testing.T) {
 	has(t, s.read(t, "/status/harbor"), "<h1>No recent data</h1>", "The last results are too old to say what works.")
 }
 
-// TestAPausedCheckIsShownAsPaused: nobody looks at it, so it does not work, and it has no
+// TestAPausedCheckIsShownAsPaused: it is not checked, so it does not work, and it has no
 // figure.
 func TestAPausedCheckIsShownAsPaused(t *testing.T) {
 	t.Parallel()
