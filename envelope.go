@@ -30,24 +30,48 @@ type envelopeData struct {
 }
 
 type envelopeIncident struct {
-	ID             uuid.UUID      `json:"id"`
-	CheckID        uuid.UUID      `json:"check_id"`
-	AlertRuleID    uuid.UUID      `json:"alert_rule_id"`
-	Status         IncidentStatus `json:"status"`
-	Severity       Severity       `json:"severity"`
-	Title          string         `json:"title"`
-	Description    string         `json:"description"`
-	StartedAt      time.Time      `json:"started_at"`
-	AcknowledgedAt *time.Time     `json:"acknowledged_at"`
-	ResolvedAt     *time.Time     `json:"resolved_at"`
-	AcknowledgedBy *string        `json:"acknowledged_by"`
-	ResolvedBy     *string        `json:"resolved_by"`
-	Resolution     *Resolution    `json:"resolution"`
-	Note           *string        `json:"note"`
-	Matched        []string       `json:"matched"`
-	FailureCount   int            `json:"failure_count"`
-	CreatedAt      time.Time      `json:"created_at"`
+	ID             uuid.UUID       `json:"id"`
+	CheckID        uuid.UUID       `json:"check_id"`
+	AlertRuleID    uuid.UUID       `json:"alert_rule_id"`
+	Status         IncidentStatus  `json:"status"`
+	Severity       Severity        `json:"severity"`
+	Title          string          `json:"title"`
+	Description    string          `json:"description"`
+	StartedAt      time.Time       `json:"started_at"`
+	AcknowledgedAt *time.Time      `json:"acknowledged_at"`
+	ResolvedAt     *time.Time      `json:"resolved_at"`
+	AcknowledgedBy *string         `json:"acknowledged_by"`
+	ResolvedBy     *string         `json:"resolved_by"`
+	Resolution     *Resolution     `json:"resolution"`
+	Note           *string         `json:"note"`
+	Matched        []string        `json:"matched"`
+	FailureCount   int             `json:"failure_count"`
+	CreatedAt      time.Time       `json:"created_at"`
+	WorstSeverity  Severity        `json:"worst_severity"`
+	Rules          []envelopeFired `json:"rules"`
 }
+
+// envelopeFired is a rule that fired in the incident.
+type envelopeFired struct {
+	ID       uuid.UUID  `json:"id"`
+	Name     string     `json:"name"`
+	Severity Severity   `json:"severity"`
+	Since    time.Time  `json:"since"`
+	Until    *time.Time `json:"until"` // null while it fires
+}
+
+// fired are the rules of an incident, at most maxEnvelopeRules: the newest ones.
+func fired(rules []IncidentRule) []envelopeFired {
+	rules = rules[max(0, len(rules)-maxEnvelopeRules):]
+	list := make([]envelopeFired, len(rules))
+	for i, r := range rules {
+		list[i] = envelopeFired{ID: r.ID, Name: Truncate(r.Name, maxRuleLabel), Severity: r.Severity, Since: r.Since.UTC(), Until: r.Until}
+	}
+	return list
+}
+
+// maxEnvelopeRules bounds the rules that an envelope lists.
+const maxEnvelopeRules = 50
 
 type envelopeCheck struct {
 	ID              uuid.UUID `json:"id"`
@@ -99,7 +123,7 @@ const maxEnvelopeText = 1024
 func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	i := &s.Incident
 	out := envelope{
-		ID: EventID(i.ID, s.Type), Type: s.Type, Version: "1", Timestamp: s.Time.UTC(),
+		ID: s.id(), Type: s.Type, Version: "1", Timestamp: s.Time.UTC(),
 		Data: envelopeData{
 			Incident: envelopeIncident{
 				ID: i.ID, CheckID: i.CheckID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity,
@@ -108,6 +132,7 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 				AcknowledgedBy: NilIfZero(truncate(i.AcknowledgedBy)), ResolvedBy: NilIfZero(truncate(i.ResolvedBy)),
 				Resolution: NilIfZero(i.Resolution), Note: NilIfZero(truncate(i.Note)),
 				Matched: i.Trigger.Matched, FailureCount: i.Trigger.FailureCount, CreatedAt: i.CreatedAt.UTC(),
+				WorstSeverity: i.WorstSeverity(), Rules: fired(i.Rules),
 			},
 			Check: envelopeCheck{
 				ID: i.CheckID, Name: truncate(s.Check.Name), Type: s.Check.Type, Target: truncate(s.Check.Target),

@@ -81,6 +81,8 @@ func EventID(incident uuid.UUID, t EventType) uuid.UUID {
 
 // EventContext is the content of an event: the state at the time of the change.
 type EventContext struct {
+	// ID of the event; zero: that of the type of event of the incident (EventID).
+	ID           uuid.UUID
 	Type         EventType
 	Time         time.Time
 	Incident     Incident
@@ -108,7 +110,7 @@ func NewEvent(s EventContext) (Event, error) {
 		return Event{}, err
 	}
 	return Event{
-		ID:    EventID(s.Incident.ID, s.Type),
+		ID:    s.id(),
 		OrgID: s.Incident.OrgID, Type: s.Type, IncidentID: s.Incident.ID, CheckID: s.Incident.CheckID, Time: s.Time,
 		Envelope: envelope, Title: title, Body: body, Variables: s.variables(),
 		TraceID: s.Incident.TraceID,
@@ -131,7 +133,14 @@ func (s *EventContext) message() (title, body string) {
 	case EventTriggered, EventTest, EventUnobserved, EventObserved: // the last two are made by NewUnobservedEvent
 		title, body = i.Title, i.Description
 	}
-	return title, body
+	return title, body + s.rulesText()
+}
+
+func (s *EventContext) id() uuid.UUID {
+	if s.ID != uuid.Nil {
+		return s.ID
+	}
+	return EventID(s.Incident.ID, s.Type)
 }
 
 func (s *EventContext) ending() string {
@@ -173,6 +182,7 @@ func (s *EventContext) variables() map[string]string {
 		"evidence":    r.Evidence.Text(MaxEvidenceText),
 		"incident_id": i.ID.String(), "incident_title": i.Title, "incident_status": string(i.Status), "severity": string(i.Severity),
 		"started_at": stamp(i.StartedAt), "duration": s.duration(),
+		"rules_firing": s.firingText(uuid.Nil), "worst_severity": string(i.WorstSeverity()),
 		"rule_id": i.RuleID.String(), "rule_name": s.Rule.Name,
 		"dns_previous": i.Trigger.DNSPrevious, "dns_current": i.Trigger.DNSCurrent,
 		"organization_name": s.Organization.Name, "event_type": string(s.Type),

@@ -61,6 +61,8 @@ type Incident struct {
 	// Latched is true for an incident that a user resolved while a rule fired: no
 	// other incident opens until every region has been quiet.
 	Latched bool
+	// Rules that fired, in the order in which they began, those that opened it first.
+	Rules []IncidentRule
 }
 
 // Open reports whether the incident is not resolved.
@@ -135,13 +137,18 @@ type IncidentHead struct {
 	Status IncidentStatus `json:"status"`
 	// TraceID is that of the trace of the incident; an older version gives none.
 	TraceID string `json:"trace_id,omitempty"`
+	// Rules that fired, in the order in which they began.
+	Rules []FiredRule `json:"rules,omitempty"`
 }
 
-// Latch keeps the check of an incident that a user resolved from opening another one
-// until every region has been quiet.
+// Latch keeps rules from opening another incident: those that fired when a user resolved
+// one. A rule leaves it when it fires in no region, all of them do when every region has
+// been quiet.
 type Latch struct {
 	IncidentID uuid.UUID `json:"incident_id"`
 	Quiet      []string  `json:"quiet,omitempty"` // regions quiet since, sorted
+	// Rules that are held, sorted; none: all are.
+	Rules []uuid.UUID `json:"rules,omitempty"`
 }
 
 // OpenRequest is a request to open an incident.
@@ -212,6 +219,8 @@ type ResolveRequest struct {
 	// Latch the incident. Quiet are the voting regions in which no rule fires.
 	Latch bool     `json:"latch,omitempty"`
 	Quiet []string `json:"quiet,omitempty"`
+	// Held are the rules that the latch holds, sorted; none: all.
+	Held []uuid.UUID `json:"held,omitempty"`
 	// Regions in which a rule fires, sorted.
 	Regions []string `json:"regions,omitempty"`
 	// PublicURL is the address of the API for links, set by the activity.

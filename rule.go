@@ -91,9 +91,12 @@ type Rule struct {
 	// Channels are the ids of the notification channels, at least one.
 	Channels []uuid.UUID
 	NotifyOn NotifyOn
-	Policy   RegionPolicy
-	Enabled  bool
-	Labels   Labels `json:",omitempty"`
+	// NotifyIfOpen: when the rule begins to fire while an incident of the check is open, its
+	// channels that have had no message of the incident get its opening.
+	NotifyIfOpen bool `json:",omitempty"`
+	Policy       RegionPolicy
+	Enabled      bool
+	Labels       Labels `json:",omitempty"`
 	// Version increases by one with every change of the rule. At least 1 in storage.
 	Version int64 `json:",omitempty"`
 	// ManagedBy is what manages the rule; nil: nothing does.
@@ -104,6 +107,8 @@ type Rule struct {
 
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	// Warnings are what a write of the rule should make its author think of.
+	Warnings []string `json:",omitempty"`
 }
 
 // Severity of the incidents that the rule opens.

@@ -59,6 +59,8 @@ func Variables() []Variable {
 		{"incident_title", "string", "Title of the incident.", "Checkout API is failing"},
 		{"incident_status", "string", "Status of the incident: active, acknowledged or resolved.", "active"},
 		{"severity", "string", "Severity of the incident: critical, warning or info.", "critical"},
+		{"worst_severity", "string", "The most severe one of the rules that fired in the incident so far.", "critical"},
+		{"rules_firing", "string", "The rules that fire now with their severities, separated by commas.", "Three failures in a row (critical)"},
 		{"started_at", "date-time", "When the incident began, in UTC.", "2026-03-01T09:30:00Z"},
 		{"resolved_at", "date-time", "When the incident ended, in UTC; empty while it is open.", "2026-03-01T09:42:30Z"},
 		{"duration", "string", "How long the incident has lasted.", "12m30s"},

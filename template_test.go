@@ -15,7 +15,8 @@ func TestVariables(t *testing.T) {
 	t.Run("AreTheDocumentedOnes", func(t *testing.T) {
 		t.Parallel()
 		want := strings.Fields(`check_id check_name check_type check_target label.team region regions_down status_code
-			response_time_ms error_message evidence failure_count incident_id incident_title incident_status severity started_at
+			response_time_ms error_message evidence failure_count incident_id incident_title incident_status severity
+			worst_severity rules_firing started_at
 			resolved_at duration rule_id rule_name ssl_days_remaining dns_previous dns_current organization_name
 			event_type incident_url`)
 		if got := vigil.VariableNames(); !slices.Equal(got, want) {

@@ -111,13 +111,17 @@ type DecisionInput struct {
 	// Votes, one for each region that has one. Regions that were removed or are
 	// silent have none.
 	Votes []Vote
-	// Open is true while an incident is open. Latched is true while the last one is
-	// latched; Quiet are the regions that have been quiet since, sorted.
-	Open    bool
+	// Open is true while an incident is open. Incident is what is known of it.
+	Open     bool
+	Incident *IncidentHead
+	// Latched is true while an incident that a user resolved is latched; Quiet are the
+	// regions that have been quiet since, sorted, and Held the rules that it holds, sorted.
+	// Without one it holds all.
 	Latched bool
 	Quiet   []string
-	// InMaintenance is true while the check is in maintenance: no incident opens. Everything
-	// else is as outside of it.
+	Held    []uuid.UUID
+	// InMaintenance is true while the check is in maintenance: no incident opens, and no
+	// rule begins to fire in one that is open. Everything else is as outside of it.
 	InMaintenance bool
 }
 
@@ -131,9 +135,14 @@ type Decision struct {
 	// check was disabled.
 	Resolve bool
 	Remove  bool
-	// Quiet are the regions that have been quiet since the latch was set, sorted.
-	// Unlatch is true when these are all voting regions.
+	// Begun are the rules that begin to fire in the incident that stays open: their region
+	// policies are met. Ended are those of its rules that fire in no voting region any more.
+	Begun, Ended []uuid.UUID
+	// Quiet are the regions that have been quiet since the latch was set, sorted, and Held
+	// the rules that it still holds. Unlatch is true when these are all voting regions, or
+	// it holds no rule any more.
 	Quiet   []string
+	Held    []uuid.UUID
 	Unlatch bool
 	// Firing is true when a rule fires in a voting region.
 	Firing bool
@@ -142,7 +151,7 @@ type Decision struct {
 // Decide applies the region policies to the votes (spec section 3). Without votes of
 // an enabled check it changes nothing.
 func Decide(in DecisionInput) Decision {
-	d := Decision{Quiet: in.Quiet}
+	d := Decision{Quiet: in.Quiet, Held: in.Held}
 	if !in.Enabled {
 		d.Remove, d.Unlatch = in.Open, in.Latched
 		return d
@@ -150,35 +159,68 @@ func Decide(in DecisionInput) Decision {
 	if len(in.Votes) == 0 {
 		return d
 	}
+	if in.Latched {
+		d.latch(&in)
+	}
+	latched := in.Latched && !d.Unlatch
+	wrong := false // a rule fires that no latch holds
 	for _, rule := range in.Rules {
-		n := 0
-		for _, vote := range in.Votes {
-			if slices.Contains(vote.Firing, rule.ID) {
-				n++
-			}
-		}
+		n := in.firingIn(rule.ID)
 		d.Firing = d.Firing || n > 0
+		if latched && slices.Contains(d.Held, rule.ID) {
+			continue
+		}
+		wrong = wrong || n > 0
 		if rule.Policy.Met(n, len(in.Votes)) {
 			d.Rules = append(d.Rules, rule.ID)
 		}
 	}
-	if in.Latched {
-		d.Quiet, d.Unlatch = quietRegions(in)
+	d.Open = !in.Open && !in.InMaintenance && len(d.Rules) > 0 && (!latched || len(d.Held) > 0)
+	d.Resolve = in.Open && !wrong
+	if in.Open && !d.Resolve && in.Incident != nil && len(in.Incident.Rules) > 0 {
+		d.change(&in)
 	}
-	d.Open = !in.Open && !in.InMaintenance && (!in.Latched || d.Unlatch) && len(d.Rules) > 0
-	d.Resolve = in.Open && !d.Firing
 	if !d.Open {
 		d.Rules = nil
 	}
 	return d
 }
 
-// quietRegions returns the regions in which no rule has fired at some time since the
-// latch was set, sorted, and whether every voting region is among them.
-func quietRegions(in DecisionInput) (quiet []string, all bool) {
-	quiet, all = slices.Clone(in.Quiet), true
+// firingIn returns in how many voting regions a rule fires.
+func (in *DecisionInput) firingIn(rule uuid.UUID) int {
+	n := 0
 	for _, vote := range in.Votes {
-		fires := slices.ContainsFunc(in.Rules, func(r RulePolicy) bool { return slices.Contains(vote.Firing, r.ID) })
+		if slices.Contains(vote.Firing, rule) {
+			n++
+		}
+	}
+	return n
+}
+
+// change compares the rules whose policies are met with those of the open incident.
+func (d *Decision) change(in *DecisionInput) {
+	firing := in.Incident.FiringNow()
+	for _, rule := range d.Rules {
+		if !in.InMaintenance && !slices.Contains(firing, rule) {
+			d.Begun = append(d.Begun, rule)
+		}
+	}
+	for _, rule := range firing {
+		enabled := slices.ContainsFunc(in.Rules, func(r RulePolicy) bool { return r.ID == rule })
+		if !enabled || in.firingIn(rule) == 0 {
+			d.Ended = append(d.Ended, rule)
+		}
+	}
+}
+
+// latch decides what the latch still holds: the regions in which no held rule has fired at
+// some time since it was set are quiet. It ends with the last rule and when every voting
+// region is quiet.
+func (d *Decision) latch(in *DecisionInput) {
+	holds := func(rule uuid.UUID) bool { return len(in.Held) == 0 || slices.Contains(in.Held, rule) }
+	quiet, all := slices.Clone(in.Quiet), true
+	for _, vote := range in.Votes {
+		fires := slices.ContainsFunc(in.Rules, func(r RulePolicy) bool { return holds(r.ID) && slices.Contains(vote.Firing, r.ID) })
 		switch {
 		case slices.Contains(quiet, vote.Region):
 		case fires:
@@ -188,5 +230,10 @@ func quietRegions(in DecisionInput) (quiet []string, all bool) {
 		}
 	}
 	slices.Sort(quiet)
-	return quiet, all
+	d.Quiet, d.Unlatch = quiet, all
+	d.Held = slices.DeleteFunc(slices.Clone(in.Held), func(rule uuid.UUID) bool {
+		enabled := slices.ContainsFunc(in.Rules, func(r RulePolicy) bool { return r.ID == rule })
+		return !enabled || in.firingIn(rule) == 0
+	})
+	d.Unlatch = d.Unlatch || len(in.Held) > 0 && len(d.Held) == 0
 }

@@ -124,7 +124,11 @@ func (r incidentRows) ResolveIncident(context.Context, vigil.ResolveRequest) (vi
 	return r.out, r.err
 }
 
-func (r incidentRows) KeepLatch(context.Context, uuid.UUID, []string, bool) error { return nil }
+func (r incidentRows) KeepLatch(context.Context, vigil.Latch, bool) error { return nil }
+
+func (r incidentRows) ChangeRules(context.Context, vigil.RulesRequest) (vigil.IncidentOutcome, error) {
+	return vigil.IncidentOutcome{}, nil
+}
 
 func TestIncidentsAreCountedOnce(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,8 @@ type incidentStore interface {
 	OpenIncident(ctx context.Context, request vigil.OpenRequest) (vigil.IncidentOutcome, error)
 	AcknowledgeIncident(ctx context.Context, request vigil.AcknowledgeRequest) (vigil.IncidentOutcome, error)
 	ResolveIncident(ctx context.Context, request vigil.ResolveRequest) (vigil.IncidentOutcome, error)
-	KeepLatch(ctx context.Context, id uuid.UUID, quiet []string, over bool) error
+	ChangeRules(ctx context.Context, request vigil.RulesRequest) (vigil.IncidentOutcome, error)
+	KeepLatch(ctx context.Context, latch vigil.Latch, released bool) error
 }
 
 // deliveryStarter starts delivery workflows.
@@ -60,6 +61,8 @@ type LatchState struct {
 	ID    uuid.UUID `json:"id"`              // of the incident
 	Quiet []string  `json:"quiet,omitempty"` // regions that have been quiet since it was resolved, sorted
 	Ended bool      `json:"over,omitempty"`  // the latch is released
+	// Held are the rules that it holds yet, sorted.
+	Held []uuid.UUID `json:"held,omitempty"`
 }
 
 // ReadContext reads the context of a check's incidents. For a deleted check it
@@ -109,9 +112,22 @@ func (i *Incidents) Resolve(ctx context.Context, request vigil.ResolveRequest) (
 	return i.startDeliveries(ctx, out, err)
 }
 
+// ChangeRules records which rules of an open incident began or stopped to fire, and starts
+// the deliveries to channels that hear of the incident because of it.
+func (i *Incidents) ChangeRules(ctx context.Context, request vigil.RulesRequest) (vigil.IncidentHead, error) {
+	request.PublicURL = i.PublicURL
+	out, err := i.Store.ChangeRules(ctx, request)
+	if out.Held > 0 { // see Open
+		if err := timing.Sleep(ctx, min(out.Held, heldPause)); err != nil {
+			return vigil.IncidentHead{}, err
+		}
+	}
+	return i.startDeliveries(ctx, out, err)
+}
+
 // KeepLatch stores the latch of an incident.
 func (i *Incidents) KeepLatch(ctx context.Context, latch LatchState) error {
-	return i.Store.KeepLatch(ctx, latch.ID, latch.Quiet, latch.Ended)
+	return i.Store.KeepLatch(ctx, vigil.Latch{IncidentID: latch.ID, Quiet: latch.Quiet, Rules: latch.Held}, latch.Ended)
 }
 
 // startDeliveries starts a delivery workflow for every pending delivery. A retry is

@@ -46,10 +46,29 @@ type incidentView struct {
 	Resolution     *string              `json:"resolution" doc:"How it ended: automatic when no rule fired any more, manual when a user resolved it, check_removed when its check was disabled or deleted; null while it is open."`
 	Note           *string              `json:"note" doc:"The note that was given when it was resolved."`
 	Regions        []string             `json:"regions" doc:"The regions in which a rule fired when it opened."`
+	WorstSeverity  vigil.Severity       `json:"worst_severity" enum:"critical,warning,info" doc:"The most severe one of the rules that fired so far."`
+	Rules          []firedRuleView      `json:"rules" doc:"The rules that fired, in the order in which they began; those that opened the incident come first."`
 	Trigger        triggerView          `json:"trigger"`
 	TraceID        string               `json:"trace_id" pattern:"^[0-9a-f]{32}$" doc:"The trace from the probe that failed to each delivery attempt, as in logs, in the Temporal UI and in OpenTelemetry." example:"8f3a1c526f0e5c1b9a6e0d6f4e1b7a31"`
 	WorkflowID     string               `json:"workflow_id" doc:"The workflow that manages the incidents of the check."`
 	RunURL         *string              `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
+}
+
+// firedRuleView is a rule that fired in an incident.
+type firedRuleView struct {
+	ID       uuid.UUID      `json:"id" format:"uuid" doc:"The alert rule; it may have been deleted since."`
+	Name     string         `json:"name" doc:"Its name when it began to fire."`
+	Severity vigil.Severity `json:"severity" enum:"critical,warning,info" doc:"Its severity when it began to fire."`
+	Since    time.Time      `json:"since" doc:"When it began to fire, the last time if it did so more than once."`
+	Until    *time.Time     `json:"until" doc:"When it stopped, or when the incident ended; null while it fires."`
+}
+
+func showFiredRules(rules []vigil.IncidentRule) []firedRuleView {
+	views := make([]firedRuleView, len(rules))
+	for i, r := range rules {
+		views[i] = firedRuleView{ID: r.ID, Name: r.Name, Severity: r.Severity, Since: r.Since.UTC(), Until: inUTC(r.Until)}
+	}
+	return views
 }
 
 // triggerView is why an incident opened.
@@ -67,9 +86,9 @@ func (i *incidents) show(incident vigil.Incident) incidentView {
 		AcknowledgedAt: inUTC(incident.AcknowledgedAt), ResolvedAt: inUTC(incident.ResolvedAt),
 		AcknowledgedBy: vigil.NilIfZero(incident.AcknowledgedBy), ResolvedBy: vigil.NilIfZero(incident.ResolvedBy),
 		Resolution: vigil.NilIfZero(string(incident.Resolution)), Note: vigil.NilIfZero(incident.Note),
-		Regions:    append([]string{}, incident.Regions...),
-		Trigger:    triggerView{Matched: append([]string{}, incident.Trigger.Matched...), FailureCount: incident.Trigger.FailureCount},
-		TraceID:    incident.TraceID,
+		Regions: append([]string{}, incident.Regions...),
+		Trigger: triggerView{Matched: append([]string{}, incident.Trigger.Matched...), FailureCount: incident.Trigger.FailureCount},
+		TraceID: incident.TraceID, WorstSeverity: incident.WorstSeverity(), Rules: showFiredRules(incident.Rules),
 		WorkflowID: workflow, RunURL: i.links.of(workflow, ""),
 	}
 	if !incident.Trigger.Result.Slot.IsZero() {
@@ -97,10 +116,9 @@ func (i *incidents) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/incidents/{id}/resolve", ID: "resolve-incident", Tag: tagIncidents, Scope: vigil.ScopeRespond,
 		Resource: resourceIncident, Audit: "incident.resolve",
-		Summary: "Resolve an incident",
-		Description: "No other incident of the check opens until everything that caused this one has been healthy once. Resolving again " +
-			"changes nothing.",
-		Errors: []int{http.StatusServiceUnavailable},
+		Summary:     "Resolve an incident",
+		Description: "The rules that fire now open no other incident until they have stopped once; another rule does. Resolving again changes nothing.",
+		Errors:      []int{http.StatusServiceUnavailable},
 	}, i.resolve)
 }
 

@@ -43,6 +43,7 @@ type alertRuleView struct {
 	Condition              conditionView        `json:"condition"`
 	NotificationChannelIDs []uuid.UUID          `json:"notification_channel_ids" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
 	NotifyOn               vigil.NotifyOn       `json:"notify_on" enum:"unhealthy,healthy,both" default:"unhealthy" doc:"What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both."`
+	NotifyIfOpen           bool                 `json:"notify_if_open" default:"false" doc:"Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule sends no message."`
 	RegionPolicy           vigil.RegionPolicy   `json:"region_policy" enum:"any,majority,all" default:"any" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                bool                 `json:"enabled" default:"true"`
 	Labels                 map[string]string    `json:"labels" doc:"Names and values that you give, to group and to filter."`
@@ -50,6 +51,7 @@ type alertRuleView struct {
 	Revision               int64                `json:"revision,omitempty" doc:"Grows by one with every change of the rule; the ETag for If-Match."`
 	CreatedAt              time.Time            `json:"created_at"`
 	UpdatedAt              time.Time            `json:"updated_at"`
+	Warnings               []string             `json:"warnings,omitempty" doc:"In the answer to a write only: what is accepted and may not be what is meant. Each begins with the name of a member." example:"notify_if_open: is false, so this rule sends no message when it begins to fire while an incident is open"`
 }
 
 // CurrentRevision is the rule's, for its ETag.
@@ -71,9 +73,10 @@ type conditionView struct {
 func showRule(r vigil.Rule) alertRuleView {
 	view := alertRuleView{
 		ID: r.ID, CheckID: r.CheckID, Name: r.Name, Condition: conditionView(r.Condition),
-		NotificationChannelIDs: r.Channels, NotifyOn: r.NotifyOn, RegionPolicy: r.Policy, Enabled: r.Enabled, Labels: labelsView(r.Labels),
+		NotificationChannelIDs: r.Channels, NotifyOn: r.NotifyOn, NotifyIfOpen: r.NotifyIfOpen, RegionPolicy: r.Policy, Enabled: r.Enabled, Labels: labelsView(r.Labels),
 		ManagedBy: showManagedBy(r.ManagedBy),
 		Revision:  r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		Warnings: r.Warnings,
 	}
 	if conditionType, threshold, ok := r.Condition.Reference(); ok {
 		view.ConditionType, view.Threshold = &conditionType, &threshold

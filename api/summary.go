@@ -53,6 +53,8 @@ type openIncidentView struct {
 	AlertRuleID    uuid.UUID            `json:"alert_rule_id" format:"uuid"`
 	Status         vigil.IncidentStatus `json:"status" enum:"active,acknowledged"`
 	Severity       vigil.Severity       `json:"severity" enum:"critical,warning,info"`
+	WorstSeverity  vigil.Severity       `json:"worst_severity" enum:"critical,warning,info" doc:"The most severe one of the rules that fired so far."`
+	Rules          []firedRuleView      `json:"rules" doc:"The rules that fired, in the order in which they began; those that opened the incident come first."`
 	Title          string               `json:"title"`
 	Matched        []string             `json:"matched" doc:"The keys of the rule's condition that matched."`
 	Days           *int                 `json:"days" doc:"Days that the certificate had left when the incident opened; null for other rules."`
@@ -66,6 +68,7 @@ func showOpenIncident(i *vigil.Incident) *openIncidentView {
 	}
 	return &openIncidentView{
 		ID: i.ID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity, Title: i.Title,
+		WorstSeverity: i.WorstSeverity(), Rules: showFiredRules(i.Rules),
 		Matched: append([]string{}, i.Trigger.Matched...), Days: i.Trigger.Days, StartedAt: i.StartedAt.UTC(),
 		AcknowledgedBy: vigil.NilIfZero(i.AcknowledgedBy),
 	}

@@ -1366,6 +1366,27 @@ func (e ExtractionSource) Valid() bool {
 	}
 }
 
+// Defines values for FiredRuleSeverity.
+const (
+	FiredRuleSeverityCritical FiredRuleSeverity = "critical"
+	FiredRuleSeverityInfo     FiredRuleSeverity = "info"
+	FiredRuleSeverityWarning  FiredRuleSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the FiredRuleSeverity enum.
+func (e FiredRuleSeverity) Valid() bool {
+	switch e {
+	case FiredRuleSeverityCritical:
+		return true
+	case FiredRuleSeverityInfo:
+		return true
+	case FiredRuleSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GRPCConfigSecurity.
 const (
 	GRPCConfigSecurityNone GRPCConfigSecurity = "none"
@@ -1534,6 +1555,27 @@ func (e IncidentStatus) Valid() bool {
 	case IncidentStatusActive:
 		return true
 	case IncidentStatusResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for IncidentWorstSeverity.
+const (
+	IncidentWorstSeverityCritical IncidentWorstSeverity = "critical"
+	IncidentWorstSeverityInfo     IncidentWorstSeverity = "info"
+	IncidentWorstSeverityWarning  IncidentWorstSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the IncidentWorstSeverity enum.
+func (e IncidentWorstSeverity) Valid() bool {
+	switch e {
+	case IncidentWorstSeverityCritical:
+		return true
+	case IncidentWorstSeverityInfo:
+		return true
+	case IncidentWorstSeverityWarning:
 		return true
 	default:
 		return false
@@ -2152,6 +2194,27 @@ func (e OpenIncidentStatus) Valid() bool {
 	case OpenIncidentStatusAcknowledged:
 		return true
 	case OpenIncidentStatusActive:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OpenIncidentWorstSeverity.
+const (
+	OpenIncidentWorstSeverityCritical OpenIncidentWorstSeverity = "critical"
+	OpenIncidentWorstSeverityInfo     OpenIncidentWorstSeverity = "info"
+	OpenIncidentWorstSeverityWarning  OpenIncidentWorstSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the OpenIncidentWorstSeverity enum.
+func (e OpenIncidentWorstSeverity) Valid() bool {
+	switch e {
+	case OpenIncidentWorstSeverityCritical:
+		return true
+	case OpenIncidentWorstSeverityInfo:
+		return true
+	case OpenIncidentWorstSeverityWarning:
 		return true
 	default:
 		return false
@@ -2956,6 +3019,9 @@ type AlertRule struct {
 	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds []string `json:"notification_channel_ids"`
 
+	// NotifyIfOpen Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule notifies nobody.
+	NotifyIfOpen bool `json:"notify_if_open"`
+
 	// NotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
 	NotifyOn AlertRuleNotifyOn `json:"notify_on"`
 
@@ -2970,6 +3036,11 @@ type AlertRule struct {
 	// Examples: 3
 	Threshold *float64  `json:"threshold"`
 	UpdatedAt time.Time `json:"updated_at"`
+
+	// Warnings In the answer to a write only: what is accepted and may not be what is meant. Each begins with the name of a member.
+	//
+	// Examples: ["notify_if_open: is false","so this rule notifies nobody when it begins to fire while an incident is open"]
+	Warnings *[]string `json:"warnings,omitempty"`
 }
 
 // AlertRuleNotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
@@ -3013,6 +3084,9 @@ type AlertRuleCreate struct {
 	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds []string `json:"notification_channel_ids"`
 
+	// NotifyIfOpen Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule notifies nobody.
+	NotifyIfOpen *bool `json:"notify_if_open,omitempty"`
+
 	// NotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
 	NotifyOn *AlertRuleCreateNotifyOn `json:"notify_on,omitempty"`
 
@@ -3029,7 +3103,12 @@ type AlertRuleCreate struct {
 
 	// UpdatedAt Ignored.
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
-	union     json.RawMessage
+
+	// Warnings Ignored.
+	//
+	// Examples: ["notify_if_open: is false","so this rule notifies nobody when it begins to fire while an incident is open"]
+	Warnings *[]string `json:"warnings,omitempty"`
+	union    json.RawMessage
 }
 
 // AlertRuleCreate_Condition defines model for AlertRuleCreate.Condition.
@@ -3085,6 +3164,9 @@ type AlertRuleUpdate struct {
 	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds *[]string `json:"notification_channel_ids,omitempty"`
 
+	// NotifyIfOpen Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule notifies nobody.
+	NotifyIfOpen *bool `json:"notify_if_open,omitempty"`
+
 	// NotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
 	NotifyOn *AlertRuleUpdateNotifyOn `json:"notify_on,omitempty"`
 
@@ -3101,6 +3183,11 @@ type AlertRuleUpdate struct {
 
 	// UpdatedAt Ignored.
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+
+	// Warnings Ignored.
+	//
+	// Examples: ["notify_if_open: is false","so this rule notifies nobody when it begins to fire while an incident is open"]
+	Warnings *[]string `json:"warnings,omitempty"`
 }
 
 // AlertRuleUpdate_Condition defines model for AlertRuleUpdate.Condition.
@@ -4645,6 +4732,27 @@ type FailedAttempt struct {
 	ResponseTimeMs float64 `json:"response_time_ms"`
 }
 
+// FiredRule defines model for FiredRule.
+type FiredRule struct {
+	// Id The alert rule; it may have been deleted since.
+	Id openapi_types.UUID `json:"id"`
+
+	// Name Its name when it began to fire.
+	Name string `json:"name"`
+
+	// Severity Its severity when it began to fire.
+	Severity FiredRuleSeverity `json:"severity"`
+
+	// Since When it began to fire, the last time if it did so more than once.
+	Since time.Time `json:"since"`
+
+	// Until When it stopped, or when the incident ended; null while it fires.
+	Until *time.Time `json:"until"`
+}
+
+// FiredRuleSeverity Its severity when it began to fire.
+type FiredRuleSeverity string
+
 // GRPCConfig defines model for GRPCConfig.
 type GRPCConfig struct {
 	// Headers Metadata of the call, such as authorization
@@ -4919,6 +5027,9 @@ type Incident struct {
 	// ResolvedBy Who resolved it; null for one that resolved by itself.
 	ResolvedBy *string `json:"resolved_by"`
 
+	// Rules The rules that fired, in the order in which they began; those that opened the incident come first.
+	Rules []FiredRule `json:"rules"`
+
 	// RunUrl The workflow in the Temporal UI; null where there is no UI.
 	RunUrl    *string          `json:"run_url"`
 	Severity  IncidentSeverity `json:"severity"`
@@ -4936,6 +5047,9 @@ type Incident struct {
 
 	// WorkflowId The workflow that manages the incidents of the check.
 	WorkflowId string `json:"workflow_id"`
+
+	// WorstSeverity The most severe one of the rules that fired so far.
+	WorstSeverity IncidentWorstSeverity `json:"worst_severity"`
 }
 
 // IncidentSeverity defines model for Incident.Severity.
@@ -4943,6 +5057,9 @@ type IncidentSeverity string
 
 // IncidentStatus defines model for Incident.Status.
 type IncidentStatus string
+
+// IncidentWorstSeverity The most severe one of the rules that fired so far.
+type IncidentWorstSeverity string
 
 // IncidentAnswer defines model for IncidentAnswer.
 type IncidentAnswer struct {
@@ -6052,11 +6169,17 @@ type OpenIncident struct {
 	Id   openapi_types.UUID `json:"id"`
 
 	// Matched The keys of the rule's condition that matched.
-	Matched   []string             `json:"matched"`
+	Matched []string `json:"matched"`
+
+	// Rules The rules that fired, in the order in which they began; those that opened the incident come first.
+	Rules     []FiredRule          `json:"rules"`
 	Severity  OpenIncidentSeverity `json:"severity"`
 	StartedAt time.Time            `json:"started_at"`
 	Status    OpenIncidentStatus   `json:"status"`
 	Title     string               `json:"title"`
+
+	// WorstSeverity The most severe one of the rules that fired so far.
+	WorstSeverity OpenIncidentWorstSeverity `json:"worst_severity"`
 }
 
 // OpenIncidentSeverity defines model for OpenIncident.Severity.
@@ -6064,6 +6187,9 @@ type OpenIncidentSeverity string
 
 // OpenIncidentStatus defines model for OpenIncident.Status.
 type OpenIncidentStatus string
+
+// OpenIncidentWorstSeverity The most severe one of the rules that fired so far.
+type OpenIncidentWorstSeverity string
 
 // Organization defines model for Organization.
 type Organization struct {
@@ -8386,6 +8512,13 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.NotifyIfOpen != nil {
+		object["notify_if_open"], err = json.Marshal(t.NotifyIfOpen)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'notify_if_open': %w", err)
+		}
+	}
+
 	if t.NotifyOn != nil {
 		object["notify_on"], err = json.Marshal(t.NotifyOn)
 		if err != nil {
@@ -8418,6 +8551,13 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		object["updated_at"], err = json.Marshal(t.UpdatedAt)
 		if err != nil {
 			return nil, fmt.Errorf("error marshaling 'updated_at': %w", err)
+		}
+	}
+
+	if t.Warnings != nil {
+		object["warnings"], err = json.Marshal(t.Warnings)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'warnings': %w", err)
 		}
 	}
 	b, err = json.Marshal(object)
@@ -8505,6 +8645,13 @@ func (t *AlertRuleCreate) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["notify_if_open"]; found {
+		err = json.Unmarshal(raw, &t.NotifyIfOpen)
+		if err != nil {
+			return fmt.Errorf("error reading 'notify_if_open': %w", err)
+		}
+	}
+
 	if raw, found := object["notify_on"]; found {
 		err = json.Unmarshal(raw, &t.NotifyOn)
 		if err != nil {
@@ -8537,6 +8684,13 @@ func (t *AlertRuleCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.UpdatedAt)
 		if err != nil {
 			return fmt.Errorf("error reading 'updated_at': %w", err)
+		}
+	}
+
+	if raw, found := object["warnings"]; found {
+		err = json.Unmarshal(raw, &t.Warnings)
+		if err != nil {
+			return fmt.Errorf("error reading 'warnings': %w", err)
 		}
 	}
 
@@ -12635,7 +12789,7 @@ type ClientInterface interface {
 
 	// ResolveIncidentWithBody Resolve an incident
 	//
-	// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
+	// The rules that fire now open no other incident until they have stopped once; another rule does. Resolving again changes nothing.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -12644,7 +12798,7 @@ type ClientInterface interface {
 
 	// ResolveIncident Resolve an incident
 	//
-	// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
+	// The rules that fire now open no other incident until they have stopped once; another rule does. Resolving again changes nothing.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -14371,7 +14525,7 @@ func (c *Client) AcknowledgeIncident(ctx context.Context, id openapi_types.UUID,
 
 // ResolveIncidentWithBody Resolve an incident
 //
-// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
+// The rules that fire now open no other incident until they have stopped once; another rule does. Resolving again changes nothing.
 //
 // Takes any type of body and a specified content type.
 //
@@ -14390,7 +14544,7 @@ func (c *Client) ResolveIncidentWithBody(ctx context.Context, id openapi_types.U
 
 // ResolveIncident Resolve an incident
 //
-// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
+// The rules that fire now open no other incident until they have stopped once; another rule does. Resolving again changes nothing.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -21360,7 +21514,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResolveIncidentWithBodyWithResponse Resolve an incident
 	//
-	// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
+	// The rules that fire now open no other incident until they have stopped once; another rule does. Resolving again changes nothing.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -21369,7 +21523,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResolveIncidentWithResponse Resolve an incident
 	//
-	// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
+	// The rules that fire now open no other incident until they have stopped once; another rule does. Resolving again changes nothing.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -31852,7 +32006,7 @@ func (c *ClientWithResponses) AcknowledgeIncidentWithResponse(ctx context.Contex
 
 // ResolveIncidentWithBodyWithResponse Resolve an incident
 //
-// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
+// The rules that fire now open no other incident until they have stopped once; another rule does. Resolving again changes nothing.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -31867,7 +32021,7 @@ func (c *ClientWithResponses) ResolveIncidentWithBodyWithResponse(ctx context.Co
 
 // ResolveIncidentWithResponse Resolve an incident
 //
-// No other incident of the check opens until everything that caused this one has been healthy once. Resolving again changes nothing.
+// The rules that fire now open no other incident until they have stopped once; another rule does. Resolving again changes nothing.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -52,6 +52,9 @@ func (s *Store) ResolveIncident(ctx context.Context, request vigil.ResolveReques
 		c.row.ResolvedBy, c.row.Note = cleanText(by), cleanText(note)
 		c.row.Latched, c.row.Quiet = request.Latch, append([]string{}, request.Quiet...)
 		c.row.SweptAt, c.row.SweepWaitMS = now, 0
+		if err := c.endRules(ctx, &request, now); err != nil {
+			return err
+		}
 		if err := c.store(ctx); err != nil {
 			return err
 		}
@@ -71,6 +74,9 @@ type incidentChange struct {
 	check vigil.Check
 	org   vigil.Organization
 	done  bool // the incident was changed
+	// rules of the incident, for those who change them.
+	rules        []vigil.IncidentRule
+	rulesChanged bool
 }
 
 // changeIncident runs change on an incident and returns the outcome.
@@ -92,7 +98,10 @@ func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*i
 		if err := change(&c); err != nil {
 			return err
 		}
-		out.Incident, out.Changed = c.row.head(), c.done
+		out.Changed = c.done
+		if out.Incident, err = c.row.head(); err != nil {
+			return err
+		}
 		out.PendingDeliveries, err = pendingDeliveries(ctx, tx, c.check.Name, id)
 		return err
 	})
@@ -101,7 +110,8 @@ func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*i
 
 func (c *incidentChange) store(ctx context.Context) error {
 	_, err := c.tx.NewUpdate().Model(&c.row).WherePK().Column("status", "acknowledged_at", "acknowledged_by",
-		"resolved_at", "resolved_by", "resolution", "note", "latched", "quiet", "swept_at", "sweep_wait_ms").Exec(ctx)
+		"resolved_at", "resolved_by", "resolution", "note", "latched", "quiet", "swept_at", "sweep_wait_ms",
+		"rules", "latch_rules", "audience").Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
@@ -158,11 +168,13 @@ func (c *incidentChange) recoveryRecipients(ctx context.Context) ([]vigil.Recipi
 	return vigil.RecoveryRecipients(recipients, pending), nil
 }
 
-// KeepLatch stores the regions that have been quiet since a user resolved the incident.
-// It releases the latch when released is true.
-func (s *Store) KeepLatch(ctx context.Context, id uuid.UUID, quiet []string, released bool) error {
+// KeepLatch stores what a latch still holds: the regions that have been quiet since a user
+// resolved the incident, and the rules. It releases the latch when released is true.
+func (s *Store) KeepLatch(ctx context.Context, latch vigil.Latch, released bool) error {
 	now := s.instant()
-	_, err := s.db.NewRaw("UPDATE incidents SET quiet = ?, latched = latched AND NOT ?, swept_at = ?, sweep_wait_ms = 0 WHERE id = ?",
-		pgdialect.Array(append([]string{}, quiet...)), released, now, id).Exec(ctx)
+	_, err := s.db.NewRaw(
+		"UPDATE incidents SET quiet = ?, latch_rules = ?, latched = latched AND NOT ?, swept_at = ?, sweep_wait_ms = 0 WHERE id = ?",
+		pgdialect.Array(append([]string{}, latch.Quiet...)), pgdialect.Array(append([]uuid.UUID{}, latch.Rules...)), released, now,
+		latch.IncidentID).Exec(ctx)
 	return wrap("keep a latch", err)
 }

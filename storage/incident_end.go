@@ -59,6 +59,9 @@ func (s *Store) endIncident(ctx context.Context, tx bun.Tx, id uuid.UUID) (end i
 	now := s.instant()
 	c.row.Status, c.row.ResolvedAt, c.row.Resolution = string(vigil.IncidentResolved), &now, string(vigil.ResolvedCheckRemoved)
 	c.row.SweptAt, c.row.SweepWaitMS = now, 0
+	if err := c.endRules(ctx, &vigil.ResolveRequest{}, now); err != nil {
+		return end, err
+	}
 	if err := c.store(ctx); err != nil {
 		return end, err
 	}

@@ -31,11 +31,13 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 			return err
 		}
 		if known != nil {
-			out.Incident = known.head()
+			if out.Incident, err = known.head(); err != nil {
+				return err
+			}
 			out.PendingDeliveries, err = pendingDeliveries(ctx, tx, check.Name, known.ID)
 			return err
 		}
-		rules, err := s.enabledRules(ctx, tx, o)
+		rules, err := s.enabledRules(ctx, tx, o.CheckID, o.Rules)
 		if err != nil || !check.Enabled || len(rules) == 0 {
 			return err
 		}
@@ -85,11 +87,11 @@ func (s *Store) existingIncident(ctx context.Context, tx bun.Tx, o vigil.OpenReq
 	return &rows[0], nil
 }
 
-// enabledRules reads the rules of the request that are enabled, the leading one first.
-func (s *Store) enabledRules(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) ([]vigil.Rule, error) {
+// enabledRules reads the rules of the ids that are enabled, the leading one first.
+func (s *Store) enabledRules(ctx context.Context, tx bun.Tx, checkID uuid.UUID, ids []uuid.UUID) ([]vigil.Rule, error) {
 	var rows []ruleRow
 	err := s.steadyIn(ctx, tx, &rows, "SELECT "+modelColumns[ruleRow](s, "ar")+` FROM alert_rules AS ar
-		WHERE ar.check_id = $1 AND ar.enabled AND ar.id = ANY($2::text[]::uuid[])`, o.CheckID, texts(o.Rules))
+		WHERE ar.check_id = $1 AND ar.enabled AND ar.id = ANY($2::text[]::uuid[])`, checkID, texts(ids))
 	if err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}
@@ -123,6 +125,9 @@ func (s *Store) insertIncident(
 		return vigil.IncidentOutcome{}, err
 	}
 	ended.delay(&incident)
+	if incident.Rules, err = openingRules(ctx, tx, o, rules, &cause, incident.StartedAt); err != nil {
+		return vigil.IncidentOutcome{}, err
+	}
 	row, err := rowOfIncident(&incident, recipients)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
@@ -139,7 +144,7 @@ func (s *Store) insertIncident(
 	}
 	notified := vigil.OpeningRecipients(recipients)
 	return vigil.IncidentOutcome{
-		Incident: vigil.IncidentHead{ID: incident.ID, Status: incident.Status, TraceID: incident.TraceID}, Changed: true,
+		Incident: incident.Head(), Changed: true,
 		PendingDeliveries: firstDeliveries(&incident, check.Name, notified),
 	}, s.publish(ctx, tx, event, notified)
 }
@@ -153,10 +158,15 @@ func rowOfIncident(i *vigil.Incident, recipients []vigil.Recipient) (*incidentRo
 	if err != nil {
 		return nil, fmt.Errorf("encode the recipients: %w", err)
 	}
+	rules, err := encodeRules(i.Rules)
+	if err != nil {
+		return nil, err
+	}
 	return &incidentRow{
 		ID: i.ID, OrgID: i.OrgID, CheckID: i.CheckID, RuleID: i.RuleID, Status: string(i.Status), Severity: string(i.Severity),
 		Title: i.Title, Description: i.Description, Trigger: trigger, Regions: append([]string{}, i.Regions...), Audience: list,
 		StartedAt: i.StartedAt, CreatedAt: i.CreatedAt, Quiet: []string{}, SweptAt: i.CreatedAt,
+		Rules: rules, LatchRules: []uuid.UUID{},
 	}, nil
 }
 
@@ -173,6 +183,14 @@ func firingRegions(votes []vigil.Vote) []string {
 
 // readRecipients reads the channels of the rules and returns the recipients.
 func (s *Store) readRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Recipient, error) {
+	channels, err := s.channelsOfRules(ctx, tx, orgID, rules)
+	if err != nil {
+		return nil, err
+	}
+	return vigil.RecipientsOf(rules, channels, s.policies), nil
+}
+
+func (s *Store) channelsOfRules(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Channel, error) {
 	if s.policies == nil {
 		return nil, errNoPolicies()
 	}
@@ -190,5 +208,5 @@ func (s *Store) readRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, 
 	for i, row := range rows {
 		channels[i] = vigil.Channel{ID: row.ID, Name: row.Name, Type: vigil.ChannelType(row.Type), Enabled: row.Enabled}
 	}
-	return vigil.RecipientsOf(rules, channels, s.policies), nil
+	return channels, nil
 }

@@ -38,6 +38,8 @@ type incidentRow struct {
 	Quiet          []string        `bun:"quiet,array"`
 	SweptAt        time.Time       `bun:"swept_at"`
 	SweepWaitMS    int64           `bun:"sweep_wait_ms"`
+	Rules          json.RawMessage `bun:"rules,type:jsonb"`
+	LatchRules     []uuid.UUID     `bun:"latch_rules,array"`
 
 	TraceID string `bun:"trace_id,scanonly"` // where incidentTrace is selected
 }
@@ -122,13 +124,17 @@ func (r *incidentRow) incident() (vigil.Incident, error) {
 	if err != nil {
 		return vigil.Incident{}, err
 	}
+	rules, err := decodeRules(r.Rules)
+	if err != nil {
+		return vigil.Incident{}, err
+	}
 	incident := vigil.Incident{
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, RuleID: r.RuleID,
 		Status: vigil.IncidentStatus(r.Status), Severity: vigil.Severity(r.Severity), Title: r.Title, Description: r.Description,
 		Trigger: trigger, Regions: r.Regions,
 		StartedAt: r.StartedAt, AcknowledgedAt: r.AcknowledgedAt, ResolvedAt: r.ResolvedAt, CreatedAt: r.CreatedAt,
 		AcknowledgedBy: r.AcknowledgedBy, ResolvedBy: r.ResolvedBy, Resolution: vigil.Resolution(r.Resolution), Note: r.Note,
-		Latched: r.Latched, TraceID: traceID,
+		Latched: r.Latched, TraceID: traceID, Rules: rules,
 	}
 	if traceID == "" {
 		incident.TraceID = incident.LegacyTraceID()
@@ -136,8 +142,10 @@ func (r *incidentRow) incident() (vigil.Incident, error) {
 	return incident, nil
 }
 
-func (r *incidentRow) head() vigil.IncidentHead {
-	return vigil.IncidentHead{ID: r.ID, Status: vigil.IncidentStatus(r.Status), TraceID: r.TraceID}
+func (r *incidentRow) head() (vigil.IncidentHead, error) {
+	rules, err := decodeRules(r.Rules)
+	i := vigil.Incident{ID: r.ID, Status: vigil.IncidentStatus(r.Status), TraceID: r.TraceID, Rules: rules}
+	return i.Head(), err
 }
 
 // recipients returns the frozen audience. Recipients that an older version stored

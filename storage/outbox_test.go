@@ -302,7 +302,7 @@ func TestStalled(t *testing.T) {
 	if incidents, _ := stalled(3 * time.Hour); incidents != 1 {
 		t.Error("a latch without a workflow is not stalled")
 	}
-	if err := a.store.KeepLatch(t.Context(), id, []string{newark}, true); err != nil {
+	if err := a.store.KeepLatch(t.Context(), vigil.Latch{IncidentID: id, Quiet: []string{newark}}, true); err != nil {
 		t.Fatal(err)
 	}
 	if incidents, _ := stalled(6 * time.Hour); incidents != 0 {

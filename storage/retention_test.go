@@ -68,7 +68,7 @@ func TestIncidentRetention(t *testing.T) {
 		t.Fatalf("%d pending deliveries, want the opening", n)
 	}
 	pending.deliver(pendingHead.ID, vigil.ChannelWebhook)
-	if err := s.KeepLatch(t.Context(), latchedHead.ID, nil, true); err != nil {
+	if err := s.KeepLatch(t.Context(), vigil.Latch{IncidentID: latchedHead.ID}, true); err != nil {
 		t.Fatal(err)
 	}
 	drop(401)

@@ -27,6 +27,7 @@ type ruleRow struct {
 	ChannelIDs []uuid.UUID     `bun:"channel_ids,array" json:"channel_ids"`
 	NotifyOn   string          `bun:"notify_on" json:"notify_on"`
 	Policy     string          `bun:"region_policy" json:"region_policy"`
+	IfOpen     bool            `bun:"notify_if_open" json:"notify_if_open"`
 	Enabled    bool            `bun:"enabled" json:"enabled"`
 	Labels     vigil.Labels    `bun:"labels,type:jsonb" json:"labels"`
 	Version    int64           `bun:"version" json:"version"`
@@ -39,7 +40,7 @@ type ruleRow struct {
 func (r *ruleRow) rule() (vigil.Rule, error) {
 	out := vigil.Rule{
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Channels: r.ChannelIDs,
-		NotifyOn: vigil.NotifyOn(r.NotifyOn), Policy: vigil.RegionPolicy(r.Policy), Enabled: r.Enabled, Labels: labelsOf(r.Labels),
+		NotifyOn: vigil.NotifyOn(r.NotifyOn), NotifyIfOpen: r.IfOpen, Policy: vigil.RegionPolicy(r.Policy), Enabled: r.Enabled, Labels: labelsOf(r.Labels),
 		Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 		ManagedBy: r.managedBy(), AppliedVersion: r.Applied,
 	}
@@ -56,7 +57,7 @@ func rowOfRule(r *vigil.Rule) (*ruleRow, error) {
 	}
 	return &ruleRow{
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Condition: condition, ChannelIDs: r.Channels,
-		NotifyOn: string(r.NotifyOn), Policy: string(r.Policy), Enabled: r.Enabled, Labels: storedLabels(r.Labels),
+		NotifyOn: string(r.NotifyOn), IfOpen: r.NotifyIfOpen, Policy: string(r.Policy), Enabled: r.Enabled, Labels: storedLabels(r.Labels),
 		Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		managedRow: managedColumns(r.ManagedBy, r.AppliedVersion),
 	}, nil
@@ -92,7 +93,11 @@ func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error
 		if err := checkLimit(ctx, tx, vigil.Tier(tier), vigil.LimitRulesPerCheck, r.CheckID); err != nil {
 			return err
 		}
-		if err := ownChannels(ctx, tx, r.OrgID, r.Channels); err != nil {
+		err := ownChannels(ctx, tx, r.OrgID, r.Channels)
+		if err != nil {
+			return err
+		}
+		if r.Warnings, err = s.ruleWarnings(ctx, tx, &r); err != nil {
 			return err
 		}
 		row, err := rowOfRule(&r)
@@ -151,12 +156,16 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 		after = before
 		after.Name, after.Condition, after.Channels = draft.Name, draft.Condition, draft.Channels
 		after.NotifyOn, after.Policy, after.Enabled, after.Labels = draft.NotifyOn, draft.Policy, draft.Enabled, draft.Labels
+		after.NotifyIfOpen = draft.NotifyIfOpen
 		after.ManagedBy, after.AppliedVersion = draft.ManagedBy, managedChange(before.ManagedBy, draft.ManagedBy, before.AppliedVersion)
 		after.UpdatedAt = s.instant()
 		if !sameRule(&before, &after) {
 			after.Version++
 		}
 		if err := ownChannels(ctx, tx, orgID, after.Channels); err != nil {
+			return err
+		}
+		if after.Warnings, err = s.ruleWarnings(ctx, tx, &after); err != nil {
 			return err
 		}
 		row, err := rowOfRule(&after)
@@ -176,7 +185,7 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 
 func sameRule(a, b *vigil.Rule) bool {
 	return a.Name == b.Name && reflect.DeepEqual(a.Condition, b.Condition) && slices.Equal(a.Channels, b.Channels) &&
-		a.NotifyOn == b.NotifyOn && a.Policy == b.Policy && a.Enabled == b.Enabled && maps.Equal(a.Labels, b.Labels) &&
+		a.NotifyOn == b.NotifyOn && a.NotifyIfOpen == b.NotifyIfOpen && a.Policy == b.Policy && a.Enabled == b.Enabled && maps.Equal(a.Labels, b.Labels) &&
 		vigil.SameManager(a.ManagedBy, b.ManagedBy)
 }
 

@@ -62,3 +62,18 @@ func (s *Store) RuleByID(ctx context.Context, orgID, id uuid.UUID) (vigil.Rule, 
 	rule, err := row.rule()
 	return rule, wrap("read rule", err)
 }
+
+// ruleWarnings reads the other rules of a rule's check and returns the warnings about it.
+func (s *Store) ruleWarnings(ctx context.Context, tx bun.Tx, rule *vigil.Rule) ([]string, error) {
+	var rows []ruleRow
+	err := s.steadyIn(ctx, tx, &rows, "SELECT "+modelColumns[ruleRow](s, "ar")+` FROM alert_rules AS ar
+		WHERE ar.check_id = $1 AND ar.enabled AND ar.id <> $2 ORDER BY ar.created_at, ar.id`, rule.CheckID, rule.ID)
+	if err != nil {
+		return nil, wrap("read the other rules", err)
+	}
+	others, err := rulesOf(rows)
+	if err != nil {
+		return nil, err
+	}
+	return vigil.RuleWarnings(rule, others), nil
+}

@@ -2,8 +2,8 @@ package storage
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -92,40 +92,49 @@ const whereReported = "i.check_id = ANY($1::text[]::uuid[]) AND (i.status <> 're
 
 func queuePublicIncidents(batch *pgx.Batch, ids []string, since time.Time, into *[]vigil.PublicIncident) {
 	batch.Queue(`
-		SELECT i.id, i.check_id, i.started_at, i.resolved_at, i.regions, i.trigger->'matched', i.trigger->'result'->'success'
+		SELECT i.id, i.check_id, i.started_at, i.resolved_at, i.regions, i.rules
 		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.started_at DESC, i.id DESC LIMIT $3`, ids, micro(since), reportIncidents).
 		Query(func(found pgx.Rows) error {
 			var one vigil.PublicIncident
-			var matched, success []byte
-			columns := []any{&one.ID, &one.CheckID, &one.StartedAt, &one.ResolvedAt, &one.Regions, &matched, &success}
+			var rules []byte
+			columns := []any{&one.ID, &one.CheckID, &one.StartedAt, &one.ResolvedAt, &one.Regions, &rules}
 			_, err := pgx.ForEachRow(found, columns, func() error {
+				fired, err := decodeRules(rules)
+				if err != nil {
+					return err
+				}
 				incident := one
-				incident.Failing, incident.Slow = effectOf(matched, success)
+				showEffect(&incident, fired)
 				*into = append(*into, incident)
-				one.Regions, one.ResolvedAt, matched, success = nil, nil, nil, nil
+				one.Regions, one.ResolvedAt, rules = nil, nil, nil
 				return nil
 			})
 			if err != nil {
 				return fmt.Errorf("read the incidents of a status page: %w", err)
 			}
+			slices.SortStableFunc(*into, func(a, b vigil.PublicIncident) int { return b.StartedAt.Compare(a.StartedAt) })
 			return nil
 		})
 }
 
-// effectOf says what the public saw of an incident, by the keys that matched and whether the
-// result that opened it succeeded; an unknown result failed when a key of failures matched.
-func effectOf(matched, success []byte) (failing, slow bool) {
-	var keys []string
-	_ = json.Unmarshal(matched, &keys) // without keys there is no effect
-	for _, key := range keys {
-		switch key {
-		case vigil.KeyFailureThreshold, vigil.KeyHealthStatus, vigil.KeyStatusCode:
-			failing = string(success) != "true"
-		case vigil.KeyResponseTime:
-			slow = true
+// showEffect says what the public sees of an open incident by the rules that fire now, or saw
+// of one that is resolved, and since when. A rule such as one of certificates has no effect
+// that the public sees.
+func showEffect(incident *vigil.PublicIncident, rules []vigil.IncidentRule) {
+	effect := func(has func(*vigil.IncidentRule) bool) bool {
+		var began []time.Time
+		for i := range rules {
+			if has(&rules[i]) && (rules[i].Fires() || incident.ResolvedAt != nil) {
+				began = append(began, rules[i].Since)
+			}
 		}
+		if len(began) > 0 {
+			incident.StartedAt = slices.MinFunc(began, time.Time.Compare)
+		}
+		return len(began) > 0
 	}
-	return failing, slow && !failing
+	incident.Failing = effect(func(r *vigil.IncidentRule) bool { return r.Failing })
+	incident.Slow = !incident.Failing && effect(func(r *vigil.IncidentRule) bool { return r.Slow })
 }
 
 func queueUpdates(batch *pgx.Batch, ids []string, since time.Time, into map[uuid.UUID][]vigil.IncidentUpdate) {

@@ -54,18 +54,19 @@ func (c checkSums) queueIncidents(batch *pgx.Batch) {
 	}
 	batch.Queue(`
 		SELECT id, org_id, check_id, rule_id, status, severity, title, description, trigger, regions, started_at, acknowledged_at,
-			created_at, acknowledged_by
+			created_at, acknowledged_by, rules
 		FROM incidents WHERE check_id = ANY($1::text[]::uuid[]) AND status <> 'resolved'`, c.ids()).
 		Query(func(found pgx.Rows) error {
 			for found.Next() {
 				var row incidentRow
-				var trigger []byte
+				var trigger, rules []byte
 				err := found.Scan(&row.ID, &row.OrgID, &row.CheckID, &row.RuleID, &row.Status, &row.Severity, &row.Title, &row.Description,
-					&trigger, &row.Regions, &row.StartedAt, &row.AcknowledgedAt, &row.CreatedAt, &row.AcknowledgedBy)
+					&trigger, &row.Regions, &row.StartedAt, &row.AcknowledgedAt, &row.CreatedAt, &row.AcknowledgedBy,
+					&rules)
 				if err != nil {
 					return err
 				}
-				row.Trigger = json.RawMessage(trigger)
+				row.Trigger, row.Rules = json.RawMessage(trigger), json.RawMessage(rules)
 				incident, err := row.incident()
 				if err != nil {
 					return err

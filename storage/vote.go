@@ -244,17 +244,21 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, r
 // readIncidentHeads fills in the open incident and the latch.
 func (s *Store) readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *vigil.IncidentContext) error {
 	var rows []incidentRow
-	err := s.steadyIn(ctx, tx, &rows, "SELECT i.id, i.status, i.latched, i.quiet, "+incidentTrace+` AS trace_id FROM incidents AS i
+	err := s.steadyIn(ctx, tx, &rows, "SELECT i.id, i.status, i.latched, i.quiet, i.rules, i.latch_rules, "+incidentTrace+` AS trace_id FROM incidents AS i
 		WHERE i.check_id = $1 AND (i.status <> 'resolved' OR i.latched)`, checkID)
 	if err != nil {
 		return fmt.Errorf("read the open incident: %w", err)
 	}
 	for i := range rows {
 		if rows[i].Latched {
-			read.Latch = &vigil.Latch{IncidentID: rows[i].ID, Quiet: rows[i].Quiet}
-		} else {
-			read.Incident = new(rows[i].head())
+			read.Latch = &vigil.Latch{IncidentID: rows[i].ID, Quiet: rows[i].Quiet, Rules: append([]uuid.UUID(nil), rows[i].LatchRules...)}
+			continue
 		}
+		head, err := rows[i].head()
+		if err != nil {
+			return err
+		}
+		read.Incident = &head
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func firstRuleMembers(typed *sheet) map[string]any {
 	}
 	return map[string]any{
 		"name": name, "condition": map[string]any{"failure_threshold": failures, "severity": typed.Get(firstRulePath + "condition.severity")},
-		"region_policy": typed.Get(firstRulePath + "region_policy"), "notify_on": typed.Get(firstRulePath + "notify_on"),
+		"region_policy": typed.Get(firstRulePath + "region_policy"), "notify_on": typed.Get(firstRulePath + "notify_on"), ifOpenName: true,
 		"notification_channel_ids": typed.Values[firstRulePath+"notification_channel_ids"],
 	}
 }

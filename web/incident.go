@@ -207,9 +207,9 @@ func incidentBodyOf(r *request, d *incidentData) *incidentBody {
 		s.append(&d.timeline[k])
 	}
 	body := &incidentBody{
-		ID: i.Id.String(), Title: i.Title, Summary: capital(i.Description), Open: i.Status != client.IncidentStatusResolved,
+		ID: i.Id.String(), Title: i.Title, Summary: summaryOf(i), Open: i.Status != client.IncidentStatusResolved,
 		Acknowledge: i.Status == client.IncidentStatusActive, CheckHref: "/app/checks/" + i.CheckId.String(),
-		Severity: severityBadge(string(i.Severity)), Badge: incidentBadge(r, i), Elapsed: "open " + span(r.now.Sub(i.StartedAt)),
+		Severity: severityBadge(severityNow(i)), Badge: incidentBadge(r, i), Elapsed: "open " + span(r.now.Sub(i.StartedAt)),
 		Lanes: newLanes(r, s, d.timeline, d.failures), Tabs: timelineTabs(r), More: d.entries - int64(len(d.timeline)),
 		Entries: chosenEntries(r, fold(s.entries)), Facts: incidentFacts(r, d), Fired: fired(r, i),
 	}
@@ -284,7 +284,8 @@ func incidentFacts(r *request, d *incidentData) []fact {
 		}
 	}
 	opened := r.date(i.StartedAt)
-	facts = append(facts, fact{Name: "Severity", Value: capital(string(i.Severity))}, fact{Name: "Opened", Time: &opened})
+	facts = append(facts, ruleFacts(r, i)...)
+	facts = append(facts, fact{Name: "Severity", Value: capital(severityNow(i))}, fact{Name: "Opened", Time: &opened})
 	if i.AcknowledgedAt != nil {
 		facts = append(facts, fact{Name: "Acknowledged", Value: byAfter(i.AcknowledgedBy, i.AcknowledgedAt.Sub(i.StartedAt))})
 	}

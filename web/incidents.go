@@ -115,7 +115,7 @@ func incidentCounts(r *request, params client.ListIncidentsParams) (map[string]i
 
 func incidentRowOf(r *request, i *client.Incident) incidentRow {
 	row := incidentRow{
-		ID: i.Id.String(), Title: i.Title, Href: "/app/incidents/" + i.Id.String(), Severity: capital(string(i.Severity)),
+		ID: i.Id.String(), Title: i.Title, Href: "/app/incidents/" + i.Id.String(), Severity: capital(severityNow(i)),
 		Regions: r.cityList(i.Regions), Opened: r.stamp(i.StartedAt), CheckHref: "/app/checks/" + i.CheckId.String(),
 		Acknowledge: i.Status == client.IncidentStatusActive, Handled: handledBy(i),
 	}

@@ -27,6 +27,9 @@ type ruleForm struct {
 // recoveryName is the control of a condition's recovery threshold.
 const recoveryName = "condition.recovery_threshold"
 
+// ifOpenName is the control for rules that begin to fire while an incident is open.
+const ifOpenName = "notify_if_open"
+
 // ruleCondition is one way to fire: a box, words, and what is chosen.
 type ruleCondition struct {
 	Key           string // of the condition in the API
@@ -111,11 +114,12 @@ func newRuleForm(r *request, check *client.Check, known *client.AlertRule) (*rul
 	f := &ruleForm{form: newForm(r), Regions: len(check.Regions) > 1, ConditionID: "f-condition"}
 	f.Heading = "Not saved yet."
 	stored := map[string]string{"failure_threshold": "2"}
-	name, severity, policy, notify, enabled := "Down", "critical", "majority", "both", true
+	name, severity, policy, notify, enabled, ifOpen := "Down", "critical", "majority", "both", true, true
 	var chosen []string
 	if known != nil {
 		stored = conditionValues(&known.Condition)
 		name, policy, notify, enabled = known.Name, string(known.RegionPolicy), string(known.NotifyOn), known.Enabled
+		ifOpen = known.NotifyIfOpen
 		chosen = known.NotificationChannelIds
 		if stored["severity"] != "" {
 			severity = stored["severity"]
@@ -139,6 +143,11 @@ func newRuleForm(r *request, check *client.Check, known *client.AlertRule) (*rul
 	}
 	f.add(field{Name: recoveryName, Label: "Results in a row to resolve", Value: recovery, Mode: "numeric", Autofill: "off"})
 	f.stored = stored
+	f.add(field{
+		Name: ifOpenName, Label: "Notify also when it begins to fire while an incident of the check is open", Type: "checkbox", Checked: ifOpen,
+		Help: "Only channels that have had no message of that incident are notified. A rule made here begins with this, " +
+			"one made through the API without notify_if_open does not.",
+	})
 	f.add(field{Name: "enabled", Label: "The rule is on", Type: "checkbox", Checked: enabled})
 	f.declareConditions(conditionsFor(string(check.Type)), stored)
 	return f, f.declareChannels(r, chosen)
@@ -227,7 +236,7 @@ func (f *ruleForm) json() (string, error) {
 	}
 	body := map[string]any{
 		"name": f.get("name"), "condition": f.condition(), "notification_channel_ids": channels,
-		"notify_on": f.get("notify_on"), "enabled": f.values.Has("enabled"),
+		"notify_on": f.get("notify_on"), ifOpenName: f.values.Has(ifOpenName), "enabled": f.values.Has("enabled"),
 	}
 	if policy := f.get("region_policy"); policy != "" {
 		body["region_policy"] = policy

@@ -53,7 +53,7 @@ func NewControl(temporal client.Client, opts ControlOptions) *Control {
 	control.RegisterWorkflowWithOptions(workflows.Incident, registered("Incident"))
 	for name, act := range map[string]any{
 		activities.NameReadContext: opts.Incidents.ReadContext, "Open": opts.Incidents.Open, "Acknowledge": opts.Incidents.Acknowledge,
-		"Resolve": opts.Incidents.Resolve, "KeepLatch": opts.Incidents.KeepLatch,
+		"Resolve": opts.Incidents.Resolve, "KeepLatch": opts.Incidents.KeepLatch, "ChangeRules": opts.Incidents.ChangeRules,
 	} {
 		control.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 	}

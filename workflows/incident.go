@@ -255,8 +255,9 @@ func (i *incidents) decisionInput() vigil.DecisionInput {
 			in.Votes = append(in.Votes, vote)
 		}
 	}
+	in.Incident = i.context.Incident
 	if i.context.Latch != nil {
-		in.Latched, in.Quiet = true, i.context.Latch.Quiet
+		in.Latched, in.Quiet, in.Held = true, i.context.Latch.Quiet, i.context.Latch.Rules
 	}
 	return in
 }
@@ -268,7 +269,7 @@ func (i *incidents) decide(ctx workflow.Context) error {
 	}
 	in := i.decisionInput()
 	d := vigil.Decide(in)
-	if in.Latched && (d.Unlatch || !slices.Equal(d.Quiet, in.Quiet)) {
+	if in.Latched && (d.Unlatch || !slices.Equal(d.Quiet, in.Quiet) || !slices.Equal(d.Held, in.Held)) {
 		if err := i.saveLatch(ctx, d); err != nil {
 			return err
 		}
@@ -280,17 +281,19 @@ func (i *incidents) decide(ctx workflow.Context) error {
 		return i.resolve(ctx, vigil.ResolveRequest{Resolution: vigil.ResolvedAutomatically})
 	case d.Remove:
 		return i.resolve(ctx, vigil.ResolveRequest{Resolution: vigil.ResolvedCheckRemoved})
+	case len(d.Begun) > 0 || len(d.Ended) > 0:
+		return i.changeRules(ctx, in, d)
 	}
 	return nil
 }
 
 func (i *incidents) saveLatch(ctx workflow.Context, d vigil.Decision) error {
 	var acts *activities.Incidents
-	latch := activities.LatchState{ID: i.context.Latch.IncidentID, Quiet: d.Quiet, Ended: d.Unlatch}
+	latch := activities.LatchState{ID: i.context.Latch.IncidentID, Quiet: d.Quiet, Held: d.Held, Ended: d.Unlatch}
 	if err := i.change(ctx, acts.KeepLatch, latch, nil); err != nil {
 		return fmt.Errorf("keep the latch: %w", err)
 	}
-	i.context.Latch = &vigil.Latch{IncidentID: latch.ID, Quiet: d.Quiet}
+	i.context.Latch = &vigil.Latch{IncidentID: latch.ID, Quiet: d.Quiet, Rules: d.Held}
 	if d.Unlatch {
 		i.context.Latch = nil
 	}
@@ -332,7 +335,7 @@ func (i *incidents) resolve(ctx workflow.Context, request vigil.ResolveRequest) 
 	}
 	i.context.Incident = nil
 	if request.Latch {
-		i.context.Latch = &vigil.Latch{IncidentID: request.ID, Quiet: request.Quiet}
+		i.context.Latch = &vigil.Latch{IncidentID: request.ID, Quiet: request.Quiet, Rules: request.Held}
 	}
 	return nil
 }

@@ -136,6 +136,103 @@ func live(t *testing.T, in *vigil.BacktestInput, rows []vigil.BacktestRow) []tim
 	return changed
 }
 
+// TestBacktestAgreesWithEachRuleOfAnIncident has random results of checks with two rules judged
+// live and by a backtest of each rule: a rule fires in an incident, or opens it, exactly while
+// the incidents last that it has alone.
+func TestBacktestAgreesWithEachRuleOfAnIncident(t *testing.T) {
+	t.Parallel()
+	sequences, seed := 500, rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 2))
+	joined := 0
+	for n := range sequences {
+		in, rows := randomReplay(random)
+		other, _ := randomReplay(random)
+		in.Rules = append(in.Rules, other.Rules[0])
+		reports, _, err := vigil.Backtest(in, func(yield func(vigil.BacktestRow, error) bool) {
+			for _, row := range rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lived, late := liveRules(t, &in, rows)
+		joined += late
+		for i, rule := range in.Rules {
+			var replayed []time.Time
+			for _, incident := range reports[i].Incidents {
+				replayed = append(replayed, incident.OpenedAt)
+				if !incident.ResolvedAt.IsZero() {
+					replayed = append(replayed, incident.ResolvedAt)
+				}
+			}
+			if !slices.Equal(replayed, lived[rule.ID]) {
+				t.Fatalf("seed %d, sequence %d, rule %d of %+v:\nreplayed %v\nlived    %v", seed, n, i, in.Rules, replayed, lived[rule.ID])
+			}
+		}
+	}
+	if joined < sequences/2 {
+		t.Errorf("%d rules began in an open incident in %d sequences, so little is compared", joined, sequences)
+	}
+}
+
+// liveRules judges rows as a running platform does, and returns when each rule began and
+// stopped to fire, in turn, and how often one began while an incident was open.
+func liveRules(t *testing.T, in *vigil.BacktestInput, rows []vigil.BacktestRow) (changed map[uuid.UUID][]time.Time, late int) {
+	t.Helper()
+	votes := votesOf(in, rows)
+	changed = make(map[uuid.UUID][]time.Time)
+	e := newIncidentTest(t, vigil.AnyRegion, in.Regions...)
+	e.standing.Rules = nil
+	for _, rule := range in.Rules {
+		e.standing.Rules = append(e.standing.Rules, vigil.RulePolicy{ID: rule.ID, Policy: rule.Policy})
+	}
+	for next := 0; next < len(votes); {
+		vote := votes[next]
+		next++
+		e.keep(vote)
+		if len(vote.Firing) == 0 { // no workflow runs, and this vote needs none
+			continue
+		}
+		run := newIncidentTest(t, vigil.AnyRegion)
+		run.standing, run.input.CheckID, run.keepsRules = e.standing, e.input.CheckID, true
+		run.env.SetStartTime(vote.Slot)
+		note := func(rules []uuid.UUID) {
+			for _, rule := range rules {
+				changed[rule] = append(changed[rule], run.env.Now().UTC())
+			}
+		}
+		var firing []uuid.UUID
+		run.busy = func() {
+			if run.standing.Incident == nil {
+				note(firing)
+				return
+			}
+			firing = run.standing.Incident.FiringNow()
+			note(firing)
+		}
+		run.changed = func(change vigil.RulesRequest) {
+			late += len(change.Begun)
+			firing = run.standing.Incident.FiringNow()
+			note(change.Begun)
+			note(change.Ended)
+		}
+		run.at(0, func() { run.env.SignalWorkflow(workflows.SignalVote, vote) })
+		for _, later := range votes[next:] {
+			run.at(later.Slot.Sub(vote.Slot), func() {
+				next++
+				run.keep(later)
+				run.env.SignalWorkflow(workflows.SignalVote, later)
+			})
+		}
+		run.run()
+		e = run
+	}
+	return changed, late
+}
+
 // keep stores a vote.
 func (e *incidentTest) keep(vote vigil.Vote) {
 	for i := range e.standing.Regions {

@@ -22,7 +22,7 @@ func (i *incidents) restoreForgotten(ctx workflow.Context, known vigil.IncidentC
 		workflow.GetVersion(ctx, "restore-forgotten-incident", workflow.DefaultVersion, 1) < 1 {
 		return nil
 	}
-	request := i.openRequest(id, i.decisionInput().Votes, i.firingRules())
+	request := i.openRequest(id, i.decisionInput().Votes, i.openersOf(known))
 	request.Restored = true
 	var acts *activities.Incidents
 	for {
@@ -33,10 +33,12 @@ func (i *incidents) restoreForgotten(ctx workflow.Context, known vigil.IncidentC
 		switch {
 		case head.ID == id && head.Status != vigil.IncidentResolved:
 			i.context.Incident = &head
-			if known.Latch == nil {
+			if known.Incident != nil {
 				return nil
 			}
-			return i.resolve(ctx, vigil.ResolveRequest{Resolution: vigil.ResolvedManually, Latch: true, Quiet: known.Latch.Quiet})
+			return i.resolve(ctx, vigil.ResolveRequest{
+				Resolution: vigil.ResolvedManually, Latch: true, Quiet: known.Latch.Quiet, Held: known.Latch.Rules,
+			})
 		case head.ID == id || head.ID == uuid.Nil:
 			return nil // Postgres is the newer one, or no rule of the incident is left
 		}
@@ -74,6 +76,21 @@ func (i *incidents) firingRules() []uuid.UUID {
 		}
 	}
 	return rules
+}
+
+// openersOf returns the firing rules that opened an incident, so that the others begin in
+// it again with the events that they had; all firing ones when none of these is left.
+func (i *incidents) openersOf(known vigil.IncidentContext) []uuid.UUID {
+	firing := i.firingRules()
+	if known.Incident == nil {
+		return firing
+	}
+	opened := known.Incident.OpenedBy()
+	openers := slices.DeleteFunc(slices.Clone(firing), func(rule uuid.UUID) bool { return !slices.Contains(opened, rule) })
+	if len(openers) == 0 {
+		return firing
+	}
+	return openers
 }
 
 // skipPastIncident is called when the number of an incident belongs to one that is

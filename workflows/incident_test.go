@@ -40,6 +40,11 @@ type incidentTest struct {
 	closings []vigil.ResolveRequest
 	latches  []activities.LatchState
 	reads    int
+	// keepsRules: the store keeps the rules of an incident. changes are those that it was
+	// asked to make, and changed is called for each.
+	keepsRules bool
+	changes    []vigil.RulesRequest
+	changed    func(vigil.RulesRequest)
 	// answers are those to updates.
 	answers []string
 	// acknowledgements are those that the store was asked for.
@@ -76,6 +81,7 @@ func newIncidentTest(t *testing.T, policy vigil.RegionPolicy, regions ...string)
 	acts := activities.NewIncidents(activities.IncidentsOptions{Store: e, Deliveries: e, Log: slog.New(slog.DiscardHandler)})
 	for name, act := range map[string]any{
 		"Survey": acts.ReadContext, "Open": acts.Open, "Acknowledge": acts.Acknowledge, "Resolve": acts.Resolve, "KeepLatch": acts.KeepLatch,
+		"ChangeRules": acts.ChangeRules,
 	} {
 		e.env.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 	}
@@ -117,7 +123,7 @@ func (e *incidentTest) OpenIncident(_ context.Context, opening vigil.OpenRequest
 	if e.standing.Incident == nil {
 		e.transitions = append(e.transitions, "opened")
 		e.ids = append(e.ids, opening.ID)
-		e.standing.Incident = &vigil.IncidentHead{ID: opening.ID, Status: vigil.IncidentActive}
+		e.standing.Incident = &vigil.IncidentHead{ID: opening.ID, Status: vigil.IncidentActive, Rules: e.opened(opening.Rules)}
 		e.busy()
 	}
 	return vigil.IncidentOutcome{Incident: *e.standing.Incident}, nil
@@ -143,18 +149,18 @@ func (e *incidentTest) ResolveIncident(_ context.Context, closing vigil.ResolveR
 	e.transitions = append(e.transitions, "resolved "+string(closing.Resolution))
 	e.standing.Incident = nil
 	if closing.Latch {
-		e.standing.Latch = &vigil.Latch{IncidentID: closing.ID, Quiet: closing.Quiet}
+		e.standing.Latch = &vigil.Latch{IncidentID: closing.ID, Quiet: closing.Quiet, Rules: closing.Held}
 	}
 	e.busy()
 	return vigil.IncidentOutcome{Incident: vigil.IncidentHead{ID: closing.ID, Status: vigil.IncidentResolved}}, nil
 }
 
-func (e *incidentTest) KeepLatch(_ context.Context, id uuid.UUID, quiet []string, over bool) error {
+func (e *incidentTest) KeepLatch(_ context.Context, latch vigil.Latch, over bool) error {
 	if err := e.fail("KeepLatch"); err != nil {
 		return err
 	}
-	e.latches = append(e.latches, activities.LatchState{ID: id, Quiet: quiet, Ended: over})
-	e.standing.Latch = &vigil.Latch{IncidentID: id, Quiet: quiet}
+	e.latches = append(e.latches, activities.LatchState{ID: latch.IncidentID, Quiet: latch.Quiet, Held: latch.Rules, Ended: over})
+	e.standing.Latch = &latch
 	if over {
 		e.standing.Latch = nil
 		e.transitions = append(e.transitions, "unlatched")

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/temporal"
@@ -68,19 +67,17 @@ func (i *incidents) onResolve(ctx workflow.Context, request Request) error {
 		resolve := vigil.ResolveRequest{
 			Resolution: vigil.ResolvedManually, By: request.By, Note: request.Note, TextID: request.TextID, Latch: true,
 		}
+		i.holdRules(&resolve)
 		for _, vote := range i.decisionInput().Votes {
-			if i.firesRule(vote) {
+			if i.fires(vote, nil) {
 				resolve.Regions = append(resolve.Regions, vote.Region)
-			} else {
+			}
+			if resolve.Latch && !i.fires(vote, resolve.Held) {
 				resolve.Quiet = append(resolve.Quiet, vote.Region)
 			}
 		}
 		return i.resolve(ctx, resolve)
 	})
-}
-
-func (i *incidents) firesRule(vote vigil.Vote) bool {
-	return slices.ContainsFunc(i.context.Rules, func(r vigil.RulePolicy) bool { return slices.Contains(vote.Firing, r.ID) })
 }
 
 // whileOpen runs do with the mutex held, if the incident of the request is open.

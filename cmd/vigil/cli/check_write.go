@@ -59,7 +59,7 @@ func (a *app) checkCreateCommand() *cobra.Command {
 		"rule",
 		nil,
 		"also create a rule with this `condition`, such as failure_threshold=2,recovery_threshold=3; may be repeated.\n"+
-			"It notifies of openings and ends (notify_on: both)",
+			"It notifies of openings and ends (notify_on: both), and of its beginning while another incident is open (notify_if_open: true)",
 	)
 	flags.StringArrayVar(&n.channels, "channel", nil, "`channel` that the rules notify; may be repeated")
 	a.regionFlag(cmd)
@@ -121,7 +121,9 @@ func (s *session) ruleBodies(ctx context.Context, conditions, channels []string)
 		if err != nil {
 			return nil, err
 		}
-		body, err := json.Marshal(map[string]any{"name": text, "condition": condition, "notify_on": "both", "notification_channel_ids": ids})
+		body, err := json.Marshal(map[string]any{
+			"name": text, "condition": condition, "notify_on": "both", "notify_if_open": true, "notification_channel_ids": ids,
+		})
 		if err != nil {
 			return nil, err
 		}

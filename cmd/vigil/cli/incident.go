@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -146,11 +147,19 @@ func incidentFields(i client.Incident) console.Fields {
 		{Name: "ID", Value: console.Word(i.Id.String())},
 		{Name: "Title", Value: console.Text(i.Title)},
 		{Name: "Severity", Value: health(string(i.Severity))},
+		{Name: "Worst severity", Value: health(string(i.WorstSeverity))},
 		{Name: "Status", Value: health(string(i.Status))},
 		{Name: "Check", Value: console.Word(i.CheckId.String())},
 		{Name: "Regions", Value: console.Text(strings.Join(i.Regions, ", "))},
 		{Name: "Description", Value: console.Text(i.Description)},
 		{Name: "Started", Value: console.Time(&i.StartedAt)},
+	}
+	for _, rule := range i.Rules {
+		state := "fires since " + rule.Since.UTC().Format(time.RFC3339)
+		if rule.Until != nil {
+			state = "fired until " + rule.Until.UTC().Format(time.RFC3339)
+		}
+		fields = append(fields, console.Field{Name: "Rule", Value: console.Text(rule.Name + " (" + string(rule.Severity) + "), " + state)})
 	}
 	if i.AcknowledgedAt != nil {
 		fields = append(fields, console.Field{Name: "Acknowledged", Value: console.Time(i.AcknowledgedAt)},

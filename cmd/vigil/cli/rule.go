@@ -169,6 +169,8 @@ func (a *app) ruleCreateCommand() *cobra.Command {
 		"both",
 		"what is notified: unhealthy, when an incident opens (the API's default), healthy, when it ends, or both",
 	)
+	ifOpen := flags.Bool("notify-if-open", true, "notify the channels that have had no message of an incident when the rule begins to fire\n"+
+		"while it is open (the API's default is false)")
 	flags.StringArrayVar(&channels, "channel", nil, "`channel` to notify; may be repeated")
 	flags.StringArrayVar(&given, "label", nil, "label, `key=value`; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("channel", a.suggest(suggestChannels))
@@ -180,7 +182,7 @@ func (a *app) ruleCreateCommand() *cobra.Command {
 		if id == nil || conditions == "" {
 			return console.Errorf(console.Usage, "a rule needs --check and --condition, such as --condition failure_threshold=2")
 		}
-		body := map[string]any{"name": name, "notify_on": notifyOn}
+		body := map[string]any{"name": name, "notify_on": notifyOn, "notify_if_open": *ifOpen}
 		if name == "" {
 			body["name"] = conditions
 		}
@@ -211,6 +213,11 @@ func (a *app) ruleCreateCommand() *cobra.Command {
 func (s *session) printRule(answer client.AlertRuleAnswer, body []byte, err error) error {
 	if err != nil {
 		return err
+	}
+	if answer.Data.Warnings != nil {
+		for _, warning := range *answer.Data.Warnings {
+			s.Note("warning: %s", warning)
+		}
 	}
 	return s.Print(console.Answer{Body: body, Parts: []console.Part{
 		console.List{Columns: ruleColumns(), Rows: [][]console.Cell{ruleRow(answer.Data)}},

@@ -1,0 +1,63 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/workflow"
+
+	"vigil"
+	"vigil/activities"
+)
+
+// changeRules records that rules began or stopped to fire in the open incident.
+func (i *incidents) changeRules(ctx workflow.Context, in vigil.DecisionInput, d vigil.Decision) error {
+	open := i.openRequest(i.context.Incident.ID, in.Votes, d.Begun)
+	request := vigil.RulesRequest{ID: open.ID, CheckID: open.CheckID, Begun: d.Begun, Ended: d.Ended, Votes: open.Votes}
+	var acts *activities.Incidents
+	var head vigil.IncidentHead
+	err := i.change(ctx, acts.ChangeRules, request, &head)
+	if isKind(err, vigil.CodeNotFound) { // deleted with its check
+		i.stale = true
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("change the rules of the incident: %w", err)
+	}
+	known := i.context.Incident
+	known.Rules = head.Rules
+	firing := known.FiringNow()
+	refused := slices.ContainsFunc(d.Begun, func(rule uuid.UUID) bool { return !slices.Contains(firing, rule) })
+	if refused || head.Status == vigil.IncidentResolved { // the rule, the check or its maintenance has changed
+		i.stale, i.past = true, true
+	}
+	return nil
+}
+
+// holdRules latches the rules that fire in the incident when a user resolves it. A rule whose
+// policy is not met has sent no message, so it is not held; without a rule there is no latch. The
+// rules that an earlier latch holds stay held.
+func (i *incidents) holdRules(resolve *vigil.ResolveRequest) {
+	incident := i.context.Incident
+	if len(incident.Rules) == 0 { // of a version that kept none: all are held
+		return
+	}
+	resolve.Held = incident.FiringNow()
+	if resolve.Latch = len(resolve.Held) > 0; !resolve.Latch {
+		return
+	}
+	if i.context.Latch != nil {
+		resolve.Held = append(resolve.Held, i.context.Latch.Rules...)
+	}
+	slices.SortFunc(resolve.Held, vigil.CompareIDs)
+	resolve.Held = slices.Compact(resolve.Held)
+}
+
+// fires reports whether an enabled rule fires in a vote: one of those that are held, or any
+// where none is.
+func (i *incidents) fires(vote vigil.Vote, held []uuid.UUID) bool {
+	return slices.ContainsFunc(i.context.Rules, func(r vigil.RulePolicy) bool {
+		return slices.Contains(vote.Firing, r.ID) && (len(held) == 0 || slices.Contains(held, r.ID))
+	})
+}
