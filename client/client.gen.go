@@ -3019,7 +3019,7 @@ type AlertRule struct {
 	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds []string `json:"notification_channel_ids"`
 
-	// NotifyIfOpen Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule notifies nobody.
+	// NotifyIfOpen Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule sends no message.
 	NotifyIfOpen bool `json:"notify_if_open"`
 
 	// NotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
@@ -3039,7 +3039,7 @@ type AlertRule struct {
 
 	// Warnings In the answer to a write only: what is accepted and may not be what is meant. Each begins with the name of a member.
 	//
-	// Examples: ["notify_if_open: is false","so this rule notifies nobody when it begins to fire while an incident is open"]
+	// Examples: ["notify_if_open: is false","so this rule sends no message when it begins to fire while an incident is open"]
 	Warnings *[]string `json:"warnings,omitempty"`
 }
 
@@ -3084,7 +3084,7 @@ type AlertRuleCreate struct {
 	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds []string `json:"notification_channel_ids"`
 
-	// NotifyIfOpen Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule notifies nobody.
+	// NotifyIfOpen Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule sends no message.
 	NotifyIfOpen *bool `json:"notify_if_open,omitempty"`
 
 	// NotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
@@ -3106,7 +3106,7 @@ type AlertRuleCreate struct {
 
 	// Warnings Ignored.
 	//
-	// Examples: ["notify_if_open: is false","so this rule notifies nobody when it begins to fire while an incident is open"]
+	// Examples: ["notify_if_open: is false","so this rule sends no message when it begins to fire while an incident is open"]
 	Warnings *[]string `json:"warnings,omitempty"`
 	union    json.RawMessage
 }
@@ -3164,7 +3164,7 @@ type AlertRuleUpdate struct {
 	// NotificationChannelIds The channels that are notified.
 	NotificationChannelIds *[]string `json:"notification_channel_ids,omitempty"`
 
-	// NotifyIfOpen Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule notifies nobody.
+	// NotifyIfOpen Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule sends no message.
 	NotifyIfOpen *bool `json:"notify_if_open,omitempty"`
 
 	// NotifyOn What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both.
@@ -3186,7 +3186,7 @@ type AlertRuleUpdate struct {
 
 	// Warnings Ignored.
 	//
-	// Examples: ["notify_if_open: is false","so this rule notifies nobody when it begins to fire while an incident is open"]
+	// Examples: ["notify_if_open: is false","so this rule sends no message when it begins to fire while an incident is open"]
 	Warnings *[]string `json:"warnings,omitempty"`
 }
 
