@@ -72,11 +72,21 @@ type conditionView struct {
 
 func showRule(r vigil.Rule) alertRuleView {
 	view := alertRuleView{
-		ID: r.ID, CheckID: r.CheckID, Name: r.Name, Condition: conditionView(r.Condition),
-		NotificationChannelIDs: r.Channels, NotifyOn: r.NotifyOn, NotifyIfOpen: r.NotifyIfOpen, RegionPolicy: r.Policy, Enabled: r.Enabled, Labels: labelsView(r.Labels),
-		ManagedBy: showManagedBy(r.ManagedBy),
-		Revision:  r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
-		Warnings: r.Warnings,
+		ID:                     r.ID,
+		CheckID:                r.CheckID,
+		Name:                   r.Name,
+		Condition:              conditionView(r.Condition),
+		NotificationChannelIDs: r.Channels,
+		NotifyOn:               r.NotifyOn,
+		NotifyIfOpen:           r.NotifyIfOpen,
+		RegionPolicy:           r.Policy,
+		Enabled:                r.Enabled,
+		Labels:                 labelsView(r.Labels),
+		ManagedBy:              showManagedBy(r.ManagedBy),
+		Revision:               r.Version,
+		CreatedAt:              r.CreatedAt.UTC(),
+		UpdatedAt:              r.UpdatedAt.UTC(),
+		Warnings:               r.Warnings,
 	}
 	if conditionType, threshold, ok := r.Condition.Reference(); ok {
 		view.ConditionType, view.Threshold = &conditionType, &threshold

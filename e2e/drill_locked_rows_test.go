@@ -49,7 +49,13 @@ func TestDrillLockedRows(t *testing.T) {
 	t.Logf("the locks of %d of %d loops held for %v: %s; %v", locked, checks, hold, &l, p)
 	l.exact(t)
 	figure(t, "loops late", late, time.Second, p.longest())
-	figure(t, "slots missed", s.number("SELECT coalesce(sum(count), 0) FROM result_gaps WHERE first_slot >= $1", s.began), 0, p.slots(interval)*checks)
+	figure(
+		t,
+		"slots missed",
+		s.number("SELECT coalesce(sum(count), 0) FROM result_gaps WHERE first_slot >= $1", s.began),
+		0,
+		p.slots(interval)*checks,
+	)
 }
 
 // lockLoops locks the rows of n loops until the returned function closes the connection,

@@ -40,7 +40,10 @@ func TestByTheLetter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := how.start(t, how.opts)
-			m := mailer(t, mail.Options{URL: strings.ReplaceAll(how.url, "ADDR", server.Addr), From: "Vigil.Alerts@Example.com", Roots: server.Roots})
+			m := mailer(
+				t,
+				mail.Options{URL: strings.ReplaceAll(how.url, "ADDR", server.Addr), From: "Vigil.Alerts@Example.com", Roots: server.Roots},
+			)
 			var mails []mail.Message
 			for _, one := range texts {
 				one.To = []string{"Ada.LOVELACE+on-call@Example.COM"}

@@ -84,7 +84,9 @@ func New(opts Options) (*Mailer, error) {
 			return nil, errors.New("mail: a mail server needs a dialer")
 		}
 		if opts.HELO != "" && !smtpdialog.ValidName(opts.HELO) {
-			return nil, errors.New("mail: the name in EHLO must be a domain such as vigil.example.com, or an address in brackets such as [192.0.2.1]")
+			return nil, errors.New(
+				"mail: the name in EHLO must be a domain such as vigil.example.com, or an address in brackets such as [192.0.2.1]",
+			)
 		}
 		s.helo, s.dialer, s.roots, m.server, host = opts.HELO, opts.Dialer, opts.Roots, s, s.host
 		if m.from == "" {

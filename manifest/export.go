@@ -298,7 +298,19 @@ func (e *exporter) check(x exported, path string, rules []exported) object {
 func (e *exporter) rule(x exported, path string) object {
 	x.members[channelsSection] = references(x.members["notification_channel_ids"], e.channels)
 	delete(x.members, "notification_channel_ids")
-	return e.resource(rulesSection, x, path, "name", "enabled", "condition", "region_policy", "notify_on", "notify_if_open", channelsSection, "labels")
+	return e.resource(
+		rulesSection,
+		x,
+		path,
+		"name",
+		"enabled",
+		"condition",
+		"region_policy",
+		"notify_on",
+		"notify_if_open",
+		channelsSection,
+		"labels",
+	)
 }
 
 func (e *exporter) window(x exported, path string) object {

@@ -95,8 +95,13 @@ func (v *view) json() ([]byte, error) {
 
 func (s *service) json(v *view) jsonService {
 	out := jsonService{
-		Name: s.name, State: s.state.String(), Paused: s.paused, Since: notZero(s.since.UTC()), FailingFrom: append([]string{}, continents(s.failingIn)...),
-		UptimePercent: number(s.Uptime()), Days: make([]jsonDay, len(s.days)),
+		Name:          s.name,
+		State:         s.state.String(),
+		Paused:        s.paused,
+		Since:         notZero(s.since.UTC()),
+		FailingFrom:   append([]string{}, continents(s.failingIn)...),
+		UptimePercent: number(s.Uptime()),
+		Days:          make([]jsonDay, len(s.days)),
 	}
 	for i, day := range s.days {
 		out.Days[i] = jsonDay{

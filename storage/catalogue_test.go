@@ -175,7 +175,12 @@ func TestChangesAreReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, changed(), []uuid.UUID{})
-	if defs, _, next, err := s.Definitions(t.Context(), []string{newark}, "8000000000:8000000000:"); err != nil || next != "" || len(defs) != 0 {
+	if defs, _, next, err := s.Definitions(
+		t.Context(),
+		[]string{newark},
+		"8000000000:8000000000:",
+	); err != nil || next != "" ||
+		len(defs) != 0 {
 		t.Errorf("%d definitions and the cursor %q, %v", len(defs), next, err)
 	}
 }

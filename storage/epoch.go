@@ -45,8 +45,16 @@ func (s *Store) FoundRestore(
 	ctx context.Context, lease vigil.SweepLease, from vigil.Epoch, known int64, why vigil.RestoreSign,
 ) (changed bool, err error) {
 	changed, err = s.restored(ctx, why, func(ctx context.Context, tx bun.Tx) (bool, error) {
-		return s.changeEpoch(ctx, tx, `UPDATE temporal_generation SET epoch = greatest(epoch, ?0) + 1, epoch_floor = 0, epoch_at = clock_timestamp()
-			WHERE epoch = ?1 AND epoch_floor = ?2 AND ?3`, known, from.Number, from.Floor, fenced(lease))
+		return s.changeEpoch(
+			ctx,
+			tx,
+			`UPDATE temporal_generation SET epoch = greatest(epoch, ?0) + 1, epoch_floor = 0, epoch_at = clock_timestamp()
+			WHERE epoch = ?1 AND epoch_floor = ?2 AND ?3`,
+			known,
+			from.Number,
+			from.Floor,
+			fenced(lease),
+		)
 	})
 	return changed, wrap("prepare for a restored store", err)
 }

@@ -86,11 +86,13 @@ func TestRuleThatBeginsInAnOpenIncidentReachesItsChannels(t *testing.T) {
 	if err := json.Unmarshal(events[1].Envelope, &envelope); err != nil {
 		t.Fatal(err)
 	}
-	if got := envelope.Data.Incident; got.ID != id || got.Severity != vigil.Critical || got.WorstSeverity != vigil.Critical || len(got.Rules) != 2 {
+	if got := envelope.Data.Incident; got.ID != id || got.Severity != vigil.Critical || got.WorstSeverity != vigil.Critical ||
+		len(got.Rules) != 2 {
 		t.Errorf("envelope %s", events[1].Envelope)
 	}
 	next, err := a.store.ClaimAttempt(t.Context(), id, pager.ID)
-	if err != nil || next.State != vigil.NextAttemptReady || next.Severity != vigil.Critical || next.Delivery.EventType != vigil.EventTriggered {
+	if err != nil || next.State != vigil.NextAttemptReady || next.Severity != vigil.Critical ||
+		next.Delivery.EventType != vigil.EventTriggered {
 		t.Errorf("the pager gets %+v, %v", next, err)
 	}
 
@@ -109,11 +111,11 @@ func TestRuleThatBeginsInAnOpenIncidentReachesItsChannels(t *testing.T) {
 func TestRuleThatBeginsInAnOpenIncidentSendsNoMessage(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(a *alerts, r *vigil.Rule){
-		"ByDefault":                   func(_ *alerts, r *vigil.Rule) { r.NotifyIfOpen = false },
-		"WhenItNotifiesOfTheEndOnly":  func(_ *alerts, r *vigil.Rule) { r.NotifyOn = vigil.NotifyHealthy },
-		"WhenItsChannelsHadTheOpening":    func(a *alerts, r *vigil.Rule) { r.Channels = a.rule.Channels },
-		"WhenItIsDisabledMeanwhile":   func(_ *alerts, r *vigil.Rule) { r.Enabled = false },
-		"WhenItsChannelsAreTurnedOff": nil,
+		"ByDefault":                    func(_ *alerts, r *vigil.Rule) { r.NotifyIfOpen = false },
+		"WhenItNotifiesOfTheEndOnly":   func(_ *alerts, r *vigil.Rule) { r.NotifyOn = vigil.NotifyHealthy },
+		"WhenItsChannelsHadTheOpening": func(a *alerts, r *vigil.Rule) { r.Channels = a.rule.Channels },
+		"WhenItIsDisabledMeanwhile":    func(_ *alerts, r *vigil.Rule) { r.Enabled = false },
+		"WhenItsChannelsAreTurnedOff":  nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -46,7 +46,11 @@ func (s *Store) Restored(ctx context.Context) error {
 }
 
 // restored does so in the epoch that begin begins, unless it begins none.
-func (s *Store) restored(ctx context.Context, why vigil.RestoreSign, begin func(context.Context, bun.Tx) (bool, error)) (done bool, err error) {
+func (s *Store) restored(
+	ctx context.Context,
+	why vigil.RestoreSign,
+	begin func(context.Context, bun.Tx) (bool, error),
+) (done bool, err error) {
 	ctx = withQueryLimit(ctx, maintenanceLimit) // it changes every loop
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if done, err = begin(ctx, tx); err != nil || !done {

@@ -39,10 +39,23 @@ type ruleRow struct {
 
 func (r *ruleRow) rule() (vigil.Rule, error) {
 	out := vigil.Rule{
-		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Channels: r.ChannelIDs,
-		NotifyOn: vigil.NotifyOn(r.NotifyOn), NotifyIfOpen: r.IfOpen, Policy: vigil.RegionPolicy(r.Policy), Enabled: r.Enabled, Labels: labelsOf(r.Labels),
-		Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
-		ManagedBy: r.managedBy(), AppliedVersion: r.Applied,
+		ID:       r.ID,
+		OrgID:    r.OrgID,
+		CheckID:  r.CheckID,
+		Name:     r.Name,
+		Channels: r.ChannelIDs,
+		NotifyOn: vigil.NotifyOn(
+			r.NotifyOn,
+		),
+		NotifyIfOpen:   r.IfOpen,
+		Policy:         vigil.RegionPolicy(r.Policy),
+		Enabled:        r.Enabled,
+		Labels:         labelsOf(r.Labels),
+		Version:        r.Version,
+		CreatedAt:      r.CreatedAt.UTC(),
+		UpdatedAt:      r.UpdatedAt.UTC(),
+		ManagedBy:      r.managedBy(),
+		AppliedVersion: r.Applied,
 	}
 	if err := json.Unmarshal(r.Condition, &out.Condition); err != nil {
 		return vigil.Rule{}, fmt.Errorf("read the condition of rule %s: %w", r.ID, err)

@@ -244,8 +244,14 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, r
 // readIncidentHeads fills in the open incident and the latch.
 func (s *Store) readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *vigil.IncidentContext) error {
 	var rows []incidentRow
-	err := s.steadyIn(ctx, tx, &rows, "SELECT i.id, i.status, i.latched, i.quiet, i.rules, i.latch_rules, "+incidentTrace+` AS trace_id FROM incidents AS i
-		WHERE i.check_id = $1 AND (i.status <> 'resolved' OR i.latched)`, checkID)
+	err := s.steadyIn(
+		ctx,
+		tx,
+		&rows,
+		"SELECT i.id, i.status, i.latched, i.quiet, i.rules, i.latch_rules, "+incidentTrace+` AS trace_id FROM incidents AS i
+		WHERE i.check_id = $1 AND (i.status <> 'resolved' OR i.latched)`,
+		checkID,
+	)
 	if err != nil {
 		return fmt.Errorf("read the open incident: %w", err)
 	}

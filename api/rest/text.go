@@ -40,7 +40,10 @@ const maxLocalPart = 64
 // keeps the case, since that of the part before the @ may matter to its server.
 func CleanEmail(member, email string) (string, error) {
 	if len(email) > 254 || len(LocalPart(email)) > maxLocalPart || !plainAddress.MatchString(email) {
-		return "", vigil.Invalid(member, "must be an email address in ASCII such as ada@example.com; an international domain in its form with xn--")
+		return "", vigil.Invalid(
+			member,
+			"must be an email address in ASCII such as ada@example.com; an international domain in its form with xn--",
+		)
 	}
 	return email, nil
 }

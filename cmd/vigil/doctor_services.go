@@ -121,7 +121,12 @@ func (m *machineExam) judgeICMP(ctx context.Context) *doctor.Finding {
 func (m *machineExam) judgeMail(ctx context.Context) *doctor.Finding {
 	judged := doctor.Mail{Dir: filepath.Join(m.settings.DataDir, "mail")}
 	mailer, err := mail.New(mail.Options{
-		URL: string(m.settings.SMTPURL), HELO: string(m.settings.SMTPHelo), Dir: judged.Dir, Dialer: egress.New(egress.Policy{AllowPrivate: true}),
+		URL: string(
+			m.settings.SMTPURL,
+		),
+		HELO:   string(m.settings.SMTPHelo),
+		Dir:    judged.Dir,
+		Dialer: egress.New(egress.Policy{AllowPrivate: true}),
 	})
 	if err != nil {
 		return &doctor.Finding{Part: "mail", State: doctor.Fail, Message: "VIGIL_SMTP_URL: " + err.Error()}

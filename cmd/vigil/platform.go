@@ -104,7 +104,13 @@ func newPlatform(ctx context.Context, p *process, in inputs) (*platform, error) 
 	})
 	relay := egress.New(egress.Policy{AllowPrivate: true})
 	mailer, err := mail.New(mail.Options{
-		URL: string(in.settings.SMTPURL), HELO: string(in.settings.SMTPHelo), Dir: filepath.Join(in.settings.DataDir, "mail"), Dialer: relay, Log: p.log,
+		URL: string(
+			in.settings.SMTPURL,
+		),
+		HELO:   string(in.settings.SMTPHelo),
+		Dir:    filepath.Join(in.settings.DataDir, "mail"),
+		Dialer: relay,
+		Log:    p.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("VIGIL_SMTP_URL: %w", err)

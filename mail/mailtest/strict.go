@@ -98,7 +98,9 @@ func (d *dialog) reply(code int, text string) { d.lists(code, "mail.test", text)
 
 func (d *dialog) lists(code int, lines ...string) {
 	if d.lines != nil && d.lines.Buffered() > 0 {
-		d.tb.Error("the client does not keep to the standard: it sends a command before the reply to the one before it, and PIPELINING was not offered")
+		d.tb.Error(
+			"the client does not keep to the standard: it sends a command before the reply to the one before it, and PIPELINING was not offered",
+		)
 	}
 	var b strings.Builder
 	for i, line := range lines {
