@@ -142,7 +142,6 @@ func (e exposition) hasSeries(t *testing.T) {
 func TestMetricsOfRoles(t *testing.T) {
 	t.Parallel()
 	s := newCluster(t, "VIGIL_METRICS_LISTEN=127.0.0.1:0", "VIGIL_LOG_LEVEL=info")
-	served := regexp.MustCompile(`metrics are served" address=(\S+)`)
 	for _, role := range []struct {
 		name    string
 		process *process
@@ -155,16 +154,22 @@ func TestMetricsOfRoles(t *testing.T) {
 	} {
 		t.Run(role.name, func(t *testing.T) {
 			eventually(t, "it shows "+role.shows, func() bool {
-				found := served.FindStringSubmatch(role.process.stderr.String())
-				if found == nil {
-					return false
-				}
-				role.process.ready.MetricsURL = "http://" + found[1] + "/metrics"
-				return scrape(t, role.process).families[role.shows] != nil
+				return role.process.servesMetrics() && scrape(t, role.process).families[role.shows] != nil
 			})
 			role.process.stop()
 		})
 	}
+}
+
+// servesMetrics finds in its log where a role that logs at info serves its metrics, and is
+// false before it does.
+func (p *process) servesMetrics() bool {
+	found := regexp.MustCompile(`metrics are served" address=(\S+)`).FindStringSubmatch(p.stderr.String())
+	if found == nil {
+		return false
+	}
+	p.ready.MetricsURL = "http://" + found[1] + "/metrics"
+	return true
 }
 
 // exposition is one scrape of a process.
