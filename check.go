@@ -160,11 +160,23 @@ func (c *Check) HourlyBytes() float64 {
 type Definition struct {
 	Check  Check
 	Starts map[string]time.Time // start of the schedule, by region key
+	// StatesFrom has the regions whose state is older than their schedule: an edit of the
+	// interval begins another schedule, and the results before it count.
+	StatesFrom map[string]time.Time
 	// Rules of the check, disabled ones included.
 	Rules []Rule
 	// Restored is the epoch that began when a store was last restored from a backup, 0 for none
 	// while the check existed.
 	Restored int64
+}
+
+// StateFrom returns the slot from which on results count for the state of a region: since the
+// check was last enabled there, or got its type.
+func (d *Definition) StateFrom(region string) time.Time {
+	if from, ok := d.StatesFrom[region]; ok {
+		return from
+	}
+	return d.Starts[region]
 }
 
 // Schedule returns the slots of a region, or false when the check is disabled or does

@@ -51,7 +51,7 @@ type State struct {
 }
 
 // For returns the state for a check of type t. A state of another type is reset to
-// its slot and health.
+// its slot, its health and the last DNS answer.
 func (s State) For(t CheckType) State {
 	if s.Type == t {
 		return s
@@ -60,7 +60,16 @@ func (s State) For(t CheckType) State {
 		s.Type = t
 		return s
 	}
-	return State{Type: t, Slot: s.Slot, Unstored: s.Unstored, Health: s.Health}
+	s = s.Restart()
+	s.Type = t
+	return s
+}
+
+// Restart returns the state before the first result that counts after the check was enabled
+// again or got another type. The last DNS answer stays: it is compared with answers to the
+// same question only, and records may have changed in between.
+func (s State) Restart() State {
+	return State{Type: s.Type, Slot: s.Slot, Unstored: s.Unstored, Health: s.Health, DNS: s.DNS, DNSSlot: s.DNSSlot}
 }
 
 // SameFiring reports whether the same rules fire in both states.
@@ -168,11 +177,11 @@ func fold(state State, result Result) (State, facts) {
 	next.Evidence = foldEvidence(state.Evidence, result)
 	// A result without a certificate leaves the days unchanged; otherwise a network
 	// failure would resolve the incident of a certificate.
-	if days, ok := wholeNumber(result.Metadata, MetadataDays, MetadataCertDays); ok {
+	if days, ok := result.CertificateDays(); ok {
 		next.Days = &days
 	}
 	changed := false
-	if answer, ok := result.Metadata[MetadataFingerprint].(string); ok && answer != "" && result.Success {
+	if answer := result.DNSAnswer(); answer != "" {
 		changed = state.DNS != "" && state.DNS != answer && questionOf(state.DNS) == questionOf(answer)
 		next.DNS, next.DNSSlot = answer, result.Slot
 	}
@@ -180,6 +189,34 @@ func fold(state State, result Result) (State, facts) {
 		result: result, failures: next.Failures, days: next.Days,
 		dnsChanged: changed, previousAnswer: state.DNSSlot,
 	}
+}
+
+// CertificateDays returns how many days the certificate has left that the result saw, false
+// when it saw none.
+func (r *Result) CertificateDays() (days int, ok bool) {
+	return wholeNumber(r.Metadata, MetadataDays, MetadataCertDays)
+}
+
+// DNSAnswer returns the fingerprint of a successful DNS answer, empty for another result.
+func (r *Result) DNSAnswer() string {
+	answer, _ := r.Metadata[MetadataFingerprint].(string)
+	if !r.Success {
+		return ""
+	}
+	return answer
+}
+
+// PastQuery asks for what the results of a check in a region leave in the state of its loop.
+type PastQuery struct {
+	CheckID uuid.UUID
+	Region  string
+	// From is the slot from which on results count; a DNS answer counts from any time.
+	From time.Time
+	// Before is the slot after the last result that is asked for.
+	Before time.Time
+	// Days, DNS and Failures: the certificate, the last DNS answer and the failed results in a
+	// row are asked for.
+	Days, DNS, Failures bool
 }
 
 // questionOf returns the question of a fingerprint. Answers to different questions,

@@ -31,9 +31,9 @@ func TestState(t *testing.T) {
 		}
 	})
 
-	t.Run("OfAnotherTypeKeepsSlotAndHealthOnly", func(t *testing.T) {
+	t.Run("OfAnotherTypeKeepsSlotHealthAndTheLastAnswerOnly", func(t *testing.T) {
 		t.Parallel()
-		want := vigil.State{Type: vigil.TypeSSL, Slot: epoch(), Health: vigil.Unhealthy}
+		want := vigil.State{Type: vigil.TypeSSL, Slot: epoch(), Health: vigil.Unhealthy, DNS: "a"}
 		if got := full.For(vigil.TypeSSL); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}

@@ -1,10 +1,29 @@
 package activities
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"vigil"
+)
 
 // CountNews counts so many turns with news that they are a burst.
 func (w *Watcher) CountNews(now time.Time) {
 	for range burstSize {
 		w.news.add(now)
 	}
+}
+
+// Rebuild returns the state that a loop without one begins with.
+func Rebuild(ctx context.Context, history resultHistory, def vigil.Definition, region string) (vigil.State, error) {
+	t := &turnRun{Watcher: &Watcher{WatcherOptions: WatcherOptions{History: history}}, turn: &Turn{CheckID: def.Check.ID, Region: region}}
+	err := t.rebuild(ctx, &entry{Definition: def})
+	return t.state, err
+}
+
+// Fold returns the state after a result of a loop that kept it.
+func Fold(def vigil.Definition, region string, state vigil.State, row vigil.Result) vigil.State {
+	t := &turnRun{turn: &Turn{CheckID: def.Check.ID, Region: region}, state: state}
+	t.fold(&entry{Definition: def}, row)
+	return t.state
 }

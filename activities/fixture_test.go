@@ -43,9 +43,8 @@ type watchFixture struct {
 	defs map[uuid.UUID]vigil.Definition
 	gone []vigil.Tombstone
 	rows []vigil.Result
-	runs []time.Time // start times of the probes
-	// answer has the DNS answer before all rows: DNS and DNSSlot.
-	answer vigil.State
+	runs []time.Time       // start times of the probes
+	past []vigil.PastQuery // reads of what was before the newest results
 	// observe is the probe; nil succeeds immediately.
 	observe func(ctx context.Context) vigil.Observation
 	// onRead is called before each read of one definition.
@@ -310,10 +309,6 @@ func (w *watchFixture) LatestResults(_ context.Context, id uuid.UUID, in string,
 		}
 	}
 	return rows[max(0, len(rows)-n):], w.historyErr
-}
-
-func (w *watchFixture) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, time.Time, error) {
-	return w.answer.DNS, w.answer.DNSSlot, nil
 }
 
 // watch runs one turn to its end.

@@ -109,8 +109,8 @@ func (t *turnRun) passOver(e *entry, schedule vigil.Schedule, slot time.Time) bo
 	if !paused {
 		return false
 	}
-	if t.state.Slot.Before(schedule.Start) {
-		t.state.Failures, t.state.Firing, t.state.Matches = 0, nil, nil
+	if t.state.Slot.Before(e.StateFrom(t.turn.Region)) {
+		t.state = t.state.Restart()
 	}
 	t.state.Slot, t.state.Unstored = slot, true
 	t.covered, t.passed = t.covered+1, true

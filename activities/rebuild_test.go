@@ -50,6 +50,26 @@ func TestRebuild(t *testing.T) {
 		})
 	})
 
+	t.Run("RemembersTheCertificateOfLongAgo", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			def := w.define(firing(vigil.Condition{SSLDaysRemaining: new(7)}))
+			for i := range 300 { // one with a certificate, and then no answer
+				row := vigil.Result{CheckID: def.Check.ID, Region: region, Slot: def.Starts[region].Add(time.Duration(i) * time.Millisecond)}
+				if i == 0 {
+					row.Success, row.Metadata = true, map[string]any{vigil.MetadataCertDays: 3}
+				}
+				w.rows = append(w.rows, row)
+			}
+			w.observe = fails
+			state := w.must(w.watch(turnOf(def, vigil.State{}))).State
+			if !slices.Equal(state.Firing, []uuid.UUID{def.Rules[0].ID}) || state.Failures < 299 {
+				t.Errorf("state %+v, want the rule to fire", state)
+			}
+		})
+	})
+
 	succeeds := func(context.Context) vigil.Observation { return vigil.Observation{Success: true} }
 	for name, test := range map[string]struct {
 		voted   time.Duration // slot of the stored vote since the start of the schedule
@@ -87,15 +107,48 @@ func TestRebuild(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
 			def := w.define(firing(vigil.Condition{DNSChanged: true}))
-			w.answer = vigil.State{DNS: "A x:1", DNSSlot: time.Now().Add(-time.Hour)}
-			w.rows = append(w.rows, vigil.Result{CheckID: def.Check.ID, Region: region, Slot: def.Starts[region]})
+			answered := def.Starts[region].Add(-time.Hour) // before the check was disabled
+			row := vigil.Result{CheckID: def.Check.ID, Region: region, Slot: answered}
+			row.Success, row.Metadata = true, map[string]any{vigil.MetadataFingerprint: "A x:1"}
+			w.rows = append(w.rows, row)
+			for i := range 150 {
+				w.rows = append(w.rows, vigil.Result{
+					CheckID: def.Check.ID, Region: region, Slot: def.Starts[region].Add(time.Duration(i) * time.Millisecond),
+				})
+			}
 			w.observe = func(context.Context) vigil.Observation {
 				return vigil.Observation{Success: true, Metadata: map[string]any{vigil.MetadataFingerprint: "A x:2"}}
 			}
 			matches := w.must(w.watch(turnOf(def, vigil.State{}))).State.Matches
-			if len(matches) != 1 || !matches[0].PreviousAnswer.Equal(w.answer.DNSSlot) {
-				t.Errorf("matches %+v, want one after the answer at %v", matches, w.answer.DNSSlot)
+			if len(matches) != 1 || !matches[0].PreviousAnswer.Equal(answered) {
+				t.Errorf("matches %+v, want one after the answer at %v", matches, answered)
 			}
 		})
 	})
+}
+
+// StateBefore folds all results, as far as they are asked for.
+func (w *watchFixture) StateBefore(_ context.Context, q vigil.PastQuery) (vigil.State, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.past = append(w.past, q)
+	var all, since, out vigil.State
+	for _, row := range w.rows {
+		if row.CheckID != q.CheckID || row.Region != q.Region || !row.Slot.Before(q.Before) {
+			continue
+		}
+		if all, _ = vigil.Evaluate(nil, all, row); !row.Slot.Before(q.From) {
+			since, _ = vigil.Evaluate(nil, since, row)
+		}
+	}
+	if q.DNS {
+		out.DNS, out.DNSSlot = all.DNS, all.DNSSlot
+	}
+	if q.Days {
+		out.Days = since.Days
+	}
+	if q.Failures {
+		out.Failures = since.Failures
+	}
+	return out, w.historyErr
 }

@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"vigil"
@@ -39,10 +38,11 @@ func (t *turnRun) recover(ctx context.Context) error {
 		return nil
 	}
 	if t.state.Slot.IsZero() {
-		if err := t.rebuild(ctx, e, schedule.Start); err != nil {
+		if err := t.rebuild(ctx, e); err != nil {
 			return fmt.Errorf("rebuild the state: %w", err)
 		}
-		t.behind = t.firingChanged()
+		// A vote of the schedule before does not count; the next result reports it.
+		t.behind = t.firingChanged() && !t.state.Slot.Before(schedule.Start)
 		vote, err := t.lastVote(ctx)
 		voted := !vote.Slot.IsZero() && !vote.Slot.Before(schedule.Start)
 		t.calmVote = voted && !vote.Fires
@@ -60,30 +60,56 @@ func (t *turnRun) recover(ctx context.Context) error {
 	return t.catchUp(ctx, e)
 }
 
-// rebuild builds the state from the newest results of the schedule that started at start.
-// An earlier loop has reported the votes of these results, so only the state after the
-// last one matters. From an earlier schedule it takes the last DNS answer and nothing
-// else, because the check was disabled or changed in between.
-func (t *turnRun) rebuild(ctx context.Context, e *entry, start time.Time) error {
+// fold evaluates a result and updates the state. What was before the check was enabled does not
+// count, also for a loop that has run on meanwhile.
+func (t *turnRun) fold(e *entry, row vigil.Result) {
+	state, from := t.state.For(e.Check.Type), e.StateFrom(t.turn.Region)
+	if state.Slot.Before(from) && !row.Slot.Before(from) {
+		state = state.Restart()
+	}
+	t.state, _ = vigil.Evaluate(e.Rules, state, row)
+}
+
+// rebuild builds the state that a loop has which kept it: from the newest results, and from what
+// those before them left. An earlier loop has reported the votes of these results, so only the
+// state after the last one matters. From before the check was enabled it takes the last DNS
+// answer and nothing else.
+func (t *turnRun) rebuild(ctx context.Context, e *entry) error {
 	n := max(rebuildRows, vigil.RebuildResults(e.Rules))
 	rows, err := t.History.LatestResults(ctx, t.turn.CheckID, t.turn.Region, n)
 	if err != nil {
 		return err
 	}
-	total := len(rows)
-	rows = slices.DeleteFunc(rows, func(row vigil.Result) bool { return row.Slot.Before(start) })
-	if total > 0 && slices.ContainsFunc(e.Rules, func(r vigil.Rule) bool { return r.Condition.DNSChanged }) {
-		oldest := t.Now()
-		if len(rows) > 0 {
-			oldest = rows[0].Slot
-		}
-		t.state.DNS, t.state.DNSSlot, err = t.History.LastDNSAnswer(ctx, t.turn.CheckID, t.turn.Region, oldest)
-		if err != nil {
+	if len(rows) == n {
+		if err := t.beginBefore(ctx, e, &rows[0]); err != nil {
 			return err
 		}
 	}
 	for _, row := range rows {
 		t.fold(e, row)
 	}
+	if t.state.Slot.Before(e.StateFrom(t.turn.Region)) {
+		t.state = vigil.State{DNS: t.state.DNS, DNSSlot: t.state.DNSSlot}
+	}
 	return nil
+}
+
+// beginBefore sets the state to what the results before the oldest one leave in it, as far as a
+// rule needs it.
+func (t *turnRun) beginBefore(ctx context.Context, e *entry, oldest *vigil.Result) error {
+	q := vigil.PastQuery{
+		CheckID: t.turn.CheckID, Region: t.turn.Region, From: e.StateFrom(t.turn.Region), Before: oldest.Slot, Failures: !oldest.Success,
+	}
+	_, known := oldest.CertificateDays()
+	for _, rule := range e.Rules {
+		q.DNS = q.DNS || rule.Condition.DNSChanged
+		q.Days = q.Days || rule.Condition.SSLDaysRemaining != nil && !known
+	}
+	if !q.DNS && !q.Days && !q.Failures {
+		return nil
+	}
+	var err error
+	t.state, err = t.History.StateBefore(ctx, q)
+	t.state.Slot = oldest.Slot.Add(-time.Microsecond)
+	return err
 }

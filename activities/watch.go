@@ -98,9 +98,8 @@ type resultWriter interface {
 type resultHistory interface {
 	ResultsAfter(ctx context.Context, checkID uuid.UUID, region string, slot time.Time, limit int) ([]vigil.Result, error)
 	LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error)
-	// LastDNSAnswer returns the fingerprint and the slot of the newest successful DNS
-	// answer before a slot, empty and zero when there is none.
-	LastDNSAnswer(ctx context.Context, checkID uuid.UUID, region string, before time.Time) (fingerprint string, slot time.Time, err error)
+	// StateBefore returns what the results before a slot leave in a state.
+	StateBefore(ctx context.Context, q vigil.PastQuery) (vigil.State, error)
 }
 
 // WatcherOptions are the dependencies of a Watcher. All members but Lease, TurnRate,
@@ -275,11 +274,6 @@ type turnRun struct {
 	held         time.Time
 	reportedNews bool // it has reported its news, and went on
 	unreported   bool // it could not
-}
-
-// fold evaluates a result and updates the state.
-func (t *turnRun) fold(e *entry, row vigil.Result) {
-	t.state, _ = vigil.Evaluate(e.Rules, t.state.For(e.Check.Type), row)
 }
 
 // firingChanged reports whether other rules fire than in the last vote.

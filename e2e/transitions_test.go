@@ -210,8 +210,8 @@ func (*stub) LatestResults(context.Context, uuid.UUID, string, int) ([]vigil.Res
 	return nil, nil
 }
 
-func (*stub) LastDNSAnswer(context.Context, uuid.UUID, string, time.Time) (string, time.Time, error) {
-	return "", time.Time{}, nil
+func (*stub) StateBefore(context.Context, vigil.PastQuery) (vigil.State, error) {
+	return vigil.State{}, nil
 }
 
 func (*stub) Unavailable(context.Context) []vigil.CheckType { return nil }

@@ -21,7 +21,9 @@ type definitionRow struct {
 	checkRow `bun:",extend"`
 
 	Starts json.RawMessage `bun:"starts,scanonly"`
-	Rules  json.RawMessage `bun:"rules,scanonly"`
+	// StatesFrom are the starts of states that are older than their schedules.
+	StatesFrom json.RawMessage `bun:"states_from,scanonly"`
+	Rules      json.RawMessage `bun:"rules,scanonly"`
 
 	Restored int64 `bun:"restored,scanonly"`
 }
@@ -30,6 +32,9 @@ func (s *Store) selectDefinitions(into any) *bun.SelectQuery {
 	return s.selectChecks(s.db, into).ColumnExpr(`(
 		SELECT jsonb_object_agg(r.region, (extract(epoch FROM r.start_at) * 1000000)::bigint)
 		FROM check_regions AS r WHERE r.check_id = c.id) AS starts`).
+		ColumnExpr(`(
+		SELECT jsonb_object_agg(r.region, (extract(epoch FROM r.state_from) * 1000000)::bigint)
+		FROM check_regions AS r WHERE r.check_id = c.id AND r.state_from IS NOT NULL) AS states_from`).
 		ColumnExpr(`(SELECT jsonb_agg(to_jsonb(ar) ORDER BY ar.created_at, ar.id) FROM alert_rules AS ar WHERE ar.check_id = c.id) AS rules`).
 		ColumnExpr("c.restored")
 }
@@ -39,16 +44,31 @@ func (s *Store) definition(row *definitionRow) (vigil.Definition, error) {
 	if err != nil {
 		return vigil.Definition{}, err
 	}
-	var micros map[string]int64
-	if err := json.Unmarshal(row.Starts, &micros); err != nil {
+	starts, err := timesOf(row.Starts)
+	if err != nil {
 		return vigil.Definition{}, fmt.Errorf("read the starts of check %s: %w", row.ID, err)
 	}
-	starts := make(map[string]time.Time, len(micros))
-	for region, us := range micros {
-		starts[region] = time.UnixMicro(us).UTC()
+	def := vigil.Definition{Check: check, Starts: starts, Restored: row.Restored}
+	if len(row.StatesFrom) > 0 {
+		if def.StatesFrom, err = timesOf(row.StatesFrom); err != nil {
+			return vigil.Definition{}, fmt.Errorf("read the starts of the states of check %s: %w", row.ID, err)
+		}
 	}
-	rules, err := row.rules()
-	return vigil.Definition{Check: check, Starts: starts, Rules: rules, Restored: row.Restored}, err
+	def.Rules, err = row.rules()
+	return def, err
+}
+
+// timesOf decodes the times of regions, in microseconds since 1970.
+func timesOf(text json.RawMessage) (map[string]time.Time, error) {
+	var micros map[string]int64
+	if err := json.Unmarshal(text, &micros); err != nil {
+		return nil, err
+	}
+	times := make(map[string]time.Time, len(micros))
+	for region, us := range micros {
+		times[region] = time.UnixMicro(us).UTC()
+	}
+	return times, nil
 }
 
 func (r *definitionRow) rules() ([]vigil.Rule, error) {

@@ -25,6 +25,7 @@ type loopRow struct {
 	Applied       int64      `bun:"applied"`
 	Active        bool       `bun:"active"`
 	StartAt       time.Time  `bun:"start_at"`
+	StateFrom     *time.Time `bun:"state_from"` // nil: StartAt
 	Anchor        time.Time  `bun:"anchor"`
 	IntervalMS    int64      `bun:"interval_ms"`
 	OffsetMS      int64      `bun:"offset_ms"`

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"vigil"
 )
 
 // hourKey is the key of a rollup.
@@ -21,6 +23,23 @@ type rollup struct {
 	sumMS                       float64
 	times                       histogram
 	excluded, excludedSuccesses int64
+	seen                        int16 // what the results say, see seenIn; of new results only
+}
+
+// What a result says besides its success, as bits of the column seen.
+const (
+	seenCertificate = 1
+	seenDNS         = 2
+)
+
+func seenIn(r *vigil.Result) (seen int16) {
+	if _, ok := r.CertificateDays(); ok {
+		seen |= seenCertificate
+	}
+	if r.DNSAnswer() != "" {
+		seen |= seenDNS
+	}
+	return seen
 }
 
 // count adds a result.
@@ -101,6 +120,7 @@ func (g *groupTx) addToRollups() {
 			g.sums[key] = sum
 		}
 		sum.count(p.result.Success, p.result.ResponseTime, p.excluded)
+		sum.seen |= seenIn(&p.result)
 	}
 	if len(order) > 0 {
 		statement, args := rollupWrite(order, g.sums)
@@ -116,6 +136,7 @@ func rollupWrite(order []hourKey, sums map[hourKey]*rollup) (statement string, a
 	var hours []time.Time
 	var totals, successes, excluded, excludedSuccesses []int64
 	var sumMS []float64
+	var seen []int16
 	for _, key := range order {
 		sum := sums[key]
 		b, n := sum.times.columns()
@@ -123,19 +144,22 @@ func rollupWrite(order []hourKey, sums map[hourKey]*rollup) (statement string, a
 		totals, successes, sumMS = append(totals, sum.total), append(successes, sum.successes), append(sumMS, sum.sumMS)
 		buckets, counts = append(buckets, arrayText(b)), append(counts, arrayText(n))
 		excluded, excludedSuccesses = append(excluded, sum.excluded), append(excludedSuccesses, sum.excludedSuccesses)
+		seen = append(seen, sum.seen)
 	}
 	return `
-		INSERT INTO result_rollups AS u (check_id, region, hour, total, successes, sum_ms, buckets, counts, excluded, excluded_successes)
+		INSERT INTO result_rollups AS u (check_id, region, hour, total, successes, sum_ms, buckets, counts, excluded, excluded_successes,
+			seen)
 		SELECT n.check_id, n.region, n.hour, n.total, n.successes, n.sum_ms, n.buckets::int2[], n.counts::int4[], n.excluded,
-			n.excluded_successes
+			n.excluded_successes, n.seen
 		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::int8[], $5::int8[], $6::float8[], $7::text[], $8::text[],
-			$9::int8[], $10::int8[])
-			AS n (check_id, region, hour, total, successes, sum_ms, buckets, counts, excluded, excluded_successes)
+			$9::int8[], $10::int8[], $11::int2[])
+			AS n (check_id, region, hour, total, successes, sum_ms, buckets, counts, excluded, excluded_successes, seen)
 		ON CONFLICT (check_id, region, hour) DO UPDATE SET
 			total = excluded.total, successes = excluded.successes, sum_ms = excluded.sum_ms,
 			buckets = excluded.buckets, counts = excluded.counts,
-			excluded = excluded.excluded, excluded_successes = excluded.excluded_successes`,
-		[]any{checks, regions, hours, totals, successes, sumMS, buckets, counts, excluded, excludedSuccesses}
+			excluded = excluded.excluded, excluded_successes = excluded.excluded_successes,
+			seen = u.seen | excluded.seen`,
+		[]any{checks, regions, hours, totals, successes, sumMS, buckets, counts, excluded, excludedSuccesses, seen}
 }
 
 // arrayText formats integers as the text of a Postgres array.

@@ -187,6 +187,9 @@ func (s *Store) updateLoops(ctx context.Context, tx bun.Tx, before, after *vigil
 			removed = append(removed, loop.Region)
 			continue
 		}
+		if restart {
+			loop.keepState(before, after)
+		}
 		loop.applyDefinition(after, restart, now)
 		if _, err := tx.NewUpdate().Model(loop).WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("store a loop: %w", err)
@@ -233,6 +236,18 @@ func (r *loopRow) applyDefinition(check *vigil.Check, restart bool, now time.Tim
 	}
 	if !check.Enabled {
 		r.NextDue = nil
+	}
+}
+
+// keepState sets from when on results count for the state of a loop whose schedule restarts:
+// from the new schedule on when the check is enabled again or gets another type, and from where
+// they counted before after another edit.
+func (r *loopRow) keepState(before, after *vigil.Check) {
+	switch {
+	case !before.Enabled, before.Type != after.Type:
+		r.StateFrom = nil
+	case r.StateFrom == nil:
+		r.StateFrom = new(r.StartAt)
 	}
 }
 

@@ -307,7 +307,7 @@ func (g *groupTx) lockUncounted(ctx context.Context, limits string, keys []loopK
 func (g *groupTx) readUncounted(ctx context.Context, checks [][16]byte, regions []string) error {
 	found, err := g.conn.Query(ctx, `
 		SELECT u.check_id, u.region, u.slot, u.worker, u.owned, u.deadline_ms, u.turn_slots, u.turn_run, u.turn_activity, u.turn_ends,
-			r.time, r.manual, r.success, r.response_time_ms, r.excluded <> 0
+			r.time, r.manual, r.success, r.response_time_ms, r.excluded <> 0, r.metadata
 		FROM unnest($1::uuid[], $2::text[]) AS k (check_id, region)
 			JOIN uncounted_results AS u ON u.check_id = k.check_id AND u.region = k.region
 			JOIN results AS r ON r.check_id = u.check_id AND r.region = u.region AND r.slot = u.slot
@@ -336,7 +336,7 @@ func scanUncounted(row pgx.CollectableRow) (*pendingRow, error) {
 	var ms float64
 	r := &p.result
 	err := row.Scan(&r.CheckID, &r.Region, &r.Slot, &p.worker, &p.owned, &deadlineMS, &turnSlots, &run, &activity, &ends,
-		&r.Time, &r.Manual, &r.Success, &ms, &p.excluded)
+		&r.Time, &r.Manual, &r.Success, &ms, &p.excluded, &r.Metadata)
 	r.Slot, r.Time, r.ResponseTime = r.Slot.UTC(), r.Time.UTC(), responseTime(ms)
 	p.deadline, p.slots = fromMilliseconds(deadlineMS), int(turnSlots)
 	if run != nil && activity != nil && ends != nil {
