@@ -82,6 +82,8 @@ type Action struct {
 	ChangedBy string
 	ChangedAt time.Time
 	Note      string
+	// Warnings are what its author should think of.
+	Warnings []string
 }
 
 // Changeset is what lies between a document and what is stored.

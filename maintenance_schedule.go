@@ -15,13 +15,9 @@ const maxDailyStarts = 100
 
 // noZones are files beside the time zones of a machine that are none: its own zone, a place
 // holder, and copies.
-var noZones = []string{
-	"",
-	"local",
-	"localtime",
-	"factory",
-	"posixrules",
-} //nolint:gochecknoglobals // a constant that Go cannot spell as one
+//
+//nolint:gochecknoglobals // a constant that Go cannot spell as one
+var noZones = []string{"", "local", "localtime", "factory", "posixrules"}
 
 // LoadZone returns a time zone by its name in the IANA database; ok is false for a name that
 // means another zone on another machine, or none.

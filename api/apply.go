@@ -65,6 +65,7 @@ type applyActionView struct {
 	ChangedAt *time.Time         `json:"changed_at" doc:"When that was."`
 	Source    string             `json:"source,omitempty" doc:"Where the definition comes from, as the request says."`
 	Note      string             `json:"note,omitempty" doc:"What a person should know about it."`
+	Warnings  []string           `json:"warnings,omitempty" doc:"What is accepted and may not be what is meant, as in the answer to a write of the definition alone. Each begins with the name of a member."`
 }
 
 type memberChangeView struct {
@@ -158,7 +159,7 @@ func (d *decider) show(applied vigil.Applied, done bool) applyResultView {
 		one := applyActionView{
 			Kind: action.Kind, Key: action.Key, ID: identity(id), Name: action.Name, Action: action.Action,
 			Members: make([]memberChangeView, len(action.Members)), ChangedBy: vigil.NilIfZero(action.ChangedBy),
-			Source: d.body.Sources[vigil.PathOf(action.Kind, action.Key)], Note: action.Note,
+			Source: d.body.Sources[vigil.PathOf(action.Kind, action.Key)], Note: action.Note, Warnings: action.Warnings,
 		}
 		if !action.ChangedAt.IsZero() {
 			one.ChangedAt = &action.ChangedAt

@@ -176,6 +176,7 @@ func (d *decider) decide(inventory vigil.Inventory) (vigil.Changes, error) {
 	}
 	d.set = vigil.NewChangeset(pairs, vigil.ChangesetOptions{Project: d.body.Project, Missing: d.body.Missing, HideSecrets: d.hide})
 	d.edits()
+	d.warn()
 	if err := d.channelsInUse(); err != nil {
 		return vigil.Changes{}, err
 	}

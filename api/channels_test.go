@@ -330,7 +330,8 @@ func TestTemplateVariables(t *testing.T) {
 	}
 	want := strings.Fields(
 		`check_id check_name check_type check_target region regions_down status_code response_time_ms error_message failure_count incident_id
-		incident_title incident_status severity worst_severity rules_firing started_at resolved_at duration rule_id rule_name ssl_days_remaining dns_previous
+		incident_title incident_status severity worst_severity rules_firing started_at resolved_at duration
+		rule_id rule_name ssl_days_remaining dns_previous
 		dns_current organization_name event_type incident_url evidence label.team`,
 	)
 	slices.Sort(names)

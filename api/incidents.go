@@ -122,7 +122,8 @@ func (i *incidents) register(r *rest.Registrar) {
 		Resource:    resourceIncident,
 		Audit:       "incident.resolve",
 		Summary:     "Resolve an incident",
-		Description: "The rules that fire now open no other incident until they have stopped once; another rule does. Resolving again changes nothing.",
+		Description: "The rules that fire now open no other incident until they have stopped once; another rule does. " +
+			"Resolving again changes nothing.",
 		Errors:      []int{http.StatusServiceUnavailable},
 	}, i.resolve)
 }

@@ -3230,6 +3230,9 @@ type ApplyAction struct {
 
 	// Source Where the definition comes from, as the request says.
 	Source *string `json:"source,omitempty"`
+
+	// Warnings What is accepted and may not be what is meant, as in the answer to a write of the definition alone. Each begins with the name of a member.
+	Warnings *[]string `json:"warnings,omitempty"`
 }
 
 // ApplyActionAction restore undoes what was changed outside of the files. leave: it is in no file any more, and stays.

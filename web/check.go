@@ -308,7 +308,7 @@ func (r *request) checkBanner(d *checkData) *checkBanner {
 		return nil
 	}
 	state := "down"
-	if open.Severity != "critical" {
+	if severityOf(open.Rules, string(open.WorstSeverity)) != "critical" {
 		state = "warn"
 	}
 	b := &checkBanner{State: state, Title: open.Title, Incident: open.Id.String(), Acknowledged: open.Status == "acknowledged"}

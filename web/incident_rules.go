@@ -8,16 +8,19 @@ import (
 
 // severityNow is the most severe one of the rules that fire in an incident now; the most severe
 // one that fired when it is over.
-func severityNow(i *client.Incident) string {
+func severityNow(i *client.Incident) string { return severityOf(i.Rules, string(i.WorstSeverity)) }
+
+// severityOf is the most severe one of the rules that fire now; otherwise when none does.
+func severityOf(rules []client.FiredRule, otherwise string) string {
 	order := []string{"critical", "warning", "info"}
 	for _, severity := range order {
-		for _, rule := range i.Rules {
+		for _, rule := range rules {
 			if rule.Until == nil && string(rule.Severity) == severity {
 				return severity
 			}
 		}
 	}
-	return string(i.WorstSeverity)
+	return otherwise
 }
 
 // alsoFiring names the rules that fire besides the one that opened the incident; empty when

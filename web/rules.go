@@ -189,7 +189,7 @@ func (s *Server) createRule(r *request) error {
 		}
 		return err
 	}
-	r.flash(flash{Mark: "done", Text: "Rule " + made.JSON201.Data.Name + " is created"})
+	r.flash(writtenRule("Rule "+made.JSON201.Data.Name+" is created", &made.JSON201.Data))
 	return r.redirect("/app/checks/" + check.Id.String() + "/rules")
 }
 
@@ -235,7 +235,7 @@ func (s *Server) updateRule(r *request) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.api.UpdateAlertRuleWithBodyWithResponse(r.Context(), check.Id, rule.Id,
+	changed, err := r.api.UpdateAlertRuleWithBodyWithResponse(r.Context(), check.Id, rule.Id,
 		&client.UpdateAlertRuleParams{IfMatch: f.ifMatch()}, "application/json", strings.NewReader(body))
 	if err != nil {
 		if f.refused(err) {
@@ -243,8 +243,16 @@ func (s *Server) updateRule(r *request) error {
 		}
 		return err
 	}
-	r.flash(flash{Mark: "done", Text: "Saved"})
+	r.flash(writtenRule("Saved", &changed.JSON200.Data))
 	return r.redirect("/app/checks/" + check.Id.String() + "/rules")
+}
+
+// writtenRule says that a rule is written, and what the API warns of.
+func writtenRule(done string, rule *client.AlertRule) flash {
+	if rule.Warnings == nil || len(*rule.Warnings) == 0 {
+		return flash{Mark: "done", Text: done}
+	}
+	return flash{Mark: "warn", Text: done + ". " + strings.Join(*rule.Warnings, " ")}
 }
 
 func (s *Server) confirmRuleDelete(r *request) error {

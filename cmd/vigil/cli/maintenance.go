@@ -185,9 +185,12 @@ func (p *schedule) body(now time.Time) (map[string]any, error) {
 	if err != nil || length%time.Second != 0 {
 		return nil, console.Errorf(console.Usage, "--duration is %q; it must be a duration in whole seconds, such as 30m or 2h", p.length)
 	}
+	// The words are those of the API, which also refuses names that are none of the database,
+	// such as localtime.
 	zone, err := time.LoadLocation(p.timezone)
 	if err != nil {
-		return nil, console.Errorf(console.Usage, "--timezone is %q; it must be an IANA time zone, such as Europe/Berlin", p.timezone)
+		return nil, console.Errorf(console.Usage,
+			"--timezone is %q; it must be the name of an IANA time zone, such as Europe/Berlin, America/New_York or UTC", p.timezone)
 	}
 	body := map[string]any{"starts_at": p.starts, "duration_seconds": int64(length / time.Second)}
 	if p.starts == "" {

@@ -37,6 +37,7 @@ type planAction struct {
 	ChangedAt string       `json:"changed_at"`
 	Source    string       `json:"source"`
 	Note      string       `json:"note"`
+	Warnings  []string     `json:"warnings"`
 }
 
 // planMember is a difference in one member.

@@ -136,6 +136,9 @@ func (v *planView) action(a planAction, depth int) []shown {
 		title = pad(a.Kind, 5) + pad(key, 18)
 	}
 	lines := []shown{{mark: mark(a.Action), depth: depth, text: strings.TrimRight(title+text, " ")}}
+	for _, warning := range a.Warnings {
+		lines = append(lines, shown{mark: "!", depth: depth, text: "  warning: " + warning})
+	}
 	if a.Action != actionChange && a.Action != actionRestore {
 		return lines
 	}
