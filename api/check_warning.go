@@ -9,34 +9,38 @@ import (
 	"vigil/api/rest"
 )
 
-// answerWritten shows a check that was created or changed, with what may surprise in the
-// regions in which it begins to be probed.
+// answerWritten shows a check that was changed, with what may surprise in the regions in which
+// it begins to be probed.
 func (c *checks) answerWritten(ctx context.Context, before, check vigil.Check) (*rest.Answer[checkView], error) {
 	answer, err := c.answer(ctx, check)
-	if err != nil || !check.Enabled {
-		return answer, err
+	if err == nil {
+		answer.Body.Data.Warnings = regionWarnings(before, check, c.liveRegions(ctx))
 	}
-	if before.Enabled {
-		check.Regions = slices.DeleteFunc(
-			slices.Clone(check.Regions),
-			func(region string) bool { return slices.Contains(before.Regions, region) },
-		)
-	}
-	if len(check.Regions) == 0 {
-		return answer, nil
-	}
-	live, err := c.store.LiveRegions(ctx, leaseSilence)
-	if err != nil {
-		return answer, nil //nolint:nilerr // the check is stored; what it may lack can be read later
-	}
-	answer.Body.Data.Warnings = regionWarnings(&check, live)
-	return answer, nil
+	return answer, err
 }
 
-// regionWarnings says in which regions of a check no worker can probe it now.
-func regionWarnings(check *vigil.Check, live map[string][]vigil.CheckType) []string {
+// liveRegions returns the regions that have a worker, and the types that it cannot run there;
+// nil where they cannot be read: a check is stored all the same, and what it may lack can be
+// read later.
+func (c *checks) liveRegions(ctx context.Context) map[string][]vigil.CheckType {
+	live, err := c.store.LiveRegions(ctx, leaseSilence)
+	if err != nil {
+		return nil
+	}
+	return live
+}
+
+// regionWarnings says in which regions that a check did not have before no worker can probe it
+// now.
+func regionWarnings(before, check vigil.Check, live map[string][]vigil.CheckType) []string {
+	if live == nil || !check.Enabled {
+		return nil
+	}
 	var warnings []string
 	for _, region := range check.Regions {
+		if before.Enabled && slices.Contains(before.Regions, region) {
+			continue
+		}
 		unavailable, online := live[region]
 		switch {
 		case !online:

@@ -131,13 +131,22 @@ func (c *checks) create(ctx context.Context, in *struct{ Body checkCreate }) (*r
 	if !verified {
 		check.ExpiresAt = new(c.now().Add(unverifiedDays * 24 * time.Hour).UTC())
 	}
-	rest.ShowRepeated(ctx, c.show)
+	live := c.liveRegions(ctx)
+	rest.ShowRepeated(ctx, func(check vigil.Check) checkView {
+		view := c.show(check)
+		view.Warnings = regionWarnings(vigil.Check{}, check, live)
+		return view
+	})
 	check, err = c.store.CreateCheck(ctx, check, plan, c.allowance(plan, verified))
 	if err != nil {
 		return nil, err
 	}
 	c.notifier.applyLoops(ctx, check, nil)
-	return c.answerWritten(ctx, vigil.Check{}, check)
+	answer, err := c.answer(ctx, check)
+	if err == nil {
+		answer.Body.Data.Warnings = regionWarnings(vigil.Check{}, check, live)
+	}
+	return answer, err
 }
 
 // verified reports whether an address of the caller's organization is verified.

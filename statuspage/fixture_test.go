@@ -167,10 +167,17 @@ func (s *site) incident(t *testing.T, check uuid.UUID, key string, start, end ti
 		"result": map[string]any{"region": regions[0], "slot": start, "time": start, "success": success, "error": secretError},
 	})
 	ok(t, err)
-	s.exec(t, `INSERT INTO incidents (id, org_id, check_id, rule_id, status, severity, title, description, trigger, regions, audience,
+	failing := key == vigil.KeyFailureThreshold || key == vigil.KeyHealthStatus
+	rule := uuid.New()
+	rules, err := json.Marshal([]map[string]any{{
+		"id": rule, "name": secretName, "severity": "critical", "since": start, "until": resolved, "opened": true, "beginnings": 1,
+		"failing": failing, "slow": success,
+	}})
+	ok(t, err)
+	s.exec(t, `INSERT INTO incidents (id, org_id, check_id, rule_id, status, severity, title, description, trigger, rules, regions, audience,
 			started_at, resolved_at, created_at, note, swept_at)
-		VALUES (?, ?, ?, ?, ?, 'critical', ?, ?, ?, ?, '[]', ?, ?, ?, ?, ?)`,
-		id, s.page.OrgID, check, uuid.New(), status, secretName+" is failing", secretError, string(trigger),
+		VALUES (?, ?, ?, ?, ?, 'critical', ?, ?, ?, ?, ?, '[]', ?, ?, ?, ?, ?)`,
+		id, s.page.OrgID, check, rule, status, secretName+" is failing", secretError, string(trigger), string(rules),
 		"{"+strings.Join(regions, ",")+"}", start, resolved, start, secretNote, start)
 	return id
 }

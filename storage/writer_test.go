@@ -370,6 +370,9 @@ func TestConcurrentWriters(t *testing.T) {
 	if n := count(t, s, "SELECT count(*) FROM results"); n != want {
 		t.Errorf("%d rows, want %d", n, want)
 	}
+	eventually(t, "those that met a lock are counted", func() bool {
+		return count(t, s, "SELECT count(*) FROM uncounted_results") == 0
+	})
 	if n := count(t, s, "SELECT sum(total) FROM result_rollups"); n != want {
 		t.Errorf("the rollups count %d, want %d", n, want)
 	}
