@@ -75,7 +75,7 @@ func (l *subscriber) listen(ctx context.Context) {
 		switch {
 		case strings.HasPrefix(line, "id: "):
 			id = strings.TrimPrefix(line, "id: ")
-		case strings.HasPrefix(line, "event: incident."):
+		case strings.HasPrefix(line, "event: ") && line != "event: stream.gap":
 			event = true
 		case line == "" && id != "": // an empty line ends a frame
 			l.mu.Lock()

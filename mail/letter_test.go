@@ -31,11 +31,20 @@ func TestByTheLetter(t *testing.T) {
 		url   string
 		start func(testing.TB, mailtest.Options) *mailtest.Server
 	}{
-		"Clear":    {mailtest.Options{}, "smtp://ADDR", mailtest.Start},
-		"Lower":    {mailtest.Options{StartTLS: true, NeedTLS: true, LowerCase: true}, "smtp://ADDR", mailtest.Start},
-		"STARTTLS": {mailtest.Options{StartTLS: true, User: "ada", Password: password, AuthOnlyWithTLS: true, NeedTLS: true}, "smtp://ada:" + password + "@ADDR?tls=mandatory", mailtest.Start},
-		"TLS":      {mailtest.Options{Implicit: true, User: "ada", Password: password, LowerCase: true}, "smtps://ada:" + password + "@ADDR", mailtest.Start},
-		"Library":  {mailtest.Options{StartTLS: true, User: "ada", Password: password}, "smtp://ada:" + password + "@ADDR", mailtest.StartLibrary},
+		"Clear": {mailtest.Options{}, "smtp://ADDR", mailtest.Start},
+		"Lower": {mailtest.Options{StartTLS: true, NeedTLS: true, LowerCase: true}, "smtp://ADDR", mailtest.Start},
+		"STARTTLS": {
+			mailtest.Options{StartTLS: true, User: "ada", Password: password, AuthOnlyWithTLS: true, NeedTLS: true},
+			"smtp://ada:" + password + "@ADDR?tls=mandatory", mailtest.Start,
+		},
+		"TLS": {
+			mailtest.Options{Implicit: true, User: "ada", Password: password, LowerCase: true},
+			"smtps://ada:" + password + "@ADDR", mailtest.Start,
+		},
+		"Library": {
+			mailtest.Options{StartTLS: true, User: "ada", Password: password},
+			"smtp://ada:" + password + "@ADDR", mailtest.StartLibrary,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +95,10 @@ func TestHELO(t *testing.T) {
 			t.Errorf("%q: the server received %q", name, got)
 		}
 	}
-	for _, name := range []string{"a b", "-a.example", "a..b", "[192.0.2]", "[2001:db8::1]", "a.example\r\nQUIT", "https://a.example", "bücher.example"} {
+	for _, name := range []string{
+		"a b", "-a.example", "a..b", "[192.0.2]", "[2001:db8::1]",
+		"a.example\r\nQUIT", "https://a.example", "bücher.example",
+	} {
 		if _, err := mail.New(mail.Options{URL: "smtp://mail.test", Dialer: elsewhere{}, HELO: name}); err == nil {
 			t.Errorf("%q is taken", name)
 		}

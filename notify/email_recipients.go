@@ -21,7 +21,7 @@ func (r *recipients) send(
 	l := &ledger{store: r.store, delivery: delivery, to: admission.Recipients, begun: make([]bool, len(letters))}
 	l.ctx = context.WithoutCancel(ctx) // an outcome is stored, however late it comes
 	errs := mailer.SendWatched(ctx, letters, l)
-	l.finish()
+	l.finish()            //nolint:contextcheck // it has its own, as above
 	var temporary []error // what is left for the next attempt; where none has the mail, all of it
 	reached := 0
 	for _, err := range errs {

@@ -144,7 +144,7 @@ func (p *mailPlan) choose(rows []recipientRow, admission *vigil.MailAdmission) [
 			continue
 		case vigil.RecipientConfirmed, vigil.RecipientMember:
 		}
-		switch status := p.status(recipient.Address); status { //nolint:exhaustive // the others are open
+		switch status := p.status(recipient.Address); status {
 		case vigil.MailDelivered:
 			have = append(have, recipient)
 		case vigil.MailRefused:

@@ -198,8 +198,8 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 
 func sameRule(a, b *vigil.Rule) bool {
 	return a.Name == b.Name && reflect.DeepEqual(a.Condition, b.Condition) && slices.Equal(a.Channels, b.Channels) &&
-		a.NotifyOn == b.NotifyOn && a.NotifyIfOpen == b.NotifyIfOpen && a.Policy == b.Policy && a.Enabled == b.Enabled && maps.Equal(a.Labels, b.Labels) &&
-		vigil.SameManager(a.ManagedBy, b.ManagedBy)
+		a.NotifyOn == b.NotifyOn && a.NotifyIfOpen == b.NotifyIfOpen && a.Policy == b.Policy && a.Enabled == b.Enabled &&
+		maps.Equal(a.Labels, b.Labels) && vigil.SameManager(a.ManagedBy, b.ManagedBy)
 }
 
 // DeleteRule deletes an alert rule and raises the revision of its check. An unknown check
@@ -249,7 +249,8 @@ func raiseRevision(ctx context.Context, tx bun.Tx, checks ...uuid.UUID) error {
 		return fmt.Errorf("lock the loops: %w", err)
 	}
 	_, err = tx.NewRaw(`WITH c AS (
-			UPDATE checks SET revision = revision + 1, changed_at = clock_timestamp(), changed_xid = pg_current_xact_id() WHERE id = ANY(?) RETURNING id, revision
+			UPDATE checks SET revision = revision + 1, changed_at = clock_timestamp(), changed_xid = pg_current_xact_id()
+			WHERE id = ANY(?) RETURNING id, revision
 		) UPDATE check_regions AS r SET desired = c.revision FROM c WHERE r.check_id = c.id`, pgdialect.Array(checks)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("raise the revision: %w", err)

@@ -84,15 +84,23 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 
 	for name, end := range map[string]func(*testing.T, world){
 		"result": func(t *testing.T, w world) {
+			t.Helper()
 			write(t, newWriter(t, w.s, storage.WriterOptions{}), ok(w.c, newark, w.slots[9]))
 		},
-		"disabled": func(t *testing.T, w world) { update(t, w.s, w.c, func(c *vigil.Check) { c.Enabled = false }) },
+		"disabled": func(t *testing.T, w world) {
+			t.Helper()
+			update(t, w.s, w.c, func(c *vigil.Check) { c.Enabled = false })
+		},
 		"deleted": func(t *testing.T, w world) {
+			t.Helper()
 			if _, err := w.s.DeleteCheck(t.Context(), w.c.OrgID, w.c.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"changed": func(t *testing.T, w world) { update(t, w.s, w.c, func(c *vigil.Check) { c.Interval = time.Minute }) },
+		"changed": func(t *testing.T, w world) {
+			t.Helper()
+			update(t, w.s, w.c, func(c *vigil.Check) { c.Interval = time.Minute })
+		},
 	} {
 		t.Run("UntilEachEnd/"+name, func(t *testing.T) {
 			t.Parallel()

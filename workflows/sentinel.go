@@ -6,7 +6,7 @@ import "strconv"
 // worker polls it: a sentinel exists, and does nothing.
 const Sentinel = "vigil-sentinel"
 
-// SignalEpoch, with an epoch behind it, is the name of the signal by which that epoch is
+// SignalEpoch is, with an epoch behind it, the name of the signal by which that epoch is
 // written to a sentinel. A payload would be encrypted, and the history is read without workers.
 const SignalEpoch = "epoch/"
 

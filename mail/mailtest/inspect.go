@@ -8,6 +8,8 @@ import (
 )
 
 // Fields that a mail has once, and what they look like (RFC 5322, section 3.6).
+//
+//nolint:gochecknoglobals // patterns, as those of other packages
 var fields = map[string]*regexp.Regexp{
 	"From":         regexp.MustCompile(`^("[^"]*" )?<[^\s<>@]+@[^\s<>@]+>$`),
 	"To":           regexp.MustCompile(`^<[^\s<>@]+@[^\s<>@]+>(, <[^\s<>@]+@[^\s<>@]+>)*$`),

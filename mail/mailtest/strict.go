@@ -3,6 +3,7 @@ package mailtest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
@@ -156,7 +157,7 @@ func (d *dialog) run() {
 func (d *dialog) secure() {
 	conn := tls.Server(d.conn, d.config)
 	d.conn, d.tls = conn, true
-	if conn.Handshake() != nil {
+	if conn.HandshakeContext(context.Background()) != nil {
 		d.over = true
 	}
 	d.lines = bufio.NewReader(d.conn)

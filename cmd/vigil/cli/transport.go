@@ -160,7 +160,7 @@ func (t *transport) waitFor(request *http.Request, response *http.Response, err 
 func retryAfter(response *http.Response, now time.Time) (time.Duration, bool) {
 	text := strings.TrimSpace(response.Header.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second, true //nolint:gosec // of 31 bits
+		return time.Duration(seconds) * time.Second, true
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, at.Sub(now)), true
