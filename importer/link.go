@@ -42,6 +42,19 @@ func (r *Result) unlink(gone *Resource) {
 	}
 }
 
+// notifyIfOpen makes each rule of a check with several notify also while an incident of another
+// one is open, as each alert of the other monitors does by itself.
+func (r *Result) notifyIfOpen() {
+	for _, check := range r.Checks {
+		if len(check.Rules) < 2 {
+			continue
+		}
+		for _, rule := range check.Rules {
+			rule.Set("notify_if_open", true)
+		}
+	}
+}
+
 // unlinkPage removes a check from the groups of a status page.
 func unlinkPage(page *Resource, key string) {
 	groups, _ := page.Members.Get("groups").([]any)

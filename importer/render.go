@@ -209,6 +209,7 @@ func (r *Result) Finish() error {
 		return nil
 	}
 	r.finalised = true
+	r.notifyIfOpen()
 	r.escape()
 	r.judge()
 	r.hideSecrets()
