@@ -49,7 +49,6 @@ func TestPagesOfAnEmptyOrganization(t *testing.T) {
 func TestChannelForms(t *testing.T) {
 	t.Parallel()
 	s := open(t, "")
-	b, _ := s.signUp(t)
 	for kind, test := range map[string]struct {
 		wrong, right url.Values
 		member       string // that the mistake is shown at
@@ -74,6 +73,7 @@ func TestChannelForms(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
+			b, _ := s.signUp(t) // what is said once is said to one browser
 			name := "My " + kind
 			test.wrong.Set("type", kind)
 			test.wrong.Set("name", name)
