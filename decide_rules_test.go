@@ -174,15 +174,18 @@ func TestJoinRecipients(t *testing.T) {
 		"NotifiesNoneByDefault": {vigil.Rule{Channels: []uuid.UUID{pager.ID}, NotifyOn: vigil.NotifyBoth}, nil, nil},
 		"ThoseThatHaveHadNoMessage": {
 			vigil.Rule{Channels: []uuid.UUID{chat.ID, pager.ID, off.ID}, NotifyOn: vigil.NotifyUnhealthy, NotifyIfOpen: true},
-			[]uuid.UUID{pager.ID}, nil,
+			[]uuid.UUID{pager.ID},
+			nil,
 		},
 		"ThoseThatAskForBoth": {
 			vigil.Rule{Channels: []uuid.UUID{chat.ID, pager.ID}, NotifyOn: vigil.NotifyBoth, NotifyIfOpen: true},
-			[]uuid.UUID{pager.ID}, []uuid.UUID{chat.ID, pager.ID},
+			[]uuid.UUID{pager.ID},
+			[]uuid.UUID{chat.ID, pager.ID},
 		},
 		"ThoseThatAskForTheRecovery": {
 			vigil.Rule{Channels: []uuid.UUID{pager.ID}, NotifyOn: vigil.NotifyHealthy, NotifyIfOpen: true},
-			nil, []uuid.UUID{pager.ID},
+			nil,
+			[]uuid.UUID{pager.ID},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -114,17 +114,17 @@ func (i *incidents) register(r *rest.Registrar) {
 		Errors:      []int{http.StatusConflict, http.StatusServiceUnavailable},
 	}, i.acknowledge)
 	rest.Register(r, rest.Operation{
-		Method:      http.MethodPost,
-		Path:        "/v1/incidents/{id}/resolve",
-		ID:          "resolve-incident",
-		Tag:         tagIncidents,
-		Scope:       vigil.ScopeRespond,
-		Resource:    resourceIncident,
-		Audit:       "incident.resolve",
-		Summary:     "Resolve an incident",
+		Method:   http.MethodPost,
+		Path:     "/v1/incidents/{id}/resolve",
+		ID:       "resolve-incident",
+		Tag:      tagIncidents,
+		Scope:    vigil.ScopeRespond,
+		Resource: resourceIncident,
+		Audit:    "incident.resolve",
+		Summary:  "Resolve an incident",
 		Description: "The rules that fire now open no other incident until they have stopped once; another rule does. " +
 			"Resolving again changes nothing.",
-		Errors:      []int{http.StatusServiceUnavailable},
+		Errors: []int{http.StatusServiceUnavailable},
 	}, i.resolve)
 }
 
