@@ -107,7 +107,7 @@ func next(answer *http.Response, err error, try int) (wait time.Duration, again 
 func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	text = strings.TrimSpace(text)
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second, true //nolint:gosec // of 31 bits
+		return time.Duration(seconds) * time.Second, true
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, at.Sub(now)), true
