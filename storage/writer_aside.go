@@ -51,11 +51,7 @@ const insertAside = `
 				WHERE u.check_id = n.check_id AND u.region = n.region ORDER BY u.slot DESC LIMIT 1
 			) AS u ON true
 	), i AS (
-		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata,
-			excluded, evidence)
-		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
-			n.metadata::jsonb, n.excluded, n.evidence::jsonb
-		FROM n JOIN l ON n.check_id = l.check_id AND n.region = l.region
+		` + insertResults + `
 			AND (n.manual OR l.worker IN ('', n.worker) OR l.newest IS NULL OR n.slot >= l.newest)
 		ON CONFLICT (check_id, region, slot) DO NOTHING
 		RETURNING check_id, region, slot
@@ -207,9 +203,10 @@ func (s *Store) CountResults(ctx context.Context) (left bool, err error) {
 		return false, wrap("look for uncounted results", err)
 	}
 	_, err = s.pool.Exec(ctx, `DELETE FROM uncounted_results AS u
-		WHERE NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = u.check_id AND r.region = u.region)`)
+		WHERE NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = u.check_id AND r.region = u.region)
+			OR NOT EXISTS (SELECT FROM results AS r WHERE r.check_id = u.check_id AND r.region = u.region AND r.slot = u.slot)`)
 	if err != nil {
-		return true, wrap("forget results of removed loops", err)
+		return true, wrap("forget results that are removed", err)
 	}
 	rows, err := s.steady(ctx, `SELECT check_id, region FROM (SELECT DISTINCT check_id, region FROM uncounted_results) AS u
 		ORDER BY random() LIMIT $1`, countLimit)
@@ -272,13 +269,10 @@ func (g *groupTx) count(ctx context.Context, limits string, keys []loopKey) erro
 	}
 	g.addToRollups()
 	g.storeProgress()
-	locked := make([]loopKey, 0, len(g.loops))
-	for key := range g.loops {
-		locked = append(locked, key)
-	}
-	checks, regions = keyColumns(locked)
-	g.writes.Queue(`DELETE FROM uncounted_results AS u USING unnest($1::uuid[], $2::text[]) AS k (check_id, region)
-		WHERE u.check_id = k.check_id AND u.region = k.region`, checks, regions)
+	// Others may have been stored aside since these were read: the lock of a loop does not keep them out.
+	c := newColumns(g.rows)
+	g.writes.Queue(`DELETE FROM uncounted_results AS u USING unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
+		WHERE u.check_id = k.check_id AND u.region = k.region AND u.slot = k.slot`, c.checks, c.regions, c.slots)
 	g.writes.Queue("COMMIT")
 	if err := g.conn.SendBatch(ctx, g.writes).Close(); err != nil {
 		return fmt.Errorf("count results and commit: %w", err)

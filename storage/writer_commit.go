@@ -165,6 +165,14 @@ func errTooLate() error {
 	return vigil.Errorf(vigil.CodeConflict, "The result was not stored: another worker has stored a newer one.")
 }
 
+// insertResults begins the insertion of rows (n) of loops (l), but for the condition that a row
+// is not too late.
+const insertResults = `INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code,
+			error_message, metadata, excluded, evidence)
+		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
+			n.metadata::jsonb, n.excluded, n.evidence::jsonb
+		FROM n JOIN l ON n.check_id = l.check_id AND n.region = l.region`
+
 // insertSQL locks the loops of the rows that are not locked, inserts the rows whose slots
 // have no result yet, and returns the loops with their inserted slots. A row is too late
 // when another worker has the loop and has stored a newer result: the state of the loop
@@ -183,11 +191,7 @@ const insertSQL = `
 			ON r.check_id = k.check_id AND r.region = k.region
 		FOR UPDATE OF r SKIP LOCKED
 	), i AS (
-		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata,
-			excluded, evidence)
-		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
-			n.metadata::jsonb, n.excluded, n.evidence::jsonb
-		FROM n JOIN l ON n.check_id = l.check_id AND n.region = l.region
+		` + insertResults + `
 			AND (n.manual OR l.worker IN ('', n.worker) OR l.last_slot IS NULL OR n.slot >= l.last_slot)
 		ON CONFLICT (check_id, region, slot) DO NOTHING
 		RETURNING check_id, region, slot

@@ -247,3 +247,57 @@ func TestVotePastALock(t *testing.T) {
 	_, err := s.SaveVote(t.Context(), c.ID, vote)
 	wantCode(t, err, vigil.CodeNotFound)
 }
+
+// TestResultStoredAsideWhileOthersAreCounted tests that a result that is stored aside between the
+// read of the uncounted results of its loop and their removal is counted, too.
+func TestResultStoredAsideWhileOthersAreCounted(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark))
+	w := newWriter(t, s, storage.WriterOptions{Now: time.Now})
+	write(t, w, ok(c, newark, epoch()))
+	slots := slotsOf(scheduleOf(t, s, c, newark), epoch().Add(1), epoch().Add(time.Hour))
+	aside := func(slot time.Time) {
+		t.Helper()
+		exec := func(sql string, args ...any) {
+			t.Helper()
+			if _, err := s.DB().NewRaw(sql, args...).Exec(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exec(`INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms)
+			VALUES (?0, ?1, ?2, gen_random_uuid(), ?2, false, true, 12)`, c.ID, newark, slot)
+		exec(`INSERT INTO uncounted_results (check_id, region, slot, worker, owned, deadline_ms, turn_slots)
+			VALUES (?, ?, ?, '', false, 1000, 1)`, c.ID, newark, slot)
+	}
+	seen := false
+	for i := 0; !seen && i+1 < len(slots); i += 2 { // the wait for a lock ends after 200 ms, and is begun again
+		aside(slots[i])
+		unlock := locker{tb: t, s: s}.lock("SELECT FROM result_rollups WHERE check_id IN (?) FOR UPDATE", c)
+		counted := make(chan error, 1)
+		go func() {
+			_, err := s.CountResults(t.Context())
+			counted <- err
+		}()
+		eventually(t, "the results are read, and the rollup is waited for", func() bool {
+			seen = count(t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+			return seen || len(counted) > 0
+		})
+		aside(slots[i+1])
+		unlock()
+		if err := <-counted; err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "all results are counted", func() bool {
+		if _, err := s.CountResults(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return count(t, s, "SELECT count(*) FROM uncounted_results") == 0
+	})
+	results := count(t, s, "SELECT count(*) FROM results WHERE check_id = ?", c.ID)
+	if n := count(t, s, "SELECT sum(total) FROM result_rollups WHERE check_id = ?", c.ID); n != results {
+		t.Errorf("%d results are counted, want %d", n, results)
+	}
+}
