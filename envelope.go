@@ -11,12 +11,12 @@ import (
 // envelope is the body of a webhook and the data of the stream. Its members are
 // those of the API's resources, without what a receiver must not see: a check's
 // config.
-type envelope struct {
-	ID        uuid.UUID    `json:"id"`
-	Type      EventType    `json:"type"`
-	Version   string       `json:"version"`
-	Timestamp time.Time    `json:"timestamp"`
-	Data      envelopeData `json:"data"`
+type envelope[Data any] struct {
+	ID        uuid.UUID `json:"id"`
+	Type      EventType `json:"type"`
+	Version   string    `json:"version"`
+	Timestamp time.Time `json:"timestamp"`
+	Data      Data      `json:"data"`
 }
 
 type envelopeData struct {
@@ -84,6 +84,14 @@ type envelopeCheck struct {
 	Labels          Labels    `json:"labels"`
 }
 
+// showCheck is a check in an envelope. The ID is that of the story, whose check may be deleted.
+func showCheck(id uuid.UUID, c *Check) envelopeCheck {
+	return envelopeCheck{
+		ID: id, Name: truncate(c.Name), Type: c.Type, Target: truncate(c.Target), IntervalSeconds: int64(c.Interval / time.Second),
+		Regions: orEmpty(c.Regions), Enabled: c.Enabled, Labels: c.Labels.orEmpty(),
+	}
+}
+
 type envelopeRule struct {
 	ID        uuid.UUID  `json:"id"`
 	Name      string     `json:"name"`
@@ -122,7 +130,7 @@ const maxEnvelopeText = 1024
 // result, then also its metadata, then the labels of the check.
 func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	i := &s.Incident
-	out := envelope{
+	out := envelope[envelopeData]{
 		ID: s.id(), Type: s.Type, Version: "1", Timestamp: s.Time.UTC(),
 		Data: envelopeData{
 			Incident: envelopeIncident{
@@ -134,11 +142,7 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 				Matched: i.Trigger.Matched, FailureCount: i.Trigger.FailureCount, CreatedAt: i.CreatedAt.UTC(),
 				WorstSeverity: i.WorstSeverity(), Rules: fired(i.Rules),
 			},
-			Check: envelopeCheck{
-				ID: i.CheckID, Name: truncate(s.Check.Name), Type: s.Check.Type, Target: truncate(s.Check.Target),
-				IntervalSeconds: int64(s.Check.Interval / time.Second), Regions: orEmpty(s.Check.Regions), Enabled: s.Check.Enabled,
-				Labels: s.Check.Labels.orEmpty(),
-			},
+			Check:        showCheck(i.CheckID, &s.Check),
 			AlertRule:    envelopeRule{ID: i.RuleID, Name: truncate(s.Rule.Name), NotifyOn: s.Rule.NotifyOn},
 			Regions:      orEmpty(s.Regions),
 			Organization: envelopeOrganization{ID: i.OrgID, Name: truncate(s.Organization.Name)},

@@ -2,6 +2,7 @@ package vigil
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -172,11 +173,7 @@ func (s *EventContext) duration() string {
 // variables fills in every template variable that the story has a value for.
 func (s *EventContext) variables() map[string]string {
 	i, r := &s.Incident, &s.Incident.Trigger.Result
-	values := make(map[string]string)
-	for _, name := range VariableNames() {
-		values[name] = ""
-	}
-	for name, value := range map[string]string{
+	values := variablesOf(&s.Check, map[string]string{
 		"check_id": i.CheckID.String(), "check_name": s.Check.Name, "check_type": string(s.Check.Type), "check_target": s.Check.Target,
 		"region": r.Region, "regions_down": strings.Join(s.Regions, ", "), "error_message": r.Error,
 		"evidence":    r.Evidence.Text(MaxEvidenceText),
@@ -186,12 +183,7 @@ func (s *EventContext) variables() map[string]string {
 		"rule_id": i.RuleID.String(), "rule_name": s.Rule.Name,
 		"dns_previous": i.Trigger.DNSPrevious, "dns_current": i.Trigger.DNSCurrent,
 		"organization_name": s.Organization.Name, "event_type": string(s.Type),
-	} {
-		values[name] = value
-	}
-	for key, value := range s.Check.Labels {
-		values[labelVariable+key] = value
-	}
+	})
 	values["failure_count"] = strconv.Itoa(i.Trigger.FailureCount)
 	if !r.Slot.IsZero() {
 		values["response_time_ms"] = strconv.FormatInt(r.ResponseTime.Milliseconds(), 10)
@@ -207,6 +199,20 @@ func (s *EventContext) variables() map[string]string {
 	}
 	if s.PublicURL != "" {
 		values["incident_url"] = s.PublicURL + IncidentPage + i.ID.String()
+	}
+	return values
+}
+
+// variablesOf returns the template variables with the values that are given, those of the labels
+// of a check, and empty ones.
+func variablesOf(c *Check, given map[string]string) map[string]string {
+	values := make(map[string]string)
+	for _, name := range VariableNames() {
+		values[name] = ""
+	}
+	maps.Copy(values, given)
+	for key, value := range c.Labels {
+		values[labelVariable+key] = value
 	}
 	return values
 }

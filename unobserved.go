@@ -42,15 +42,7 @@ type UnobservedContext struct {
 	End UnobservedEnd
 }
 
-// unobservedEnvelope is the data of such an event. The check's config is not in it.
-type unobservedEnvelope struct {
-	ID        uuid.UUID      `json:"id"`
-	Type      EventType      `json:"type"`
-	Version   string         `json:"version"`
-	Timestamp time.Time      `json:"timestamp"`
-	Data      unobservedData `json:"data"`
-}
-
+// unobservedData is the data of the envelope of such an event.
 type unobservedData struct {
 	Unobserved   unobservedTime       `json:"unobserved"`
 	Check        envelopeCheck        `json:"check"`
@@ -74,14 +66,11 @@ func NewUnobservedEvent(c *UnobservedContext) (Event, error) {
 		kind, ended = EventObserved, new(c.Time.UTC())
 	}
 	title, body := c.message()
-	text, err := json.Marshal(unobservedEnvelope{
+	text, err := json.Marshal(envelope[unobservedData]{
 		ID: EventID(c.ID, kind), Type: kind, Version: "1", Timestamp: c.Time.UTC(),
 		Data: unobservedData{
-			Unobserved: unobservedTime{ID: c.ID, Since: c.Since.UTC(), EndedAt: ended, End: NilIfZero(c.End)},
-			Check: envelopeCheck{
-				ID: c.CheckID, Name: truncate(c.Check.Name), Type: c.Check.Type, Target: truncate(c.Check.Target),
-				IntervalSeconds: int64(c.Check.Interval / time.Second), Regions: orEmpty(c.Check.Regions), Enabled: c.Check.Enabled,
-			},
+			Unobserved:   unobservedTime{ID: c.ID, Since: c.Since.UTC(), EndedAt: ended, End: NilIfZero(c.End)},
+			Check:        showCheck(c.CheckID, &c.Check),
 			Regions:      orEmpty(c.Regions),
 			Organization: envelopeOrganization{ID: c.OrgID, Name: truncate(c.Organization.Name)},
 			Message:      envelopeMessage{Title: truncate(title), Body: truncate(body)},
@@ -90,17 +79,11 @@ func NewUnobservedEvent(c *UnobservedContext) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("encode the event: %w", err)
 	}
-	variables := make(map[string]string)
-	for _, name := range VariableNames() {
-		variables[name] = ""
-	}
-	for name, value := range map[string]string{
+	variables := variablesOf(&c.Check, map[string]string{
 		"check_id": c.CheckID.String(), "check_name": c.Check.Name, "check_type": string(c.Check.Type), "check_target": c.Check.Target,
 		"regions_down": strings.Join(c.Regions, ", "), "incident_title": title, "started_at": stamp(c.Since),
 		"duration": c.duration(), "organization_name": c.Organization.Name, "event_type": string(kind),
-	} {
-		variables[name] = value
-	}
+	})
 	return Event{
 		ID: EventID(c.ID, kind), OrgID: c.OrgID, Type: kind, IncidentID: c.ID, CheckID: c.CheckID, Time: c.Time,
 		Envelope: text, Title: title, Body: body, Variables: variables,

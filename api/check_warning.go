@@ -14,33 +14,28 @@ import (
 func (c *checks) answerWritten(ctx context.Context, before, check vigil.Check) (*rest.Answer[checkView], error) {
 	answer, err := c.answer(ctx, check)
 	if err == nil {
-		answer.Body.Data.Warnings = regionWarnings(before, check, c.liveRegions(ctx))
+		answer.Body.Data.Warnings = c.regionWarnings(ctx, before, check)
 	}
 	return answer, err
 }
 
-// liveRegions returns the regions that have a worker, and the types that it cannot run there;
-// nil where they cannot be read: a check is stored all the same, and what it may lack can be
-// read later.
-func (c *checks) liveRegions(ctx context.Context) map[string][]vigil.CheckType {
+// regionWarnings says in which regions that a check did not have before no worker can probe it
+// now. It says nothing where that cannot be read: a check is stored all the same, and what it
+// may lack can be read later.
+func (c *checks) regionWarnings(ctx context.Context, before, check vigil.Check) []string {
+	regions := slices.Clone(check.Regions)
+	if before.Enabled {
+		regions = slices.DeleteFunc(regions, func(region string) bool { return slices.Contains(before.Regions, region) })
+	}
+	if !check.Enabled || len(regions) == 0 {
+		return nil
+	}
 	live, err := c.store.LiveRegions(ctx, leaseSilence)
 	if err != nil {
 		return nil
 	}
-	return live
-}
-
-// regionWarnings says in which regions that a check did not have before no worker can probe it
-// now.
-func regionWarnings(before, check vigil.Check, live map[string][]vigil.CheckType) []string {
-	if live == nil || !check.Enabled {
-		return nil
-	}
 	var warnings []string
-	for _, region := range check.Regions {
-		if before.Enabled && slices.Contains(before.Regions, region) {
-			continue
-		}
+	for _, region := range regions {
 		unavailable, online := live[region]
 		switch {
 		case !online:

@@ -131,10 +131,10 @@ func (c *checks) create(ctx context.Context, in *struct{ Body checkCreate }) (*r
 	if !verified {
 		check.ExpiresAt = new(c.now().Add(unverifiedDays * 24 * time.Hour).UTC())
 	}
-	live := c.liveRegions(ctx)
+	warnings := c.regionWarnings(ctx, vigil.Check{}, check)
 	rest.ShowRepeated(ctx, func(check vigil.Check) checkView {
 		view := c.show(check)
-		view.Warnings = regionWarnings(vigil.Check{}, check, live)
+		view.Warnings = warnings
 		return view
 	})
 	check, err = c.store.CreateCheck(ctx, check, plan, c.allowance(plan, verified))
@@ -144,7 +144,7 @@ func (c *checks) create(ctx context.Context, in *struct{ Body checkCreate }) (*r
 	c.notifier.applyLoops(ctx, check, nil)
 	answer, err := c.answer(ctx, check)
 	if err == nil {
-		answer.Body.Data.Warnings = regionWarnings(vigil.Check{}, check, live)
+		answer.Body.Data.Warnings = warnings
 	}
 	return answer, err
 }

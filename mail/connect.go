@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -89,7 +88,7 @@ func (s *server) encrypt(ctx context.Context, conn net.Conn, helo, greeting stri
 
 // hello waits for the greeting, which a server does not repeat after STARTTLS, and answers it.
 func hello(conn net.Conn, host, helo, greeting string) (*smtp.Client, error) {
-	client, err := smtp.NewClient(&folded{Conn: conn, lines: bufio.NewReader(conn), rest: []byte(greeting)}, host)
+	client, err := smtp.NewClient(folded{conn, smtpdialog.NewFolded(conn, greeting, smtpdialog.FoldKeywords)}, host)
 	if err != nil {
 		return nil, fmt.Errorf("greeting: %w", err)
 	}
@@ -140,24 +139,7 @@ func (s *server) signIn(one *link) error {
 type folded struct {
 	net.Conn
 
-	lines *bufio.Reader
-	rest  []byte // of the line that is handed over
-	long  bool   // the line goes on
+	lines *smtpdialog.Folded
 }
 
-func (f *folded) Read(p []byte) (int, error) {
-	if len(f.rest) == 0 {
-		line, err := f.lines.ReadSlice('\n')
-		if len(line) == 0 {
-			return 0, err
-		}
-		if !f.long {
-			smtpdialog.FoldKeywords(line)
-		}
-		f.long = line[len(line)-1] != '\n'
-		f.rest = line
-	}
-	n := copy(p, f.rest)
-	f.rest = f.rest[n:]
-	return n, nil
-}
+func (f folded) Read(p []byte) (int, error) { return f.lines.Read(p) }

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -207,10 +206,7 @@ func (g *greeted) Read(p []byte) (int, error) {
 type mailConn struct {
 	net.Conn
 
-	lines *bufio.Reader
-	fold  func(line []byte)
-	rest  []byte // of the line that is handed over
-	long  bool   // the line goes on
+	lines *smtpdialog.Folded
 
 	mu    sync.Mutex
 	err   error
@@ -222,35 +218,30 @@ func newMailConn(conn *limitedConn, protocol string) *mailConn {
 	if protocol == protocolIMAP {
 		fold = foldIMAP
 	}
-	return &mailConn{Conn: conn, lines: bufio.NewReader(conn), fold: fold}
+	m := &mailConn{Conn: conn}
+	m.lines = smtpdialog.NewFolded(conn, "", func(line []byte) {
+		m.note(line)
+		fold(line)
+	})
+	return m
 }
 
 func (m *mailConn) Read(p []byte) (int, error) {
-	if len(m.rest) == 0 {
-		line, err := m.lines.ReadSlice('\n')
-		m.note(line, err)
-		if len(line) == 0 && err != nil {
-			return 0, err
-		}
-		if !m.long {
-			m.fold(line)
-		}
-		m.long = line[len(line)-1] != '\n'
-		m.rest = line
+	n, err := m.lines.Read(p)
+	if err != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.err = cmp.Or(m.err, err)
 	}
-	n := copy(p, m.rest)
-	m.rest = m.rest[n:]
-	return n, nil
+	return n, err
 }
 
-func (m *mailConn) note(line []byte, err error) {
+// note keeps the first line, as it came.
+func (m *mailConn) note(line []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.first == nil {
 		m.first = bytes.Clone(line[:min(len(line), maxShown)])
-	}
-	if err != nil && !errors.Is(err, bufio.ErrBufferFull) && m.err == nil {
-		m.err = err
 	}
 }
 

@@ -65,13 +65,10 @@ type forms struct {
 	folded [][]byte
 }
 
-// New makes a redactor of secrets. Empty ones are left out.
+// New makes a redactor of secrets. Empty ones are left out; without any it is nil.
 func New(secrets ...string) *Redactor {
 	var none *Redactor
-	if r := none.With(secrets...); r != nil {
-		return r
-	}
-	return &Redactor{}
+	return none.With(secrets...)
 }
 
 // With returns a redactor of more secrets, which is r itself where it has them all.
@@ -110,9 +107,6 @@ func (r *Redactor) Join(other *Redactor) *Redactor {
 	return r.with(other.secrets)
 }
 
-// hidesNothing says that there is no secret to look for.
-func (r *Redactor) hidesNothing() bool { return r == nil || len(r.secrets) == 0 }
-
 func formsOf(secrets []secret) *forms {
 	f := &forms{}
 	for _, one := range secrets {
@@ -138,7 +132,7 @@ func formsOf(secrets []secret) *forms {
 // Text returns a text with its secrets replaced. Where the text was cut off, as
 // CutMark says, the beginning of a secret is replaced, too.
 func (r *Redactor) Text(text string) string {
-	if r.hidesNothing() || text == "" {
+	if r == nil || text == "" {
 		return text
 	}
 	f := r.forms()
@@ -168,7 +162,7 @@ func (f *forms) cutOff(text string) string {
 // Tree replaces the secrets in the texts of a tree of maps and slices, in place,
 // and returns it.
 func (r *Redactor) Tree(value any) any {
-	if r.hidesNothing() {
+	if r == nil {
 		return value
 	}
 	switch value := value.(type) {
@@ -191,7 +185,7 @@ func (r *Redactor) Tree(value any) any {
 // recognized, so that end is left out unless the answer is whole.
 func (r *Redactor) Excerpt(answer []byte, whole bool, limit int) string {
 	text := r.Text(string(answer))
-	if !whole && !r.hidesNothing() {
+	if !whole && r != nil {
 		text = text[:max(0, len(text)-r.longest())]
 	}
 	return vigil.Truncate(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", ""), limit)

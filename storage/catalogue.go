@@ -99,10 +99,8 @@ func (s *Store) Definitions(
 	// What is not visible in the next cursor is returned by the next call.
 	var newDefs, newGone, ahead bool
 	err = s.steadyRow(ctx, `SELECT now.snapshot::text, $1 <> '' AND pg_snapshot_xmax(last.snapshot) > pg_snapshot_xmax(now.snapshot),
-			EXISTS (SELECT FROM checks WHERE changed_xid >= pg_snapshot_xmin(last.snapshot)
-				AND changed_xid < pg_snapshot_xmax(now.snapshot) AND NOT pg_visible_in_snapshot(changed_xid, last.snapshot)),
-			EXISTS (SELECT FROM loop_tombstones WHERE created_xid >= pg_snapshot_xmin(last.snapshot)
-				AND created_xid < pg_snapshot_xmax(now.snapshot) AND NOT pg_visible_in_snapshot(created_xid, last.snapshot))
+			EXISTS (SELECT FROM checks WHERE `+committed("changed_xid", "last.snapshot", "now.snapshot")+`),
+			EXISTS (SELECT FROM loop_tombstones WHERE `+committed("created_xid", "last.snapshot", "now.snapshot")+`)
 		FROM (SELECT pg_current_snapshot() AS snapshot) AS now, (SELECT nullif($1, '')::pg_snapshot AS snapshot) AS last`,
 		[]any{cursor}, &next, &ahead, &newDefs, &newGone)
 	if err != nil || ahead {
@@ -124,12 +122,17 @@ func (s *Store) Definitions(
 	return defs, tombstonesOf(tombstones), next, wrap("read tombstones", err)
 }
 
-// changedSince is the condition that the transaction of a column had not committed when a
-// cursor was made. The lower bound is what an index has. A transaction of the time to come is
-// of another database, whose dump was loaded.
+// committed is the condition that the transaction of a column had not committed at the last
+// snapshot. The lower bound is what an index has. A transaction of the time to come is of
+// another database, whose dump was loaded.
+func committed(column, last, now string) string {
+	return "(" + column + " >= pg_snapshot_xmin(" + last + ") AND " + column + " < pg_snapshot_xmax(" + now + ")" +
+		" AND NOT pg_visible_in_snapshot(" + column + ", " + last + "))"
+}
+
+// changedSince is that condition for the snapshot of a cursor.
 func changedSince(column, cursor string) schema.QueryWithArgs {
-	return bun.SafeQuery(column+" >= pg_snapshot_xmin(?0::pg_snapshot) AND "+column+
-		" < pg_snapshot_xmax(pg_current_snapshot()) AND NOT pg_visible_in_snapshot("+column+", ?0::pg_snapshot)", cursor)
+	return bun.SafeQuery(committed(column, "?0::pg_snapshot", "pg_current_snapshot()"), cursor)
 }
 
 func (s *Store) definitionsSince(ctx context.Context, regions []string, cursor string) ([]vigil.Definition, error) {

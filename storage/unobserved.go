@@ -37,12 +37,13 @@ type describedCheck struct {
 	IntervalMS int64           `json:"interval_ms"`
 	Regions    []string        `json:"regions"`
 	Enabled    bool            `json:"enabled"`
+	Labels     vigil.Labels    `json:"labels,omitempty"`
 }
 
 func (d *describedCheck) check(id, org uuid.UUID) vigil.Check {
 	return vigil.Check{
 		ID: id, OrgID: org, Name: d.Name, Type: d.Type, Target: d.Target, Interval: fromMilliseconds(d.IntervalMS),
-		Regions: d.Regions, Enabled: d.Enabled,
+		Regions: d.Regions, Enabled: d.Enabled, Labels: d.Labels,
 	}
 }
 
@@ -93,7 +94,7 @@ func (s *Store) BeginUnobserved(ctx context.Context, lease vigil.SweepLease, che
 		}
 		now := s.instant()
 		described, err := json.Marshal(describedCheck{
-			check.Name, check.Type, check.Target, milliseconds(check.Interval), check.Regions, check.Enabled,
+			check.Name, check.Type, check.Target, milliseconds(check.Interval), check.Regions, check.Enabled, check.Labels,
 		})
 		if err != nil {
 			return fmt.Errorf("describe the check: %w", err)
