@@ -152,7 +152,6 @@ type MaintenanceSpan struct {
 	Scope     MaintenanceScope
 	Probing   MaintenanceProbing
 	Uptime    MaintenanceUptime
-	ChangedAt time.Time // by the database's clock
 	// Removed: the occurrence is not in force any more.
 	Removed bool
 }

@@ -19,9 +19,6 @@ import (
 const (
 	// cataloguePoll is the time between two queries for changes.
 	cataloguePoll = time.Second
-	// catalogueOverlap is how far a query for maintenance overlaps the one before: a change becomes
-	// visible when its transaction commits, later than it is stamped.
-	catalogueOverlap = 30 * time.Second
 	// catalogueFull is the time between two full loads, which correct what the
 	// polls may have missed.
 	catalogueFull = 5 * time.Minute
@@ -57,7 +54,6 @@ type Catalogue struct {
 	parser  parser
 	regions []string
 	now     func() time.Time
-	clock   func(context.Context) (time.Time, error) // the clock that stamps changes
 	log     *slog.Logger
 
 	maintenance maintenance
@@ -87,9 +83,6 @@ type CatalogueOptions struct {
 	Parser  parser
 	Regions []string // region keys
 	Now     func() time.Time
-	// Clock stamps changes of definitions: it is the database's, since the clock of
-	// this machine may be wrong by minutes. Nil uses Now.
-	Clock func(context.Context) (time.Time, error)
 	// Maintenance is where windows are read; nil: there are none.
 	Maintenance maintenanceStore
 	Log         *slog.Logger
@@ -97,12 +90,8 @@ type CatalogueOptions struct {
 
 // NewCatalogue returns an empty catalogue. Load fills it, and Run keeps it up to date.
 func NewCatalogue(opts CatalogueOptions) *Catalogue {
-	clock := opts.Clock
-	if clock == nil {
-		clock = func(context.Context) (time.Time, error) { return opts.Now(), nil }
-	}
 	return &Catalogue{
-		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, clock: clock, log: opts.Log,
+		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, log: opts.Log,
 		entries: make(map[uuid.UUID]*entry), maintenance: maintenance{store: opts.Maintenance},
 	}
 }
@@ -136,12 +125,10 @@ func (c *Catalogue) Load(ctx context.Context) error {
 }
 
 // Run keeps the catalogue up to date until ctx ends. While Postgres is unavailable the
-// catalogue keeps its last definitions. Run asks for changes of maintenance by the clock
-// that stamps them (CatalogueOptions.Clock).
+// catalogue keeps its last definitions.
 func (c *Catalogue) Run(ctx context.Context) {
 	tick := time.NewTicker(cataloguePoll)
 	defer tick.Stop()
-	var since time.Time // by the clock that stamps changes
 	full := c.now()
 	for {
 		select {
@@ -158,21 +145,11 @@ func (c *Catalogue) Run(ctx context.Context) {
 			full = began
 		}
 		polling, cancel := context.WithTimeout(ctx, cataloguePollTimeout)
-		at, err := c.clock(polling)
-		if since.IsZero() {
-			if since = at; err != nil {
-				full = time.Time{} // the time of the last read is unknown: load again
-			}
-		}
-		if err == nil {
-			err = errors.Join(c.refresh(polling), c.maintenance.refresh(polling, began, since.Add(-catalogueOverlap)))
-		}
+		err := errors.Join(c.refresh(polling), c.maintenance.refresh(polling, began))
 		cancel()
 		if err != nil {
 			c.warn(ctx, err)
-			continue
 		}
-		since = at
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,54 +114,17 @@ func TestCatalogueFullLoad(t *testing.T) {
 		})
 	})
 
-	t.Run("LoadsAllDefinitionsWhenTheClockOfChangesIsKnown", func(t *testing.T) {
+	t.Run("LoadsAllDefinitionsOnceTheyCanBeRead", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
-			var known atomic.Bool
-			w.clock = func(context.Context) (time.Time, error) {
-				if !known.Load() {
-					return time.Time{}, down
-				}
-				return time.Now(), nil
-			}
+			w.set(func() { w.readErr = down })
 			began := time.Now()
 			go w.catalogue.Run(t.Context())
 			time.Sleep(3500 * time.Millisecond)
-			known.Store(true)
+			w.set(func() { w.readErr = nil })
 			time.Sleep(2 * time.Second)
-			w.wantPolls(began, []string{"2s full", "3s full", "4s full", "4s since 4s", "5s since 4s"})
-		})
-	})
-}
-
-// TestCatalogueClock tests a catalogue that cannot read the clock of changes.
-func TestCatalogueClock(t *testing.T) {
-	t.Parallel()
-	down := errors.New("postgres is down")
-
-	t.Run("PausesWhileTheClockOfChangesCannotBeRead", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			w := newIdleFixture(t)
-			var broken atomic.Bool
-			w.clock = func(context.Context) (time.Time, error) {
-				if broken.Load() {
-					return time.Now(), down
-				}
-				return time.Now(), nil
-			}
-			began := time.Now()
-			go w.catalogue.Run(t.Context())
-			time.Sleep(2500 * time.Millisecond)
-			broken.Store(true)
-			time.Sleep(2 * time.Second)
-			broken.Store(false)
-			time.Sleep(2 * time.Second)
-			w.wantPolls(began, []string{"1s full", "2s since 1s", "5s since 2s", "6s since 5s"})
-			if n := w.log.count("catalogue not refreshed"); n != 2 {
-				t.Errorf("%d warnings, want 2", n)
-			}
+			w.wantPolls(began, []string{"1s full", "2s full", "3s full", "4s full", "5s since 4s"})
 		})
 	})
 
@@ -171,10 +133,7 @@ func TestCatalogueClock(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newIdleFixture(t)
 			ctx, cancel := context.WithCancel(t.Context())
-			w.clock = func(ctx context.Context) (time.Time, error) {
-				<-ctx.Done()
-				return time.Time{}, ctx.Err()
-			}
+			w.set(func() { w.hangs = true })
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)

@@ -33,7 +33,7 @@ func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 			}
 			now := func() time.Time { return time.Now().Add(wrong) }
 			catalogue := activities.NewCatalogue(activities.CatalogueOptions{
-				Store: store, Parser: &watchFixture{}, Regions: []string{name}, Now: now, Clock: store.Clock, Log: slog.New(slog.DiscardHandler),
+				Store: store, Parser: &watchFixture{}, Regions: []string{name}, Now: now, Log: slog.New(slog.DiscardHandler),
 			})
 			if err := catalogue.Load(t.Context()); err != nil {
 				t.Fatal(err)

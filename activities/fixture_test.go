@@ -36,8 +36,7 @@ type watchFixture struct {
 	log       logBuffer
 	windows   windows
 
-	// clock stamps changes of definitions; nil is the machine's. Set it before Run.
-	clock func(context.Context) (time.Time, error)
+	hangs bool // reads of many definitions wait until their context ends
 
 	mu   sync.Mutex
 	defs map[uuid.UUID]vigil.Definition
@@ -89,22 +88,13 @@ func (b *logBuffer) count(text string) int {
 	return strings.Count(b.text.String(), text)
 }
 
-// clockOfChanges is the clock of the catalogue: that of the machine unless a test sets
-// another.
-func (w *watchFixture) clockOfChanges(ctx context.Context) (time.Time, error) {
-	if w.clock != nil {
-		return w.clock(ctx)
-	}
-	return time.Now(), nil
-}
-
 // newIdleFixture returns a fixture whose catalogue does not poll.
 func newIdleFixture(t *testing.T, options ...func(*activities.WatcherOptions)) *watchFixture {
 	t.Helper()
 	w := &watchFixture{T: t, defs: make(map[uuid.UUID]vigil.Definition)}
 	logger := slog.New(slog.NewTextHandler(&w.log, nil))
 	w.catalogue = activities.NewCatalogue(activities.CatalogueOptions{
-		Store: w, Parser: w, Regions: []string{region}, Now: time.Now, Clock: w.clockOfChanges, Maintenance: &w.windows, Log: logger,
+		Store: w, Parser: w, Regions: []string{region}, Now: time.Now, Maintenance: &w.windows, Log: logger,
 	})
 	opts := activities.WatcherOptions{
 		Catalogue: w.catalogue, Results: w, History: w,
@@ -177,12 +167,16 @@ func (w *watchFixture) set(change func()) {
 
 // Definitions has instants as cursors.
 func (w *watchFixture) Definitions(
-	_ context.Context, _ []string, cursor string,
+	ctx context.Context, _ []string, cursor string,
 ) ([]vigil.Definition, []vigil.Tombstone, string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	since, _ := time.Parse(time.RFC3339Nano, cursor)
 	w.polls = append(w.polls, poll{time.Now(), since})
+	if w.hangs {
+		<-ctx.Done()
+		return nil, nil, "", ctx.Err()
+	}
 	if w.readErr != nil {
 		return nil, nil, "", w.readErr
 	}

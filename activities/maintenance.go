@@ -22,9 +22,11 @@ const (
 // maintenanceStore reads occurrences of maintenance windows.
 type maintenanceStore interface {
 	// MaintenanceSpans returns the occurrences of all organizations between two instants:
-	// those in force when since is zero, else those that changed at or after since, removed
-	// ones included.
-	MaintenanceSpans(ctx context.Context, endAfter, startBefore, since time.Time) ([]vigil.MaintenanceSpan, error)
+	// those in force when the cursor is empty, else those that changed since, removed ones
+	// included. Next is the cursor of the call after it; when it is empty, everything must be
+	// read again.
+	MaintenanceSpans(ctx context.Context, endAfter, startBefore time.Time, cursor string) (
+		spans []vigil.MaintenanceSpan, next string, err error)
 }
 
 // maintenance is what a worker knows of maintenance. Changes of windows reach it by a query
@@ -32,6 +34,9 @@ type maintenanceStore interface {
 type maintenance struct {
 	store maintenanceStore // nil: there is none
 	known atomic.Pointer[map[uuid.UUID][]vigil.MaintenanceSpan]
+	// cursor is of what was read last; empty: everything must be read. The goroutine of
+	// Catalogue.Run has it after the first load.
+	cursor string
 }
 
 // load reads every occurrence around an instant.
@@ -39,23 +44,30 @@ func (m *maintenance) load(ctx context.Context, at time.Time) error {
 	if m.store == nil {
 		return nil
 	}
-	spans, err := m.store.MaintenanceSpans(ctx, at.Add(-maintenanceBack), at.Add(maintenanceAhead), time.Time{})
+	spans, next, err := m.store.MaintenanceSpans(ctx, at.Add(-maintenanceBack), at.Add(maintenanceAhead), "")
 	if err != nil {
 		return err
 	}
 	m.replace(spans)
+	m.cursor = next
 	return nil
 }
 
-// refresh reads the occurrences around an instant that changed since another one of the
-// database's clock.
-func (m *maintenance) refresh(ctx context.Context, at, since time.Time) error {
+// refresh reads the occurrences around an instant that changed since the last read.
+func (m *maintenance) refresh(ctx context.Context, at time.Time) error {
 	if m.store == nil {
 		return nil
 	}
-	changed, err := m.store.MaintenanceSpans(ctx, at.Add(-maintenanceBack), at.Add(maintenanceAhead), since)
-	if err != nil || len(changed) == 0 {
+	if m.cursor == "" {
+		return m.load(ctx, at)
+	}
+	changed, next, err := m.store.MaintenanceSpans(ctx, at.Add(-maintenanceBack), at.Add(maintenanceAhead), m.cursor)
+	if err != nil {
 		return err
+	}
+	m.cursor = next
+	if len(changed) == 0 {
+		return nil
 	}
 	var spans []vigil.MaintenanceSpan
 	if known := m.known.Load(); known != nil {

@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,28 +17,41 @@ import (
 
 // windows is a store of maintenance in memory.
 type windows struct {
-	mu    sync.Mutex
-	spans []vigil.MaintenanceSpan
+	mu      sync.Mutex
+	spans   []changedSpan
+	changes int
 }
 
-func (m *windows) MaintenanceSpans(_ context.Context, endAfter, startBefore, since time.Time) ([]vigil.MaintenanceSpan, error) {
+// changedSpan is an occurrence with the number of its last change.
+type changedSpan struct {
+	vigil.MaintenanceSpan
+
+	change int
+}
+
+func (m *windows) MaintenanceSpans(
+	_ context.Context, endAfter, startBefore time.Time, cursor string,
+) (spans []vigil.MaintenanceSpan, next string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.spans), func(span vigil.MaintenanceSpan) bool {
-		return !span.EndsAt.After(endAfter) || !span.StartsAt.Before(startBefore) || span.ChangedAt.Before(since) ||
-			since.IsZero() && span.Removed
-	}), nil
+	since, _ := strconv.Atoi(cursor)
+	for _, w := range m.spans {
+		if w.EndsAt.After(endAfter) && w.StartsAt.Before(startBefore) && w.change > since && (cursor != "" || !w.Removed) {
+			spans = append(spans, w.MaintenanceSpan)
+		}
+	}
+	return spans, strconv.Itoa(m.changes), nil
 }
 
 // put stores an occurrence, or changes the one with its window and start.
 func (m *windows) put(span vigil.MaintenanceSpan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	span.ChangedAt = time.Now()
-	m.spans = slices.DeleteFunc(m.spans, func(s vigil.MaintenanceSpan) bool {
+	m.changes++
+	m.spans = slices.DeleteFunc(m.spans, func(s changedSpan) bool {
 		return s.WindowID == span.WindowID && s.StartsAt.Equal(span.StartsAt)
 	})
-	m.spans = append(m.spans, span)
+	m.spans = append(m.spans, changedSpan{span, m.changes})
 }
 
 // spanOf is an occurrence about a check.

@@ -98,11 +98,10 @@ func (s *Store) Definitions(
 ) (defs []vigil.Definition, gone []vigil.Tombstone, next string, err error) {
 	// What is not visible in the next cursor is returned by the next call.
 	var newDefs, newGone, ahead bool
-	err = s.steadyRow(ctx, `SELECT now.snapshot::text, $1 <> '' AND pg_snapshot_xmax(last.snapshot) > pg_snapshot_xmax(now.snapshot),
+	err = s.steadyRow(ctx, `SELECT now.snapshot::text, `+isAhead+`,
 			EXISTS (SELECT FROM checks WHERE `+committed("changed_xid", "last.snapshot", "now.snapshot")+`),
 			EXISTS (SELECT FROM loop_tombstones WHERE `+committed("created_xid", "last.snapshot", "now.snapshot")+`)
-		FROM (SELECT pg_current_snapshot() AS snapshot) AS now, (SELECT nullif($1, '')::pg_snapshot AS snapshot) AS last`,
-		[]any{cursor}, &next, &ahead, &newDefs, &newGone)
+		FROM `+snapshots, []any{cursor}, &next, &ahead, &newDefs, &newGone)
 	if err != nil || ahead {
 		return nil, nil, "", wrap("look for new definitions", err)
 	}
@@ -121,6 +120,13 @@ func (s *Store) Definitions(
 		OrderExpr("t.created_at").Scan(ctx)
 	return defs, tombstonesOf(tombstones), next, wrap("read tombstones", err)
 }
+
+// snapshots are that of the transaction and that of the cursor $1, and isAhead is the condition
+// that the cursor is of another database: its snapshot is of the time to come.
+const (
+	snapshots = "(SELECT pg_current_snapshot() AS snapshot) AS now, (SELECT nullif($1, '')::pg_snapshot AS snapshot) AS last"
+	isAhead   = "$1 <> '' AND pg_snapshot_xmax(last.snapshot) > pg_snapshot_xmax(now.snapshot)"
+)
 
 // committed is the condition that the transaction of a column had not committed at the last
 // snapshot. The lower bound is what an index has. A transaction of the time to come is of

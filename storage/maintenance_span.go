@@ -26,7 +26,6 @@ type spanRow struct {
 	StartsAt  time.Time   `bun:"starts_at,pk"`
 	EndsAt    time.Time   `bun:"ends_at"`
 	Shifted   bool        `bun:"shifted"`
-	ChangedAt time.Time   `bun:"changed_at"`
 	RemovedAt *time.Time  `bun:"removed_at"`
 	Name      string      `bun:"name,scanonly"`
 	Timezone  string      `bun:"timezone,scanonly"`
@@ -44,7 +43,7 @@ func (r *spanRow) span() vigil.MaintenanceSpan {
 		WindowID:   r.WindowID, OrgID: r.OrgID, Name: r.Name, Timezone: r.Timezone,
 		Scope:   vigil.MaintenanceScope{All: r.All, CheckIDs: r.CheckIDs, Labels: r.Labels},
 		Probing: vigil.MaintenanceProbing(r.Probing), Uptime: vigil.MaintenanceUptime(r.Uptime),
-		ChangedAt: r.ChangedAt.UTC(), Removed: r.RemovedAt != nil,
+		Removed: r.RemovedAt != nil,
 	}
 }
 
@@ -58,32 +57,38 @@ func spansOf(rows []spanRow) []vigil.MaintenanceSpan {
 
 func selectSpans(db bun.IDB, rows *[]spanRow) *bun.SelectQuery {
 	return db.NewSelect().Model(rows).
-		Column("o.window_id", "o.org_id", "o.starts_at", "o.ends_at", "o.shifted", "o.changed_at", "o.removed_at").
+		Column("o.window_id", "o.org_id", "o.starts_at", "o.ends_at", "o.shifted", "o.removed_at").
 		ColumnExpr("w.name, w.timezone, w.all_checks, w.check_ids, w.labels, w.probing, w.uptime").
 		Join("JOIN maintenance_windows AS w ON w.id = o.window_id")
 }
 
 // MaintenanceSpans returns the occurrences of all organizations that end after a time and
-// start before another one. With a zero since it leaves out removed ones; otherwise it returns
-// those that changed at or after since, removed ones included. A change of what a window
-// covers or does counts as one of its occurrences. Since is compared with the database's clock
-// (see Clock), and a caller must overlap its reads, as with Definitions.
-func (s *Store) MaintenanceSpans(ctx context.Context, endAfter, startBefore, since time.Time) ([]vigil.MaintenanceSpan, error) {
-	if !since.IsZero() {
-		changed, err := s.anyOf(ctx, "SELECT coalesce((SELECT max(changed_at) FROM maintenance_occurrences) >= $1, false)", micro(since))
-		if err != nil || !changed {
-			return nil, wrap("read maintenance", err)
-		}
+// start before another one, and a cursor for the next call. With an empty cursor it leaves out
+// removed ones; otherwise it returns those that changed since the call that the cursor is of,
+// removed ones included, under the rules of Definitions: an empty next says that everything must
+// be read again. A change of what a window covers or does counts as one of its occurrences.
+func (s *Store) MaintenanceSpans(
+	ctx context.Context, endAfter, startBefore time.Time, cursor string,
+) (spans []vigil.MaintenanceSpan, next string, err error) {
+	var changed, ahead bool
+	err = s.steadyRow(ctx, `SELECT now.snapshot::text, `+isAhead+`,
+			EXISTS (SELECT FROM maintenance_occurrences WHERE `+committed("changed_xid", "last.snapshot", "now.snapshot")+`)
+		FROM `+snapshots, []any{cursor}, &next, &ahead, &changed)
+	if err != nil || ahead {
+		return nil, "", wrap("look for changes of maintenance", err)
+	}
+	if cursor != "" && !changed {
+		return nil, next, nil
 	}
 	var rows []spanRow
 	query := selectSpans(s.db, &rows).Where("o.ends_at > ? AND o.starts_at < ?", micro(endAfter), micro(startBefore))
-	if since.IsZero() {
+	if cursor == "" {
 		query = query.Where("o.removed_at IS NULL")
 	} else {
-		query = query.Where("o.changed_at >= ?", micro(since))
+		query = query.Where("?", changedSince("o.changed_xid", cursor))
 	}
-	err := query.OrderExpr("o.starts_at, o.window_id").Scan(ctx)
-	return spansOf(rows), wrap("read maintenance", err)
+	err = query.OrderExpr("o.starts_at, o.window_id").Scan(ctx)
+	return spansOf(rows), next, wrap("read maintenance", err)
 }
 
 // CheckMaintenance returns the occurrences that run at an instant and cover checks of the

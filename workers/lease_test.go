@@ -87,7 +87,7 @@ func (w *regionWorker) start(t *testing.T, p *workerstest.ControlPlane, opts wor
 	t.Cleanup(writer.Close)
 	watching := activities.WatcherOptions{
 		Catalogue: activities.NewCatalogue(activities.CatalogueOptions{
-			Store: p.Store, Parser: w, Regions: opts.Regions, Now: w.now, Clock: p.Store.Clock, Log: log,
+			Store: p.Store, Parser: w, Regions: opts.Regions, Now: w.now, Log: log,
 		}),
 		Results: writer, History: p.Store, Probes: fair.New(fair.DefaultLimits(8)),
 		Worker: opts.Name, Lease: w.lease, ShowNames: w.showNames, Now: w.now, Log: log,

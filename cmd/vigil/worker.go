@@ -79,7 +79,7 @@ func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan s
 		}
 	}()
 	catalogue := activities.NewCatalogue(activities.CatalogueOptions{
-		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now, Clock: p.store.Clock,
+		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now,
 		Maintenance: p.store, Log: p.log,
 	})
 	if err := catalogue.Load(ctx); err != nil {
