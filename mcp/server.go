@@ -102,11 +102,11 @@ func New(deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.handler = deps.Authenticate(s.bounded(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+	s.handler = deps.Authenticate(s.bounded(withCodes(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{
 			Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, // see checkHost
 			MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true, Logger: deps.Log,
-		})))
+		}))))
 	return s, nil
 }
 

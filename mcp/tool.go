@@ -54,7 +54,7 @@ func does[In any](do func(c *call, in In) (object, error)) func(*call, json.RawM
 		var in In
 		if len(arguments) > 0 {
 			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, vigil.Errorf(vigil.CodeInvalid, "The arguments do not fit the input of the tool: %v.", err)
+				return nil, unfit(err)
 			}
 		}
 		return do(c, in)
@@ -137,7 +137,7 @@ func explained(result *mcp.CallToolResult) *mcp.CallToolResult {
 	if !ok {
 		return result
 	}
-	return failed(vigil.Errorf(vigil.CodeInvalid, "The arguments do not fit the input of the tool: %s", cutText(text.Text, maxText)))
+	return failed(vigil.Errorf(vigil.CodeInvalid, "The arguments do not fit the input of the tool: %s", cutText(plain(text.Text), maxText)))
 }
 
 // The scopes of tools.
