@@ -301,3 +301,38 @@ func TestExitCodes(t *testing.T) {
 		t.Error("the codes of nil, of another error and of a silent one are wrong")
 	}
 }
+
+// On a narrow terminal the columns that name a thing stay and fit; the others are named in
+// a note. What is no terminal gets all of them.
+func TestNarrowTable(t *testing.T) {
+	t.Parallel()
+	wide := console.List{
+		Columns: console.Columns("ID", "NAME", "HEALTH", "REGIONS", "LAST", "UPTIME", "OWNER"),
+		Rows: [][]console.Cell{{
+			console.ID("6f1c2d0a-0000-4000-8000-000000000000"), console.Text("The home page of the whole shop, with all of its parts"),
+			console.Word("unhealthy"), console.Word("3 of 3 regions"), console.Word("31s ago"), console.Word("99.98 %"), console.Text("ada"),
+		}},
+	}
+	for _, width := range []int{40, 60, 80, 200} {
+		c, out, errs := on("")
+		c.OutTTY, c.Width = true, width
+		if err := c.Print(console.Answer{Parts: []console.Part{wide}}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > width {
+				t.Errorf("at %d a line has %d characters: %s", width, n, line)
+			}
+		}
+		if shown := strings.Contains(out.String(), "OWNER"); shown == strings.Contains(errs.String(), "OWNER") {
+			t.Errorf("at %d: the table is\n%sthe notes are %s", width, out, errs)
+		}
+	}
+	c, out, _ := on("")
+	if err := c.Print(
+		console.Answer{Parts: []console.Part{wide}},
+	); err != nil || strings.Count(out.String(), "\t") != 6 ||
+		!strings.Contains(out.String(), "of its parts") {
+		t.Errorf("a pipe gets %q (%v)", out, err)
+	}
+}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -83,7 +84,14 @@ func (l List) draw(p *painter) {
 	for i, column := range columns {
 		names[i] = Word(column.Name)
 	}
-	p.aligned(append([][]Cell{names}, rows...))
+	shown, left := append([][]Cell{names}, rows...), []string(nil)
+	if !p.wide {
+		shown, left = p.fitting(shown)
+	}
+	p.aligned(shown)
+	if len(left) > 0 {
+		p.notes = append(p.notes, "Not shown on a terminal of this width: "+strings.Join(left, ", ")+"; -o wide shows all.")
+	}
 	p.drawnSomePart = true
 }
 
@@ -158,6 +166,46 @@ func (p *painter) aligned(rows [][]Cell) {
 	}
 }
 
+// kept is how many columns a narrow terminal always shows: what names a thing.
+const kept = 2
+
+// fitting leaves out columns, the last ones first, until the rows fit with their texts
+// shortened, and returns the names of those.
+func (p *painter) fitting(rows [][]Cell) (fit [][]Cell, left []string) {
+	_, widths := p.measure(rows)
+	narrowest := make([]int, len(widths))
+	for j, width := range widths {
+		narrowest[j] = width
+		if columnShrinks(rows, j) {
+			narrowest[j] = min(width, least)
+		}
+	}
+	columns := len(widths)
+	for columns > kept && p.width > 0 && sum(narrowest[:columns])+columnGap*(columns-1) > p.width {
+		columns--
+		left = append([]string{rows[0][columns].short}, left...)
+	}
+	if len(left) == 0 {
+		return rows, nil
+	}
+	for _, row := range rows {
+		fit = append(fit, row[:columns])
+	}
+	return fit, left
+}
+
+// columnShrinks reports whether a column has a text that a narrow terminal shortens.
+func columnShrinks(rows [][]Cell, column int) bool {
+	return slices.ContainsFunc(rows, func(row []Cell) bool { return row[column].shrinks })
+}
+
+func sum(numbers []int) (total int) {
+	for _, n := range numbers {
+		total += n
+	}
+	return total
+}
+
 func (p *painter) measure(rows [][]Cell) (texts [][]string, widths []int) {
 	texts = make([][]string, len(rows))
 	for i, row := range rows {
@@ -179,15 +227,10 @@ func (p *painter) shrink(rows [][]Cell, texts [][]string, widths []int) {
 		return
 	}
 	shrinks := make([]bool, len(widths))
-	for _, row := range rows {
-		for j, cell := range row {
-			shrinks[j] = shrinks[j] || cell.shrinks
-		}
+	for j := range shrinks {
+		shrinks[j] = columnShrinks(rows, j)
 	}
-	total := columnGap * (len(widths) - 1)
-	for _, width := range widths {
-		total += width
-	}
+	total := columnGap*(len(widths)-1) + sum(widths)
 	for ; total > p.width; total-- {
 		widest := -1
 		for j := range widths {
@@ -228,8 +271,15 @@ func (c *Console) Line(row []Cell, widths ...int) error {
 		return err
 	}
 	var line strings.Builder
+	room := c.Width // 0: unknown
 	for i, cell := range row {
 		text := cell.brief(p.now)
+		if length := utf8.RuneCountInString(text); c.Width > 0 && cell.shrinks && length > max(room, least) {
+			text = string([]rune(text)[:max(room, least)-1]) + "…"
+		}
+		if i < len(row)-1 {
+			room -= max(widths[i], utf8.RuneCountInString(text)) + columnGap
+		}
 		line.WriteString(p.paint(text, cell.tone))
 		if i < len(row)-1 {
 			line.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text))+columnGap))
