@@ -58,8 +58,9 @@ type Event struct {
 // textWidth is where the column of links begins, in characters.
 const textWidth = 68
 
-// Line returns the event as a line for a person, without a line break.
-func (e *Event) Line() string {
+// Line returns the event as a line for a person, without a line break. With a width, which
+// is in characters, it has no more: a link that does not fit is left out, and the text is cut.
+func (e *Event) Line(width int) string {
 	names := map[Kind]string{
 		KindBroken: "......", KindRepaired: "......", KindResumed: "......", KindIncident: "INCIDENT", KindAttempt: "message",
 		KindResolved: "RESOLVED",
@@ -69,8 +70,12 @@ func (e *Event) Line() string {
 		name = string(e.Kind)
 	}
 	line := fmt.Sprintf("  +%d:%02d  %-9s  %s", int(e.Seconds)/60, int(e.Seconds)%60, name, e.Text)
-	if e.URL == "" {
-		return line
+	if linked := line + strings.Repeat(" ", max(2, textWidth+21-utf8.RuneCountInString(line))) + e.URL; e.URL != "" &&
+		(width <= 0 || utf8.RuneCountInString(linked) <= width) {
+		return linked
 	}
-	return line + strings.Repeat(" ", max(2, textWidth+21-utf8.RuneCountInString(line))) + e.URL
+	if width > 1 && utf8.RuneCountInString(line) > width {
+		return string([]rune(line)[:width-1]) + "…"
+	}
+	return line
 }

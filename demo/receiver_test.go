@@ -14,8 +14,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -204,8 +206,26 @@ func TestLine(t *testing.T) {
 		},
 		"  +0:00  done       one incident": {Kind: demo.KindDone, Text: "one incident"},
 	} {
-		if got := event.Line(); got != want {
+		if got := event.Line(0); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
+	}
+}
+
+// On a terminal each event stays one line: the link goes first, then the end of the text.
+func TestLineOfATerminal(t *testing.T) {
+	t.Parallel()
+	event := demo.Event{
+		Kind: demo.KindAttempt, Seconds: 13, Text: "triggered, attempt 2: delivered with 200, signature valid, same id as attempt 1",
+		URL: "http://127.0.0.1:8233/namespaces/default/workflows/" + strings.Repeat("x", 60),
+	}
+	whole := "  +0:13  message    " + event.Text
+	for width, want := range map[int]string{100: whole, 60: string([]rune(whole)[:59]) + "…"} {
+		if got := event.Line(width); got != want || utf8.RuneCountInString(got) > width {
+			t.Errorf("at %d: %q, want %q", width, got, want)
+		}
+	}
+	if got := event.Line(400); !strings.HasSuffix(got, event.URL) {
+		t.Errorf("a wide terminal gets %q", got)
 	}
 }

@@ -63,7 +63,7 @@ func TestBackup(t *testing.T) {
 
 	fresh := dataDir(t)
 	printed, err = command(t, []string{"VIGIL_DATA_DIR=" + fresh}, "restore", file)
-	if err != nil || !strings.Contains(printed, "Start it with `vigil up`") {
+	if err != nil || !strings.Contains(printed, "Start it with `vigil up --data-dir "+fresh+"`") {
 		t.Fatalf("vigil restore: %v: %s", err, printed)
 	}
 	t.Log(printed)

@@ -130,17 +130,25 @@ func (d *DataDir) inUse() error {
 	n, err := syscall.Pread(d.lock, text, 0)
 	pid, notNumber := strconv.Atoi(strings.TrimSpace(string(text[:max(n, 0)])))
 	if err != nil || notNumber != nil {
-		return fmt.Errorf(
-			"the data directory %s is in use by another vigil: stop that one first, or choose another directory with VIGIL_DATA_DIR", d.path,
-		)
+		pid = 0
 	}
-	return fmt.Errorf(
-		"the data directory %s is in use by another vigil, process %d: "+
-			"stop that one first (kill %d), or choose another directory with VIGIL_DATA_DIR",
-		d.path,
-		pid,
-		pid,
-	)
+	return &InUseError{Path: d.path, PID: pid}
+}
+
+// InUseError says that another process holds the lock of a data directory.
+type InUseError struct {
+	Path string
+	PID  int // of that process; 0 when it is not known
+}
+
+// Error names the directory, the process and the remedy.
+func (e *InUseError) Error() string {
+	process, kill := "", ""
+	if e.PID != 0 {
+		process, kill = fmt.Sprintf(", process %d", e.PID), fmt.Sprintf(" (kill %d)", e.PID)
+	}
+	return fmt.Sprintf("the data directory %s is in use by another vigil%s: stop that one first%s, "+
+		"or choose another directory with VIGIL_DATA_DIR", e.Path, process, kill)
 }
 
 func unusable(path, verb string, cause error) error {

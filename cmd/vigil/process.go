@@ -157,7 +157,7 @@ func (p *process) listen(ctx context.Context, address hostPort, setting string) 
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", string(address))
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; set %s to an address that is free", address, unwrapNet(err), setting)
+		return nil, listenError(address, setting, err)
 	}
 	p.onStop(func(context.Context) { _ = listener.Close() })
 	return listener, nil

@@ -118,8 +118,8 @@ func (r *restore) intoDataDir(ctx context.Context, file string, in io.Reader) er
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(r.report, "%d databases and the secret key are restored in %s. Start it with `vigil up`.\n",
-		len(r.manifest.Databases), data.Path())
+	_, err = fmt.Fprintf(r.report, "%d databases and the secret key are restored in %s. Start it with `%s`.\n",
+		len(r.manifest.Databases), data.Path(), startCommand(data.Path()))
 	return err
 }
 
@@ -289,7 +289,11 @@ func (r *restore) intoServer(ctx context.Context, file string, in io.Reader) err
 	if err := r.load(ctx, server.Major, server.Name, func(name string) string { return onDatabase(dsn, name) }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(r.report, "%d databases are restored. Start the platform on them.\n", len(r.manifest.Databases))
+	_, err = fmt.Fprintf(
+		r.report,
+		"%d databases are restored. Start the platform with the same DATABASE_URL and VIGIL_SECRET_KEY.\n",
+		len(r.manifest.Databases),
+	)
 	return err
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"vigil/cmd/vigil/cli"
-	"vigil/console"
 )
 
 // run is the program: it returns the exit code, and explains one other than 0 in one
@@ -46,7 +45,12 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		// Without this a misspelled command would print help and succeed.
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.UnknownCommand(cmd, args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddGroup(&cobra.Group{ID: cli.GroupID, Title: "Client commands:"}, &cobra.Group{ID: serverGroup, Title: "Server commands:"})
@@ -123,9 +127,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return console.Errorf(
-					console.Usage, "unknown command %q for %q; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath(),
-				)
+				return cli.UnknownCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},

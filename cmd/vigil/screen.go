@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"vigil/console"
@@ -42,6 +46,8 @@ type screen struct {
 	json        bool
 	login       bool // the first key is saved for the client commands
 	withDemo    bool
+	logFile     string // where the log is; "" is standard error
+	logTo       io.Writer
 	began       time.Time
 	mu          sync.Mutex
 
@@ -111,10 +117,40 @@ type screenLogs struct {
 func (l screenLogs) Write(line []byte) (n int, err error) {
 	l.screen.mu.Lock()
 	defer l.screen.mu.Unlock()
+	if l.screen.logTo != nil {
+		return l.screen.logTo.Write(line)
+	}
 	if l.screen.progress == nil {
 		return l.w.Write(line)
 	}
 	return l.screen.progress.Over(l.w).Write(line)
+}
+
+// logName is the file of the data directory that has the log while a demo is shown.
+const logName = "vigil.log"
+
+// keepLogs writes the log into a file of the data directory from now on when people watch a
+// demo: lines between its own would tear them apart.
+func (s *screen) keepLogs(p *process, dataDir string) error {
+	if !s.withDemo || s.json {
+		return nil
+	}
+	path := filepath.Join(dataDir, logName)
+	//nolint:gosec // in our own directory
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the file of the log: %w", err)
+	}
+	s.mu.Lock()
+	s.logFile, s.logTo = path, file
+	s.mu.Unlock()
+	p.onStop(func(context.Context) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.logTo = nil
+		_ = file.Close()
+	})
+	return nil
 }
 
 // note prints a line.
@@ -145,9 +181,11 @@ func (s *screen) ready(sum summary) error {
 	line("Temporal UI", sum.TemporalUIURL)
 	line("Metrics", sum.MetricsURL)
 	line("Data", sum.DataDir)
+	line("Log", s.logFile)
 	key := sum.APIKey
 	if key != "" {
-		line("API key", key+"   (shown once; `vigil keys create` makes another)")
+		line("API key", key)
+		line("", "shown once; `vigil keys create` makes another")
 		if sum.context != "" {
 			line("", "saved as context "+sum.context+": `vigil status` works in another terminal")
 		}
@@ -165,7 +203,8 @@ func (s *screen) ready(sum summary) error {
 }
 
 const demoBegins = `
-Demo: a shop on this machine that fails and recovers, checked every few seconds, and a receiver that refuses its first message.
+Demo: a shop on this machine that fails and recovers, checked every few seconds,
+and a receiver that refuses its first message.
 
 `
 
@@ -186,7 +225,7 @@ func (s *screen) demo(event demo.Event) {
 		_ = json.NewEncoder(s.out).Encode(event)
 		return
 	}
-	_, _ = fmt.Fprintln(s.out, event.Line())
+	_, _ = fmt.Fprintln(s.out, event.Line(s.console.Width))
 	if event.Kind == demo.KindDone {
 		_, _ = io.WriteString(s.out, demoEnds)
 	}

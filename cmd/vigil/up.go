@@ -85,6 +85,16 @@ func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 
 // startAll starts every part, each a step on the screen.
 func startAll(ctx context.Context, p *process, s settings, show *screen) (*platform, summary, error) {
+	// The directory comes first: a second start on it says which platform runs there, and not
+	// that an address is taken.
+	data, err := standalone.OpenDataDir(s.DataDir)
+	if err != nil {
+		return nil, summary{}, runsAlready(err)
+	}
+	p.onStop(func(context.Context) { _ = data.Close() })
+	if err := show.keepLogs(p, data.Path()); err != nil {
+		return nil, summary{}, err
+	}
 	listener, err := p.listen(ctx, s.Listen, "VIGIL_LISTEN")
 	if err != nil {
 		return nil, summary{}, err
@@ -95,11 +105,6 @@ func startAll(ctx context.Context, p *process, s settings, show *screen) (*platf
 	if in.metrics, err = p.serveMetrics(ctx, s); err != nil {
 		return nil, summary{}, err
 	}
-	data, err := standalone.OpenDataDir(s.DataDir)
-	if err != nil {
-		return nil, summary{}, err
-	}
-	p.onStop(func(context.Context) { _ = data.Close() })
 	if in.secrets, err = openSecrets(&s, data); err != nil {
 		return nil, summary{}, err
 	}

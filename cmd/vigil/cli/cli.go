@@ -128,7 +128,7 @@ func noun(use, short string, commands ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return console.Errorf(console.Usage, "unknown command %q for %q; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+				return UnknownCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},

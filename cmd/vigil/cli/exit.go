@@ -35,7 +35,7 @@ sent up to four times before a command ends with 7.`,
 // UsageErrors makes each mistake in the flags and arguments of a command, or of one below
 // it, end the program with the exit code for a wrong command line.
 func UsageErrors(cmd *cobra.Command) {
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(suggestFlag(cmd, err)) })
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error { return usage(check(cmd, args)) }
 	}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"vigil/cmd/vigil/cli"
+	"vigil/standalone"
+)
+
+// runsAlready says where the platform is reached that holds a data directory.
+func runsAlready(err error) error {
+	held, ok := errors.AsType[*standalone.InUseError](err)
+	if !ok {
+		return err
+	}
+	found, missing := cli.FindInstance(held.Path)
+	if missing != nil {
+		return err // it starts or stops just now, or is a restore
+	}
+	return fmt.Errorf(
+		"Vigil runs already on the data directory %s: %s, process %d. Use that one, stop it (kill %d), "+ //nolint:staticcheck // a name
+			"or start another: VIGIL_DATA_DIR=DIR VIGIL_LISTEN=127.0.0.1:PORT vigil up",
+		held.Path,
+		found.APIURL,
+		found.PID,
+		found.PID,
+	)
+}
+
+// listenError explains why an address cannot be listened on, and what helps. Its setting is
+// the one that names the address.
+func listenError(address hostPort, setting string, err error) error {
+	remedy := fmt.Sprintf("set %s to an address that is free", setting)
+	switch {
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		remedy = fmt.Sprintf("a port below 1024 needs more than a plain user has: set %s to a port from 1024 on, such as 127.0.0.1:8080, "+
+			"with a reverse proxy in front of it, or allow it to the program with `sudo setcap cap_net_bind_service=+ep $(command -v vigil)`",
+			setting)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		remedy = fmt.Sprintf("this machine does not have the address: set %s to one that it has, or to :PORT for all", setting)
+	}
+	return fmt.Errorf("cannot listen on %s: %w; %s", address, unwrapNet(err), remedy)
+}
+
+// startCommand starts the platform of a data directory.
+func startCommand(dir string) string {
+	standard := defaultDataDir()
+	if resolved, err := filepath.EvalSymlinks(standard); err == nil {
+		standard = resolved
+	}
+	if dir == standard {
+		return "vigil up"
+	}
+	if strings.ContainsFunc(dir, func(r rune) bool { return !strings.ContainsRune(shellPlain, r) }) {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	return "vigil up --data-dir " + dir
+}
+
+// shellPlain are the characters that a shell takes as they are.
+const shellPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%,="
