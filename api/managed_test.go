@@ -72,10 +72,13 @@ func TestManagedBy(t *testing.T) {
 				a.want(t, http.StatusOK, http.MethodPut, r.list+"/"+text(two, "id"), map[string]any{"managed_by": managedBy("other", "two")})
 			})
 			t.Run("FiltersLists", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+				if r.kind == "rule" {
+					return // its list, of one check, has no filters
+				}
 				for query, want := range map[string]int{
 					"tool=terraform": 2, "tool=apply": 0, "project=shop": 1, "project=other&key=two": 1, "key=one": 1, "tool=terraform&key=nine": 0,
 				} {
-					if rows := a.want(t, http.StatusOK, http.MethodGet, r.list+"?"+query, nil).rows(t); r.kind != "rule" && len(rows) != want {
+					if rows := a.want(t, http.StatusOK, http.MethodGet, r.list+"?"+query, nil).rows(t); len(rows) != want {
 						t.Errorf("%s selects %d, want %d", query, len(rows), want)
 					}
 				}
