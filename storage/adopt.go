@@ -35,7 +35,7 @@ func (s *Store) AdoptTurns(ctx context.Context, a vigil.Adoption, silence time.D
 	rows, err := steadyRows[adopted](ctx, s, `
 		WITH l AS MATERIALIZED (
 			SELECT worker, revoked_at FROM worker_leases
-			WHERE region = $2 AND worker <> $1 AND build = ANY($5::text[]) AND revoked_at IS NOT NULL AND NOT `+live("$3")+` FOR SHARE
+			WHERE $2 = ANY(regions) AND worker <> $1 AND build = ANY($5::text[]) AND revoked_at IS NOT NULL AND NOT `+live("$3")+` FOR SHARE
 		), lost AS MATERIALIZED (
 			SELECT r.check_id, r.region FROM check_regions AS r JOIN l ON r.worker = l.worker
 			WHERE r.region = $2 AND `+adoptable+`

@@ -20,28 +20,31 @@ func live(timeout string) string {
 		timeout, milliseconds(vigil.ClockLimit))
 }
 
-// RenewLease renews a worker's leases, stamped by the database's clock, on a connection
-// of their own. A lease that was revoked or deleted gets a new fence; while the clock of
-// the worker is wrong, it stays revoked.
+// leasesByRegion are the leases, once for each region that they are for.
+const leasesByRegion = "worker_leases CROSS JOIN LATERAL unnest(regions) AS region"
+
+// RenewLease renews a worker's lease, stamped by the database's clock, on a connection of its
+// own. It writes one row for all regions. A lease that was revoked, or deleted
+// for a region, gets a new fence; while the clock of the worker is wrong, it stays revoked.
 func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, error) {
 	grant := vigil.Grant{Fences: make(map[string]int64, len(r.Regions)), Revoked: make(map[string][]string)}
 	err := s.leases.use(ctx, func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, `WITH other AS (
-				DELETE FROM worker_leases WHERE worker = $1::text AND region <> ALL($2::text[])
-			), renewed AS (
-				INSERT INTO worker_leases AS l (worker, region, renewed_at, unavailable_types, clock_difference_ms, build)
-				SELECT $1::text, region, clock_timestamp(), $3::text[], $4::bigint, $6::text FROM unnest($2::text[]) AS region
-				ON CONFLICT (worker, region) DO UPDATE
-				SET renewed_at = excluded.renewed_at, unavailable_types = excluded.unavailable_types,
+		rows, err := conn.Query(ctx, `WITH renewed AS (
+				INSERT INTO worker_leases AS l (worker, regions, renewed_at, unavailable_types, clock_difference_ms, build)
+				VALUES ($1::text, $2::text[], clock_timestamp(), $3::text[], $4::bigint, $6::text)
+				ON CONFLICT (worker) DO UPDATE
+				SET renewed_at = excluded.renewed_at, unavailable_types = excluded.unavailable_types, regions = excluded.regions,
 					clock_difference_ms = excluded.clock_difference_ms, build = excluded.build,
-					granted_at = CASE WHEN l.revoked_at IS NULL THEN l.granted_at ELSE excluded.granted_at END,
+					granted_at = CASE WHEN l.revoked_at IS NULL AND excluded.regions <@ l.regions THEN l.granted_at
+						ELSE excluded.granted_at END,
 					fence = CASE WHEN l.revoked_at IS NOT NULL AND abs(excluded.clock_difference_ms) <= $5
-						THEN excluded.fence ELSE l.fence END,
+						OR NOT excluded.regions <@ l.regions THEN excluded.fence ELSE l.fence END,
 					revoked_at = CASE WHEN abs(excluded.clock_difference_ms) > $5 THEN l.revoked_at END
-				RETURNING region, fence
+				RETURNING regions, fence
 			)
 			SELECT region, fence, clock_timestamp(), (SELECT array_agg(DISTINCT o.build ORDER BY o.build) FROM worker_leases AS o
-				WHERE o.revoked_at IS NOT NULL AND o.worker <> $1::text AND o.region = renewed.region) FROM renewed`,
+				WHERE o.revoked_at IS NOT NULL AND o.worker <> $1::text AND region = ANY(o.regions))
+			FROM renewed, unnest(renewed.regions) AS region`,
 			s.connector.steadyMode(), r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference),
 			milliseconds(vigil.ClockLimit), r.Build)
 		if err != nil {
@@ -72,7 +75,7 @@ func names(types []vigil.CheckType) []string {
 	return texts
 }
 
-// GiveUpLease revokes the leases of a worker that stops. They are not live from then on, so that
+// GiveUpLease revokes the lease of a worker that stops. It is not live from then on, so that
 // other workers adopt its turns. What it has handed over is nudged unless another worker claims it
 // within 3 s.
 func (s *Store) GiveUpLease(ctx context.Context, worker string) error {
@@ -81,13 +84,17 @@ func (s *Store) GiveUpLease(ctx context.Context, worker string) error {
 	return wrap("give up the lease", err)
 }
 
-// ReleaseLease deletes the leases of a worker that has stopped, except those of regions
+// ReleaseLease deletes the lease of a worker that has stopped, except for the regions
 // where active loops still belong to it. The turns of these loops may have been lost
 // when it stopped: their lease expires, and AbandonedLoops then returns the loops that no
 // other worker has claimed.
 func (s *Store) ReleaseLease(ctx context.Context, worker string) error {
-	_, err := s.db.NewRaw(`DELETE FROM worker_leases AS l WHERE worker = ? AND NOT EXISTS (
-		SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.region = l.region)`, worker).Exec(ctx)
+	const loops = "SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.region = "
+	_, err := s.db.NewRaw(`WITH gone AS (
+			DELETE FROM worker_leases AS l WHERE worker = ?0 AND NOT EXISTS (`+loops+`ANY(l.regions))
+		)
+		UPDATE worker_leases AS l SET regions = ARRAY(SELECT region FROM unnest(l.regions) AS region WHERE EXISTS (`+loops+`region))
+		WHERE worker = ?0 AND EXISTS (`+loops+`ANY(l.regions))`, worker).Exec(ctx)
 	return wrap("release the lease", err)
 }
 
@@ -96,7 +103,7 @@ func (s *Store) ReleaseLease(ctx context.Context, worker string) error {
 // vigil.ClockLimit.
 func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error) {
 	rows, err := steadyRows[leaseRow](ctx, s,
-		"SELECT worker, region FROM worker_leases WHERE NOT "+live("$1")+" ORDER BY worker, region", milliseconds(silence))
+		"SELECT worker, region FROM "+leasesByRegion+" WHERE NOT "+live("$1")+" ORDER BY worker, region", milliseconds(silence))
 	return leasesOf(rows), wrap("find silent leases", err)
 }
 
@@ -104,17 +111,17 @@ func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]vigi
 // workers whose clocks can be used.
 func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error) {
 	var rows []leaseRow
-	err := s.db.NewRaw("SELECT worker, region FROM worker_leases WHERE "+live("?")+" ORDER BY worker, region",
+	err := s.db.NewRaw("SELECT worker, region FROM "+leasesByRegion+" WHERE "+live("?")+" ORDER BY worker, region",
 		milliseconds(silence)).Scan(ctx, &rows)
 	return leasesOf(rows), wrap("find live leases", err)
 }
 
-// RevokeLease revokes a lease that is not live, and reports whether it did: its worker
-// gets a new fence with the next renewal, and ends the turns that it holds under the old
-// one. The loops of a worker may be given to others only after that.
+// RevokeLease revokes the lease of a worker that has one for a region and is not live, and
+// reports whether it did: the worker gets a new fence with the next renewal, and ends the turns
+// that it holds under the old one, in all of its regions, where it was silent too. The loops of a worker may be given to others only after that.
 func (s *Store) RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error) {
 	res, err := s.db.NewRaw(`UPDATE worker_leases SET revoked_at = coalesce(revoked_at, clock_timestamp())
-		WHERE worker = ? AND region = ? AND NOT `+live("?"), lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
+		WHERE worker = ? AND ? = ANY(regions) AND NOT `+live("?"), lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
 	if err != nil {
 		return false, wrap("revoke a lease", err)
 	}
@@ -132,15 +139,16 @@ func leasesOf(rows []leaseRow) []vigil.Lease {
 	return leases
 }
 
-// ForgetLease deletes the lease of a worker that was not renewed within silence, once
-// there are no abandoned loops for it in any shard and other workers have claimed them all,
-// or 30 s after it was revoked.
+// ForgetLease deletes the lease of a worker for a region, when it was not renewed within
+// silence, once there are no abandoned loops for it in any shard and other workers have claimed
+// them all, or 30 s after it was revoked. With its last region the row is deleted.
 func (s *Store) ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error {
-	_, err := s.db.NewRaw(`DELETE FROM worker_leases AS l WHERE l.worker = ?0 AND l.region = ?1
-			AND l.renewed_at < clock_timestamp() - ?2 * interval '1 millisecond'
-			AND NOT EXISTS (SELECT FROM check_regions AS r WHERE `+abandoned+`)
+	const done = `l.worker = ?0 AND ?1 = ANY(l.regions) AND l.renewed_at < clock_timestamp() - ?2 * interval '1 millisecond'
+			AND NOT EXISTS (SELECT FROM check_regions AS r WHERE r.region = ?1 AND ` + abandoned + `)
 			AND (l.revoked_at < clock_timestamp() - interval '30 s' OR NOT EXISTS (
-				SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.region = l.region))`,
+				SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.region = ?1))`
+	_, err := s.db.NewRaw(`WITH gone AS (DELETE FROM worker_leases AS l WHERE l.regions <@ ARRAY[?1::text] AND `+done+`)
+		UPDATE worker_leases AS l SET regions = array_remove(l.regions, ?1::text) WHERE NOT l.regions <@ ARRAY[?1::text] AND `+done,
 		lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
 	return wrap("delete a lease", err)
 }
@@ -154,10 +162,10 @@ func (s *Store) ForgetLease(ctx context.Context, lease vigil.Lease, silence time
 const abandoned = `NOT coalesce(r.worker = l.worker AND ` + adoptable + ` AND (
 		l.revoked_at > clock_timestamp() - interval '5 s' OR NOT EXISTS (
 			SELECT FROM worker_leases AS o
-			WHERE o.region = l.region AND o.revoked_at IS NULL AND o.granted_at < clock_timestamp() - interval '5 s')), false)
+			WHERE r.region = ANY(o.regions) AND o.revoked_at IS NULL AND o.granted_at < clock_timestamp() - interval '5 s')), false)
 	AND (l.renewed_at > '-infinity' OR l.revoked_at < clock_timestamp() - interval '3 s')
-	AND r.active AND r.region = l.region
-	AND (r.worker = l.worker OR NOT EXISTS (SELECT FROM worker_leases AS o WHERE o.worker = r.worker AND o.region = r.region))
+	AND r.active AND r.region = ANY(l.regions)
+	AND (r.worker = l.worker OR NOT EXISTS (SELECT FROM worker_leases AS o WHERE o.worker = r.worker AND r.region = ANY(o.regions)))
 	AND (r.nudged_at IS NULL OR r.nudged_at < l.revoked_at OR r.nudged_at < clock_timestamp() - interval '10 s')`
 
 // claimBatch is how many loops one statement of ClaimLoops locks.
@@ -200,7 +208,7 @@ func (s *Store) AbandonedLoops(
 ) ([]vigil.Loop, error) {
 	var rows []loopRow
 	err := s.selectLoops(&rows).
-		Join("JOIN worker_leases AS l ON l.worker = ?0 AND l.region = ?1 AND "+abandoned, lease.Worker, lease.Region).
+		Join("JOIN worker_leases AS l ON l.worker = ?0 AND r.region = ?1 AND "+abandoned, lease.Worker, lease.Region).
 		Where("NOT "+live("?"), milliseconds(silence)).
 		Where(notPutOff).
 		Where("?", inShards("r.check_id", shards)).
@@ -215,7 +223,7 @@ func (s *Store) LiveRegions(ctx context.Context, silence time.Duration) (map[str
 		Region      string
 		Unavailable []vigil.CheckType
 	}](ctx, s, `SELECT region, coalesce(array_agg(DISTINCT type) FILTER (WHERE type IS NOT NULL), '{}') AS unavailable
-		FROM worker_leases LEFT JOIN LATERAL unnest(unavailable_types) AS type ON true
+		FROM `+leasesByRegion+` LEFT JOIN LATERAL unnest(unavailable_types) AS type ON true
 		WHERE `+live("$1")+` GROUP BY region`, milliseconds(silence))
 	live := make(map[string][]vigil.CheckType, len(rows))
 	for _, row := range rows {
@@ -233,7 +241,7 @@ func (s *Store) ClockDifferences(ctx context.Context, silence time.Duration) (ma
 		Region     string
 		Difference int64
 	}
-	err := s.db.NewRaw(`SELECT DISTINCT ON (region) region, clock_difference_ms AS difference FROM worker_leases
+	err := s.db.NewRaw(`SELECT DISTINCT ON (region) region, clock_difference_ms AS difference FROM `+leasesByRegion+`
 		WHERE renewed_at >= clock_timestamp() - ? * interval '1 millisecond' AND abs(clock_difference_ms) > ?
 		ORDER BY region, abs(clock_difference_ms) DESC`, milliseconds(silence), milliseconds(vigil.ClockTolerance)).Scan(ctx, &rows)
 	differences := make(map[string]time.Duration, len(rows))

@@ -60,15 +60,15 @@ func TestFences(t *testing.T) {
 	}
 	silence := func() {
 		t.Helper()
-		const age = "UPDATE worker_leases SET renewed_at = renewed_at - interval '10 s' WHERE region = ?"
+		const age = "UPDATE worker_leases SET renewed_at = renewed_at - interval '10 s' WHERE ? = ANY(regions)"
 		if _, err := s.DB().ExecContext(ctx, age, newark); err != nil {
 			t.Fatal(err)
 		}
 	}
 	first := renew(newark, frankfurt)
 	equal(t, renew(newark, frankfurt), first)
-	if len(first) != 2 || first[newark] == first[frankfurt] {
-		t.Errorf("fences %v", first)
+	if len(first) != 2 || first[newark] != first[frankfurt] {
+		t.Errorf("fences %v, want that of the process for each region", first)
 	}
 
 	revoke(false) // it is live
@@ -78,8 +78,8 @@ func TestFences(t *testing.T) {
 	revoke(true)
 	revoke(true) // another process may nudge loops of it too
 	second := renew(newark, frankfurt)
-	if second[newark] <= first[newark] || second[frankfurt] != first[frankfurt] {
-		t.Errorf("fences %v after %v and the revocation of %s", second, first, newark)
+	if second[newark] <= first[newark] || second[frankfurt] <= first[frankfurt] {
+		t.Errorf("fences %v after %v and the revocation: the worker was silent in every region", second, first)
 	}
 	equal(t, renew(newark, frankfurt), second)
 
@@ -89,6 +89,40 @@ func TestFences(t *testing.T) {
 	}
 	if third := renew(newark, frankfurt); third[newark] <= second[newark] {
 		t.Errorf("fences %v after %v and the end of the lease", third, second)
+	}
+}
+
+// TestLeaseIsOneRow tests that a renewal writes one row for all regions that the process
+// serves, and none of another process.
+func TestLeaseIsOneRow(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	for _, query := range []string{
+		"CREATE TABLE written (worker text, operation text)",
+		`CREATE FUNCTION note_write() RETURNS trigger LANGUAGE plpgsql AS
+			$$ BEGIN INSERT INTO written VALUES (new.worker, tg_op); RETURN NULL; END $$`,
+		"CREATE TRIGGER note_write AFTER INSERT OR UPDATE ON worker_leases FOR EACH ROW EXECUTE FUNCTION note_write()",
+	} {
+		if _, err := s.DB().ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const renewals = 5
+	for worker, regions := range map[string][]string{"one": {newark}, "all": vigil.RegionKeys()} {
+		for range renewals {
+			grant, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: worker, Regions: regions})
+			if err != nil || len(grant.Fences) != len(regions) {
+				t.Fatalf("fences of %d regions, %v; want %d", len(grant.Fences), err, len(regions))
+			}
+		}
+	}
+	for _, worker := range []string{"one", "all"} {
+		if n := count(t, s, "SELECT count(*) FROM written WHERE worker = '"+worker+"' AND operation = 'UPDATE'"); n != renewals-1 {
+			t.Errorf("%s: %d updates by %d renewals, want one each", worker, n, renewals-1)
+		}
+	}
+	if n := count(t, s, "SELECT count(*) FROM worker_leases"); n != 2 {
+		t.Errorf("%d rows of two processes", n)
 	}
 }
 

@@ -26,7 +26,7 @@ func (s *Store) OverloadedRegions(ctx context.Context, silence time.Duration) (m
 	rows, err := steadyRows[struct {
 		Region     string
 		LatenessMS int64
-	}](ctx, s, `SELECT region, max(lateness_ms) FROM worker_leases WHERE `+live("$1")+`
+	}](ctx, s, `SELECT region, max(lateness_ms) FROM `+leasesByRegion+` WHERE `+live("$1")+`
 		GROUP BY region HAVING 2 * count(*) FILTER (WHERE overloaded) >= count(*)`, milliseconds(silence))
 	regions := make(map[string]time.Duration, len(rows))
 	for _, row := range rows {

@@ -182,7 +182,7 @@ func (w *world) advance(d time.Duration) {
 	ms := d.Milliseconds()
 	for _, query := range []string{
 		`UPDATE worker_leases SET renewed_at = renewed_at - ?0 * interval '1 ms', revoked_at = revoked_at - ?0 * interval '1 ms',
-			granted_at = granted_at - ?0 * interval '1 ms' WHERE region = ?1`,
+			granted_at = granted_at - ?0 * interval '1 ms' WHERE ?1 = ANY(regions)`,
 		`UPDATE check_regions SET nudged_at = nudged_at - ?0 * interval '1 ms', nudge_after = nudge_after - ?0 * interval '1 ms'
 			WHERE region = ?1`,
 	} {
