@@ -24,8 +24,8 @@ func live(timeout string) string {
 const leasesByRegion = "worker_leases CROSS JOIN LATERAL unnest(regions) AS region"
 
 // RenewLease renews a worker's lease, stamped by the database's clock, on a connection of its
-// own. It writes one row for all regions. A lease that was revoked, or deleted
-// for a region, gets a new fence; while the clock of the worker is wrong, it stays revoked.
+// own. It writes one row for all regions. A lease that was revoked, or deleted for a region,
+// gets a new fence; while the clock of the worker is wrong, it stays revoked.
 func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, error) {
 	grant := vigil.Grant{Fences: make(map[string]int64, len(r.Regions)), Revoked: make(map[string][]string)}
 	err := s.leases.use(ctx, func(conn *pgx.Conn) error {
@@ -118,7 +118,8 @@ func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.
 
 // RevokeLease revokes the lease of a worker that has one for a region and is not live, and
 // reports whether it did: the worker gets a new fence with the next renewal, and ends the turns
-// that it holds under the old one, in all of its regions, where it was silent too. The loops of a worker may be given to others only after that.
+// that it holds under the old one, in all of its regions, where it was silent too. The loops of
+// a worker may be given to others only after that.
 func (s *Store) RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error) {
 	res, err := s.db.NewRaw(`UPDATE worker_leases SET revoked_at = coalesce(revoked_at, clock_timestamp())
 		WHERE worker = ? AND ? = ANY(regions) AND NOT `+live("?"), lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
