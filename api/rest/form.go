@@ -3,7 +3,6 @@ package rest
 import (
 	"mime"
 	"net/http"
-	"net/url"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -35,8 +34,9 @@ func Guard(check func(ctx huma.Context) error) func(huma.Context, func(huma.Cont
 	}
 }
 
-// checkForm refuses what Huma would ignore or answer in its own way: parameters
-// without a value, given twice, or badly encoded, and bodies that are not JSON.
+// checkForm refuses what Huma would ignore or answer in its own way: parameters that the
+// operation does not have, without a value, given twice, or badly encoded, and bodies that are
+// not JSON.
 func checkForm(ctx huma.Context, next func(huma.Context)) {
 	op, address := ctx.Operation(), ctx.URL()
 	if address.RawQuery != "" {
@@ -79,31 +79,6 @@ func saysJSON(contentType string) bool {
 	}
 	charset := params["charset"]
 	return charset == "" || strings.EqualFold(charset, "utf-8")
-}
-
-func queryProblem(op *huma.Operation, raw string) error {
-	query, err := url.ParseQuery(raw)
-	if err != nil {
-		return vigil.Invalid("query", "is not properly encoded")
-	}
-	for _, param := range op.Parameters {
-		if param.In != "query" {
-			continue
-		}
-		values := query[param.Name]
-		if repeated := param.Explode != nil && *param.Explode; len(values) > 1 && !repeated {
-			return vigil.Invalid(param.Name, "is given more than once")
-		}
-		for _, value := range values {
-			switch {
-			case value == "":
-				return vigil.Invalid(param.Name, "has no value")
-			case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
-				return vigil.Invalid(param.Name, "holds a character that is not allowed")
-			}
-		}
-	}
-	return nil
 }
 
 func errMediaType() error {

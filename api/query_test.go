@@ -1,0 +1,82 @@
+package api_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// Every operation below /v1/ refuses a parameter that it does not have, before it does anything.
+func TestUnknownParameters(t *testing.T) {
+	t.Parallel()
+	raw, err := newDocument()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := setup(t)
+	a := b.signup(t)
+	at := "/v1/checks/" + text(a.check(t), "id")
+	parameter, operations := regexp.MustCompile(`{\w+}`), 0
+	for path, item := range doc.Paths.Map() {
+		if !strings.HasPrefix(path, "/v1/") {
+			continue
+		}
+		for method, operation := range item.Operations() {
+			operations++
+			got := a.do(t, method, parameter.ReplaceAllString(path, a.org.String())+"?nonsense=1", nil)
+			if got.status != http.StatusBadRequest {
+				t.Errorf("%s %s answers %d: %s", method, path, got.status, got.raw)
+				continue
+			}
+			message := text(got.body, "error")
+			if !strings.HasPrefix(message, "nonsense: is not a query parameter") {
+				t.Errorf("%s %s says %q", method, path, message)
+			}
+			for _, param := range operation.Parameters {
+				if param.Value.In == openapi3.ParameterInQuery && !strings.Contains(message, param.Value.Name) {
+					t.Errorf("%s %s does not name %s: %q", method, path, param.Value.Name, message)
+				}
+			}
+		}
+	}
+	if operations < 50 {
+		t.Errorf("only %d operations were tried", operations)
+	}
+
+	for _, c := range []struct{ path, message string }{
+		{
+			at + "/uptime?from=2026-10-01T00:00:00Z&to=2026-11-01T00:00:00Z",
+			"from: is not a query parameter of this request, nor is to; it has ",
+		},
+		{at + "/uptime?Period=7d", `did you mean "period"?`},
+		{"/v1/checks?limit=1&LIMIT=2", `did you mean "limit"?`},
+		{"/v1/checks?label[]=a", `label[]: is not a query parameter`},
+		{"/v1/usage?x=%00%ff%0a", "x: is not a query parameter of this request; it has none"},
+		{"/v1/usage?a%00%ff%0ab=1", "ab: is not a query parameter"},
+		{"/v1/usage?=1", "query: is not a query parameter"},
+		{"/v1/usage?" + strings.Repeat("n", 5000), strings.Repeat("n", 64) + "...: is not a query parameter"},
+	} {
+		got := a.want(t, http.StatusBadRequest, http.MethodGet, c.path, nil)
+		if message := text(got.body, "error"); !strings.Contains(message, c.message) || len(message) > 1000 {
+			t.Errorf("%.80s says %q", c.path, message)
+		}
+	}
+
+	got := a.want(t, http.StatusBadRequest, http.MethodGet, at+"/uptime?from=1&to=2", nil)
+	details, _ := got.body["details"].(map[string]any)
+	if got := encoded(t, details["known"]); got != `["period","excluded"]` {
+		t.Errorf("the known ones are %s", got)
+	}
+	if problems, _ := details["problems"].([]any); text(details, "member") != "from" || len(problems) != 2 {
+		t.Errorf("the details are %v", details)
+	}
+	// A load balancer may add a parameter to what asks whether the process is alive.
+	a.want(t, http.StatusOK, http.MethodGet, "/health?from=balancer", nil)
+}
