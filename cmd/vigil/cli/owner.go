@@ -57,8 +57,8 @@ type manager = client.ManagedBy
 // fetch lists the objects of a kind whose name contains a text.
 func (s *session) fetch(ctx context.Context, kind ownedKind, editors ...client.RequestEditorFn) func(text string) fetchPage {
 	return func(text string) fetchPage {
-		if kind.name == "status-page" {
-			text = "" // pages are not looked for by their name
+		if kind.name == "status-page" || kind.name == "maintenance" {
+			text = "" // their lists have no filter by name
 		}
 		return func(page client.RequestEditorFn) (*http.Response, error) {
 			return s.send(ctx, http.MethodGet, kind.path, nil, append(slices.Clone(editors), query("query", text), page)...)
