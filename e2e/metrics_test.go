@@ -36,6 +36,9 @@ func TestMetrics(t *testing.T) {
 		return scrape(t, p).value("vigil_delivery_attempts_total", "channel", "webhook", "outcome", "delivered") == 2
 	})
 
+	// The sweep counts them once in a while.
+	eventually(t, "overdue loops are counted", func() bool { return scrape(t, p).families["vigil_loops_overdue"] != nil })
+
 	shown := scrape(t, p)
 	shown.hasSeries(t)
 	if opened := shown.value("vigil_incidents_opened_total"); opened != 1 {
