@@ -87,6 +87,11 @@ func (g *gatusImport) settings() {
 			g.LoseSetting(one.name, "%s", one.reason)
 		}
 	}
+	for _, one := range g.root.members {
+		if strings.HasPrefix(one.name, "x-") || strings.HasPrefix(one.name, ".") {
+			g.root.take(one.name) // holds anchors, and means nothing by itself
+		}
+	}
 	g.root.finish()
 	for _, text := range g.expansion.empty {
 		g.LoseSetting("${"+text+"}", "Gatus takes this for a variable that is not set, and so for an empty text; a literal $ is written $$")

@@ -35,6 +35,10 @@ type gatusEndpoint struct {
 	// slow are response times in milliseconds that become rules, since checks of its type
 	// have no assertions.
 	slow []int
+	// unreachable says that the check lacks the credentials or the way to its target, and
+	// check is what is disabled then.
+	unreachable bool
+	check       *Resource
 }
 
 // endpoint adds a check for an endpoint.
@@ -48,7 +52,7 @@ func (g *gatusImport) endpoint(v *value, index int) {
 		return
 	}
 	added := g.Add(vigil.KindCheck, e.origin, keyName(e.group, e.name))
-	e.lose, e.client.lose = added.Lose, added.Lose
+	e.lose, e.client.lose, e.check = added.Lose, added.Lose, added
 	added.Losses = check.Losses
 	added.Set("name", g.name(e.name, e.origin))
 	added.Set("type", string(e.kind))
@@ -148,6 +152,7 @@ func (e *gatusEndpoint) readScheme(scheme, rest string) {
 // finishAll reports the members that no check has.
 func (e *gatusEndpoint) finishAll() {
 	e.drop("Vigil has no such setting of a client", "ssh")
+	defer e.disable()
 	if e.suite == nil {
 		e.drop("is for endpoints of a suite", "store", "always-run")
 	}
@@ -156,12 +161,25 @@ func (e *gatusEndpoint) finishAll() {
 	e.take("graphql")
 	e.take("headers")
 	const reason = "Vigil has no such setting of a check"
-	e.client.drop(reason, "proxy-url", "dns-resolver", "oauth2", "identity-aware-proxy", "tls", "tunnel", "network")
+	e.client.drop(reason, "dns-resolver", "network")
+	for _, name := range []string{"proxy-url", "oauth2", "identity-aware-proxy", "tls", "tunnel"} {
+		if !slices.Contains(e.client.used, name) && e.client.get(name) != nil {
+			e.unreachable = true
+			e.client.drop(reason, name)
+		}
+	}
 	if e.client.on("store-cookies") {
 		e.lose("client.store-cookies: true", reason)
 	}
 	e.client.finish()
 	e.finish()
+}
+
+// disable keeps a check from running that would fail while all is well.
+func (e *gatusEndpoint) disable() {
+	if e.unreachable && e.check != nil {
+		e.check.disable()
+	}
 }
 
 // hostPort reads host:port of a target; false for one without both.
@@ -227,6 +245,7 @@ func (e *gatusEndpoint) readTLS(rest string) {
 	}
 	e.config.Set("host", host)
 	e.config.Set("port", port)
+	e.readClientTLS()
 	e.notVerified()
 	e.drop("checks of type ssl send nothing", "body")
 	e.eachCondition(func(c condition) bool {

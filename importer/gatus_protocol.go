@@ -18,6 +18,7 @@ func (e *gatusEndpoint) readGRPC(scheme, rest string) {
 	if scheme == "grpc" {
 		e.config.Set("security", "none")
 	}
+	e.readClientTLS()
 	if e.client.on("insecure") && scheme == "grpcs" {
 		e.config.Set("verify_tls", false)
 	}
@@ -35,6 +36,7 @@ func (e *gatusEndpoint) readWebSocket() {
 	if headers := e.headers(); len(headers) > 0 {
 		e.config.Set("headers", headers)
 	}
+	e.readClientTLS()
 	if body := e.body(); body != "" {
 		e.config.Set("send", body)
 	}
@@ -47,6 +49,7 @@ func (e *gatusEndpoint) readWebSocket() {
 
 // readClientOfHTTP carries over what an HTTP check has of the client: OAuth 2 and the proxy.
 func (e *gatusEndpoint) readClientOfHTTP() {
+	e.readClientTLS()
 	if oauth := e.client.inner("oauth2"); oauth != nil {
 		e.readOAuth2(oauth)
 	}
@@ -54,6 +57,7 @@ func (e *gatusEndpoint) readClientOfHTTP() {
 	case proxy == "":
 	case !strings.HasPrefix(proxy, "http://") || strings.Contains(proxy, "@"):
 		e.lose("client.proxy-url", "the proxy of a check has an address that begins with http://, and its credentials are in proxy_auth")
+		e.unreachable = true
 	default:
 		e.config.Set("proxy", e.g.fileText(strings.TrimSuffix(proxy, "/")))
 	}
@@ -65,6 +69,7 @@ func (e *gatusEndpoint) readOAuth2(oauth *members) {
 		given := oauth.marked(pair[0])
 		if given == "" {
 			e.lose("client.oauth2", "it has no %s", pair[0])
+			e.unreachable = true
 			oauth.take("scopes")
 			return
 		}

@@ -103,7 +103,7 @@ func (g *gatusImport) step(s *gatusSuite, v *value, index int, check *Resource) 
 func (g *gatusImport) stepAlerts(check *Resource, steps []*gatusEndpoint, group string) {
 	for _, e := range steps {
 		e.lose = func(what, format string, args ...any) { check.Lose("step "+e.origin+": "+what, format, args...) }
-		e.client.lose = e.lose
+		e.client.lose, e.check = e.lose, check
 		if alerts := e.list("alerts"); len(alerts) > 0 {
 			if len(steps) > 1 {
 				e.lose("alerts", "the rule is for the whole check, and fires for each step that fails")

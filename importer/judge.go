@@ -70,9 +70,16 @@ func filled(value any, name string) any {
 		for i, m := range value {
 			all[i] = Member{m.Name, filled(m.Value, m.Name)}
 		}
-		return all
+		return slices.DeleteFunc(all, func(m Member) bool { return unknownPEM(m.Name, value.Get(m.Name)) })
 	}
 	return value
+}
+
+// unknownPEM reports whether a member is a certificate or a key that a variable holds: no text
+// stands for one, since the two must fit.
+func unknownPEM(name string, value any) bool {
+	text, _ := value.(string)
+	return (name == "client_certificate" || name == "client_key" || name == "ca_certificates") && hasVariable(text)
 }
 
 func filledText(text, name string) string {

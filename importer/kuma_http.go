@@ -169,8 +169,13 @@ func (h *httpImport) credentials(given bool) {
 		h.config.Set("basic_auth", auth)
 	case method == "bearer" && m.line("bearer_token") != "" && isHeaderValue(m.line("bearer_token")):
 		h.header["Authorization"] = "Bearer " + m.line("bearer_token")
+	case method == "mtls":
+		h.mutualTLS()
+	case method == "oauth2-cc":
+		h.oauth2(given)
 	default:
-		h.lose("auth_method: "+method, "a check authenticates with basic_auth or with headers")
+		h.lose("auth_method: "+method, "a check authenticates with basic_auth, oauth2, a client certificate or headers")
+		h.check.disable()
 	}
 	h.setHeaders()
 }

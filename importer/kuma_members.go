@@ -16,7 +16,6 @@ type kumaLost struct {
 	// standard are the values that change nothing, besides the empty one.
 	standard []string
 	reason   string
-	secret   bool // the value is not shown
 }
 
 func kumaLostColumns() []kumaLost {
@@ -38,7 +37,8 @@ func kumaLostColumns() []kumaLost {
 			column: "retry_only_on_status_code_failure", types: []string{"json-query"}, standard: off,
 			reason: "every failure counts alike",
 		},
-		{column: "tls_cert", types: http, reason: "add it to the member tls of the check", secret: true},
+		{column: "save_error_response", types: http, standard: []string{"1", "true"}, reason: "Vigil keeps evidence of each failure"},
+		{column: "response_max_length", types: http, standard: []string{"0", "1024"}, reason: "Vigil bounds the evidence of a failure itself"},
 		{column: "packet_size", types: []string{"ping"}, standard: []string{"56", "0"}, reason: "Vigil chooses the size of its packets"},
 		{
 			column: "ping_per_request_timeout", types: []string{"ping"}, standard: []string{"2", "0"},
@@ -62,10 +62,10 @@ func (k *kumaImport) loseMembers(c *Resource, m kumaRow) {
 			continue
 		}
 		what := lost.column + ": " + value
-		if lost.secret {
-			what = lost.column
-		}
 		c.Lose(what, "%s", lost.reason)
+		if lost.column == "proxy_id" {
+			c.disable()
+		}
 	}
 	interval, retry := m.whole("interval", 60), m.whole("retry_interval", 0)
 	if n := m.whole("maxretries", 0); n > 0 && retry > 0 && retry != interval {

@@ -37,7 +37,7 @@ func kumaMonitorColumns() []string {
 		auth_domain auth_workstation grpc_url grpc_protobuf grpc_body grpc_metadata grpc_method grpc_service_name grpc_enable_tls
 		radius_username radius_calling_station_id radius_called_station_id resend_interval packet_size game http_body_encoding
 		description tls_ca tls_cert tls_key parent invert_keyword json_path json_path_operator expected_value kafka_producer_topic
-		kafka_producer_brokers kafka_producer_sasl_options kafka_producer_message kafka_producer_ssl oauth_client_id
+		kafka_producer_brokers kafka_producer_sasl_options kafka_producer_message kafka_producer_ssl oauth_client_id oauth_client_secret
 		oauth_token_url oauth_scopes oauth_audience oauth_auth_method timeout remote_browser snmp_oid snmp_version cache_bust
 		conditions rabbitmq_nodes rabbitmq_username smtp_security ws_ignore_sec_websocket_accept_header ws_subprotocol ping_count
 		ping_numeric ping_per_request_timeout ip_family manual_status domain_expiry_notification save_response

@@ -249,7 +249,7 @@ func TestKumaIsStable(t *testing.T) {
 // no meaning for a check.
 func columnsNotRead() []string {
 	return []string{
-		"user_id", "created_date", "mqtt_password", "radius_password", "radius_secret", "oauth_client_secret", "rabbitmq_password",
+		"user_id", "created_date", "mqtt_password", "radius_password", "radius_secret", "rabbitmq_password",
 		"gamedig_given_port_only", "gamedig_token", "kafka_producer_allow_auto_topic_creation", "snmp_v3_username",
 		"ntp_stratum_threshold", "ntp_time_offset_threshold", "ntp_root_dispersion_threshold",
 	}

@@ -99,6 +99,12 @@ func (c *Resource) SetInterval(given time.Duration) time.Duration {
 	return used
 }
 
+// disable keeps a check from running that lacks the credentials or the way to its target.
+func (c *Resource) disable() {
+	c.Set("enabled", false)
+	c.Lose("enabled", "the check is disabled: without its credentials or the way to its target it would fail while all is well")
+}
+
 func seconds(d time.Duration) string { return vigil.FormatSeconds(int64(d / time.Second)) }
 
 // Timeout returns a timeout in whole seconds within the limits, at most the interval. What
