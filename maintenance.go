@@ -145,13 +145,13 @@ type MaintenanceStatus struct {
 type MaintenanceSpan struct {
 	Occurrence
 
-	WindowID  uuid.UUID
-	OrgID     uuid.UUID
-	Name      string
-	Timezone  string
-	Scope     MaintenanceScope
-	Probing   MaintenanceProbing
-	Uptime    MaintenanceUptime
+	WindowID uuid.UUID
+	OrgID    uuid.UUID
+	Name     string
+	Timezone string
+	Scope    MaintenanceScope
+	Probing  MaintenanceProbing
+	Uptime   MaintenanceUptime
 	// Removed: the occurrence is not in force any more.
 	Removed bool
 }

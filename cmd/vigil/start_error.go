@@ -21,8 +21,8 @@ func runsAlready(err error) error {
 	if missing != nil {
 		return err // it starts or stops just now, or is a restore
 	}
-	return fmt.Errorf(
-		"Vigil runs already on the data directory %s: %s, process %d. Use that one, stop it (kill %d), "+ //nolint:staticcheck // a name
+	return fmt.Errorf( //nolint:staticcheck // a name
+		"Vigil runs already on the data directory %s: %s, process %d. Use that one, stop it (kill %d), "+
 			"or start another: VIGIL_DATA_DIR=DIR VIGIL_LISTEN=127.0.0.1:PORT vigil up",
 		held.Path,
 		found.APIURL,
