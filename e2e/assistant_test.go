@@ -107,7 +107,7 @@ func TestAssistantsWorkThroughAKill(t *testing.T) {
 	}))
 	t.Cleanup(site.Close)
 	hook := newReceiver(t, 0)
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := dataDir(t), freeAddress(t)
 	env := []string{"VIGIL_LISTEN=" + address, "VIGIL_REGIONS=na-east-ewr", "VIGIL_SIGNUP_TIER=enterprise"}
 	p := up(t, dir, env...)
 	stateless, older := assist(t, p, ""), assist(t, p, "2025-06-18")

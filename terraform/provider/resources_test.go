@@ -181,16 +181,18 @@ func changeAll(t *testing.T, project string) {
 // deleteAll deletes every object of a project outside of Terraform, and its key.
 func deleteAll(t *testing.T, project string) {
 	t.Helper()
-	for _, path := range append(lists(), "/v1/api-keys") {
+	for _, path := range lists() {
 		for _, one := range shared.list(t, path+"?limit=100&tool=terraform&project="+project) {
 			at := path
 			if check, ok := one["check_id"].(string); ok {
 				at = "/v1/checks/" + check + "/alerts"
 			}
-			if path == "/v1/api-keys" && one["name"] != "key of "+project {
-				continue
-			}
 			shared.call(t, http.MethodDelete, at+"/"+one["id"].(string), nil)
+		}
+	}
+	for _, key := range shared.list(t, "/v1/api-keys?limit=1000") {
+		if key["name"] == "key of "+project {
+			shared.call(t, http.MethodDelete, "/v1/api-keys/"+key["id"].(string), nil)
 		}
 	}
 }
