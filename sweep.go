@@ -30,6 +30,12 @@ type SweepLease struct {
 	Fence int64
 }
 
+// SweepShare is what a control process has of the sweep.
+type SweepShare struct {
+	Leases []SweepLease // by shard
+	Size   int          // how many of them it should keep; the others wait for what exceeds it
+}
+
 // SweepShard returns the shard of a check's rows. IDs end in random bits, so the last
 // byte spreads checks evenly. Storage computes the same in SQL.
 func SweepShard(checkID uuid.UUID) int { return int(checkID[len(checkID)-1]) % SweepShards }

@@ -44,9 +44,7 @@ func TestDrillLostHost(t *testing.T) {
 	lost := time.Now()
 	host.lose()
 	temporal.cut()
-	eventually(t, "the other control process has all shards", func() bool {
-		return s.number("SELECT count(*) FROM sweep_leases WHERE holder LIKE $1 OR expires_at < clock_timestamp()", nameOf(s.control)) == 0
-	})
+	eventually(t, "the other control process has all shards", func() bool { return s.othersHaveAll(s.control) })
 	figure(t, "another control process leads after", time.Since(lost), takeover, p.longest())
 	wait(t, "what a lost worker could still take", time.Until(lost.Add(20*time.Second)))
 	l := s.audit(time.Now())

@@ -40,7 +40,14 @@ func TestDrillFrozenLeader(t *testing.T) {
 
 // shardsOf returns how many shards a control process has.
 func (s *cluster) shardsOf(control *process) int {
-	return s.number("SELECT count(*) FROM sweep_leases WHERE holder LIKE $1 AND expires_at > clock_timestamp()", nameOf(control))
+	return s.number(`SELECT count(*) FROM sweep_leases JOIN sweep_processes USING (term)
+		WHERE name LIKE $1 AND expires_at > clock_timestamp()`, nameOf(control))
+}
+
+// othersHaveAll reports whether each shard belongs to another control process that lives.
+func (s *cluster) othersHaveAll(control *process) bool {
+	return s.number(`SELECT count(*) FROM sweep_leases AS l WHERE NOT EXISTS (SELECT FROM sweep_processes AS p
+		WHERE p.term = l.term AND p.name NOT LIKE $1 AND p.expires_at >= clock_timestamp())`, nameOf(control)) == 0
 }
 
 // awaitShards waits until two control processes have half of the shards each.
@@ -60,9 +67,7 @@ func (s *cluster) lead(p *pauses, what string, control *process, hold, release f
 	hold()
 	began := time.Now()
 	victim.kill()
-	eventually(s.t, "the other control process has all shards", func() bool {
-		return s.number("SELECT count(*) FROM sweep_leases WHERE holder LIKE $1 OR expires_at < clock_timestamp()", nameOf(control)) == 0
-	})
+	eventually(s.t, "the other control process has all shards", func() bool { return s.othersHaveAll(control) })
 	figure(s.t, what+": another one leads after", time.Since(began), takeover, p.longest())
 	eventually(s.t, "every loop probes again", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled < $1", began.Add(outage)) == 0

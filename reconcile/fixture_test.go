@@ -26,8 +26,8 @@ func isAway(err error) bool { return errors.Is(err, errAway) }
 // replace methods.
 type emptyStore struct{}
 
-func (emptyStore) RenewSweep(context.Context, string, time.Duration) ([]vigil.SweepLease, error) {
-	return allShards(1), nil
+func (emptyStore) RenewSweep(context.Context, string, []vigil.SweepLease, time.Duration) (vigil.SweepShare, error) {
+	return vigil.SweepShare{Leases: allShards(1), Size: vigil.SweepShards + 1}, nil
 }
 
 // allShards are all leases with the same fence.
@@ -234,7 +234,7 @@ func (w *workflows) Send(ctx context.Context, delivery vigil.PendingDelivery) er
 
 // store is what a sweep needs of a store.
 type store interface {
-	RenewSweep(ctx context.Context, process string, length time.Duration) ([]vigil.SweepLease, error)
+	RenewSweep(ctx context.Context, process string, unused []vigil.SweepLease, length time.Duration) (vigil.SweepShare, error)
 	ReleaseSweep(ctx context.Context, process string) error
 	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
 	Starting(ctx context.Context, shards []int) (map[string]int, error)

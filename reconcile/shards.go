@@ -19,7 +19,8 @@ const renewTimeout = vigil.SweepLeaseTimeout / 2
 
 // shardStore keeps the leases of the sweep's shards.
 type shardStore interface {
-	RenewSweep(ctx context.Context, process string, length time.Duration) ([]vigil.SweepLease, error)
+	// RenewSweep frees what the process does not use any more, and returns what it has.
+	RenewSweep(ctx context.Context, process string, unused []vigil.SweepLease, length time.Duration) (vigil.SweepShare, error)
 	ReleaseSweep(ctx context.Context, process string) error
 }
 
@@ -35,6 +36,8 @@ type shards struct {
 	mu     sync.Mutex
 	fences map[int]int64 // of the shards of the last renewal
 	until  time.Time     // when their leases end
+
+	unused []vigil.SweepLease // beyond the share; used by renew alone
 }
 
 // keep renews the leases until ctx ends. err is the result of the first renewal.
@@ -49,17 +52,21 @@ func (s *shards) keep(ctx context.Context, err error) {
 }
 
 // renew renews the leases. They end by this process's clock earlier than by the
-// database's, since they count from before the request.
+// database's, since they count from before the request. What exceeds the share is not worked on
+// from now on, and is free for others with the next renewal: a request without an answer then
+// never gives away what this process believes to have.
 func (s *shards) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
 	until := s.now().Add(vigil.SweepLeaseTimeout)
-	leases, err := s.store.RenewSweep(ctx, s.process, vigil.SweepLeaseTimeout)
+	share, err := s.store.RenewSweep(ctx, s.process, s.unused, vigil.SweepLeaseTimeout)
 	if err != nil {
 		return err
 	}
-	fences := make(map[int]int64, len(leases))
-	for _, lease := range leases {
+	kept := min(share.Size, len(share.Leases))
+	s.unused = share.Leases[kept:]
+	fences := make(map[int]int64, kept)
+	for _, lease := range share.Leases[:kept] {
 		fences[lease.Shard] = lease.Fence
 	}
 	s.mu.Lock()

@@ -27,8 +27,9 @@ type leasedStore struct {
 	shards [][]int // of the calls of Lagging
 }
 
-func (s *leasedStore) RenewSweep(ctx context.Context, _ string, _ time.Duration) ([]vigil.SweepLease, error) {
-	return s.renew(ctx, time.Since(s.began))
+func (s *leasedStore) RenewSweep(ctx context.Context, _ string, _ []vigil.SweepLease, _ time.Duration) (vigil.SweepShare, error) {
+	leases, err := s.renew(ctx, time.Since(s.began))
+	return vigil.SweepShare{Leases: leases, Size: vigil.SweepShards + 1}, err
 }
 
 func (s *leasedStore) Lagging(_ context.Context, shards []int, _ int) ([]vigil.Loop, error) {
@@ -116,6 +117,69 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// sharingStore has one share for every time.
+type sharingStore struct {
+	leasedStore
+
+	size   func(passed time.Duration) int
+	unused [][]vigil.SweepLease // of the renewals
+	gone   map[int]bool         // shards that the process has named as unused
+}
+
+func (s *sharingStore) RenewSweep(_ context.Context, _ string, unused []vigil.SweepLease, _ time.Duration) (vigil.SweepShare, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	passed := time.Since(s.began)
+	s.unused = append(s.unused, unused)
+	if passed >= 10*time.Second && passed < 12*time.Second {
+		return vigil.SweepShare{}, errAway
+	}
+	for _, lease := range unused {
+		s.gone[lease.Shard] = true
+	}
+	leases := slices.DeleteFunc(allShards(1), func(l vigil.SweepLease) bool { return s.gone[l.Shard] })
+	return vigil.SweepShare{Leases: leases, Size: s.size(passed)}, nil
+}
+
+// TestShardsBeyondTheShareAreLeftFirst proves that a process stops the work of what exceeds
+// its share before it says so, and says so until it has an answer.
+func TestShardsBeyondTheShareAreLeftFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		temporal := &workflows{}
+		store := &sharingStore{leasedStore: leasedStore{checks: newChecks(vigil.SweepShards), began: time.Now()}, gone: make(map[int]bool)}
+		store.size = func(passed time.Duration) int {
+			if passed < 9500*time.Millisecond {
+				return vigil.SweepShards + 1
+			}
+			return 9
+		}
+		sweepFor(t, 20*time.Second, store, temporal)
+		for shard, check := range store.checks {
+			calls := temporal.of("apply", check)
+			if len(calls) == 0 {
+				t.Fatalf("shard %d is not swept", shard)
+			}
+			last := calls[len(calls)-1].Sub(store.began)
+			if kept := shard < 8; kept && last < 18*time.Second || !kept && last > 9600*time.Millisecond {
+				t.Errorf("shard %d is swept until %v", shard, last)
+			}
+		}
+		said := 0
+		for i, unused := range store.unused {
+			if len(unused) == 0 {
+				continue
+			}
+			if said++; len(unused) != vigil.SweepShards+1-9 || time.Duration(i)*vigil.SweepLeaseRenewal < 9500*time.Millisecond {
+				t.Errorf("renewal %d names %v as unused", i, unused)
+			}
+		}
+		if said != 5 { // four without an answer
+			t.Errorf("%d renewals name what is unused, want 5", said)
+		}
+	})
+}
+
 // TestStoppedSweepReleasesItsShards proves that another process need not wait.
 func TestStoppedSweepReleasesItsShards(t *testing.T) {
 	t.Parallel()
@@ -140,9 +204,14 @@ type releasingStore struct {
 	released string
 }
 
-func (s *releasingStore) RenewSweep(context.Context, string, time.Duration) ([]vigil.SweepLease, error) {
+func (s *releasingStore) RenewSweep(
+	ctx context.Context,
+	process string,
+	unused []vigil.SweepLease,
+	length time.Duration,
+) (vigil.SweepShare, error) {
 	s.renewals++
-	return allShards(1), nil
+	return s.emptyStore.RenewSweep(ctx, process, unused, length)
 }
 
 func (s *releasingStore) ReleaseSweep(_ context.Context, process string) error {

@@ -199,10 +199,7 @@ func TestHolds(t *testing.T) {
 		a := newAlertsOn(t, s, c, vigil.NotifyBoth, vigil.ChannelWebhook)
 		a.check = update(t, s, a.check, func(c *vigil.Check) { c.Labels = vigil.Labels{"env": "prod"} })
 		window := maintain(t, s, maintenanceDraft{org: a.org.ID, labels: []string{"env=prod"}, starts: starts, ends: ends})
-		leases, err := s.RenewSweep(t.Context(), "test", time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		leases := renewSweep(t, s, "test", time.Hour)
 		return a, window, leases[vigil.SweepShard(a.check.ID)]
 	}
 

@@ -14,10 +14,7 @@ import (
 // reclassifyAll marks the results of all spans that wait for it, due or not.
 func reclassifyAll(t *testing.T, s *storage.Store) int {
 	t.Helper()
-	leases, err := s.RenewSweep(t.Context(), "test", time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	leases := renewSweep(t, s, "test", time.Hour)
 	var rows []struct {
 		CheckID uuid.UUID `bun:"check_id"`
 		Region  string    `bun:"region"`
@@ -133,10 +130,7 @@ func TestDueReclassifications(t *testing.T) {
 	if len(spans) != 1 || spans[0].CheckID != c.ID || spans[0].Region != newark || !spans[0].From.Equal(epoch()) {
 		t.Fatalf("due %+v", spans)
 	}
-	leases, err := s.RenewSweep(t.Context(), "test", time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	leases := renewSweep(t, s, "test", time.Hour)
 	lease := leases[vigil.SweepShard(c.ID)]
 	if err := s.PutOffReclassification(t.Context(), lease, spans[0]); err != nil || len(due(time.Minute)) != 0 {
 		t.Errorf("put off: %v", err)

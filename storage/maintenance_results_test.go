@@ -211,10 +211,7 @@ func TestReclassify(t *testing.T) {
 	s, clock := newMaintenanceStore(t)
 	org, _ := newOrg(t, s)
 	w := newWriter(t, s, storage.WriterOptions{})
-	leases, err := s.RenewSweep(t.Context(), "test", time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	leases := renewSweep(t, s, "test", time.Hour)
 	rapid.Check(t, func(rt *rapid.T) {
 		clock.set(epoch())
 		c, twin := newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))

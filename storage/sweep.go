@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/schema"
@@ -11,75 +12,103 @@ import (
 	"vigil"
 )
 
-// renewSweep does a whole renewal in one statement, which no crash of the process can
-// leave half done:
+// renewSweep does a whole renewal in one statement, which no crash of the process can leave
+// half done. At rest it writes the row of the process and nothing else.
 //
-//   - clock: one instant for all parts. A lease is either held (renewed, given) or free
-//     (taken) at it, so no row is updated twice.
+//   - clock: one instant for all parts.
+//   - renewed: the term goes on, or the process begins another one. There is no row when another
+//     renewal of this process came between the snapshot of the statement and the lock of the
+//     row: what the statement has read of its shards may be old then, and it does nothing.
+//   - dead, buried: terms that have ended are deleted, under the lock of their row, so that a
+//     process that is late either renews its term or finds it gone. Only then are its shards free.
 //   - share: how many shards each live process may have.
-//   - given: shards beyond the share are free for the others at once.
-//   - taken: SKIP LOCKED leaves a shard to the process that is taking it. The others
-//     check the row again once they have its lock, so no shard is taken twice.
+//   - mine: only the process itself gives shards of a living term away, under the lock of its row,
+//     so these are its shards now.
+//   - given: what the process says that it does not work on any more is free for the others. A
+//     fence distinguishes it from what the process has taken since.
+//   - free, taken: a process that takes a shard changes its fence. So one that has still the fence of the
+//     snapshot once its row is locked is still free, and no shard is taken twice.
+//
+// Only the row of the process itself is waited for.
 const renewSweep = `WITH clock AS MATERIALIZED (
 		SELECT now, now + $2 * interval '1 millisecond' AS until FROM (SELECT clock_timestamp() AS now) AS instant
 	),
-	alive AS (
-		INSERT INTO sweep_processes (name, expires_at) SELECT $1, until FROM clock
-		ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at
+	before AS MATERIALIZED (SELECT term, renewals, expires_at > now AS alive FROM sweep_processes, clock WHERE name = $1),
+	renewed AS (
+		INSERT INTO sweep_processes AS p (name, expires_at) SELECT $1, until FROM clock
+		ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at, renewals = p.renewals + 1,
+			term = CASE WHEN (SELECT alive FROM before) THEN p.term ELSE excluded.term END
+		WHERE p.renewals = (SELECT renewals FROM before) RETURNING p.term
 	),
-	forgotten AS (DELETE FROM sweep_processes USING clock WHERE name <> $1 AND expires_at < now - interval '1 hour'),
+	dead AS MATERIALIZED (
+		SELECT p.name FROM sweep_processes AS p, clock, renewed WHERE p.name <> $1 AND p.expires_at <= now FOR UPDATE OF p SKIP LOCKED
+	),
+	buried AS (DELETE FROM sweep_processes AS p USING dead WHERE p.name = dead.name RETURNING p.term),
+	owned AS MATERIALIZED (
+		SELECT term FROM sweep_processes WHERE term NOT IN (SELECT term FROM buried) AND (name <> $1 OR (SELECT alive FROM before))
+	),
 	share AS MATERIALIZED (
 		SELECT ceil((SELECT count(*) FROM sweep_leases)::numeric
 			/ (1 + (SELECT count(*) FROM sweep_processes WHERE name <> $1 AND expires_at > now)))::int AS size FROM clock
 	),
 	mine AS MATERIALIZED (
-		SELECT shard, row_number() OVER (ORDER BY shard) > size AS excess FROM sweep_leases, clock, share
-		WHERE holder = $1 AND expires_at > now
+		SELECT l.shard, l.fence FROM sweep_leases AS l JOIN renewed USING (term) JOIN before USING (term) WHERE before.alive
 	),
-	given AS (
-		UPDATE sweep_leases AS l SET holder = '', expires_at = '-infinity' FROM mine
-		WHERE l.shard = mine.shard AND mine.excess AND l.holder = $1
+	parting AS MATERIALIZED (
+		SELECT l.shard FROM sweep_leases AS l JOIN mine USING (shard)
+			JOIN unnest($3::int[], $4::bigint[]) AS unused (shard, fence) ON unused.shard = mine.shard AND unused.fence = mine.fence
+		FOR UPDATE OF l SKIP LOCKED
 	),
-	renewed AS (
-		UPDATE sweep_leases AS l SET expires_at = until FROM mine, clock
-		WHERE l.shard = mine.shard AND NOT mine.excess AND l.holder = $1 AND l.expires_at > now RETURNING l.shard, l.fence
-	),
-	free AS (
-		SELECT l.shard FROM sweep_leases AS l, clock WHERE l.expires_at <= now ORDER BY random()
+	given AS (UPDATE sweep_leases AS l SET term = NULL FROM parting WHERE l.shard = parting.shard RETURNING l.shard),
+	free AS MATERIALIZED (SELECT shard, fence FROM sweep_leases AS l WHERE NOT EXISTS (SELECT FROM owned WHERE owned.term = l.term)),
+	chosen AS MATERIALIZED (
+		SELECT l.shard FROM sweep_leases AS l JOIN free ON free.shard = l.shard AND free.fence = l.fence, renewed ORDER BY random()
 		LIMIT (SELECT greatest(size - (SELECT count(*) FROM mine), 0) FROM share) FOR UPDATE OF l SKIP LOCKED
 	),
 	taken AS (
-		UPDATE sweep_leases AS l SET holder = $1, fence = l.fence + 1, expires_at = until FROM free, clock
-		WHERE l.shard = free.shard RETURNING l.shard, l.fence
+		UPDATE sweep_leases AS l SET term = renewed.term, fence = l.fence + 1 FROM chosen, renewed
+		WHERE l.shard = chosen.shard RETURNING l.shard, l.fence
 	)
-	SELECT shard, fence FROM renewed UNION ALL SELECT shard, fence FROM taken ORDER BY shard`
+	SELECT share.size, held.shard, held.fence FROM share CROSS JOIN renewed LEFT JOIN (
+		SELECT shard, fence FROM mine WHERE shard NOT IN (SELECT shard FROM given) UNION ALL SELECT shard, fence FROM taken
+	) AS held ON true ORDER BY held.shard`
 
-// RenewSweep renews the leases that a control process has of the sweep's shards, takes
-// free ones up to its share (the number of shards by that of live processes, rounded
-// up), gives away what exceeds it, and returns what it holds. The leases end length
-// after this call reached the database, by the database's clock.
-func (s *Store) RenewSweep(ctx context.Context, process string, length time.Duration) ([]vigil.SweepLease, error) {
-	rows, err := s.probing.Query(ctx, renewSweep, process, milliseconds(length))
+// RenewSweep renews the term in which a control process has shards of the sweep, frees those
+// that it names as unused, takes free ones up to its share (the number of shards by that of
+// live processes, rounded up), and returns what it has. The term ends length after this call
+// reached the database, by the database's clock. A process that comes back after the end of its
+// term has the shards that no other one took with a new fence. When another renewal of the same
+// process, such as one that was given up, is carried out at the same time, the error is
+// vigil.CodeUnavailable.
+func (s *Store) RenewSweep(
+	ctx context.Context, process string, unused []vigil.SweepLease, length time.Duration,
+) (share vigil.SweepShare, err error) {
+	shards, fences := make([]int, len(unused)), make([]int64, len(unused))
+	for i, lease := range unused {
+		shards[i], fences[i] = lease.Shard, lease.Fence
+	}
+	rows, err := s.probing.Query(ctx, renewSweep, process, milliseconds(length), shards, fences)
 	if err != nil {
-		return nil, wrap("renew the sweep's leases", err)
+		return share, wrap("renew the sweep's leases", err)
 	}
-	defer rows.Close()
-	var leases []vigil.SweepLease
-	for rows.Next() {
-		var lease vigil.SweepLease
-		if err := rows.Scan(&lease.Shard, &lease.Fence); err != nil {
-			return nil, wrap("renew the sweep's leases", err)
+	var shard *int
+	var fence *int64
+	tag, err := pgx.ForEachRow(rows, []any{&share.Size, &shard, &fence}, func() error {
+		if shard != nil && fence != nil { // else it is the row of a process without a shard
+			share.Leases = append(share.Leases, vigil.SweepLease{Shard: *shard, Fence: *fence})
 		}
-		leases = append(leases, lease)
+		return nil
+	})
+	if err == nil && tag.RowsAffected() == 0 {
+		err = vigil.Errorf(vigil.CodeUnavailable, "Another renewal of the sweep's leases of %s was carried out at the same time.", process)
 	}
-	return leases, wrap("renew the sweep's leases", rows.Err())
+	return share, wrap("renew the sweep's leases", err)
 }
 
-// ReleaseSweep gives up the shards of a control process that stops, so that another one
-// need not wait for the end of its leases.
+// ReleaseSweep ends the term of a control process that stops: its shards are free, and another
+// one need not wait for the end of its leases.
 func (s *Store) ReleaseSweep(ctx context.Context, process string) error {
-	_, err := s.probing.Exec(ctx, `WITH gone AS (DELETE FROM sweep_processes WHERE name = $1)
-		UPDATE sweep_leases SET holder = '', expires_at = '-infinity' WHERE holder = $1`, process)
+	_, err := s.probing.Exec(ctx, "DELETE FROM sweep_processes WHERE name = $1", process)
 	return wrap("release the sweep's leases", err)
 }
 

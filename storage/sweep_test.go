@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -14,14 +15,32 @@ import (
 // sweepLength is the length of leases that do not expire during a test.
 const sweepLength = time.Hour
 
-// renewSweep renews the leases of a control process.
+// renewSweep renews the leases of a control process that uses all that it has.
 func renewSweep(tb testing.TB, s *storage.Store, process string, length time.Duration) []vigil.SweepLease {
 	tb.Helper()
-	leases, err := s.RenewSweep(tb.Context(), process, length)
+	share, err := s.RenewSweep(tb.Context(), process, nil, length)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return leases
+	return share.Leases
+}
+
+// sweeper is a control process that leaves what exceeds its share.
+type sweeper struct {
+	store  *storage.Store
+	name   string
+	unused []vigil.SweepLease
+}
+
+// renew renews its leases and returns what it uses.
+func (w *sweeper) renew(ctx context.Context, length time.Duration) ([]vigil.SweepLease, error) {
+	share, err := w.store.RenewSweep(ctx, w.name, w.unused, length)
+	if err != nil {
+		return nil, err
+	}
+	used := min(share.Size, len(share.Leases))
+	w.unused = share.Leases[used:]
+	return share.Leases[:used], nil
 }
 
 // leaseOf returns the lease of a check's shard, of a process that has all shards.
@@ -67,21 +86,32 @@ func TestSweepLeases(t *testing.T) {
 	t.Run("ProcessesShareAllShards", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
-		renewSweep(t, s, "a", sweepLength)
+		processes := make(map[string]*sweeper)
+		renew := func(process string) []vigil.SweepLease {
+			t.Helper()
+			if processes[process] == nil {
+				processes[process] = &sweeper{store: s, name: process}
+			}
+			used, err := processes[process].renew(t.Context(), sweepLength)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return used
+		}
 		for _, step := range []struct {
 			process string
 			has     int
 		}{
-			{"b", 0}, {"a", 9}, {"b", 8}, // half of 17, rounded up
-			{"c", 0}, {"a", 6}, {"b", 6}, {"c", 5}, {"a", 6}, // a third
+			{"a", 17}, {"b", 0}, {"a", 9}, {"b", 0}, {"a", 9}, {"b", 8}, // half of 17, rounded up, once it is free
+			{"c", 0}, {"a", 6}, {"b", 6}, {"c", 0}, {"a", 6}, {"b", 6}, {"c", 5}, {"a", 6}, // a third
 		} {
-			if got := renewSweep(t, s, step.process, sweepLength); len(got) != step.has {
+			if got := renew(step.process); len(got) != step.has {
 				t.Errorf("%s has %v, want %d of them", step.process, shardsOf(got), step.has)
 			}
 		}
 		var held []int
 		for _, process := range []string{"a", "b", "c"} {
-			held = append(held, shardsOf(renewSweep(t, s, process, sweepLength))...)
+			held = append(held, shardsOf(renew(process))...)
 		}
 		slices.Sort(held)
 		if len(held) != all || len(slices.Compact(held)) != all {
@@ -134,11 +164,11 @@ func TestSweepLeases(t *testing.T) {
 		held := make(chan []vigil.SweepLease, processes)
 		for i := range processes {
 			go func() {
-				leases, err := s.RenewSweep(t.Context(), string(rune('a'+i)), sweepLength)
+				share, err := s.RenewSweep(t.Context(), string(rune('a'+i)), nil, sweepLength)
 				if err != nil {
 					t.Error(err)
 				}
-				held <- leases
+				held <- share.Leases
 			}()
 		}
 		var all []int

@@ -106,7 +106,7 @@ func TestOwnership(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.RenewSweep(t.Context(), "model", time.Hour); err != nil {
+	if _, err := store.RenewSweep(t.Context(), "model", nil, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	seed := uint64(time.Now().UnixNano())

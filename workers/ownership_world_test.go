@@ -214,8 +214,8 @@ type modelStore struct {
 	world *world
 }
 
-func (s modelStore) RenewSweep(ctx context.Context, _ string, _ time.Duration) ([]vigil.SweepLease, error) {
-	return s.Store.RenewSweep(ctx, "model", time.Hour)
+func (s modelStore) RenewSweep(ctx context.Context, _ string, unused []vigil.SweepLease, _ time.Duration) (vigil.SweepShare, error) {
+	return s.Store.RenewSweep(ctx, "model", unused, time.Hour)
 }
 
 func (s modelStore) SilentLeases(ctx context.Context, silence time.Duration) (mine []vigil.Lease, err error) {
