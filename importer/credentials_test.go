@@ -94,6 +94,26 @@ func TestKumaMutualTLS(t *testing.T) {
 	}
 }
 
+// TestKumaAddressesInReports pins that an address which is not carried over is named without the
+// credentials in it.
+func TestKumaAddressesInReports(t *testing.T) {
+	t.Parallel()
+	for _, columns := range []map[string]any{
+		{"type": "http", "url": "ftp://ada:s3cret@shop.example/"},
+		{"type": "http", "url": "https://ada:s3cret@shop.example:99999/?key=s3cret"},
+		{"type": "http", "url": "https://ada:s3cret@bad host/"},
+		{"type": "keyword", "url": "ada:s3cret@shop.example"},
+		{"type": "websocket-upgrade", "url": "wss://ada:s3cret@shop.example/"},
+		{"type": "port", "hostname": "https://ada:s3cret@shop.example", "port": 443},
+		{"type": "ping", "hostname": "ada:s3cret@shop.example?s3cret"},
+	} {
+		got := monitor(t, columns)
+		if text := got.report + asJSON(t, got.result.Summary()); strings.Contains(text, "s3cret") || len(got.result.Missing) != 1 {
+			t.Errorf("%s is reported as\n%s", columns["url"], text)
+		}
+	}
+}
+
 // clientPEM returns a certificate and its key.
 func clientPEM(tb testing.TB) (certificate, key string) {
 	tb.Helper()

@@ -45,12 +45,29 @@ func kumaHTTP(m kumaRow) (func(*Resource), vigil.CheckType, string) {
 	}, kind, ""
 }
 
+// maxAddress is the longest address of a target, in bytes.
+const maxAddress = 2048
+
+// withoutUser returns an address for a report: without what stands before an @ or behind a ?, which
+// may be credentials.
+func withoutUser(text string) string {
+	before, rest, found := strings.Cut(text, "://")
+	if !found {
+		before, rest = "", text
+	} else {
+		before += "://"
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = rest[at+1:]
+	}
+	return cut(before+rest[:indexOr(rest, "?#")], maxName)
+}
+
 // kumaURL reads the address of a monitor.
 func kumaURL(text string) (*url.URL, vigil.CheckType, string) {
-	const longest = 2048
 	address, err := url.Parse(text)
-	if err != nil || text == "" || address.Host == "" || address.Opaque != "" || len(text) > longest {
-		return nil, "", fmt.Sprintf("url %q is not an address", cut(text, maxName))
+	if err != nil || text == "" || address.Host == "" || address.Opaque != "" || len(text) > maxAddress {
+		return nil, "", fmt.Sprintf("url %q is not an address", withoutUser(text))
 	}
 	kind := vigil.TypeHTTPS
 	switch address.Scheme {
@@ -58,14 +75,14 @@ func kumaURL(text string) (*url.URL, vigil.CheckType, string) {
 		kind = vigil.TypeHTTP
 	case "https":
 	default:
-		return nil, "", fmt.Sprintf("url %q does not begin with http:// or https://", cut(text, maxName))
+		return nil, "", fmt.Sprintf("url %q does not begin with http:// or https://", withoutUser(text))
 	}
 	if _, reason := kumaHost(address.Hostname()); reason != "" {
 		return nil, "", reason
 	}
 	_, port := splitAddress(address.Scheme+"://"+address.Host, 0)
 	if !validPort(port) || strings.HasSuffix(address.Host, ":") {
-		return nil, "", fmt.Sprintf("url %q has a port that is none", cut(text, maxName))
+		return nil, "", fmt.Sprintf("url %q has a port that is none", withoutUser(text))
 	}
 	return address, kind, ""
 }

@@ -250,7 +250,7 @@ func kumaHost(text string) (host, reason string) {
 		bad = bad || len(label) > 63 || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-")
 	}
 	if bad {
-		return "", fmt.Sprintf("hostname %q is not a host name or an IP address", text)
+		return "", fmt.Sprintf("hostname %q is not a host name or an IP address", withoutUser(text))
 	}
 	return name, ""
 }

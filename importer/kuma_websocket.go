@@ -10,11 +10,10 @@ import (
 
 // kumaWebSocket makes the handshake only, as Kuma does.
 func kumaWebSocket(m kumaRow) (func(*Resource), vigil.CheckType, string) {
-	const longest = 2048
 	text := m.line("url")
 	address, err := url.Parse(text)
-	if err != nil || address.Host == "" || address.User != nil || address.Scheme != "ws" && address.Scheme != "wss" || len(text) > longest {
-		return nil, "", fmt.Sprintf("url %q is not an address that begins with ws:// or wss://", cut(text, maxName))
+	if err != nil || address.Host == "" || address.User != nil || address.Scheme != "ws" && address.Scheme != "wss" || len(text) > maxAddress {
+		return nil, "", fmt.Sprintf("url %q is not an address that begins with ws:// or wss://", withoutUser(text))
 	}
 	if _, reason := kumaHost(address.Hostname()); reason != "" {
 		return nil, "", reason

@@ -2,14 +2,12 @@ package importer
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"vigil"
-	"vigil/manifest"
 )
 
 // Limits of the API that an import has to respect.
@@ -21,14 +19,6 @@ const (
 	maxInterval   = 30 * 24 * time.Hour
 	maxTimeout    = 60 * time.Second
 )
-
-// freeKey makes a key of a name that none of the others has: core-bastion of
-// "core/Bastion", core-bastion-2 when that is taken.
-func freeKey(name, kind string, others []*Resource) string {
-	return manifest.FreeKey("", name, kind, func(key string) bool {
-		return slices.ContainsFunc(others, func(one *Resource) bool { return one.Key == key })
-	})
-}
 
 // oneLine returns a text without line breaks and control characters, with single spaces.
 func oneLine(text string) string {

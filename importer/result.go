@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"vigil"
+	"vigil/manifest"
 )
 
 // Result is an imported configuration: the resources of a project, and what they lack.
@@ -25,6 +26,7 @@ type Result struct {
 	Variables []string
 
 	options   Options
+	keys      map[vigil.Kind]*manifest.Keys
 	taken     map[string]bool // variables
 	finalised bool
 }
@@ -47,6 +49,7 @@ type Resource struct {
 	Losses []Loss
 
 	result *Result
+	keys   manifest.Keys // of the rules
 }
 
 // Loss is a member of a resource that is not carried over, or not alike.
@@ -72,7 +75,7 @@ type Secret struct {
 
 // NewResult returns an empty result.
 func NewResult(source Source, o Options) *Result {
-	return &Result{Source: source, Project: o.Project, options: o, taken: map[string]bool{}}
+	return &Result{Source: source, Project: o.Project, options: o, taken: map[string]bool{}, keys: map[vigil.Kind]*manifest.Keys{}}
 }
 
 // Read notes how many of something the source has; none are left out of the summary.
@@ -86,7 +89,10 @@ func (r *Result) Read(n int, noun string) {
 // the name and differs from those of the others.
 func (r *Result) Add(kind vigil.Kind, origin, name string) *Resource {
 	list := r.list(kind)
-	added := &Resource{Kind: kind, Key: freeKey(name, string(kind), *list), Origin: oneLine(origin), result: r}
+	if r.keys[kind] == nil {
+		r.keys[kind] = &manifest.Keys{}
+	}
+	added := &Resource{Kind: kind, Key: r.keys[kind].Free("", name, string(kind)), Origin: oneLine(origin), result: r}
 	*list = append(*list, added)
 	return added
 }
@@ -114,7 +120,7 @@ func (r *Result) Remove(resource *Resource, format string, args ...any) {
 // AddRule adds a rule to a check. Its key is made of the name and differs from those of the
 // other rules of the check.
 func (c *Resource) AddRule(name string) *Resource {
-	rule := &Resource{Kind: vigil.KindRule, Key: freeKey(name, "rule", c.Rules), Origin: c.Origin, result: c.result}
+	rule := &Resource{Kind: vigil.KindRule, Key: c.keys.Free("", name, "rule"), Origin: c.Origin, result: c.result}
 	c.Rules = append(c.Rules, rule)
 	return rule
 }
@@ -125,21 +131,26 @@ func (c *Resource) Set(name string, value any) { c.Members.Set(name, value) }
 // Lose notes a member of the source that the resource lacks or has in another form. The same
 // loss is noted once.
 func (c *Resource) Lose(what, format string, args ...any) {
-	loss := Loss{What: oneLine(what), Reason: oneLine(fmt.Sprintf(format, args...))}
+	loss := Loss{What: reportLine(what), Reason: reportLine(fmt.Sprintf(format, args...))}
 	if !slices.Contains(c.Losses, loss) {
 		c.Losses = append(c.Losses, loss)
 	}
 }
 
+// maxReport bounds a text of a report, in characters.
+const maxReport = 1000
+
+func reportLine(text string) string { return cut(oneLine(text), maxReport) }
+
 // Miss notes a resource of the source that is not in the files.
 func (r *Result) Miss(kind vigil.Kind, origin, format string, args ...any) {
-	r.Missing = append(r.Missing, Missing{Kind: kind, Origin: oneLine(origin), Reason: oneLine(fmt.Sprintf(format, args...))})
+	r.Missing = append(r.Missing, Missing{Kind: kind, Origin: reportLine(origin), Reason: reportLine(fmt.Sprintf(format, args...))})
 }
 
 // LoseSetting notes a setting of the source that belongs to no resource, such as its web
 // server.
 func (r *Result) LoseSetting(what, format string, args ...any) {
-	loss := Loss{What: oneLine(what), Reason: oneLine(fmt.Sprintf(format, args...))}
+	loss := Loss{What: reportLine(what), Reason: reportLine(fmt.Sprintf(format, args...))}
 	if !slices.Contains(r.Settings, loss) {
 		r.Settings = append(r.Settings, loss)
 	}

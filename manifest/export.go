@@ -118,7 +118,7 @@ func keysOf(objects []exported) map[string]string {
 // their checks before their own; those of other checks are left out.
 func (e *exporter) keyed(kind string, raw []json.RawMessage, checks map[string]string) ([]exported, error) {
 	var all []exported
-	taken := map[string]bool{}
+	var taken Keys
 	var unmanaged []exported
 	for _, one := range raw {
 		decoder := json.NewDecoder(bytes.NewReader(one))
@@ -135,7 +135,7 @@ func (e *exporter) keyed(kind string, raw []json.RawMessage, checks map[string]s
 		switch own := text(managed, "tool") == vigil.ToolApply && text(managed, "project") == e.options.Project; {
 		case own:
 			x.key = text(managed, "key")
-			taken[x.key] = true
+			taken.Take(x.key)
 			all = append(all, x)
 		case e.options.All || kind == "rule":
 			unmanaged = append(unmanaged, x)
@@ -152,8 +152,7 @@ func (e *exporter) keyed(kind string, raw []json.RawMessage, checks map[string]s
 		if kind == "rule" {
 			prefix = checks[text(x.members, "check_id")] + "/"
 		}
-		x.key = FreeKey(prefix, label(x.members), kind, func(key string) bool { return taken[key] })
-		taken[x.key] = true
+		x.key = taken.Free(prefix, label(x.members), kind)
 		all = append(all, x)
 	}
 	slices.SortFunc(all, func(a, b exported) int { return strings.Compare(a.key, b.key) })
@@ -179,35 +178,6 @@ func label(members map[string]any) string {
 	}
 	return text(members, "slug")
 }
-
-// FreeKey makes a key of a name: home-page of "Home page", home-page-2 when that is taken. It
-// has at most 50 bytes of the name, so that a number fits behind them, after the prefix; a name
-// without a letter or digit gets the kind.
-func FreeKey(prefix, name, kind string, taken func(key string) bool) string {
-	key := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		}
-		return ' '
-	}, name)
-	key = strings.Join(strings.Fields(key), "-")
-	if key == "" {
-		key = strings.ReplaceAll(kind, "_", "-")
-	}
-	key = prefix + strings.TrimRight(key[:min(len(key), maxKey)], "-")
-	for n, tried := 2, key; ; n++ {
-		if !taken(tried) {
-			return tried
-		}
-		tried = fmt.Sprintf("%s-%d", key, n)
-	}
-}
-
-// maxKey is the longest key that is made of a name.
-const maxKey = 50
 
 func (e *exporter) section(name string, objects []exported, convert func(exported, string) object) {
 	if len(objects) == 0 {
