@@ -349,7 +349,7 @@ func TestApplyChanges(t *testing.T) {
 		a := paid(t)
 		byHand := a.check(t, with("name", "api"))
 		planned := a.apply(t, http.StatusOK, shop(), with("dry_run", true))
-		if note := members(t, planned, "check", "api"); !strings.Contains(note, "vigil adopt check "+text(byHand, "id")[:8]+" --as shop/api") {
+		if note := members(t, planned, "check", "api"); !strings.Contains(note, "vigil adopt check "+text(byHand, "id")[28:]+" --as shop/api") {
 			t.Errorf("planned %s", note)
 		}
 		adopt := with("adopt", map[string]any{"checks.api": byHand["id"]})

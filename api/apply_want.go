@@ -154,7 +154,7 @@ func disabledNote(enabled, given bool) string {
 // sameName notes a definition that nothing manages and that has the same name as a new one.
 func (d *decider) sameName(kind vigil.Kind, key, name string) string {
 	note := func(id uuid.UUID, command string) string {
-		return "a " + string(kind) + " of this name exists (" + id.String()[:8] + "): vigil adopt " + command + " " + id.String()[:8] +
+		return "a " + string(kind) + " of this name exists (" + shortID(id) + "): vigil adopt " + command + " " + shortID(id) +
 			" --as " + d.body.Project + "/" + key
 	}
 	for i := range d.stored.inventory.Channels {
@@ -257,3 +257,7 @@ func checkItem(c *vigil.Check, key string, secrets vigil.SecretFields) *vigil.It
 		},
 	}
 }
+
+// shortID returns the end of an id, which is random: ids begin with the time (RFC 9562, section
+// 5.7), which objects that are made together share.
+func shortID(id uuid.UUID) string { return id.String()[28:] }

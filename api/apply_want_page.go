@@ -60,7 +60,7 @@ func (d *decider) adoptPage(id uuid.UUID, key string) string {
 	if page == nil || page.ManagedBy != nil {
 		return ""
 	}
-	return ", or take that page over: vigil adopt status-page " + id.String()[:8] + " --as " + d.body.Project + "/" + key
+	return ", or take that page over: vigil adopt status-page " + shortID(id) + " --as " + d.body.Project + "/" + key
 }
 
 // pageGroups returns the groups of a page as the API has them: with the ids of the checks,

@@ -37,11 +37,8 @@ func Word(text string) Cell { return Cell{full: text, short: text} }
 // Short is a value with a shorter form for terminals.
 func Short(full, short string) Cell { return Cell{full: full, short: short} }
 
-// idShown characters of an id are shown on a terminal, and accepted for the whole.
-const idShown = 8
-
-// ID is an id, of which a terminal gets the beginning.
-func ID(id string) Cell { return Cell{full: id, short: id[:min(idShown, len(id))]} }
+// ID is an id, of which a terminal gets the end, as ShortID has it.
+func ID(id string) Cell { return Cell{full: id, short: ShortID(id)} }
 
 // Number is a number with thousands separators on a terminal.
 func Number(n int64) Cell { return Cell{full: fmt.Sprint(n), short: Thousands(n)} }

@@ -30,7 +30,7 @@ func table() console.List {
 		Columns: console.Columns("ID", "NAME", "HEALTH", "LAST", "+MORE"),
 		Rows: [][]console.Cell{
 			{
-				console.ID("6f1c2d0a-0000-4000-8000-000000000000"), console.Text("Home page"), console.Word("healthy").Toned(console.Good),
+				console.ID("01a21251-4a0e-7000-8000-00006f1c2d0a"), console.Text("Home page"), console.Word("healthy").Toned(console.Good),
 				console.Time(&at), console.Number(12345),
 			},
 			{
@@ -49,11 +49,11 @@ func TestTable(t *testing.T) {
 	}{
 		"PipeHasWholeValues": {
 			func(*console.Console) {},
-			"6f1c2d0a-0000-4000-8000-000000000000\tHome page\thealthy\t2026-05-01T11:59:29Z\na07e51b9\tAPI with[2Ja tab \tunhealthy\t\n",
+			"01a21251-4a0e-7000-8000-00006f1c2d0a\tHome page\thealthy\t2026-05-01T11:59:29Z\na07e51b9\tAPI with[2Ja tab \tunhealthy\t\n",
 		},
 		"WideHasMoreColumns": {
 			func(c *console.Console) { c.Format = console.Wide },
-			"6f1c2d0a-0000-4000-8000-000000000000\tHome page\thealthy\t2026-05-01T11:59:29Z\t12345\n" +
+			"01a21251-4a0e-7000-8000-00006f1c2d0a\tHome page\thealthy\t2026-05-01T11:59:29Z\t12345\n" +
 				"a07e51b9\tAPI with[2Ja tab \tunhealthy\t\t-7\n",
 		},
 		"TerminalHasAlignedColumns": {
@@ -193,7 +193,7 @@ func TestConfirm(t *testing.T) {
 	change := func(n int) console.Change {
 		c := console.Change{Action: "delete", Kind: "check"}
 		for range n {
-			c.Objects = append(c.Objects, console.Object{ID: "6f1c2d0a-0000", Name: "Home"})
+			c.Objects = append(c.Objects, console.Object{ID: "01a21251-6f1c2d0a", Name: "Home"})
 		}
 		return c
 	}
@@ -236,7 +236,7 @@ func TestConfirm(t *testing.T) {
 		t.Parallel()
 		c, out, _ := on("y\n")
 		err := c.Confirm(change(1))
-		want := `{"confirmation_required":{"action":"delete","kind":"check","objects":[{"id":"6f1c2d0a-0000","name":"Home"}]}}` + "\n"
+		want := `{"confirmation_required":{"action":"delete","kind":"check","objects":[{"id":"01a21251-6f1c2d0a","name":"Home"}]}}` + "\n"
 		if console.CodeOf(err) != console.Usage || out.String() != want {
 			t.Errorf("gives %v, prints %s", err, out)
 		}

@@ -60,7 +60,7 @@ func (c *Console) Confirm(change Change) error {
 }
 
 func (o Object) label() string {
-	id := o.ID[:min(idShown, len(o.ID))]
+	id := ShortID(o.ID)
 	if o.Name == "" {
 		return id
 	}

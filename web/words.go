@@ -82,12 +82,13 @@ func (r *request) keptInTemporal(closed *time.Time) bool {
 	return closed == nil || kept == 0 || r.now.Sub(*closed) < kept
 }
 
-// short writes an id or the id of a workflow with its uuids shortened: incident/5b0e…c1f4.
+// short writes an id or the id of a workflow with its uuids shortened to their ends, which are
+// random, while they begin with the time: incident/…6f2bd41c.
 func short(id string) string {
 	parts := strings.Split(id, "/")
 	for i, part := range parts {
 		if len(part) == 36 && strings.Count(part, "-") == 4 {
-			parts[i] = part[:4] + "…" + part[32:]
+			parts[i] = "…" + part[28:]
 		}
 	}
 	return strings.Join(parts, "/")

@@ -69,7 +69,7 @@ func TestClient(t *testing.T) {
 				}
 				return err
 			},
-			Cmds: map[string]func(*testscript.TestScript, bool, []string){"cli": runClient, "eventually": eventually},
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"cli": runClient, "eventually": eventually, "part": setPart},
 		}
 	}
 	t.Run("Scripts", func(t *testing.T) {

@@ -171,7 +171,7 @@ func (v *planView) what(a planAction) string {
 	case actionRelease:
 		return "in no file any more; is kept and no longer managed"
 	}
-	return a.ID[:min(leastPrefix, len(a.ID))]
+	return console.ShortID(a.ID)
 }
 
 // memberName is the name of a member as files have it.

@@ -13,8 +13,8 @@ import (
 	"vigil/console"
 )
 
-// named is something that a command line names: by its ID, by the beginning of its ID or
-// by its name.
+// named is something that a command line names: by its ID, by a part of its ID or by
+// its name.
 type named struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
@@ -41,11 +41,9 @@ func (n named) label() string {
 	return ""
 }
 
-// leastPrefix is how many characters of an ID are enough.
-const leastPrefix = 8
-
-// resolve finds one thing of a kind. The list is asked for those whose name contains the
-// text, or for all of them ("").
+// resolve finds one thing of a kind: the one with exactly this name, or else the one whose ID
+// has the text as a part. The list is asked for those whose name contains the text, or
+// for all of them ("").
 func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) (named, error) {
 	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
 		return named{ID: id}, nil
@@ -56,23 +54,25 @@ func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) 
 	if found, ok, err := s.managed(kind, ref, fetch); ok || err != nil {
 		return found, err
 	}
-	query, prefix := ref, isPrefix(ref)
-	if prefix {
+	query, part := ref, console.IsIDPart(ref)
+	if part {
 		query = ""
 	}
 	all, err := list[named](s, maxScan, fetch(query))
 	if err != nil {
 		return named{}, err
 	}
-	matches := slices.DeleteFunc(all.data, func(n named) bool {
-		return n.Name != ref && n.Slug != ref && n.Email != ref && !(prefix && strings.HasPrefix(n.ID.String(), strings.ToLower(ref)))
-	})
+	matches := matching(all.data, func(n named) bool { return n.Name == ref || n.Slug == ref || n.Email == ref })
+	if len(matches) == 0 && part {
+		matches = matching(all.data, func(n named) bool { return console.HasIDPart(n.ID.String(), ref) })
+	}
 	switch len(matches) {
 	case 1:
 		return matches[0], nil
 	case 0:
 		return named{}, console.Errorf(
-			console.NotFound, "there is no %s %q: give its name, its id, or the first %d characters of its id", kind, ref, leastPrefix,
+			console.NotFound, "there is no %s %q: give its name, its id, or the first or last %d or more characters of its id",
+			kind, ref, console.LeastIDPart,
 		)
 	}
 	var candidates []string
@@ -82,6 +82,10 @@ func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) 
 	return named{}, console.Errorf(
 		console.Usage, "%q may be any of %d %ss; give an id: %s", ref, len(matches), kind, strings.Join(candidates, ", "),
 	)
+}
+
+func matching(all []named, is func(named) bool) []named {
+	return slices.DeleteFunc(slices.Clone(all), func(n named) bool { return !is(n) })
 }
 
 // managed finds a thing by the key that it has in the files of a project, such as
@@ -116,11 +120,6 @@ func managedKinds() []string {
 
 // maxScan bounds how many things are looked through for a name.
 const maxScan = 20_000
-
-// isPrefix reports whether a text can be the beginning of an ID.
-func isPrefix(text string) bool {
-	return len(text) >= leastPrefix && len(text) < 36 && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == ""
-}
 
 // check finds a check.
 func (s *session) check(ctx context.Context, ref string) (named, error) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -131,7 +132,7 @@ func (a *app) pageCreateCommand() *cobra.Command {
 				return err
 			}
 			if !renamed {
-				name = ref
+				name = cmp.Or(found.Name, ref) // a part of an id is no name for the public
 			}
 			group = append(group, map[string]any{"check_id": found.ID, "name": name})
 		}
