@@ -4272,7 +4272,7 @@ type DNSConfig struct {
 	// RecordType Type of the records
 	RecordType *DNSConfigRecordType `json:"record_type,omitempty"`
 
-	// Resolvers Name servers to ask, each an IP address or IP:port, in this order; the first that answers is enough. Default: those of the region's machine
+	// Resolvers Name servers to ask, each an IP address or a host name, with a port if it is not the standard one, in this order; the first that answers is enough. Names are looked up by the region's machine. Default: those of the region's machine
 	//
 	// Examples: ["1.1.1.1"]
 	Resolvers *[]string `json:"resolvers,omitempty"`

@@ -150,6 +150,7 @@ func TestAttackNames(t *testing.T) {
 			vigil.TypePing:       object{"host": "rebind.test", "packet_count": 1},
 			vigil.TypeSSL:        object{"host": "rebind.test", "port": number(aim.port)},
 			vigil.TypeSMTPIMAP:   object{"imap": object{"host": "rebind.test", "port": number(aim.port)}},
+			vigil.TypeDNS:        object{"host": "www.test", "protocol": "tcp", "resolvers": []string{"rebind.test:" + aim.port}},
 		} {
 			parsed, err := registry.Parse(kind, encode(t, config), minute)
 			if err != nil {

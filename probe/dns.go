@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +30,7 @@ const (
 type DNSConfig struct {
 	Host           string   `json:"host" doc:"Name to look up, also an internationalized one; a single dot for the root; for PTR also an IP address" maxLength:"253" example:"example.com"`
 	RecordType     string   `json:"record_type,omitempty" doc:"Type of the records" enum:"A,AAAA,CNAME,MX,NS,TXT,SOA,SRV,CAA,PTR" default:"A"`
-	Resolvers      []string `json:"resolvers,omitempty" doc:"Name servers to ask, each an IP address or IP:port, in this order; the first that answers is enough. Default: those of the region's machine" maxItems:"5" example:"[\"1.1.1.1\"]"`
+	Resolvers      []string `json:"resolvers,omitempty" doc:"Name servers to ask, each an IP address or a host name, with a port if it is not the standard one, in this order; the first that answers is enough. Names are looked up by the region's machine. Default: those of the region's machine" maxItems:"5" example:"[\"1.1.1.1\"]"`
 	Protocol       string   `json:"protocol,omitempty" doc:"How to ask; tls is DNS over TLS (RFC 7858). Over udp a query that is not answered is sent again, and an answer that was cut short is asked for over TCP" enum:"udp,tcp,tls" default:"udp"`
 	ExpectedValues []string `json:"expected_values,omitempty" doc:"Values that the records must have, as a zone file writes them; TXT as text, without quotes" maxItems:"50" maxLength:"1024"`
 	Match          string   `json:"match,omitempty" doc:"any: at least one expected value is there; all: every one is; exact: they and no others are" enum:"any,all,exact" default:"any"`
@@ -88,24 +90,34 @@ func (p dnsProber) parseServers(c DNSConfig) ([]string, error) {
 		port = 853
 	}
 	for i, given := range c.Resolvers {
-		path := config.Element("config.resolvers", i)
-		server, err := netip.ParseAddrPort(given)
+		server, err := p.parseServer(config.Element("config.resolvers", i), given, port)
 		if err != nil {
-			addr, err := netip.ParseAddr(strings.Trim(given, "[]"))
-			if err != nil {
-				return nil, vigil.Invalid(path, "must be an IP address, or an IP address and a port")
-			}
-			server = netip.AddrPortFrom(addr, port)
+			return nil, err
 		}
-		if server.Port() == 0 {
-			return nil, vigil.Invalid(path, "has a port that is not from 1 to 65535")
-		}
-		if err := p.guard.Check("udp", server.String()); err != nil {
-			return nil, vigil.Invalid(path, "%s", err)
-		}
-		servers[i] = server.String()
+		servers[i] = server
 	}
 	return servers, nil
+}
+
+// parseServer reads a name server, whose port is the standard one unless the text has another.
+func (p dnsProber) parseServer(path, given string, port uint16) (string, error) {
+	host := given
+	if _, err := netip.ParseAddr(strings.Trim(given, "[]")); err != nil && strings.Contains(given, ":") {
+		bare, text, err := net.SplitHostPort(given)
+		number, wrong := strconv.ParseUint(text, 10, 16)
+		switch {
+		case err != nil || strings.Contains(given, "://"):
+			return "", vigil.Invalid(path, "must be an IP address or a host name, with or without a port")
+		case wrong != nil || number == 0:
+			return "", vigil.Invalid(path, "has a port that is not from 1 to 65535")
+		}
+		host, port = bare, uint16(number)
+	}
+	host, err := parseHost(p.guard, path, host, int(port))
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(uint64(port), 10)), nil
 }
 
 type dnsProbe struct {
@@ -115,7 +127,7 @@ type dnsProbe struct {
 	config   DNSConfig
 	name     string
 	question uint16
-	servers  []string // none: the machine's
+	servers  []string // host:port; none: the machine's
 	expected []expectedValue
 	deadline time.Duration
 }
