@@ -110,7 +110,7 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop idempotency keys", "idempotency_keys", "t.started_at < ?", idempotencyRetention},
 		{"drop trials", "check_trials", "t.ends < ?", time.Hour},
 		{"drop removed occurrences", "maintenance_occurrences", "t.removed_at < ?", 24 * time.Hour},
-		{"drop old occurrences", "maintenance_occurrences", "t.ends_at < ?", keep.Results},
+		{"drop old occurrences", "maintenance_occurrences", "t.removed_at IS NULL AND t.ends_at < ?", keep.Results},
 		{"drop deleted maintenance windows", "maintenance_windows", "t.deleted_at < ?", keep.Results},
 		{"drop running tests", "running_tests", "t.ends < ?", time.Hour},
 	} {

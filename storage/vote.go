@@ -283,12 +283,12 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int
 	err := s.db.NewRaw(`SELECT v.check_id, r.org_id, v.region, NOT v.silent AS silent
 		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region) JOIN checks AS c ON c.id = v.check_id,
 			LATERAL (SELECT (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' AS grace) AS g
-		WHERE r.active AND ?3
+		WHERE r.active AND v.check_id = ANY (ARRAY(
+				SELECT i.check_id FROM incidents AS i WHERE (i.status <> 'resolved' OR i.latched) AND ?5
+				UNION SELECT f.check_id FROM region_votes AS f WHERE f.firing <> '{}' AND ?3))
 			AND CASE WHEN v.silent THEN r.next_due + g.grace >= ?0 ELSE greatest(r.next_due, ?1) + g.grace < ?0 AND NOT ?4 END
-			AND (EXISTS (SELECT FROM incidents AS i WHERE i.check_id = v.check_id AND (i.status <> 'resolved' OR i.latched))
-				OR EXISTS (SELECT FROM region_votes AS f WHERE f.check_id = v.check_id AND f.firing <> '{}'))
-		ORDER BY v.check_id, v.region LIMIT ?2`, micro(now), micro(since), limit, inShards("v.check_id", shards),
-		bun.SafeQuery(paused, micro(now), 0)).Scan(ctx, &rows)
+		ORDER BY v.check_id, v.region LIMIT ?2`, micro(now), micro(since), limit, inShards("f.check_id", shards),
+		bun.SafeQuery(paused, micro(now), 0), inShards("i.check_id", shards)).Scan(ctx, &rows)
 	if err != nil {
 		return nil, wrap("find silent regions", err)
 	}
@@ -328,13 +328,13 @@ func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, shards []int,
 		ORDER BY v.swept_at LIMIT ?`, micro(now), milliseconds(firstSweepWait), micro(now), inShards("v.check_id", shards), limit).
 		Scan(ctx, &rows)
 	if err != nil {
-		return nil, wrap("find unack votes", err)
+		return nil, wrap("find unhandled votes", err)
 	}
-	unack := make([]vigil.UnhandledVote, len(rows))
+	votes := make([]vigil.UnhandledVote, len(rows))
 	for i, row := range rows {
-		unack[i] = vigil.UnhandledVote(row)
+		votes[i] = vigil.UnhandledVote(row)
 	}
-	return unack, nil
+	return votes, nil
 }
 
 // MarkVoteSwept records a repair of a vote and doubles its wait.
