@@ -17,8 +17,7 @@ type Vote struct {
 	Failures int       `json:"failures,omitempty"` // in a row, at the slot
 	// Firing are the ids of the rules that fire, sorted.
 	Firing []uuid.UUID `json:"firing,omitempty"`
-	// Matches say why, one for each of Firing. A vote that an older worker reported
-	// or stored has none.
+	// Matches say why, one for each of Firing.
 	Matches []Match `json:"matches,omitempty"`
 }
 

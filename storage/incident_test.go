@@ -82,7 +82,11 @@ func (a *alerts) fails(region string, rules ...uuid.UUID) vigil.Vote {
 		rules = []uuid.UUID{a.rule.ID}
 	}
 	slices.SortFunc(rules, vigil.CompareIDs)
-	return a.vote(vigil.Vote{Region: region, Revision: 2, Slot: a.slot, Failures: 1, Firing: rules})
+	matches := make([]vigil.Match, len(rules))
+	for i, rule := range rules {
+		matches[i] = vigil.Match{Rule: rule, Keys: []string{vigil.KeyFailureThreshold}}
+	}
+	return a.vote(vigil.Vote{Region: region, Revision: 2, Slot: a.slot, Failures: 1, Firing: rules, Matches: matches})
 }
 
 func (a *alerts) vote(v vigil.Vote) vigil.Vote {

@@ -125,15 +125,6 @@ func TestTrigger(t *testing.T) {
 			if i.Title != test.title || !slices.Equal(i.Trigger.Matched, test.matched) {
 				t.Errorf("title %q, trigger %+v", i.Title, i.Trigger)
 			}
-			// An older release's vote leads to the same incident, by its history.
-			vote.Matches = nil
-			if old := a.opened(vote); old.Title != i.Title || old.Description != i.Description || !reflect.DeepEqual(old.Trigger, i.Trigger) {
-				t.Errorf("by the vote %+v, by the history %+v", i, old)
-			}
-			vote.Matches = []vigil.Match{{Rule: a.rule.ID, Since: 1}} // held by a state that did not say why
-			if old := a.opened(vote); !reflect.DeepEqual(old.Trigger, i.Trigger) {
-				t.Errorf("by the vote %+v, by the history of a held rule %+v", i, old)
-			}
 		})
 	}
 
@@ -151,10 +142,6 @@ func TestTrigger(t *testing.T) {
 		if len(trigger.Matched) != 2 || trigger.Days == nil || *trigger.Days != 3 ||
 			trigger.DNSPrevious != "192.0.2.1" || trigger.DNSCurrent != "192.0.2.3" {
 			t.Errorf("trigger %+v", trigger)
-		}
-		vote.Matches[0].PreviousAnswer = time.Time{}
-		if trigger := a.opened(vote).Trigger; trigger.DNSPrevious != "192.0.2.2" {
-			t.Errorf("without a slot the answer before is %q", trigger.DNSPrevious)
 		}
 		vote.Matches[0].PreviousAnswer = epoch().Add(-time.Hour) // past its retention
 		if trigger := a.opened(vote).Trigger; trigger.DNSPrevious != "" || trigger.DNSCurrent != "192.0.2.3" {
@@ -199,16 +186,6 @@ func TestVoteMatches(t *testing.T) {
 	stored := func() vigil.Vote { return a.context().Regions[1].Vote }
 	if v := stored(); len(v.Matches) != 1 || !reflect.DeepEqual(v.Matches, vote.Matches) {
 		t.Errorf("stored matches %+v, want %+v", v.Matches, vote.Matches)
-	}
-	// A release without the column moves the vote and leaves the matches.
-	_, err := a.store.DB().
-		NewRaw("UPDATE region_votes SET slot = slot + interval '10 seconds' WHERE check_id = ?", a.check.ID).
-		Exec(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v := stored(); v.Matches != nil || len(v.Firing) != 1 {
-		t.Errorf("the vote %+v has the matches of another slot", v)
 	}
 	a.slot = a.slot.Add(time.Minute)
 	a.vote(vigil.Vote{Region: newark, Revision: 9, Slot: a.slot, Firing: vote.Firing})

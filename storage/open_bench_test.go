@@ -17,8 +17,7 @@ import (
 
 // BenchmarkOpenIncident opens incidents of a check with few and with many stored
 // results, by a rule about its certificate and by one about DNS records whose
-// answer before the change is the oldest result. "match" opens by a vote that says
-// what matched, "history" by one of an older release, which does not. Times of the whole transaction, its commit included.
+// answer before the change is the oldest result. Times of the whole transaction, its commit included.
 //
 // VIGIL_BENCH_RESULTS is the number of many; 800,000 without it.
 func BenchmarkOpenIncident(b *testing.B) {
@@ -33,9 +32,7 @@ func BenchmarkOpenIncident(b *testing.B) {
 		s, _ := newStore(b)
 		o := newOpenBench(b, s, n)
 		for _, rule := range []string{vigil.KeySSLDaysRemaining, vigil.KeyDNSChanged} {
-			for _, from := range []string{"match", "history"} {
-				b.Run(fmt.Sprintf("%s/%s/%d", rule, from, n), func(b *testing.B) { o.run(b, rule, from == "match") })
-			}
+			b.Run(fmt.Sprintf("%s/%d", rule, n), func(b *testing.B) { o.run(b, rule) })
 		}
 	}
 }
@@ -100,16 +97,12 @@ func newOpenBench(b *testing.B, s *storage.Store, n int) *openBench {
 }
 
 // run opens incidents and resolves them, of which only the opening counts.
-func (o *openBench) run(b *testing.B, rule string, matches bool) {
+func (o *openBench) run(b *testing.B, rule string) {
 	b.Helper()
-	vote := o.vote
-	if !matches {
-		vote.Matches = nil
-	}
 	var took []time.Duration
 	for b.Loop() {
 		request := vigil.OpenRequest{
-			ID: uuid.New(), CheckID: o.check.ID, Rules: []uuid.UUID{o.rules[rule].ID}, Votes: []vigil.Vote{vote},
+			ID: uuid.New(), CheckID: o.check.ID, Rules: []uuid.UUID{o.rules[rule].ID}, Votes: []vigil.Vote{o.vote},
 		}
 		start := time.Now()
 		out, err := o.store.OpenIncident(b.Context(), request)

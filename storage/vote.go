@@ -119,38 +119,27 @@ func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v v
 	return nil
 }
 
-// storedMatches is the JSON of a vote's matches. Slot is the slot of the vote: an older
-// release updates the other columns and leaves this one.
-type storedMatches struct {
-	Slot    time.Time     `json:"slot"`
-	Matches []vigil.Match `json:"matches"`
-}
-
 // encodeMatches returns nil for a vote without matches.
 func encodeMatches(v vigil.Vote) (any, error) {
 	if len(v.Matches) == 0 {
 		return nil, nil //nolint:nilnil // SQL's NULL
 	}
-	text, err := json.Marshal(storedMatches{Slot: micro(v.Slot), Matches: v.Matches})
+	text, err := json.Marshal(v.Matches)
 	if err != nil {
 		return nil, fmt.Errorf("encode the matches: %w", err)
 	}
 	return string(text), nil
 }
 
-// decodeMatches returns nil unless the matches are about the slot.
-func decodeMatches(text []byte, slot time.Time) ([]vigil.Match, error) {
+// decodeMatches returns nil for a vote without matches.
+func decodeMatches(text []byte) (matches []vigil.Match, err error) {
 	if text == nil {
 		return nil, nil
 	}
-	var stored storedMatches
-	if err := json.Unmarshal(text, &stored); err != nil {
+	if err := json.Unmarshal(text, &matches); err != nil {
 		return nil, fmt.Errorf("decode the matches: %w", err)
 	}
-	if !stored.Slot.Equal(slot) {
-		return nil, nil
-	}
-	return stored.Matches, nil
+	return matches, nil
 }
 
 // dropVotes deletes the votes of a check that is disabled: they must not count when it
@@ -232,7 +221,7 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, r
 			if len(row.Firing) > 0 {
 				region.Vote.Firing = row.Firing
 			}
-			if region.Vote.Matches, err = decodeMatches(row.Matches, *row.Slot); err != nil {
+			if region.Vote.Matches, err = decodeMatches(row.Matches); err != nil {
 				return err
 			}
 		}
