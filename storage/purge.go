@@ -69,8 +69,13 @@ func (s *Store) PurgeLoop(ctx context.Context, tombstone vigil.Tombstone) (done 
 	if more, err := s.purge(ctx, tombstone.CheckID); err != nil || more {
 		return false, wrap("delete what a deleted check left", err)
 	}
-	_, err = s.db.NewRaw(`UPDATE loop_tombstones SET done_at = clock_timestamp()
-		WHERE check_id = ? AND region = ? AND created_at = ? AND done_at IS NULL`,
+	// A vote may have been stored while the transaction that removed the loop had its row.
+	_, err = s.db.NewRaw(`WITH done AS (
+			UPDATE loop_tombstones SET done_at = clock_timestamp()
+			WHERE check_id = ?0 AND region = ?1 AND created_at = ?2 AND done_at IS NULL
+		)
+		DELETE FROM region_votes AS v WHERE v.check_id = ?0 AND v.region = ?1
+			AND NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = ?0 AND r.region = ?1)`,
 		tombstone.CheckID, tombstone.Region, tombstone.CreatedAt).Exec(ctx)
 	return err == nil, wrap("close a tombstone", err)
 }

@@ -31,7 +31,7 @@ func tombstonesOf(rows []tombstoneRow) []vigil.Tombstone {
 	return tombstones
 }
 
-// addTombstones deletes loops of a check and adds a tombstone for each. revision is that
+// addTombstones deletes loops of a check with their votes, and adds a tombstone for each. revision is that
 // of the check that removed the regions, 0 when the check is deleted.
 func addTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string, revision int64) error {
 	if len(regions) == 0 {
@@ -39,22 +39,30 @@ func addTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []
 	}
 	_, err := tx.NewRaw(`WITH gone AS (
 			DELETE FROM check_regions WHERE check_id = ? AND region = ANY(?) RETURNING check_id, region, org_id
+		), votes AS (
+			DELETE FROM region_votes WHERE check_id = ? AND region = ANY(?)
 		)
 		INSERT INTO loop_tombstones (check_id, region, org_id, revision) SELECT check_id, region, org_id, nullif(?, 0) FROM gone
 		ON CONFLICT (check_id, region) DO UPDATE SET created_at = clock_timestamp(), done_at = NULL, revision = excluded.revision`,
-		checkID, pgdialect.Array(regions), revision).Exec(ctx)
+		checkID, pgdialect.Array(regions), checkID, pgdialect.Array(regions), revision).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("add tombstones: %w", err)
 	}
 	return nil
 }
 
-// clearTombstones deletes the tombstones of regions that are added again. It blocks
-// while HoldTombstone holds one of them.
+// clearTombstones deletes the tombstones of regions that are added again, before their loops are,
+// and a vote that was stored while a region was removed. It blocks while HoldTombstone holds one of them.
 func clearTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
 	_, err := tx.NewRaw("DELETE FROM loop_tombstones WHERE check_id = ? AND region = ANY(?)", checkID, pgdialect.Array(regions)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("clear tombstones: %w", err)
+	}
+	_, err = tx.NewRaw(`DELETE FROM region_votes AS v WHERE v.check_id = ? AND v.region = ANY(?)
+		AND NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = v.check_id AND r.region = v.region)`,
+		checkID, pgdialect.Array(regions)).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("clear old votes: %w", err)
 	}
 	return nil
 }

@@ -39,7 +39,9 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 // voteLockWait makes a vote wait for a transaction that has the row of its loop, such as one that
 // disables the check: the vote must not be stored after that. An edit takes some milliseconds.
 // A transaction that has the row for longer does not keep the vote from being stored, which
-// writes nothing there.
+// writes nothing there: the loop does not probe until it is. A vote that is stored so while the
+// transaction removes the region goes with the tombstone of the loop, or when the region is added
+// again.
 const voteLockWait = "SET LOCAL lock_timeout = '2s'"
 
 // saveVote is one attempt of SaveVote, with the lock of the loop's row that it takes, and a
@@ -102,9 +104,6 @@ func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v v
 				silent = false, swept_at = excluded.swept_at, sweep_wait_ms = 0
 			WHERE (old.revision, old.slot) <= (excluded.revision, excluded.slot)`,
 		checkID, v.Region, v.Revision, micro(v.Slot), v.Failures, firing, matches, s.instant())
-	if violates(err, "region_votes_check_id_region_fkey") {
-		return vigil.NotFound("check") // removed in between
-	}
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}

@@ -8,3 +8,8 @@ CREATE INDEX IF NOT EXISTS maintenance_windows_deleted_idx ON maintenance_window
 CREATE INDEX IF NOT EXISTS maintenance_windows_extended_idx ON maintenance_windows (extended_at)
     WHERE enabled AND deleted_at IS NULL AND (rrule <> '' OR cron <> '');
 CREATE INDEX IF NOT EXISTS check_trials_ends_idx ON check_trials (ends);
+
+-- The first vote of a region is stored while another transaction has the row of its loop: to
+-- look whether that exists, a foreign key would wait for the transaction, and the loop does not
+-- probe until its vote is stored. What removes a loop removes its vote.
+ALTER TABLE region_votes DROP CONSTRAINT IF EXISTS region_votes_check_id_region_fkey;
