@@ -64,14 +64,14 @@ func makeDataDir(path string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", unusable(path, "created", err)
 	}
-	if asRoot {
-		if err := checkDataDir(path, 0); err != nil {
-			return "", err
-		}
-	}
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", unusable(path, "opened", err)
+	}
+	if asRoot {
+		if err := checkDataDir(resolved, 0); err != nil {
+			return "", err
+		}
 	}
 	return resolved, nil
 }

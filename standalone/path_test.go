@@ -3,6 +3,7 @@ package standalone_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"vigil/backup"
@@ -13,8 +14,12 @@ import (
 // meaning in connection strings, in shells or in settings, and dumps and loads a database.
 func TestDataDirectoryOfAnyName(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"my data", "über 日本 🛒", "a,b", `a+b%20'c"d\n&e=f?g#h:i@j;k$(l)~`} {
-		t.Run(name, func(t *testing.T) {
+	long := strings.Repeat("long/", 100)
+	for what, name := range map[string]string{
+		"space": "my data", "unicode": "über 日本 🛒", "comma": "a,b", "special": `a+b%20'c"d\n&e=f?g#h:i@j;k$(l)~`,
+		"dash": `-D \back`, "slash": "data/", "long": long, "link": "link",
+	} {
+		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			// A short path, so that the socket is used.
 			parent, err := os.MkdirTemp("/tmp", "v") //nolint:usetesting // that of a test is longer than a socket's path may be
@@ -22,7 +27,13 @@ func TestDataDirectoryOfAnyName(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.RemoveAll(parent) })
-			data := openDir(t, filepath.Join(parent, name))
+			if err := os.Mkdir(filepath.Join(parent, "where it leads"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("where it leads", filepath.Join(parent, "link")); err != nil {
+				t.Fatal(err)
+			}
+			data := openDir(t, parent+"/"+name)
 			pg := startPostgres(t, data)
 			exec1(t, pg.DSN("vigil"), `CREATE TABLE kept (n int)`)
 			exec1(t, pg.DSN("postgres"), `CREATE DATABASE again`)

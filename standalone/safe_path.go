@@ -67,8 +67,8 @@ func checkPath(path string, euid uint32) error {
 	}
 }
 
-// checkDataDir checks the data directory itself, which must not be a symbolic link or
-// shared with anyone.
+// checkDataDir checks the data directory itself, which must not be shared with anyone. path has no
+// symbolic links: those on the way to it are checked by checkPath.
 func checkDataDir(path string, euid uint32) error {
 	info, err := os.Lstat(path)
 	if err != nil {

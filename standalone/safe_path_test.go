@@ -36,7 +36,20 @@ func TestRootIsNotLedElsewhere(t *testing.T) {
 		"a link that root made": {func(t *testing.T, base string) {
 			mkdir(t, base+"/other", 0o700, 0)
 			link(t, base+"/other", base+"/data", 0)
-		}, "is not a directory"},
+		}, ""},
+		"a link to one of another user": {func(t *testing.T, base string) {
+			mkdir(t, base+"/other", 0o700, stranger)
+			link(t, base+"/other", base+"/data", 0)
+		}, foreign},
+		"a link to one that others write to": {func(t *testing.T, base string) {
+			mkdir(t, base+"/other", 0o777, 0)
+			link(t, base+"/other", base+"/data", 0)
+		}, writable},
+		"a link into one that others write to": {func(t *testing.T, base string) {
+			mkdir(t, base+"/way", 0o777, 0)
+			mkdir(t, base+"/way/other", 0o700, 0)
+			link(t, base+"/way/other", base+"/data", 0)
+		}, writable},
 		"a link that another user made": {func(t *testing.T, base string) {
 			mkdir(t, base+"/other", 0o700, 0)
 			link(t, base+"/other", base+"/data", stranger)

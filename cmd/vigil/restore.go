@@ -46,7 +46,7 @@ func newRestoreCommand() *cobra.Command {
 			if s.DatabaseURL != "" {
 				return r.intoServer(cmd.Context(), args[0], in)
 			}
-			return r.intoDataDir(cmd.Context(), args[0], in)
+			return standalone.ExplainFull(r.settings.DataDir, r.intoDataDir(cmd.Context(), args[0], in))
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false,
