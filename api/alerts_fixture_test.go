@@ -56,15 +56,22 @@ func (b *testServer) episode(t *testing.T, a account) *episode {
 // open opens an incident as the workflow's activity does.
 func (e *episode) open(t *testing.T) uuid.UUID {
 	t.Helper()
-	vote := vigil.Vote{Region: "na-east-ewr", Revision: 1, Slot: e.b.clock.Now(), Failures: 1, Firing: []uuid.UUID{e.rule}}
 	out, err := e.b.store.OpenIncident(t.Context(), vigil.OpenRequest{
-		ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{vote}, PublicURL: "http://vigil.test",
+		ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{e.vote()}, PublicURL: "http://vigil.test",
 	})
 	if err != nil || out.Incident.ID == uuid.Nil {
 		t.Fatalf("open an incident: %v, %v", out, err)
 	}
 	e.incidentPath = "/v1/incidents/" + out.Incident.ID.String()
 	return out.Incident.ID
+}
+
+// vote is what the region says after the first failure.
+func (e *episode) vote() vigil.Vote {
+	return vigil.Vote{
+		Region: "na-east-ewr", Revision: 1, Slot: e.b.clock.Now(), Failures: 1, Firing: []uuid.UUID{e.rule},
+		Matches: []vigil.Match{{Rule: e.rule, Keys: []string{vigil.KeyFailureThreshold}}},
+	}
 }
 
 // resolve ends an incident as the workflow's activity does.
@@ -78,9 +85,8 @@ func (e *episode) resolve(t *testing.T, id uuid.UUID) {
 // repeat lets an incident open and end, over and over.
 func (e *episode) repeat(ctx context.Context, times int) error {
 	for range times {
-		vote := vigil.Vote{Region: "na-east-ewr", Revision: 1, Slot: e.b.clock.Now(), Failures: 1, Firing: []uuid.UUID{e.rule}}
 		out, err := e.b.store.OpenIncident(
-			ctx, vigil.OpenRequest{ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{vote}},
+			ctx, vigil.OpenRequest{ID: uuid.New(), CheckID: e.check, Rules: []uuid.UUID{e.rule}, Votes: []vigil.Vote{e.vote()}},
 		)
 		if err != nil {
 			return err

@@ -315,15 +315,19 @@ func (s *cluster) restartEnded() {
 	}
 }
 
-// killRandomly kills and restarts one part after the other until done is closed
-// or the number of kills is reached.
+// killRandomly kills and restarts one part after the other until the number of kills is reached,
+// and starts parts that ended because another one was away again, until done is closed.
 func (s *cluster) killRandomly(done <-chan struct{}, kills int, killed map[string]int) {
 	parts := []string{"worker", "control", "temporal", "api", "postgres"}
-	for n := range kills {
+	for n := 0; ; n++ {
 		select {
 		case <-done:
 			return
 		case <-time.After(time.Duration(500+rand.IntN(1000)) * time.Millisecond):
+		}
+		s.restartEnded()
+		if n >= kills {
+			continue
 		}
 		part := parts[n%len(parts)]
 		killed[part]++

@@ -15,6 +15,7 @@ import (
 
 // named answers for the machine, that ns.test is this machine, and for the name server ns.test itself.
 func named(t *testing.T) dns.HandlerFunc {
+	t.Helper()
 	return strict(t, func(w dns.ResponseWriter, query *dns.Msg) {
 		reply := new(dns.Msg).SetReply(query)
 		header := dns.RR_Header{Name: query.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 60}

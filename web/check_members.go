@@ -257,7 +257,8 @@ func dnsMembers() []member {
 		},
 		{
 			name: "resolvers", label: "Name servers", input: asLines, place: placeMore, mono: true, sample: "1.1.1.1",
-			help: "One IP address or host name a line, with or without a port; the first that answers is enough. Without one, those of the region's machine.",
+			help: "One IP address or host name a line, with or without a port; the first that answers is enough. " +
+				"Without one, those of the region's machine.",
 		},
 		{
 			name: "protocol", label: "Ask over", input: asChoice, place: placeMore, width: "medium", standard: "udp",

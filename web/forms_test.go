@@ -196,7 +196,7 @@ func examples() []example {
 				"config.host": "harbor.example", "config.record_type": "TXT", "config.expected_values": "v=spf1 -all\r\nx", "config.match": "all",
 				"config.resolvers": "1.1.1.1\n9.9.9.9:53",
 			},
-			wrong: "config.resolvers", mistake: "ns1", message: "must",
+			wrong: "config.resolvers", mistake: "ns1 53", message: "host name",
 			config: `{"expected_values":["v=spf1 -all","x"],"host":"harbor.example","match":"all","record_type":"TXT",
 				"resolvers":["1.1.1.1","9.9.9.9:53"]}`,
 		},
