@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/bench"
+	"vigil/cmd/vigil/cli"
 )
 
 func newBenchCommand() *cobra.Command {
 	const what = "measuring"
-	return group("bench", "Measure the platform on this machine",
+	return cli.Group("bench", "Measure the platform on this machine",
 		long(newBenchLoopsCommand(), what), long(newBenchAlertsCommand(), what), long(newBenchCreateCommand(), what),
 		long(newBenchIncidentsCommand(), what), long(newBenchReadsCommand(), what), long(newBenchIdleCommand(), what),
 		long(newBenchDashboardCommand(), what), long(newBenchTurnsCommand(), what), long(newBenchRequestsCommand(), what),

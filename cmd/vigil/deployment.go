@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/dispatch"
 	"vigil/workers"
 )
@@ -72,7 +73,7 @@ func (p *platform) logRouting(ctx context.Context, d dispatch.Deployment, routed
 }
 
 func newDeploymentCommand() *cobra.Command {
-	return group("deployment", "Roll out builds of the workers (Temporal's Worker Versioning)",
+	return cli.Group("deployment", "Roll out builds of the workers (Temporal's Worker Versioning)",
 		newDeploymentStatusCommand(), newDeploymentRampCommand(), newDeploymentPromoteCommand())
 }
 

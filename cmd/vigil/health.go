@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vigil/cmd/vigil/cli"
 	"vigil/storage"
 )
 
@@ -22,7 +23,7 @@ const (
 )
 
 func newHealthCommand() *cobra.Command {
-	return group("health", "Check whether a role on this machine is healthy, for health checks of containers",
+	return cli.Group("health", "Check whether a role on this machine is healthy, for health checks of containers",
 		healthCommand("api", "Check that the API at VIGIL_LISTEN serves", apiHealth),
 		healthCommand("worker", "Check in the database that a worker of this host renews its lease", workerHealth),
 		healthCommand("control", "Check that the control worker's database is reachable and migrated", controlHealth),

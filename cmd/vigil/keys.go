@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil/api"
+	"vigil/cmd/vigil/cli"
 	"vigil/storage"
 )
 
 func newKeysCommand() *cobra.Command {
-	return group("keys", "Administer API keys and the secret key", newKeysCreateCommand(), newKeysResealCommand())
+	return cli.Group("keys", "Administer API keys and the secret key", newKeysCreateCommand(), newKeysResealCommand())
 }
 
 func newKeysCreateCommand() *cobra.Command {

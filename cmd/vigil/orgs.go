@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"vigil"
+	"vigil/cmd/vigil/cli"
 	"vigil/storage"
 )
 
 func newOrgsCommand() *cobra.Command {
-	return group("orgs", "Administer organizations", newOrgsSetTierCommand())
+	return cli.Group("orgs", "Administer organizations", newOrgsSetTierCommand())
 }
 
 func newOrgsSetTierCommand() *cobra.Command {

@@ -36,23 +36,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func newRootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "vigil",
-		Short: "Monitoring and alerting on durable workflows",
-		Long: "Vigil runs checks against your services from many regions, each as a durable workflow.\n" +
-			"`vigil up` starts everything in one process; then `vigil login` and `vigil status`.",
-		Version:       version,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		// Without this a misspelled command would print help and succeed.
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.UnknownCommand(cmd, args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	root := cli.Group("vigil", "Monitoring and alerting on durable workflows")
+	root.Long = "Vigil runs checks against your services from many regions, each as a durable workflow.\n" +
+		"`vigil up` starts everything in one process; then `vigil login` and `vigil status`."
+	root.Version, root.SilenceUsage, root.SilenceErrors = version, true, true
 	root.AddGroup(&cobra.Group{ID: cli.GroupID, Title: "Client commands:"}, &cobra.Group{ID: serverGroup, Title: "Server commands:"})
 	root.SetCompletionCommandGroupID(cli.GroupID)
 	root.SetHelpCommandGroupID(cli.GroupID)
@@ -117,23 +104,6 @@ func showSettings(root *cobra.Command) {
 			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n%s", settingsTitle, settings.FlagUsages())
 		}
 	})
-}
-
-// group is a command that only has subcommands. Alone it prints help; with an unknown
-// subcommand it is an error.
-func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
-	}
-	cmd.AddCommand(commands...)
-	return cmd
 }
 
 // sentence formats an error for a terminal: one line for each of several errors, while

@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) keyCommand() *cobra.Command {
-	return noun("api-key", "List, create and revoke API keys", a.keyListCommand(), a.keyCreateCommand(), a.keyRevokeCommand())
+	return Group("api-key", "List, create and revoke API keys", a.keyListCommand(), a.keyCreateCommand(), a.keyRevokeCommand())
 }
 
 func (a *app) keyListCommand() *cobra.Command {
@@ -167,7 +167,7 @@ func (a *app) regionCommand() *cobra.Command {
 			}
 		})
 	})
-	return noun("region", "List the regions that checks can run from", cmd)
+	return Group("region", "List the regions that checks can run from", cmd)
 }
 
 func (s *session) regions(ctx context.Context) (rows[client.Region], error) {

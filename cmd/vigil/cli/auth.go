@@ -46,5 +46,5 @@ func (a *app) authCommand() *cobra.Command {
 		row("user", console.Text(string(me.User.Email)), "the server")
 		return s.Print(console.Answer{Body: body, Names: []string{me.Organization.Id.String()}, Parts: []console.Part{table}})
 	})
-	return noun("auth", "Show who you are logged in as", cmd)
+	return Group("auth", "Show who you are logged in as", cmd)
 }

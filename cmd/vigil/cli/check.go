@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	return noun("check", "List, read, create and change checks",
+	return Group("check", "List, read, create and change checks",
 		a.checkListCommand(), a.checkGetCommand(), a.checkResultsCommand(), a.checkUptimeCommand(), a.checkRegionsCommand(),
 		a.checkCreateCommand(), a.checkEditCommand(),
 		a.checkBulkCommand(pauseChecks()), a.checkBulkCommand(resumeChecks()), a.checkBulkCommand(deleteChecks()), a.checkTestCommand())

@@ -122,16 +122,19 @@ func (a *app) does(do func(ctx context.Context, s *session, args []string) error
 	}
 }
 
-// noun is a command that only has subcommands.
-func noun(use, short string, commands ...*cobra.Command) *cobra.Command {
+// Group is a command that only has subcommands: alone it prints its help, and with an unknown
+// one it is an error that names what was probably meant.
+func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		// Without this a misspelled command would print the help and succeed.
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return UnknownCommand(cmd, args[0])
+				return unknownCommand(cmd, args[0])
 			}
-			return cmd.Help()
+			return nil
 		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(commands...)
 	return cmd

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) contextCommand() *cobra.Command {
-	return noun("context", "List, choose, rename and remove the servers that you are logged in to",
+	return Group("context", "List, choose, rename and remove the servers that you are logged in to",
 		a.contextListCommand(), a.contextUseCommand(), a.contextRenameCommand(), a.contextRemoveCommand())
 }
 

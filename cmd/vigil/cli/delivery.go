@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) deliveryCommand() *cobra.Command {
-	return noun("delivery", "List and read the deliveries of notifications, and send them again",
+	return Group("delivery", "List and read the deliveries of notifications, and send them again",
 		a.deliveryListCommand(), a.deliveryGetCommand(), a.redeliverCommand())
 }
 

@@ -23,7 +23,7 @@ const (
 
 func (a *app) demoCommand() *cobra.Command {
 	var dir string
-	cmd := noun("demo", "Break, repair or remove the demo of vigil up --demo",
+	cmd := Group("demo", "Break, repair or remove the demo of vigil up --demo",
 		a.demoCommandOf(&dir, "break", "Break the shop: it answers 503 until it is repaired"),
 		a.demoCommandOf(&dir, "repair", "Repair the shop: it answers 200 again"),
 		a.demoRemoveCommand(&dir),

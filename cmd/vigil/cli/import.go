@@ -27,7 +27,7 @@ func (a *app) importCommand() *cobra.Command {
 	for _, source := range importer.Sources() {
 		commands = append(commands, a.importSource(source))
 	}
-	cmd := noun("import", "Write the configuration of another program as files of a project", commands...)
+	cmd := Group("import", "Write the configuration of another program as files of a project", commands...)
 	cmd.Long = "Write the configuration of another monitoring program as files of a project, for `vigil plan`. It calls no server.\n" +
 		"What Vigil does not have is reported in comments, in a table and in IMPORT.md. Secrets go to the file .env."
 	cmd.GroupID = GroupID

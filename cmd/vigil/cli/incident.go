@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) incidentCommand() *cobra.Command {
-	return noun("incident", "List, read, acknowledge and resolve incidents",
+	return Group("incident", "List, read, acknowledge and resolve incidents",
 		a.incidentListCommand(), a.incidentGetCommand(), a.incidentAckCommand(), a.incidentResolveCommand())
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) maintenanceCommand() *cobra.Command {
-	return noun("maintenance", "List, read, plan and end maintenance windows",
+	return Group("maintenance", "List, read, plan and end maintenance windows",
 		a.maintenanceListCommand(), a.maintenanceGetCommand(), a.maintenanceCreateCommand(), a.maintenancePreviewCommand(),
 		a.maintenanceEditCommand(), a.maintenanceEndCommand(), a.maintenanceDeleteCommand())
 }

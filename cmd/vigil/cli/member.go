@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) memberCommand() *cobra.Command {
-	return noun("member", "List, invite, change and remove members of the organization",
+	return Group("member", "List, invite, change and remove members of the organization",
 		a.memberListCommand(), a.invitationListCommand(), a.inviteCommand(), a.roleCommand(), a.memberRemoveCommand())
 }
 

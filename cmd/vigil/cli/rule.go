@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) ruleCommand() *cobra.Command {
-	return noun("rule", "List, read, create and change alert rules",
+	return Group("rule", "List, read, create and change alert rules",
 		a.ruleListCommand(), a.ruleGetCommand(), a.ruleCreateCommand(), a.ruleEditCommand(), a.ruleDeleteCommand(), a.ruleBacktestCommand())
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) statusPageCommand() *cobra.Command {
-	return noun("status-page", "List, read, create and change public status pages",
+	return Group("status-page", "List, read, create and change public status pages",
 		a.pageListCommand(), a.pageGetCommand(), a.pageCreateCommand(), a.pageEditCommand(), a.pageDeleteCommand())
 }
 

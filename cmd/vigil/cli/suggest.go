@@ -14,9 +14,9 @@ import (
 // typos is how many letters may differ between what was typed and what is suggested.
 const typos = 2
 
-// UnknownCommand is the error of a word that is no subcommand of cmd, with what was
+// unknownCommand is the error of a word that is no subcommand of cmd, with what was
 // probably meant.
-func UnknownCommand(cmd *cobra.Command, word string) error {
+func unknownCommand(cmd *cobra.Command, word string) error {
 	return console.Errorf(console.Usage, "unknown command %q for %q%s; see %s --help", word, cmd.CommandPath(), meant("", nearest(cmd, word)),
 		cmd.CommandPath())
 }
