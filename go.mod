@@ -33,6 +33,7 @@ require (
 	github.com/prometheus-community/pro-bing v0.9.1
 	github.com/quic-go/quic-go v0.65.0
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/rivo/uniseg v0.4.7
 	github.com/spf13/cobra v1.10.2
 	github.com/temporalio/ui-server/v2 v2.54.1
 	github.com/uptrace/bun v1.3.0

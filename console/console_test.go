@@ -320,7 +320,7 @@ func TestNarrowTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
-			if n := len([]rune(strings.TrimRight(line, "\n"))); n > width {
+			if n := console.Width(strings.TrimRight(line, "\n")); n > width {
 				t.Errorf("at %d a line has %d characters: %s", width, n, line)
 			}
 		}

@@ -116,8 +116,8 @@ func (p *Progress) write(passed time.Duration) {
 		_, _ = fmt.Fprintln(p.c.Err, what+took)
 		return
 	}
-	if most := p.c.errWidth - len(took) - 1; p.c.errWidth > 0 && len([]rune(what)) > most {
-		what = string([]rune(what)[:max(most-1, 0)]) + "…"
+	if p.c.errWidth > 0 {
+		what = Cut(what, p.c.errWidth-len(took)-1)
 	}
 	_, _ = fmt.Fprintf(p.c.Err, "\r\x1b[K%s%s", what, took)
 	p.shown = true

@@ -2,7 +2,6 @@ package console
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
 // Remark is a sentence about one thing, with commands that help.
@@ -31,14 +30,14 @@ func (all Remarks) draw(p *painter) {
 	}
 	state, name := 0, 0
 	for _, r := range all {
-		state = max(state, utf8.RuneCountInString(r.State.brief(p.now)))
-		name = max(name, utf8.RuneCountInString(Clean(r.Name)))
+		state = max(state, Width(r.State.brief(p.now)))
+		name = max(name, Width(Clean(r.Name)))
 	}
 	indent := 2 + state + columnGap + name + columnGap
 	for _, r := range all {
 		word := r.State.brief(p.now)
-		p.out.WriteString("  " + p.paint(word, r.State.tone) + strings.Repeat(" ", state-utf8.RuneCountInString(word)+columnGap))
-		p.out.WriteString(Clean(r.Name) + strings.Repeat(" ", name-utf8.RuneCountInString(Clean(r.Name))+columnGap))
+		p.out.WriteString("  " + p.paint(word, r.State.tone) + strings.Repeat(" ", state-Width(word)+columnGap))
+		p.out.WriteString(Clean(r.Name) + strings.Repeat(" ", name-Width(Clean(r.Name))+columnGap))
 		p.out.WriteString(strings.Join(wrapped(Clean(r.Text), p.width-indent), "\n"+strings.Repeat(" ", indent)) + "\n")
 		for _, hint := range r.Hints {
 			p.out.WriteString(strings.Repeat(" ", indent) + hintMark + Clean(hint) + "\n")
@@ -56,7 +55,7 @@ func wrapped(text string, width int) []string {
 	var lines []string
 	line, length := "", 0
 	for word := range strings.SplitSeq(text, " ") {
-		n := utf8.RuneCountInString(word)
+		n := Width(word)
 		if line != "" && length+1+n > width {
 			lines = append(lines, line)
 			line, length = "", 0

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Column is a column of a table.
@@ -158,7 +157,7 @@ func (p *painter) aligned(rows [][]Cell) {
 			text := texts[i][j]
 			line.WriteString(p.paint(text, cell.tone))
 			if j < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[j]-utf8.RuneCountInString(text)+columnGap))
+				line.WriteString(strings.Repeat(" ", widths[j]-Width(text)+columnGap))
 			}
 		}
 		p.out.WriteString(strings.TrimRight(line.String(), " "))
@@ -215,7 +214,7 @@ func (p *painter) measure(rows [][]Cell) (texts [][]string, widths []int) {
 			if j == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[j] = max(widths[j], utf8.RuneCountInString(texts[i][j]))
+			widths[j] = max(widths[j], Width(texts[i][j]))
 		}
 	}
 	return texts, widths
@@ -245,9 +244,7 @@ func (p *painter) shrink(rows [][]Cell, texts [][]string, widths []int) {
 	}
 	for i := range texts {
 		for j := range texts[i] {
-			if utf8.RuneCountInString(texts[i][j]) > widths[j] {
-				texts[i][j] = string([]rune(texts[i][j])[:widths[j]-1]) + "…"
-			}
+			texts[i][j] = Cut(texts[i][j], widths[j])
 		}
 	}
 }
@@ -274,15 +271,15 @@ func (c *Console) Line(row []Cell, widths ...int) error {
 	room := c.Width // 0: unknown
 	for i, cell := range row {
 		text := cell.brief(p.now)
-		if length := utf8.RuneCountInString(text); c.Width > 0 && cell.shrinks && length > max(room, least) {
-			text = string([]rune(text)[:max(room, least)-1]) + "…"
+		if c.Width > 0 && cell.shrinks {
+			text = Cut(text, max(room, least))
 		}
 		if i < len(row)-1 {
-			room -= max(widths[i], utf8.RuneCountInString(text)) + columnGap
+			room -= max(widths[i], Width(text)) + columnGap
 		}
 		line.WriteString(p.paint(text, cell.tone))
 		if i < len(row)-1 {
-			line.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text))+columnGap))
+			line.WriteString(strings.Repeat(" ", max(0, widths[i]-Width(text))+columnGap))
 		}
 	}
 	_, err := c.Out.Write([]byte(strings.TrimRight(line.String(), " ") + "\n"))

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"vigil/console"
 )
 
 // Kind is what happened.
@@ -55,11 +56,11 @@ type Event struct {
 	Attempts   *int `json:"attempts,omitempty"`
 }
 
-// textWidth is where the column of links begins, in characters.
+// textWidth is where the links begin, in columns of a terminal.
 const textWidth = 68
 
 // Line returns the event as a line for a person, without a line break. With a width, which
-// is in characters, it has no more: a link that does not fit is left out, and the text is cut.
+// is in columns of the terminal, it has no more: a link that does not fit is left out, and the text is cut.
 func (e *Event) Line(width int) string {
 	names := map[Kind]string{
 		KindBroken: "......", KindRepaired: "......", KindResumed: "......", KindIncident: "INCIDENT", KindAttempt: "message",
@@ -70,12 +71,12 @@ func (e *Event) Line(width int) string {
 		name = string(e.Kind)
 	}
 	line := fmt.Sprintf("  +%d:%02d  %-9s  %s", int(e.Seconds)/60, int(e.Seconds)%60, name, e.Text)
-	if linked := line + strings.Repeat(" ", max(2, textWidth+21-utf8.RuneCountInString(line))) + e.URL; e.URL != "" &&
-		(width <= 0 || utf8.RuneCountInString(linked) <= width) {
+	if linked := line + strings.Repeat(" ", max(2, textWidth+21-console.Width(line))) + e.URL; e.URL != "" &&
+		(width <= 0 || console.Width(linked) <= width) {
 		return linked
 	}
-	if width > 1 && utf8.RuneCountInString(line) > width {
-		return string([]rune(line)[:width-1]) + "…"
+	if width > 0 {
+		line = console.Cut(line, width)
 	}
 	return line
 }
