@@ -189,12 +189,7 @@ func (r *envelopeResult) dropMetadata() {
 }
 
 // truncate shortens a text to maxEnvelopeText with a mark at its end.
-func truncate(text string) string {
-	if len(text) <= maxEnvelopeText {
-		return text
-	}
-	return Truncate(text, maxEnvelopeText-len("…")) + "…"
-}
+func truncate(text string) string { return Shorten(text, maxEnvelopeText) }
 
 // NilIfZero returns a pointer to v, or nil for the zero value of its type: what JSON
 // shows as null, and SQL stores as NULL.

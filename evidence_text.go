@@ -12,12 +12,7 @@ const MaxEvidenceText = 1024
 // Text returns the evidence for a message: a line for each fact, the most useful first, and
 // the body at the end, of at most limit bytes. Empty for nil.
 func (e *Evidence) Text(limit int) string {
-	const mark = "…"
-	text := strings.Join(e.Lines(), "\n")
-	if len(text) <= limit {
-		return text
-	}
-	return Truncate(text, limit-len(mark)) + mark
+	return Shorten(strings.Join(e.Lines(), "\n"), limit)
 }
 
 // Lines returns the evidence for people, a line for each fact and each line of the body.

@@ -2,7 +2,6 @@ package vigil
 
 import (
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -82,17 +81,6 @@ type StoredResult struct {
 
 // MaxErrorLength is the maximum length of Result.Error, in bytes.
 const MaxErrorLength = 1024
-
-// Truncate cuts a text to at most limit bytes, at the border of a character.
-func Truncate(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:max(0, limit)]
-}
 
 // resultSpace is the UUID namespace of results.
 var resultSpace = uuid.MustParse("8f3a1c52-6f0e-4c1b-9a6e-0d6f4e1b7a31") //nolint:gochecknoglobals // a constant that Go cannot spell as one

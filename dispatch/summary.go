@@ -1,6 +1,10 @@
 package dispatch
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"vigil"
+)
 
 // summaryLimit is the length in bytes that two names share in a summary, and
 // encodedLimit that of a summary as JSON: the server refuses a standalone activity
@@ -38,6 +42,5 @@ func shortened(name string) string {
 	if len(name) <= summaryLimit/2 {
 		return name
 	}
-	runes := []rune(name)
-	return string(runes[:min(len(runes), summaryLimit/8)])
+	return vigil.TruncateCharacters(name, summaryLimit/8)
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"vigil"
 )
@@ -36,10 +35,10 @@ func Name(text, otherwise string) string {
 
 // cut returns the first characters of a text.
 func cut(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
+	if short := vigil.TruncateCharacters(text, most); short != text {
+		return strings.TrimSpace(short)
 	}
-	return strings.TrimSpace(string([]rune(text)[:most]))
+	return text
 }
 
 // SetLabel sets a label of a resource in the form that labels have. What does not fit is a

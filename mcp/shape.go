@@ -3,7 +3,8 @@ package mcp
 import (
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
+
+	"vigil"
 )
 
 // Bounds of what comes from outside.
@@ -161,11 +162,10 @@ func cut(value any, limit int) any {
 
 func cutText(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if utf8.RuneCountInString(text) <= limit {
-		return text
+	if short := vigil.TruncateCharacters(text, limit); short != text {
+		return short + cutMark
 	}
-	runes := []rune(text)
-	return string(runes[:limit]) + cutMark
+	return text
 }
 
 // pick returns some members of an object.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"html/template"
 	"unicode/utf8"
+
+	"vigil"
 )
 
 // Sizes of a badge, in pixels. A letter of the font is at most this wide on average.
@@ -37,7 +39,7 @@ type badge struct {
 func (s *service) badge() ([]byte, error) {
 	name := s.name
 	if utf8.RuneCountInString(name) > badgeLetters {
-		name = string([]rune(name)[:badgeLetters-1]) + "…"
+		name = vigil.TruncateCharacters(name, badgeLetters-1) + "…"
 	}
 	b := badge{Name: name, Word: s.state.String()}
 	switch s.state {
