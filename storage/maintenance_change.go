@@ -136,7 +136,7 @@ func (s *Store) EndMaintenance(ctx context.Context, orgID, id uuid.UUID, match v
 // The time of the transaction is their end, so that reading them in it finds them ended.
 func endRunning(ctx context.Context, tx bun.Tx, window uuid.UUID) (int64, error) {
 	result, err := tx.NewRaw(`UPDATE maintenance_occurrences SET ends_at = now(), ended_early = true, end_handled = false,
-			changed_at = now(), changed_xid = pg_current_xact_id()
+			`+changedNow+`
 		WHERE window_id = ? AND removed_at IS NULL AND starts_at < now() AND ends_at > now()`, window).Exec(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("end the occurrences: %w", err)
@@ -232,9 +232,13 @@ func (s *Store) storeOccurrences(ctx context.Context, tx bun.Tx, before, after *
 	return replaceOccurrences(ctx, tx, after, planned, restart)
 }
 
+// changedNow marks the rows that an UPDATE writes for readers of changes, who find what was
+// committed after their last look.
+const changedNow = "changed_at = now(), changed_xid = pg_current_xact_id()"
+
 // touchOccurrences lets readers of changes see what a window does or covers now.
 func touchOccurrences(ctx context.Context, tx bun.Tx, window uuid.UUID, now time.Time) error {
-	_, err := tx.NewRaw(`UPDATE maintenance_occurrences SET changed_at = now(), changed_xid = pg_current_xact_id()
+	_, err := tx.NewRaw(`UPDATE maintenance_occurrences SET `+changedNow+`
 		WHERE window_id = ? AND ends_at > ? AND removed_at IS NULL`, window, now).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("touch the occurrences: %w", err)
@@ -252,7 +256,7 @@ func replaceOccurrences(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWind
 		rows[i] = storedOccurrence{WindowID: w.ID, OrgID: w.OrgID, StartsAt: o.StartsAt, EndsAt: o.EndsAt, Shifted: o.Shifted}
 	}
 	// A window that occurs once has one span: moving it moves also what has ended.
-	_, err := tx.NewRaw(`UPDATE maintenance_occurrences SET changed_at = now(), changed_xid = pg_current_xact_id(),
+	_, err := tx.NewRaw(`UPDATE maintenance_occurrences SET `+changedNow+`,
 			removed_at = CASE WHEN starts_at >= now() OR ? THEN now() END,
 			ends_at = CASE WHEN starts_at >= now() OR ? THEN ends_at ELSE least(ends_at, now()) END, end_handled = false
 		WHERE window_id = ? AND removed_at IS NULL AND (ends_at > now() OR ?) AND starts_at <> ALL(?)`,
@@ -267,7 +271,7 @@ func replaceOccurrences(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWind
 	_, err = tx.NewInsert().Model(&rows).On(`CONFLICT (window_id, starts_at) DO UPDATE
 		SET ends_at = EXCLUDED.ends_at, shifted = EXCLUDED.shifted, ended_early = false, end_handled = false,
 			start_handled = o.start_handled AND o.removed_at IS NULL,
-			changed_at = now(), changed_xid = pg_current_xact_id(), removed_at = NULL`).
+			`+changedNow+`, removed_at = NULL`).
 		Where("? OR NOT o.ended_early", restart).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store occurrences: %w", err)
@@ -344,14 +348,14 @@ func extendOccurrences(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWindo
 		starts[i] = o.StartsAt
 		rows[i] = storedOccurrence{WindowID: w.ID, OrgID: w.OrgID, StartsAt: o.StartsAt, EndsAt: o.EndsAt, Shifted: o.Shifted}
 	}
-	_, err := tx.NewRaw(`UPDATE maintenance_occurrences SET changed_at = now(), changed_xid = pg_current_xact_id(), removed_at = now()
+	_, err := tx.NewRaw(`UPDATE maintenance_occurrences SET `+changedNow+`, removed_at = now()
 		WHERE window_id = ? AND removed_at IS NULL AND starts_at > now() AND starts_at <> ALL(?)`, w.ID, pgdialect.Array(starts)).Exec(ctx)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
 	_, err = tx.NewInsert().Model(&rows).On(`CONFLICT (window_id, starts_at) DO UPDATE
 		SET ends_at = EXCLUDED.ends_at, shifted = EXCLUDED.shifted,
-			changed_at = now(), changed_xid = pg_current_xact_id(), removed_at = NULL`).
+			`+changedNow+`, removed_at = NULL`).
 		Where("o.removed_at IS NOT NULL OR o.ends_at <> EXCLUDED.ends_at OR o.shifted <> EXCLUDED.shifted").
 		Exec(ctx)
 	return err

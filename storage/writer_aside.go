@@ -250,10 +250,10 @@ func (s *Store) countLoops(ctx context.Context, keys []loopKey) (int, error) {
 
 // count takes the same steps as the transaction of a group, with rows that are stored already.
 func (g *groupTx) count(ctx context.Context, limits string, keys []loopKey) error {
-	if err := g.lockUncounted(ctx, limits, keys); err != nil {
+	checks, regions := keyColumns(keys)
+	if err := g.lockUncounted(ctx, limits, checks, regions); err != nil {
 		return fmt.Errorf("lock loops with uncounted results: %w", err)
 	}
-	checks, regions := keyColumns(keys)
 	if err := g.readUncounted(ctx, checks, regions); err != nil {
 		return fmt.Errorf("read uncounted results: %w", err)
 	}
@@ -281,14 +281,13 @@ func (g *groupTx) count(ctx context.Context, limits string, keys []loopKey) erro
 }
 
 // lockUncounted begins the transaction and locks those of the loops that are not locked.
-func (g *groupTx) lockUncounted(ctx context.Context, limits string, keys []loopKey) error {
-	checks, regions := keyColumns(keys)
+func (g *groupTx) lockUncounted(ctx context.Context, limits string, checks [][16]byte, regions []string) error {
 	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
 	if limits != "" {
 		batch.Queue(limits)
 	}
-	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(keys)), make(map[slotKey]bool)
+	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(checks)), make(map[slotKey]bool)
 	batch.Queue("SELECT "+progressColumns+`, NULL::timestamptz[], false
 		FROM check_regions AS r JOIN unnest($1::uuid[], $2::text[]) AS k (check_id, region)
 			ON r.check_id = k.check_id AND r.region = k.region
