@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // goWords are what only a reader of the program's code understands.
@@ -67,8 +69,9 @@ func TestErrorsOfTheProtocolHaveCodes(t *testing.T) {
 	}
 }
 
-// What a tool says of wrong arguments names the argument, in words of the interface.
-func TestWrongArgumentsHaveNoLayouts(t *testing.T) {
+// Wrong arguments are an error that the model can read, as all others are: it names the
+// argument, in words of the interface.
+func TestWrongArgumentsAreExplained(t *testing.T) {
 	t.Parallel()
 	s := open(t, "")
 	c := s.connect(t, "", &sender{key: s.signUp(t).key})
@@ -82,8 +85,16 @@ func TestWrongArgumentsHaveNoLayouts(t *testing.T) {
 		{"list_incidents", args{"since": 5}, "since"},
 		{"list_checks", args{"limit": "ten"}, "limit"},
 		{"list_checks", args{"limit": 1.5}, "limit"},
+		{"list_checks", args{"limit": 51}, "limit"},
 		{"get_check", args{"check": []string{"x"}}, "check"},
 		{"get_check", args{}, "check"},
+		{"get_check", args{"check": "x", "more": 1}, "more"},
+		{"get_incident", args{"incident": "the last one"}, "incident"},
+		{"get_uptime", args{}, "check"},
+		{"describe", args{"topic": "check_type:carrier-pigeon"}, "topic"},
+		{"save_check", args{"name": "x", "type": "https", "interval_seconds": 60, "config": args{"uri": "https://shop.example/"}}, "config.url"},
+		{"try_check", args{"check": "x", "type": "http"}, "type"},
+		{"update_incident", args{"incident": "x", "action": "ignore"}, "action"},
 	} {
 		refusal := c.refused(use.tool, use.arguments)
 		text, _ := refusal["error"].(string)
@@ -91,5 +102,13 @@ func TestWrongArgumentsHaveNoLayouts(t *testing.T) {
 		if refusal["code"] != "invalid_request" || !strings.Contains(text, use.names) || goWords.MatchString(text) {
 			t.Errorf("%s %v: %v", use.tool, use.arguments, refusal)
 		}
+	}
+	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "create_api_key"}); err == nil {
+		t.Error("a tool that does not exist answers")
+	}
+	// What the API refuses says what it refuses, and in which request.
+	refusal := c.refused("save_check", args{"name": "x", "type": "https", "interval_seconds": 60, "config": args{"url": 7}})
+	if refusal["request_id"] == nil || refusal["details"] == nil {
+		t.Errorf("the API's refusal is shown as %v", refusal)
 	}
 }

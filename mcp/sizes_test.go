@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Results stay within their size, and cursors lead to every row once.
@@ -88,40 +86,5 @@ func TestManyChecksNeedAConfirmation(t *testing.T) {
 	c.refused("set_checks_enabled", args{"label": "team=shop", "enabled": false, "confirm": checks - 1})
 	if out := c.use("set_checks_enabled", args{"label": "team=shop", "enabled": false, "confirm": checks}); out["changed"] != float64(checks) {
 		t.Errorf("it answers %v", out)
-	}
-}
-
-// Wrong arguments are an error that the model can read, as all others are.
-func TestWrongArgumentsAreExplained(t *testing.T) {
-	t.Parallel()
-	s := open(t, "")
-	c := s.connect(t, "", &sender{key: s.signUp(t).key})
-	for _, use := range []struct {
-		tool      string
-		arguments args
-	}{
-		{"get_check", args{}},
-		{"get_check", args{"check": "x", "more": 1}},
-		{"list_checks", args{"limit": 51}},
-		{"list_incidents", args{"since": "yesterday"}},
-		{"get_incident", args{"incident": "the last one"}},
-		{"get_uptime", args{}},
-		{"describe", args{"topic": "check_type:carrier-pigeon"}},
-		{"save_check", args{"name": "x", "type": "https", "interval_seconds": 60, "config": args{"uri": "https://shop.example/"}}},
-		{"try_check", args{"check": "x", "type": "http"}},
-		{"update_incident", args{"incident": "x", "action": "ignore"}},
-	} {
-		refusal := c.refused(use.tool, use.arguments)
-		if text, _ := refusal["error"].(string); refusal["code"] != "invalid_request" || text == "" {
-			t.Errorf("%s %v: %v", use.tool, use.arguments, refusal)
-		}
-	}
-	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "create_api_key"}); err == nil {
-		t.Error("a tool that does not exist answers")
-	}
-	// What the API refuses says what it refuses, and in which request.
-	refusal := c.refused("save_check", args{"name": "x", "type": "https", "interval_seconds": 60, "config": args{"url": 7}})
-	if refusal["request_id"] == nil || refusal["details"] == nil {
-		t.Errorf("the API's refusal is shown as %v", refusal)
 	}
 }

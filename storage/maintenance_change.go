@@ -355,7 +355,7 @@ func extendOccurrences(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWindo
 	}
 	_, err = tx.NewInsert().Model(&rows).On(`CONFLICT (window_id, starts_at) DO UPDATE
 		SET ends_at = EXCLUDED.ends_at, shifted = EXCLUDED.shifted,
-			`+changedNow+`, removed_at = NULL`).
+			` + changedNow + `, removed_at = NULL`).
 		Where("o.removed_at IS NOT NULL OR o.ends_at <> EXCLUDED.ends_at OR o.shifted <> EXCLUDED.shifted").
 		Exec(ctx)
 	return err
