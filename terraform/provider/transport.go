@@ -7,10 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
+
+	"vigil/client"
 )
 
 // Bounds of the retries of one request.
@@ -87,7 +87,7 @@ func next(answer *http.Response, err error, try int) (wait time.Duration, again 
 		stop := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 		return time.Second << try / 4, !stop && try < connectionTries
 	}
-	wait, asked := retryAfter(answer.Header.Get("Retry-After"), time.Now())
+	wait, asked := client.RetryAfter(answer.Header, time.Now())
 	switch answer.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		if !asked {
@@ -101,18 +101,6 @@ func next(answer *http.Response, err error, try int) (wait time.Duration, again 
 		return 0, false
 	}
 	return min(max(wait, 100*time.Millisecond), longestWait), true
-}
-
-// retryAfter reads the header Retry-After, seconds or a date (RFC 9110, section 10.2.3).
-func retryAfter(text string, now time.Time) (time.Duration, bool) {
-	text = strings.TrimSpace(text)
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second, true
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, at.Sub(now)), true
-	}
-	return 0, false
 }
 
 // pause waits, or ends with the context.

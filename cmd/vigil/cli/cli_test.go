@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -148,24 +147,6 @@ func TestValues(t *testing.T) {
 		const text = "/v1/x?token=vgl_8mKq2VxTz0bYd4RfWc7NjH1sLgPaEu5i0Xo2Qp&b=eyJhbGciOi.eyJzdWIi.c2ln"
 		if got := redacted(text); got != "/v1/x?token=vgl_***&b=eyJ***" {
 			t.Errorf("got %s", got)
-		}
-	})
-	t.Run("RetryAfter", func(t *testing.T) {
-		t.Parallel()
-		now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-		for text, want := range map[string]time.Duration{
-			"12": 12 * time.Second, "0": 0, "Fri, 01 May 2026 12:00:30 GMT": 30 * time.Second, "Fri, 01 May 2026 11:00:00 GMT": 0,
-			"Friday, 01-May-26 12:00:30 GMT": 30 * time.Second, "Fri May  1 12:00:30 2026": 30 * time.Second,
-		} {
-			got, ok := retryAfter(&http.Response{Header: http.Header{"Retry-After": {text}}}, now)
-			if !ok || got != want {
-				t.Errorf("%q is %v, %t", text, got, ok)
-			}
-		}
-		for _, text := range []string{"", "-1", "soon"} {
-			if got, ok := retryAfter(&http.Response{Header: http.Header{"Retry-After": {text}}}, now); ok {
-				t.Errorf("%q is %v", text, got)
-			}
 		}
 	})
 }

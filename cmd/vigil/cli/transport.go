@@ -8,10 +8,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
+	"vigil/client"
 	"vigil/console"
 )
 
@@ -132,7 +132,7 @@ func (t *transport) waitFor(request *http.Request, response *http.Response, err 
 	if err != nil {
 		return wait, !errors.Is(err, context.Canceled)
 	}
-	asked, given := retryAfter(response, t.now())
+	asked, given := client.RetryAfter(response.Header, t.now())
 	switch response.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 	case http.StatusConflict: // the first one of a request that is sent twice still runs
@@ -154,18 +154,6 @@ func (t *transport) waitFor(request *http.Request, response *http.Response, err 
 		t.con.Note("%s, going on in %s", what, console.Span(wait))
 	}
 	return wait, true
-}
-
-// retryAfter reads the header Retry-After, seconds or a date (RFC 9110, section 10.2.3).
-func retryAfter(response *http.Response, now time.Time) (time.Duration, bool) {
-	text := strings.TrimSpace(response.Header.Get("Retry-After"))
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second, true
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, at.Sub(now)), true
-	}
-	return 0, false
 }
 
 // sleep waits, unless the context ends first.
