@@ -12,7 +12,6 @@ import (
 	"net"
 	netmail "net/mail"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -335,37 +334,16 @@ func TestSendFailures(t *testing.T) {
 	})
 }
 
-// listen runs a server that talks first and then only listens, and waits for its
-// connections when the test ends.
+// listen runs a server that talks first and then only listens.
 func listen(t *testing.T, talk func(net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var running sync.WaitGroup
-	ended := make(chan struct{})
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() {
-				<-ended
-				_ = conn.Close()
-			})
-			running.Go(func() {
-				talk(conn)
-				_, _ = io.Copy(io.Discard, conn)
-				_ = conn.Close()
-			})
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		close(ended)
-		running.Wait()
+	probetest.Serve(t, listener, func(conn net.Conn) {
+		talk(conn)
+		_, _ = io.Copy(io.Discard, conn)
 	})
 	return listener.Addr().String()
 }

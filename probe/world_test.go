@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -109,36 +108,7 @@ func tcp(tb testing.TB, serve func(net.Conn)) string {
 
 func serveOn(tb testing.TB, listener net.Listener, serve func(net.Conn)) string {
 	tb.Helper()
-	var mu sync.Mutex
-	open := make(map[net.Conn]bool)
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			open[conn] = true
-			mu.Unlock()
-			running.Go(func() {
-				serve(conn)
-				mu.Lock()
-				defer mu.Unlock()
-				delete(open, conn)
-				_ = conn.Close()
-			})
-		}
-	})
-	tb.Cleanup(func() {
-		_ = listener.Close()
-		mu.Lock()
-		for conn := range open {
-			_ = conn.Close()
-		}
-		mu.Unlock()
-		running.Wait()
-	})
+	probetest.Serve(tb, listener, serve)
 	return listener.Addr().String()
 }
 

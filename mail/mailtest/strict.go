@@ -12,11 +12,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/emersion/go-smtp"
 
+	"vigil/probe/probetest"
 	"vigil/smtpdialog"
 )
 
@@ -31,36 +31,10 @@ func Start(tb testing.TB, opts Options) *Server {
 	s := &Server{Addr: listener.Addr().String(), opts: opts}
 	config, roots := certificate(tb)
 	s.Roots = roots
-	var running sync.WaitGroup
-	var mu sync.Mutex
-	open := make(map[net.Conn]bool)
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			open[conn] = true
-			mu.Unlock()
-			running.Go(func() {
-				d := &dialog{tb: tb, server: s, config: config, conn: conn}
-				d.run()
-				_ = d.conn.Close()
-				mu.Lock()
-				defer mu.Unlock()
-				delete(open, conn)
-			})
-		}
-	})
-	tb.Cleanup(func() {
-		_ = listener.Close()
-		mu.Lock()
-		for conn := range open {
-			_ = conn.Close()
-		}
-		mu.Unlock()
-		running.Wait()
+	probetest.Serve(tb, listener, func(conn net.Conn) {
+		d := &dialog{tb: tb, server: s, config: config, conn: conn}
+		d.run()
+		_ = d.conn.Close() // that of TLS says goodbye
 	})
 	return s
 }
