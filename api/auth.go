@@ -208,6 +208,14 @@ func (a *authenticator) forgetUser(id uuid.UUID) {
 	a.sessions.drop(matches)
 }
 
+// forgetOrganization drops everyone of an organization from the cache, so that a change acts
+// at once in this process.
+func (a *authenticator) forgetOrganization(id uuid.UUID) {
+	matches := func(p rest.Caller) bool { return p.Org.ID == id }
+	a.keys.drop(matches)
+	a.sessions.drop(matches)
+}
+
 func errBadKey() error {
 	return vigil.Errorf(vigil.CodeUnauthorized, "The API key is not valid: it was mistyped, or revoked.")
 }

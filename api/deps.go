@@ -116,6 +116,7 @@ type Store interface {
 	tokenStore
 	auditStore
 	memberStore
+	organizationStore
 	sessionStore
 	loginLinkStore
 	keyStore

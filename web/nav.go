@@ -14,18 +14,19 @@ import (
 
 // Items of the navigation.
 const (
-	navChecks      = "checks"
-	navIncidents   = "incidents"
-	navDeliveries  = "deliveries"
-	navChannels    = "channels"
-	navStatus      = "status-pages"
-	navMaintenance = "maintenance"
-	navKeys        = "api-keys"
-	navUsage       = "usage"
-	navAudit       = "audit-log"
-	navMembers     = "members"
-	navAccount     = "account"
-	navMore        = "more"
+	navChecks       = "checks"
+	navIncidents    = "incidents"
+	navDeliveries   = "deliveries"
+	navChannels     = "channels"
+	navStatus       = "status-pages"
+	navMaintenance  = "maintenance"
+	navOrganization = "organization"
+	navKeys         = "api-keys"
+	navUsage        = "usage"
+	navAudit        = "audit-log"
+	navMembers      = "members"
+	navAccount      = "account"
+	navMore         = "more"
 )
 
 // nav is the navigation of a page.
@@ -71,6 +72,7 @@ func (r *request) menu(current string) (nav, error) {
 			{Name: navKeys, Text: "API keys", Href: "/app/api-keys", Icon: "key"},
 			{Name: navUsage, Text: "Usage", Href: "/app/usage", Icon: "usage"},
 			{Name: navAudit, Text: "Audit log", Href: "/app/audit-log", Icon: "list"},
+			{Name: navOrganization, Text: "Settings", Href: "/app/organization", Icon: "settings"},
 		}},
 		{Title: "Elsewhere", Items: []navItem{{Text: "API docs", Href: "/docs", Icon: "code", Out: true}}},
 	}

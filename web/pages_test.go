@@ -31,6 +31,7 @@ func TestPagesOfAnEmptyOrganization(t *testing.T) {
 		"/app/api-keys":                    "New key",
 		"/app/api-keys/new":                "What the key may do",
 		"/app/usage":                       "Executions an hour",
+		"/app/organization":                "Rename it",
 		"/app/audit-log":                   "account.signup",
 	} {
 		b.get(t, http.StatusOK, path).shows(t, text)

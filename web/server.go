@@ -156,6 +156,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.firstRunRoutes,
 		s.accountRoutes,
 		s.memberRoutes,
+		s.organizationRoutes,
 		s.recoverRoutes,
 		s.moreRoutes,
 		s.overviewRoutes,

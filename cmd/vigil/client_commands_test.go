@@ -91,6 +91,10 @@ func clientLines() map[string][]clientLine {
 			{words: "member role $EMAIL viewer", missing: "member role grace@example.com viewer"},
 			{words: "member remove $EMAIL --yes", missing: "member remove grace@example.com --yes"},
 		},
+		"org": {
+			{words: "org get", reads: "SLUG"},
+			{words: "org rename Engines"},
+		},
 		"api-key": {
 			{words: "api-key list", reads: "BEGINS WITH"},
 			{words: "api-key create other"},

@@ -1,0 +1,33 @@
+package storage
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"vigil"
+)
+
+// RenameOrganization changes the name of an organization, and nothing else: its slug and the
+// addresses of its status pages stay. A credential that has ended is a CodeUnauthorized error,
+// and one without the scope admin a CodeForbidden error.
+func (s *Store) RenameOrganization(ctx context.Context, orgID uuid.UUID, name string, by vigil.Credential) (vigil.Organization, error) {
+	var row orgRow
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := lockOrganization(ctx, tx, orgID); err != nil {
+			return err
+		}
+		if _, err := s.requireAdmin(ctx, tx, by); err != nil {
+			return err
+		}
+		err := tx.NewSelect().Model(&row).Where("o.id = ?", orgID).Scan(ctx)
+		if err != nil || row.Name == name {
+			return err
+		}
+		row.Name, row.UpdatedAt = name, s.instant()
+		_, err = tx.NewUpdate().Model(&row).Column("name", "updated_at").WherePK().Exec(ctx)
+		return err
+	})
+	return row.organization(), wrap("rename an organization", err)
+}
