@@ -5434,6 +5434,9 @@ type MailMetadata struct {
 	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
 	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
 
+	// CertDaysRemaining The smaller of the two, which rules on a certificate compare
+	CertDaysRemaining *int64 `json:"cert_days_remaining,omitempty"`
+
 	// Deleted The message was removed from the mailbox
 	Deleted *bool `json:"deleted,omitempty"`
 

@@ -69,7 +69,6 @@ func readGatus(path string, o Options) (*Result, error) {
 // settings reports what belongs to no endpoint.
 func (g *gatusImport) settings() {
 	for _, one := range []struct{ name, reason string }{
-		{"ui", "the dashboard of Vigil has no such settings"},
 		{"web", "the address of Vigil's API is a setting of the server"},
 		{"storage", "Vigil stores in Postgres; the history stays in Gatus"},
 		{"security", "Vigil has accounts and API keys"},
@@ -87,11 +86,7 @@ func (g *gatusImport) settings() {
 			g.LoseSetting(one.name, "%s", one.reason)
 		}
 	}
-	for _, one := range g.root.members {
-		if strings.HasPrefix(one.name, "x-") || strings.HasPrefix(one.name, ".") {
-			g.root.take(one.name) // holds anchors, and means nothing by itself
-		}
-	}
+	g.root.take("ui") // changes what the dashboard shows, and nothing that is checked
 	g.root.finish()
 	for _, text := range g.expansion.empty {
 		g.LoseSetting("${"+text+"}", "Gatus takes this for a variable that is not set, and so for an empty text; a literal $ is written $$")

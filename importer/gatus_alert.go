@@ -168,11 +168,7 @@ func (g *gatusImport) noProvider(kind string) string {
 // slowRules adds a rule for each bound of the response time, with the channels of the other
 // rules.
 func (g *gatusImport) slowRules(check *Resource, slow []int) {
-	var channels []string
-	for _, rule := range check.Rules {
-		keys, _ := rule.Members.Get("channels").([]string)
-		channels = append(channels, keys...)
-	}
+	channels := check.channels()
 	for _, ms := range slow {
 		what := fmt.Sprintf("response time above %d ms", ms)
 		if len(channels) == 0 {
@@ -183,7 +179,7 @@ func (g *gatusImport) slowRules(check *Resource, slow []int) {
 		rule.Set("name", fmt.Sprintf("Slower than %d ms", ms))
 		rule.Set("condition", Object{{"response_time_ms", ms}})
 		rule.Set("notify_on", "unhealthy")
-		rule.Set("channels", unique(channels))
+		rule.Set("channels", channels)
 	}
 }
 

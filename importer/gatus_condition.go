@@ -191,6 +191,7 @@ func (e *gatusEndpoint) eachCondition(carry func(condition) bool) {
 			e.lose("condition "+c.text, "%s", c.problem)
 		case c.source == sourceConnected:
 			e.connected(c)
+		case c.source == sourceDomain && c.function == "" && e.domainCondition(c):
 		case c.function != "len" && carry(c):
 		case e.missing != "":
 		case c.source == sourceTime && c.function == "" && e.slowCondition(c):

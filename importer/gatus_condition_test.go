@@ -111,7 +111,8 @@ func httpConditions() []conditionCase {
 		{`[CONNECTED] == any(true, false)`, anyStatus, "every check demands"},
 		{`[IP] == 127.0.0.1`, anyStatus, "the address that answered"},
 		{`[IP] == pat(10.*)`, anyStatus, "the address that answered"},
-		{`[DOMAIN_EXPIRATION] > 720h`, anyStatus, "when a domain ends"},
+		{`[DOMAIN_EXPIRATION] > 720h`, anyStatus, ""}, // a check of its own
+		{`[DOMAIN_EXPIRATION] < 720h`, anyStatus, "when a domain ends"},
 		{`[DNS_RCODE] == NOERROR`, anyStatus, "no such condition"},
 		{`[CONTEXT].x == 1`, anyStatus, "constants only"},
 		{`[BODY].a == [BODY].b`, anyStatus, "two things"},
@@ -144,7 +145,11 @@ func otherConditions() map[string][]conditionCase {
 		},
 		"starttls://shop.example:25": {
 			{`[CONNECTED] == true`, ``, ""},
-			{`[CERTIFICATE_EXPIRATION] > 48h`, ``, "no such condition"},
+			{`[CERTIFICATE_EXPIRATION] > 48h`, ``, "it becomes a rule, which needs a channel"},
+		},
+		"tls://shop.example:6697\n    body: PING": {
+			{`[BODY] == pat(*PONG*)`, `"expect":"PONG","security":"tls","send":"PING"`, ""},
+			{`[CERTIFICATE_EXPIRATION] > 48h`, `"security":"tls","send":"PING"`, "it becomes a rule, which needs a channel"},
 		},
 		"9.9.9.9\n    dns: {query-name: shop.example, query-type: A}": {
 			{`[DNS_RCODE] == NOERROR`, ``, ""},
@@ -189,7 +194,7 @@ func testCondition(t *testing.T, target string, one conditionCase) {
 		t.Errorf("config is\n%s\nexpected\n%s", config, one.want)
 	}
 	losses := ""
-	if len(got.result.Checks) == 1 {
+	if len(got.result.Checks) > 0 {
 		losses = fmt.Sprint(got.result.Checks[0].Losses)
 	}
 	switch {

@@ -3,7 +3,6 @@ package importer
 import (
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +34,11 @@ type gatusEndpoint struct {
 	// slow are response times in milliseconds that become rules, since checks of its type
 	// have no assertions.
 	slow []int
+	// certificate is the bound of the days of a certificate that becomes a rule; nil: none.
+	certificate *certificateBound
+	// domain is how many days before its end a check of the domain fails, -1 at its end; nil:
+	// there is no such check.
+	domain *int
 	// unreachable says that the check lacks the credentials or the way to its target, and
 	// check is what is disabled then.
 	unreachable bool
@@ -71,6 +75,8 @@ func (g *gatusImport) endpoint(v *value, index int) {
 	added.Set("config", e.config)
 	g.alerts(added, e.list("alerts"), e.group)
 	g.slowRules(added, e.slow)
+	g.certificateRule(added, e.certificate)
+	e.addDomain(added)
 	for _, window := range e.list("maintenance-windows") {
 		g.endpointMaintenance(added, window)
 	}
@@ -106,7 +112,7 @@ func (e *gatusEndpoint) read(target string) {
 		e.client = newMembers(nil, "client.", e.lose)
 	}
 	e.conditions = e.readConditions()
-	e.drop("the dashboard of Vigil has no such settings", "ui")
+	e.take("ui") // changes what the dashboard shows, and nothing that is checked
 	dns := e.inner("dns")
 	scheme, rest, ok := strings.Cut(e.url, "://")
 	switch {
@@ -151,7 +157,7 @@ func (e *gatusEndpoint) readScheme(scheme, rest string) {
 
 // finishAll reports the members that no check has.
 func (e *gatusEndpoint) finishAll() {
-	e.drop("Vigil has no such setting of a client", "ssh")
+	e.take("ssh") // is for ssh://
 	defer e.disable()
 	if e.suite == nil {
 		e.drop("is for endpoints of a suite", "store", "always-run")
@@ -161,13 +167,8 @@ func (e *gatusEndpoint) finishAll() {
 	e.take("graphql")
 	e.take("headers")
 	const reason = "Vigil has no such setting of a check"
-	e.client.drop(reason, "dns-resolver", "network")
-	for _, name := range []string{"proxy-url", "oauth2", "identity-aware-proxy", "tls", "tunnel"} {
-		if !slices.Contains(e.client.used, name) && e.client.get(name) != nil {
-			e.unreachable = true
-			e.client.drop(reason, name)
-		}
-	}
+	e.client.take("network") // is for ICMP, which has read it
+	e.loseRoutes(reason)
 	if e.client.on("store-cookies") {
 		e.lose("client.store-cookies: true", reason)
 	}
@@ -197,10 +198,10 @@ func (e *gatusEndpoint) hostPort(rest string) (host string, port int, ok bool) {
 	return e.g.fileText(host), port, true
 }
 
-// notVerified reports a client that does not verify certificates, where a check always does.
-func (e *gatusEndpoint) notVerified() {
+// notVerified carries over that the certificate is not verified, in the config of a server.
+func (e *gatusEndpoint) notVerified(config *Object) {
 	if e.client.on("insecure") {
-		e.lose("client.insecure: true", "checks of type %s always verify the certificate", e.kind)
+		config.Set("verify_tls", false)
 	}
 	e.ignoreRedirect()
 }
@@ -232,99 +233,16 @@ func (e *gatusEndpoint) readPing(rest string) {
 	}
 	e.config.Set("host", e.g.fileText(host))
 	e.config.Set("packet_count", 1) // as Gatus does
+	switch network, _ := e.client.scalar("network"); network {
+	case "", "ip":
+	case "ip4", "ip6":
+		e.config.Set("ip_version", strings.TrimPrefix(network, "ip"))
+	default:
+		e.lose("client.network: "+network, "is none of ip, ip4 and ip6")
+	}
 	e.client.take("insecure")
 	e.ignoreRedirect()
 	e.eachCondition(func(condition) bool { return false })
-}
-
-func (e *gatusEndpoint) readTLS(rest string) {
-	e.kind = vigil.TypeSSL
-	host, port, ok := e.hostPort(rest)
-	if !ok {
-		return
-	}
-	e.config.Set("host", host)
-	e.config.Set("port", port)
-	e.readClientTLS()
-	e.notVerified()
-	e.drop("checks of type ssl send nothing", "body")
-	e.eachCondition(func(c condition) bool {
-		if c.source != sourceCertificate {
-			return false
-		}
-		days, ok := e.certificateDays(c)
-		if ok && days >= 0 {
-			before, _ := e.config.Get("alert_days_before").(int)
-			e.config.Set("alert_days_before", max(before, days))
-		}
-		return ok
-	})
-}
-
-func (e *gatusEndpoint) readSTARTTLS(rest string) {
-	e.kind = vigil.TypeSMTPIMAP
-	host, port, ok := e.hostPort(rest)
-	if !ok {
-		return
-	}
-	e.config.Set("smtp", Object{{"host", host}, {"port", port}, {"security", "starttls"}})
-	e.notVerified()
-	e.drop("the check speaks SMTP by itself", "body")
-	e.eachCondition(func(condition) bool { return false })
-}
-
-func (e *gatusEndpoint) readDNS(dns *members) {
-	e.kind = vigil.TypeDNS
-	name, kind := strings.TrimSuffix(dns.marked("query-name"), "."), ""
-	kind, _ = dns.scalar("query-type")
-	dns.finish()
-	types := []string{"A", "AAAA", "CNAME", "MX", "NS", "TXT", "SOA", "SRV", "CAA", "PTR"}
-	switch {
-	case name == "":
-		e.missing = "it has no dns.query-name"
-		return
-	case !slices.Contains(types, kind):
-		e.missing = "record type " + kind
-		return
-	}
-	e.config.Set("host", e.g.fileText(name))
-	e.config.Set("record_type", kind)
-	e.resolver()
-	e.client.take("insecure")
-	e.ignoreRedirect()
-	rcode := false
-	e.eachCondition(func(c condition) bool {
-		rcode = rcode || c.source == sourceRcode
-		return e.dnsCondition(c, kind)
-	})
-	if e.config.Get("expected_rcode") == nil && e.config.Get("expected_values") == nil && !rcode {
-		e.lose("conditions", "the check expects the response code NOERROR, which no condition asks for")
-	}
-}
-
-// resolver sets the name server that an endpoint of DNS asks.
-func (e *gatusEndpoint) resolver() {
-	server := e.url
-	if scheme, rest, ok := strings.Cut(server, "://"); ok {
-		server = rest
-		e.lose("url: "+shown(e.url), "the check asks over UDP, not %s", shown(scheme))
-	}
-	if marked(server) {
-		e.config.Set("resolvers", []string{e.g.fileText(server)})
-		return
-	}
-	host, port, err := net.SplitHostPort(server)
-	if err != nil {
-		host, port = server, ""
-	}
-	if net.ParseIP(host) == nil {
-		e.lose("url: "+shown(e.url), "a name server needs an IP address; the check asks those of the region")
-		return
-	}
-	if port != "" && port != "53" {
-		host = net.JoinHostPort(host, port)
-	}
-	e.config.Set("resolvers", []string{host})
 }
 
 // target is the URL of an HTTP check without the user in it, which becomes basic_auth.

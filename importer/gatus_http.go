@@ -79,6 +79,9 @@ func (e *gatusEndpoint) body() string {
 	if found := regexp.MustCompile(`\[RANDOM_STRING_\d+\]`).FindString(body); found != "" {
 		e.lose("body: "+found, "the body has no random part and is sent as it is written")
 	}
+	if strings.Contains(body, "[LOCAL_ADDRESS]") {
+		e.lose("body: [LOCAL_ADDRESS]", "a check does not know the address that it is sent from, and the body is sent as it is written")
+	}
 	return e.g.fileText(body)
 }
 

@@ -180,10 +180,13 @@ func (m *members) dropTogether(reason string, names ...string) {
 	}
 }
 
-// finish reports the members that nothing has read.
+// finish reports the members that nothing has read. One that only holds anchors, for others to
+// repeat, means nothing by itself.
 func (m *members) finish() {
 	for _, one := range m.members {
-		if !slices.Contains(m.used, one.name) {
+		switch {
+		case slices.Contains(m.used, one.name), strings.HasPrefix(one.name, "x-"), strings.HasPrefix(one.name, "."), one.value.hasAnchor():
+		default:
 			m.lose(m.path+shown(one.name), "is not known to this import")
 		}
 	}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"slices"
 	"strings"
 
 	"vigil"
@@ -23,7 +24,8 @@ func (e *gatusEndpoint) readGRPC(scheme, rest string) {
 		e.config.Set("verify_tls", false)
 	}
 	e.ignoreRedirect()
-	e.drop("the check asks for the health only", "body", "headers")
+	e.take("body") // Gatus sends neither
+	e.take("headers")
 	e.eachCondition(func(c condition) bool { // what every check of this type demands
 		return c.source == sourceBody && strings.EqualFold(c.property, "status") && c.function == "" && c.is("SERVING")
 	})
@@ -36,7 +38,6 @@ func (e *gatusEndpoint) readWebSocket() {
 	if headers := e.headers(); len(headers) > 0 {
 		e.config.Set("headers", headers)
 	}
-	e.readClientTLS()
 	if body := e.body(); body != "" {
 		e.config.Set("send", body)
 	}
@@ -53,14 +54,32 @@ func (e *gatusEndpoint) readClientOfHTTP() {
 	if oauth := e.client.inner("oauth2"); oauth != nil {
 		e.readOAuth2(oauth)
 	}
-	switch proxy := e.client.marked("proxy-url"); {
-	case proxy == "":
-	case !strings.HasPrefix(proxy, "http://") || strings.Contains(proxy, "@"):
-		e.lose("client.proxy-url", "the proxy of a check has an address that begins with http://, and its credentials are in proxy_auth")
-		e.unreachable = true
-	default:
-		e.config.Set("proxy", e.g.fileText(strings.TrimSuffix(proxy, "/")))
+	if proxy := e.client.marked("proxy-url"); proxy != "" {
+		e.readProxy(proxy)
 	}
+}
+
+// readProxy carries over the address of a proxy, and the user in it.
+func (e *gatusEndpoint) readProxy(proxy string) {
+	rest, ok := strings.CutPrefix(strings.TrimSuffix(proxy, "/"), "http://")
+	if !ok && !marked(proxy) {
+		e.lose("client.proxy-url", "the proxy of a check has an address that begins with http://")
+		e.unreachable = true
+		return
+	}
+	if at := strings.LastIndexByte(rest, '@'); ok && at >= 0 {
+		user, password, _ := strings.Cut(rest[:at], ":")
+		auth := Object{{"username", e.g.fileText(unescaped(user))}}
+		if password != "" {
+			auth.Set("password", e.g.fileText(unescaped(password)))
+		}
+		e.config.Set("proxy_auth", auth)
+		rest = rest[at+1:]
+	}
+	if ok {
+		proxy = "http://" + rest
+	}
+	e.config.Set("proxy", e.g.fileText(proxy))
 }
 
 func (e *gatusEndpoint) readOAuth2(oauth *members) {
@@ -83,9 +102,13 @@ func (e *gatusEndpoint) readOAuth2(oauth *members) {
 	if len(scopes) > 0 {
 		config.Set("scopes", scopes)
 	}
-	if e.config.Get("basic_auth") != nil || hasHeader(e.headers(), "Authorization") {
-		e.lose("client.oauth2", "the request has another Authorization already")
-		return
+	// Gatus replaces any other Authorization by the token.
+	e.config.Delete("basic_auth")
+	if headers, ok := e.config.Get("headers").(Object); ok {
+		headers = slices.DeleteFunc(headers, func(m Member) bool { return strings.EqualFold(m.Name, "Authorization") })
+		if e.config.Set("headers", headers); len(headers) == 0 {
+			e.config.Delete("headers")
+		}
 	}
 	e.config.Set("oauth2", config)
 }

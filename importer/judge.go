@@ -97,7 +97,9 @@ func filledText(text, name string) string {
 			}
 		case name == "to" || name == "email":
 			return "x@x.example"
-		case name == "resolvers" || name == "expected_values":
+		case name == "resolvers":
+			return "9.9.9.9" // an address for documentation is refused
+		case name == "expected_values":
 			return "192.0.2.1"
 		case name == "expected_status_codes":
 			return "200"

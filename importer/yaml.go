@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -34,6 +35,13 @@ type value struct {
 	members []pair
 	line    int
 	sized   int // 0: not counted yet
+	anchor  bool
+}
+
+// hasAnchor reports whether the value, or one in it, is written with an anchor.
+func (v *value) hasAnchor() bool {
+	inside := func(one pair) bool { return one.value.hasAnchor() }
+	return v.anchor || slices.ContainsFunc(v.items, (*value).hasAnchor) || slices.ContainsFunc(v.members, inside)
 }
 
 // size is how many values are in a value, itself included; a long text counts for several.
@@ -170,6 +178,9 @@ func (r *yamlReader) value(from ast.Node, depth int) (*value, error) {
 		read, err := r.value(from.Value, depth+1)
 		if err == nil {
 			r.anchors[from.Name.String()] = read
+			holder := *read // an alias of it is none
+			holder.anchor = true
+			return &holder, nil
 		}
 		return read, err
 	case *ast.AliasNode:

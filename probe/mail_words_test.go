@@ -129,7 +129,8 @@ func TestMailWordsInAnyCase(t *testing.T) {
 	if !seen.Success || said != "probe.example.com" {
 		t.Errorf("%s, EHLO %s", seen.Error, said)
 	}
-	if seen.Metadata["smtp_cert_days_remaining"] != 10.0 || seen.Metadata["imap_cert_days_remaining"] != 10.0 {
+	if seen.Metadata["cert_days_remaining"] != 10.0 || seen.Metadata["smtp_cert_days_remaining"] != 10.0 ||
+		seen.Metadata["imap_cert_days_remaining"] != 10.0 {
 		t.Errorf("got %v", seen.Metadata)
 	}
 	for _, part := range []string{"smtp", "imap"} {

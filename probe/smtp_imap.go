@@ -70,6 +70,7 @@ type MailMetadata struct {
 	DeliveryMS   *float64   `json:"delivery_ms,omitempty" doc:"From the acceptance of the message to its arrival in the mailbox, ms"`
 	SMTPCertDays *int       `json:"smtp_cert_days_remaining,omitempty" doc:"Whole days until a certificate of the SMTP server expires, of TLS and of STARTTLS: the first of the chain to do so"`
 	IMAPCertDays *int       `json:"imap_cert_days_remaining,omitempty" doc:"Whole days until a certificate of the IMAP server expires, as for SMTP"`
+	CertDays     *int       `json:"cert_days_remaining,omitempty" doc:"The smaller of the two, which rules on a certificate compare"`
 	Deleted      bool       `json:"deleted,omitempty" doc:"The message was removed from the mailbox"`
 }
 
@@ -286,8 +287,17 @@ func (p mailProbe) Run(ctx context.Context) vigil.Observation {
 	return observe(ctx, p.guard, p.deadline, p.hidden, func(ctx context.Context, t *timeline) outcome {
 		var seen MailMetadata
 		err := p.exchange(ctx, t, &seen)
+		seen.CertDays = fewer(seen.SMTPCertDays, seen.IMAPCertDays)
 		return outcome{metadata: seen, err: err}
 	})
+}
+
+// fewer returns the smaller of two numbers of days, of which one may be unknown.
+func fewer(a, b *int) *int {
+	if a == nil || b != nil && *b < *a {
+		return b
+	}
+	return a
 }
 
 // exchange opens the mailbox before anything is sent to it, so that the time of
