@@ -117,6 +117,26 @@ func TestCraftedTexts(t *testing.T) {
 			harmlessGatus(t, line, file)
 		}
 	})
+	t.Run("Upptime", func(t *testing.T) {
+		t.Parallel()
+		for _, member := range []string{
+			"name", "url", "slug", "body", "method", "check", "type", "location", "port", "__dangerous__body_down", "headers", "tags",
+		} {
+			value := "'https://a.example/ " + crafted + "'"
+			if member == "headers" || member == "tags" {
+				value = "['A: " + crafted + "']"
+			}
+			site := "{a: x, name: x, url: 'https://a.example', " + member + ": " + value + "}"
+			if member == "name" || member == "url" {
+				site = "{" + member + ": " + value + ", check: http}"
+			}
+			file := filepath.Join(t.TempDir(), ".upptimerc.yml")
+			if err := os.WriteFile(file, []byte("sites:\n  - "+site+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			harmless(t, member, "upptime", file)
+		}
+	})
 }
 
 // harmlessGatus is harmless, where ${HOME} is a variable of the source, and stays one.

@@ -247,25 +247,11 @@ func (e *gatusEndpoint) readPing(rest string) {
 
 // target is the URL of an HTTP check without the user in it, which becomes basic_auth.
 func (e *gatusEndpoint) target() string {
-	scheme, rest, ok := strings.Cut(e.url, "://")
-	if !ok {
-		return e.url
+	address, user := cutUser(e.url)
+	if user != nil {
+		e.config.Set("basic_auth", e.g.authOf(user))
 	}
-	end := len(rest)
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		end = i
-	}
-	at := strings.LastIndex(rest[:end], "@")
-	if at < 0 {
-		return e.url
-	}
-	user, password, _ := strings.Cut(rest[:at], ":")
-	auth := Object{{"username", e.g.fileText(unescaped(user))}}
-	if password != "" {
-		auth.Set("password", e.g.fileText(unescaped(password)))
-	}
-	e.config.Set("basic_auth", auth)
-	return scheme + "://" + rest[at+1:]
+	return address
 }
 
 func unescaped(text string) string {

@@ -53,5 +53,5 @@ type Judge interface {
 
 // Sources returns the programs whose configuration can be imported.
 func Sources() []Source {
-	return []Source{gatus(), kuma(), csvSource()}
+	return []Source{gatus(), kuma(), upptime(), csvSource()}
 }
