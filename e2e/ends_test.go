@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -226,12 +227,38 @@ func (d *endsDrill) verifyPager() {
 		}
 	}
 	for incident := range d.pager.resolved {
-		if !d.pager.triggered[incident] && d.s.number(untried, incident) != 0 {
-			d.t.Errorf("the end of the incident %s was sent to the pager, and its beginning never tried", incident)
+		if d.pager.triggered[incident] {
+			continue
+		}
+		var ends int
+		if err := d.s.db.QueryRowContext(d.t.Context(), untried, incident).Scan(&ends); err != nil || ends != 0 {
+			d.t.Errorf("the end of the incident %s was sent to the pager, and its beginning never tried (%v): %s", incident, err, d.sent(incident))
 		}
 	}
 	d.t.Logf("pager: %d alerts, each resolved, and %d ends of alerts whose beginning was tried without reaching it",
 		len(d.pager.triggered), len(d.pager.resolved)-len(d.pager.triggered))
+}
+
+// sent describes the attempts to send messages about an incident to the pager, one a line.
+func (d *endsDrill) sent(incident string) string {
+	rows, err := d.s.db.QueryContext(d.t.Context(), `SELECT concat_ws(' ', d.event_type, d.status, d.attempts, 'created', d.created_at,
+			'address kept', (SELECT min(da.created_at) FROM delivery_addresses AS da WHERE da.delivery_id = d.id),
+			'attempt', a.number, a.started_at, a.finished_at, a.status_code, a.error_code, a.error)
+		FROM deliveries AS d LEFT JOIN attempts AS a ON a.delivery_id = d.id
+		WHERE d.incident_id = $1 AND d.channel_type = 'pager' ORDER BY d.created_at, a.number`, incident)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = rows.Close() }()
+	var lines []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return err.Error()
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(append(lines, fmt.Sprint(rows.Err())), "\n")
 }
 
 // missing counts, by how the incident ended, the messages of a receiver by kind.

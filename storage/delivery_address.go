@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"vigil"
 )
@@ -111,16 +112,23 @@ func addressesOf(ctx context.Context, db bun.IDB, delivery uuid.UUID) ([]address
 	return rows, wrap("read the addresses of a delivery", err)
 }
 
-// openingAddresses reads, for the end of an incident, the addresses that its openings went
-// to, by channel, the last one first. There are some of channels only whose policy asks for it.
+// openingAddresses reads, for the end of an incident, the addresses that the openings to its
+// recipients went to, by channel, the last one first. There are some of channels only whose
+// policy asks for it. Those of a channel that is not notified of the end stay with its opening.
 func openingAddresses(ctx context.Context, tx bun.Tx, e *vigil.Event, to []vigil.Recipient) (map[uuid.UUID][]addressRow, error) {
-	asked := func(r vigil.Recipient) bool { return r.Policy.Address != "" }
-	if e.Type != vigil.EventResolved || !slices.ContainsFunc(to, asked) {
+	var asking []uuid.UUID
+	for _, r := range to {
+		if r.Policy.Address != "" {
+			asking = append(asking, r.ChannelID)
+		}
+	}
+	if e.Type != vigil.EventResolved || len(asking) == 0 {
 		return nil, nil
 	}
 	var rows []addressRow
 	err := tx.NewSelect().Model(&rows).Join("JOIN deliveries AS d ON d.id = da.delivery_id").
-		Where("d.incident_id = ? AND d.event_type = ?", e.IncidentID, string(vigil.EventTriggered)).
+		Where("d.incident_id = ? AND d.event_type = ? AND d.channel_id = ANY(?)", e.IncidentID, string(vigil.EventTriggered),
+			pgdialect.Array(asking)).
 		OrderExpr("da.created_at DESC, da.id").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the addresses of the openings: %w", err)

@@ -133,6 +133,45 @@ func TestRecoveryGoesWhereTheOpeningWent(t *testing.T) {
 	}
 }
 
+// TestRecoveryBesideAChannelWithoutOne ends an incident with two channels that have an address:
+// the rule of one asks for the recovery, that of the other one does not.
+func TestRecoveryBesideAChannelWithoutOne(t *testing.T) {
+	t.Parallel()
+	for _, how := range ways() {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelPager)
+			a.edit(vigil.ChannelPager, `{"routing_key": "one", "url": "https://a.example"}`)
+			push, err := a.store.CreateChannel(t.Context(), vigil.Channel{
+				OrgID: a.org.ID, Name: "push", Type: vigil.ChannelPush, Config: json.RawMessage(`{"topic": "ops"}`), Enabled: true,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.channels[vigil.ChannelPush] = push
+			once := a.rule
+			once.ID, once.NotifyOn, once.Channels = uuid.Nil, vigil.NotifyUnhealthy, []uuid.UUID{push.ID}
+			once = a.createRule(once)
+			out, err := a.store.OpenIncident(t.Context(), vigil.OpenRequest{
+				ID: uuid.New(), CheckID: a.check.ID, Rules: []uuid.UUID{a.rule.ID, once.ID},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := out.Incident.ID
+			a.deliver(id, vigil.ChannelPager)
+			a.deliver(id, vigil.ChannelPush)
+			a.end(id, how)
+			if got, _ := a.sends(id, vigil.ChannelPager, ""); got != "one https://a.example " {
+				t.Errorf("the end goes to %q", got)
+			}
+			if p := a.claim(id, vigil.ChannelPush); p.State != vigil.NextAttemptNone {
+				t.Errorf("the channel that asks for openings alone has %+v", p)
+			}
+		})
+	}
+}
+
 // TestAddressesAreSecrets proves that addresses are sealed like the config of the channel,
 // sealed again with it, and not kept for longer than needed.
 func TestAddressesAreSecrets(t *testing.T) {

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"encoding/json"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -143,6 +144,54 @@ func TestEndOfADeletedCheck(t *testing.T) {
 	}
 	if n := a.count("SELECT (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM attempts)"); n != 0 {
 		t.Errorf("%d rows are left of what was sent", n)
+	}
+}
+
+// TestDeletedBeforeAnyoneWasPaged deletes a check while its opening is claimed: the claim waits
+// for the end, and finds the opening alone. The end of an alert that was never sent is not sent
+// either, also when more of the check is deleted before the next claim.
+func TestDeletedBeforeAnyoneWasPaged(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelPager)
+	id := a.open(a.fails(newark)).Incident.ID
+	waits := func(n int) {
+		eventually(t, "transactions wait for the opening", func() bool {
+			return a.count("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == n
+		})
+	}
+	tx, err := a.store.DB().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.NewRaw("SELECT id FROM deliveries WHERE incident_id = ? FOR UPDATE", id).Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { a.end(id, "deleted") })
+	waits(1)
+	var first vigil.NextAttempt
+	running.Go(func() { first, err = a.store.ClaimAttempt(t.Context(), id, a.channels[vigil.ChannelPager].ID) })
+	waits(2)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	running.Wait()
+	if err != nil || first.State != vigil.NextAttemptNone {
+		t.Fatalf("the claim is %+v, %v", first, err)
+	}
+	purgeCheck(t, a.store, a.check)
+	clean := func() {
+		t.Helper()
+		if err := a.store.DropExpired(t.Context(), a.clock.now().Add(2*time.Hour), storage.Retention{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean()
+	if p := a.claim(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone {
+		t.Errorf("%s is sent of an alert that never was", p.Delivery.EventType)
+	}
+	if clean(); a.count("SELECT count(*) FROM deliveries") != 0 {
+		t.Error("deliveries are left when nothing is to be sent")
 	}
 }
 

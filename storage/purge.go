@@ -42,13 +42,18 @@ func (s *Store) deleteAll(ctx context.Context, table, condition string, args ...
 	}
 }
 
+// stillSending holds for a delivery beside which another one of its incident and channel is
+// pending: whether the end of an incident is sent depends on what became of its opening.
+const stillSending = "EXISTS (SELECT FROM deliveries AS p WHERE p.incident_id = t.incident_id AND p.channel_id = t.channel_id " +
+	"AND p.status = 'pending')"
+
 // deleteIncidents deletes incidents with their attempts and deliveries, in steps. Deliveries
 // that are still pending stay: the end of an incident is sent although its check is deleted.
 func (s *Store) deleteIncidents(ctx context.Context, ids []uuid.UUID) error {
 	list := pgdialect.Array(ids)
 	for _, step := range []struct{ table, condition string }{
 		{"attempts", "t.delivery_id IN (SELECT id FROM deliveries WHERE incident_id = ANY(?) AND status <> 'pending')"},
-		{"deliveries", "t.incident_id = ANY(?) AND t.status <> 'pending'"},
+		{"deliveries", "t.incident_id = ANY(?) AND NOT " + stillSending},
 	} {
 		if err := s.deleteAll(ctx, step.table, step.condition, list); err != nil {
 			return err

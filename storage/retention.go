@@ -91,7 +91,7 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop gaps", "result_gaps", "t.last_slot < ?", keep.Rollups},
 		{"drop edges", "region_edges", "t.slot < ?", keep.Results},
 		// Deliveries of deleted checks, which no request can find.
-		{"drop orphaned deliveries", "deliveries", "t.orphaned AND t.finished_at < ?", time.Hour},
+		{"drop orphaned deliveries", "deliveries", "t.orphaned AND t.finished_at < ? AND NOT " + stillSending, time.Hour},
 		// After it a delivery cannot be repeated. What is open or pending may need them yet.
 		{"drop addresses", "delivery_addresses", "t.created_at < ? AND NOT EXISTS (" +
 			"SELECT FROM deliveries AS d LEFT JOIN incidents AS i ON i.id = d.incident_id " +
