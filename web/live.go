@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -22,7 +21,7 @@ func (s *Server) liveRoutes(on *routes) {
 const (
 	streamDeadline = 10 * time.Second // for a client to take an event
 	maxStreamRows  = 300
-	// sessionEvery is how often a stream looks whether its session goes on: an ended one ends
+	// sessionEvery is how often the open pages of a session look whether it goes on: pages of an ended one end
 	// within five seconds.
 	sessionEvery = 2 * time.Second
 	freshResults = 12 // newest results of a check among which new ones are looked for
@@ -68,16 +67,19 @@ func (s *Server) stream(r *request) error {
 	}
 	beat := time.NewTicker(s.deps.Config.beat())
 	defer beat.Stop()
-	session := time.NewTicker(min(sessionEvery, s.deps.Config.beat()))
-	defer session.Stop()
+	token, every := s.sessions.manager.Token(r.Context()), min(sessionEvery, s.deps.Config.beat())
+	session := s.live.enter(token)
+	defer s.live.exit(token, session)
+	look := time.NewTicker(every)
+	defer look.Stop()
 	for {
 		select {
 		case <-r.Context().Done():
 			return nil
 		case <-s.live.ended:
 			return nil
-		case <-session.C:
-			if !r.stillSignedIn() {
+		case <-look.C:
+			if !session.goesOn(r, every) {
 				_ = out.send("signed-out", s.deps.Now(), "{}")
 				return nil
 			}
@@ -125,22 +127,6 @@ func idSet(list string) map[uuid.UUID]bool {
 		}
 	}
 	return set
-}
-
-// stillSignedIn reports whether the session goes on. It may have been ended elsewhere.
-func (r *request) stillSignedIn() bool {
-	// A context that has a session is not loaded again, so it begins with an empty one.
-	ctx, cancel := context.WithTimeout(context.Background(), liveTimeout)
-	defer cancel()
-	loaded, err := r.s.sessions.manager.Load(ctx, r.s.sessions.manager.Token(r.Context()))
-	if err != nil {
-		return true // the database does not answer; the next beat asks again
-	}
-	if who, ok := r.s.sessions.of(loaded); !ok || who != r.who {
-		return false
-	}
-	_, err = r.api.GetMeWithResponse(r.acting(ctx))
-	return !hasCode(err, "unauthorized")
 }
 
 // events writes server-sent events to one page.

@@ -34,11 +34,12 @@ type hub struct {
 	failed  func(error)
 	tick    time.Duration
 
-	mu     sync.Mutex
-	orgs   map[uuid.UUID]*liveOrg
-	users  map[uuid.UUID]int // open pages
-	ended  chan struct{}
-	isOver bool
+	mu       sync.Mutex
+	orgs     map[uuid.UUID]*liveOrg
+	users    map[uuid.UUID]int       // open pages
+	sessions map[string]*liveSession // by token
+	ended    chan struct{}
+	isOver   bool
 }
 
 // liveOrg are the open pages of an organization.
@@ -63,7 +64,8 @@ type livePage struct {
 func newHub(changes Changes, now func() time.Time, failed func(error)) *hub {
 	return &hub{
 		changes: changes, now: now, failed: failed, tick: liveTick,
-		orgs: make(map[uuid.UUID]*liveOrg), users: make(map[uuid.UUID]int), ended: make(chan struct{}),
+		orgs: make(map[uuid.UUID]*liveOrg), users: make(map[uuid.UUID]int),
+		sessions: make(map[string]*liveSession), ended: make(chan struct{}),
 	}
 }
 
