@@ -70,10 +70,12 @@ const (
 
 // Delivery is the message about one event to one channel.
 type Delivery struct {
-	ID         uuid.UUID
-	OrgID      uuid.UUID
-	EventID    uuid.UUID
-	EventType  EventType
+	ID        uuid.UUID
+	OrgID     uuid.UUID
+	EventID   uuid.UUID
+	EventType EventType
+	// IncidentID is that of the incident, or of the time without results (UnobservedCheck) when
+	// EventType.Unobserved says so.
 	IncidentID uuid.UUID
 	// IncidentTitle is set in lists of deliveries and for a single one; it is empty
 	// where the delivery is read for another purpose.
@@ -155,17 +157,18 @@ type PendingDelivery struct {
 
 // DeliveryFilter selects deliveries. Zero members do not bind.
 type DeliveryFilter struct {
-	IncidentID uuid.UUID
-	ChannelID  uuid.UUID
-	Status     DeliveryStatus
+	IncidentID   uuid.UUID
+	UnobservedID uuid.UUID // of the time without results; see UnobservedCheck
+	ChannelID    uuid.UUID
+	Status       DeliveryStatus
 	Page
 }
 
-// Outbox holds the deliveries of one incident to one channel.
+// Outbox holds the deliveries of one incident, or of one time without results, to one channel.
 type Outbox struct {
 	// Usable is false when the channel was disabled or removed.
 	Usable bool
-	// Ended: the incident is resolved.
+	// Ended: the incident is resolved, or the end of the time without results is to be sent.
 	Ended bool
 	// Deliveries in the order of their events.
 	Deliveries []Delivery
@@ -204,7 +207,7 @@ func DecideDelivery(box Outbox) DeliveryDecision {
 	}
 	opening, attempts := DeliveryDelivered, 0 // a recovery without an opening is sent as it is
 	for _, one := range box.Deliveries {
-		isOpening := one.EventType == EventTriggered
+		isOpening := one.EventType.Opens()
 		switch {
 		case isOpening && one.Status != DeliveryPending:
 			opening, attempts = one.Status, one.Attempts

@@ -56,7 +56,7 @@ type Event struct {
 	OrgID      uuid.UUID
 	Position   Position // zero until it is stored
 	Type       EventType
-	IncidentID uuid.UUID
+	IncidentID uuid.UUID // or of the time without results; see EventType.Unobserved
 	CheckID    uuid.UUID
 	Time       time.Time
 	// Envelope is the body of webhooks and the data of the stream, JSON of at
@@ -67,7 +67,7 @@ type Event struct {
 	// Variables are the values of the template variables, by name, and those of all labels
 	// of the check as label.<key>.
 	Variables map[string]string
-	// TraceID is that of the incident. It is stored with the deliveries, not with the event.
+	// TraceID is that of the incident, or of the time without results. It is stored with the deliveries, not with the event.
 	TraceID string
 }
 

@@ -95,8 +95,11 @@ type Rule struct {
 	// channels that have had no message of the incident get its opening.
 	NotifyIfOpen bool `json:",omitempty"`
 	Policy       RegionPolicy
-	Enabled      bool
-	Labels       Labels `json:",omitempty"`
+	// Unobserved says whether the channels are notified when the check is not probed in as many
+	// regions as Policy asks for; empty is UnobservedIgnore.
+	Unobserved OnUnobserved `json:",omitempty"`
+	Enabled    bool
+	Labels     Labels `json:",omitempty"`
 	// Version increases by one with every change of the rule. At least 1 in storage.
 	Version int64 `json:",omitempty"`
 	// ManagedBy is what manages the rule; nil: nothing does.
@@ -110,6 +113,9 @@ type Rule struct {
 	// Warnings are what a write of the rule should make its author think of.
 	Warnings []string `json:",omitempty"`
 }
+
+// NotifiesUnobserved reports whether the channels are notified when the check is not probed.
+func (r *Rule) NotifiesUnobserved() bool { return r.Enabled && r.Unobserved == UnobservedNotify }
 
 // Severity of the incidents that the rule opens.
 func (r *Rule) Severity() Severity {

@@ -1,15 +1,29 @@
 package vigil
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// UnobservedCheck is a check that is not probed although it should be: in each of its regions
+// OnUnobserved says what an alert rule does when its check is not probed although it should be.
+type OnUnobserved string
+
+// Values of unobserved of a rule.
+const (
+	UnobservedIgnore OnUnobserved = "ignore" // the default: nothing
+	UnobservedNotify OnUnobserved = "notify" // its channels get the beginning and the end
+)
+
+// Valid reports whether o is one of the values.
+func (o OnUnobserved) Valid() bool { return o == UnobservedIgnore || o == UnobservedNotify }
+
+// UnobservedCheck is a check that is not probed although it should be: in each of the regions
 // the newest result is older than three intervals and the deadline of a probe.
 type UnobservedCheck struct {
 	ID      uuid.UUID // of this time without results
@@ -20,16 +34,36 @@ type UnobservedCheck struct {
 	Regions []string // keys
 }
 
-// UnobservedEnd says why a check is not unobserved any more.
+// UnobservedEnd says why a check is not unobserved any more, or why a channel is not notified any more.
 type UnobservedEnd string
 
 // Ends of a time without results.
 const (
-	ObservedAgain      UnobservedEnd = "result"   // a result came
-	UnobservedDisabled UnobservedEnd = "disabled" // the check was disabled
-	UnobservedDeleted  UnobservedEnd = "deleted"  // the check was deleted
-	UnobservedChanged  UnobservedEnd = "changed"  // the check was changed, or is in maintenance that pauses probing
+	ObservedAgain           UnobservedEnd = "result"         // a result came
+	UnobservedDisabled      UnobservedEnd = "disabled"       // the check was disabled
+	UnobservedDeleted       UnobservedEnd = "deleted"        // the check was deleted
+	UnobservedRegionRemoved UnobservedEnd = "region_removed" // a region without results was removed from the check
+	// UnobservedRuleChanged: no rule asks any more to notify these channels. It ends no time
+	// without results.
+	UnobservedRuleChanged UnobservedEnd = "rule_changed"
+	UnobservedChanged     UnobservedEnd = "changed" // the check was changed, or is in maintenance that pauses probing
 )
+
+// UnobservedRule is an alert rule that notifies of a time without results.
+type UnobservedRule struct {
+	ID       uuid.UUID `json:"id"`
+	Name     string    `json:"name"`
+	Severity Severity  `json:"severity"`
+}
+
+// UnobservedRules are what events say of rules. The order is that of SortRules.
+func UnobservedRules(rules []Rule) []UnobservedRule {
+	list := make([]UnobservedRule, len(rules))
+	for i := range rules {
+		list[i] = UnobservedRule{ID: rules[i].ID, Name: Truncate(rules[i].Name, maxRuleLabel), Severity: rules[i].Severity()}
+	}
+	return list
+}
 
 // UnobservedContext is the content of an event about a check that is not probed.
 type UnobservedContext struct {
@@ -40,13 +74,38 @@ type UnobservedContext struct {
 	Time         time.Time
 	// End is empty when the time without results begins.
 	End UnobservedEnd
+	// Rules that notify channels of it, the leading one first; none for the stream alone.
+	Rules []UnobservedRule
+	// Partly: other regions of the check are probed.
+	Partly bool
+	// Notified are the channels that get an end of their own, before or after that of the check;
+	// none for the event of the check itself.
+	Notified []uuid.UUID
+	// PublicURL is as in EventContext.
+	PublicURL string
 }
+
+// CheckPage is the path of the dashboard's page of a check, without its id.
+const CheckPage = "/app/checks/"
+
+// Unobserved reports whether the event is about a time without results, and no incident.
+func (t EventType) Unobserved() bool { return t == EventUnobserved || t == EventObserved }
+
+// Opens reports whether the event is the beginning of what it is about.
+func (t EventType) Opens() bool { return t == EventTriggered || t == EventUnobserved }
+
+// Ends reports whether the event is the end of what it is about.
+func (t EventType) Ends() bool { return t == EventResolved || t == EventObserved }
+
+// UnobservedTrace is the ID of the trace of the messages about a time without results.
+func UnobservedTrace(id uuid.UUID) string { return strings.ReplaceAll(id.String(), "-", "") }
 
 // unobservedData is the data of the envelope of such an event.
 type unobservedData struct {
 	Unobserved   unobservedTime       `json:"unobserved"`
 	Check        envelopeCheck        `json:"check"`
 	Regions      []string             `json:"regions"`
+	Rules        []UnobservedRule     `json:"rules"`
 	Organization envelopeOrganization `json:"organization"`
 	Message      envelopeMessage      `json:"message"`
 }
@@ -58,53 +117,110 @@ type unobservedTime struct {
 	End     *UnobservedEnd `json:"end"`
 }
 
+// eventID follows from what the event is about, so there is never a second one.
+func (c *UnobservedContext) eventID(kind EventType) uuid.UUID {
+	if len(c.Notified) == 0 {
+		return EventID(c.ID, kind)
+	}
+	name := append(c.ID[:], kind...)
+	for _, channel := range slices.SortedFunc(slices.Values(c.Notified), CompareIDs) {
+		name = append(name, channel[:]...)
+	}
+	return uuid.NewSHA1(incidentSpace, name)
+}
+
 // NewUnobservedEvent makes the event of a check that is not probed, or is no longer.
 func NewUnobservedEvent(c *UnobservedContext) (Event, error) {
 	kind := EventUnobserved
 	var ended *time.Time
 	if c.End != "" {
-		kind, ended = EventObserved, new(c.Time.UTC())
+		kind = EventObserved
+	}
+	if c.End != "" && c.End != UnobservedRuleChanged {
+		ended = new(c.Time.UTC())
 	}
 	title, body := c.message()
-	text, err := json.Marshal(envelope[unobservedData]{
-		ID: EventID(c.ID, kind), Type: kind, Version: "1", Timestamp: c.Time.UTC(),
-		Data: unobservedData{
-			Unobserved:   unobservedTime{ID: c.ID, Since: c.Since.UTC(), EndedAt: ended, End: NilIfZero(c.End)},
-			Check:        showCheck(c.CheckID, &c.Check),
-			Regions:      orEmpty(c.Regions),
-			Organization: envelopeOrganization{ID: c.OrgID, Name: truncate(c.Organization.Name)},
-			Message:      envelopeMessage{Title: truncate(title), Body: truncate(body)},
-		},
-	})
+	rules := c.Rules[:min(len(c.Rules), maxEnvelopeRules)]
+	data := unobservedData{
+		Unobserved:   unobservedTime{ID: c.ID, Since: c.Since.UTC(), EndedAt: ended, End: NilIfZero(c.End)},
+		Check:        showCheck(c.CheckID, &c.Check),
+		Regions:      orEmpty(c.Regions),
+		Rules:        append([]UnobservedRule{}, rules...),
+		Organization: envelopeOrganization{ID: c.OrgID, Name: truncate(c.Organization.Name)},
+		Message:      envelopeMessage{Title: truncate(title), Body: truncate(body)},
+	}
+	id := c.eventID(kind)
+	text, err := json.Marshal(envelope[unobservedData]{ID: id, Type: kind, Version: "1", Timestamp: c.Time.UTC(), Data: data})
 	if err != nil {
 		return Event{}, fmt.Errorf("encode the event: %w", err)
 	}
-	variables := variablesOf(&c.Check, map[string]string{
-		"check_id": c.CheckID.String(), "check_name": c.Check.Name, "check_type": string(c.Check.Type), "check_target": c.Check.Target,
-		"regions_down": strings.Join(c.Regions, ", "), "incident_title": title, "started_at": stamp(c.Since),
-		"duration": c.duration(), "organization_name": c.Organization.Name, "event_type": string(kind),
-	})
 	return Event{
-		ID: EventID(c.ID, kind), OrgID: c.OrgID, Type: kind, IncidentID: c.ID, CheckID: c.CheckID, Time: c.Time,
-		Envelope: text, Title: title, Body: body, Variables: variables,
+		ID: id, OrgID: c.OrgID, Type: kind, IncidentID: c.ID, CheckID: c.CheckID, Time: c.Time,
+		Envelope: text, Title: title, Body: body, Variables: c.variables(kind, title), TraceID: UnobservedTrace(c.ID),
 	}, nil
+}
+
+// variables are those of templates. A template that was written for incidents must read well, so
+// those of an incident say the same of the time without results.
+func (c *UnobservedContext) variables(kind EventType, title string) map[string]string {
+	values := map[string]string{
+		"check_id": c.CheckID.String(), "check_name": c.Check.Name, "check_type": string(c.Check.Type), "check_target": c.Check.Target,
+		"regions_down": strings.Join(c.Regions, ", "), "incident_id": c.ID.String(), "incident_title": title,
+		"incident_status": string(IncidentActive), "started_at": stamp(c.Since),
+		"duration": c.duration(), "organization_name": c.Organization.Name, "event_type": string(kind),
+	}
+	if len(c.Regions) == 1 {
+		values["region"] = c.Regions[0]
+	}
+	if len(c.Rules) > 0 {
+		severity := slices.MinFunc(c.Rules, func(a, b UnobservedRule) int { return cmp.Compare(a.Severity.rank(), b.Severity.rank()) }).Severity
+		values["severity"], values["worst_severity"] = string(severity), string(severity)
+		values["rule_id"], values["rule_name"] = c.Rules[0].ID.String(), c.Rules[0].Name
+	}
+	if kind == EventObserved {
+		values["incident_status"], values["resolved_at"] = string(IncidentResolved), stamp(c.Time)
+	}
+	if c.PublicURL != "" && c.End != UnobservedDeleted {
+		values["incident_url"] = c.PublicURL + CheckPage + c.CheckID.String()
+	}
+	return variablesOf(&c.Check, values)
 }
 
 func (c *UnobservedContext) duration() string {
 	return max(0, c.Time.Sub(c.Since)).Round(time.Second).String()
 }
 
+// maxListedRegions is how many regions a message names.
+const maxListedRegions = 10
+
+func (c *UnobservedContext) regions() string {
+	names := c.Regions[:min(len(c.Regions), maxListedRegions)]
+	if more := len(c.Regions) - len(names); more > 0 {
+		return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(names, ", ")
+}
+
 func (c *UnobservedContext) message() (title, body string) {
+	name, after := c.Check.Name, " It was not probed for "+c.duration()+"."
 	switch c.End {
 	case ObservedAgain:
-		return c.Check.Name + " is probed again", "A result came after " + c.duration() + "."
+		return name + " is probed again", "A result came after " + c.duration() + "."
 	case UnobservedDisabled:
-		return c.Check.Name + " need not be probed any more", "The check was disabled."
+		return name + " need not be probed any more", "The check was disabled." + after
 	case UnobservedDeleted:
-		return c.Check.Name + " need not be probed any more", "The check was deleted."
+		return name + " need not be probed any more", "The check was deleted." + after
+	case UnobservedRegionRemoved:
+		return name + " need not be probed from there any more", "A region without results was removed from the check: " + c.regions() + "."
+	case UnobservedRuleChanged:
+		return name + ": no more messages about missing results",
+			"The alert rule was deleted, disabled or changed, so this channel is not notified any more. The check is as it was."
 	case UnobservedChanged:
-		return c.Check.Name + " is due again", "The check was changed, or is in maintenance that pauses probing."
+		return name + " is due again", "The check was changed, or is in maintenance that pauses probing."
 	}
-	return c.Check.Name + " is not probed",
-		fmt.Sprintf("There is no result since %s, from %s. Its health is not known.", stamp(c.Since), strings.Join(c.Regions, ", "))
+	if c.Partly {
+		return name + " is not probed from " + c.regions(),
+			fmt.Sprintf("There is no result since %s, from %s. Other regions probe it.", stamp(c.Since), c.regions())
+	}
+	return name + " is not probed", fmt.Sprintf("There is no result since %s, from %s. Its health is not known.", stamp(c.Since), c.regions())
 }

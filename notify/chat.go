@@ -138,8 +138,11 @@ func (c *chat) text(title, body, link string) string {
 
 // linkName is what the link of a message says.
 func linkName(m *Message) string {
-	if m.Type == vigil.EventTest {
+	switch {
+	case m.Type == vigil.EventTest:
 		return "Channel"
+	case m.Type.Unobserved():
+		return "Check"
 	}
 	return "Incident"
 }

@@ -36,7 +36,8 @@ type Message struct {
 	Attempt      int       // 1 for the first
 	Manual       bool      // a user requested the attempt
 	Time         time.Time // of the event
-	// Incident groups what belongs together; zero for a test.
+	// Incident groups what belongs together: it is also the ID of a time without results; zero
+	// for a test.
 	Incident uuid.UUID
 	Severity vigil.Severity
 	// Title and Body are what a channel without templates says.
@@ -51,8 +52,8 @@ type Message struct {
 	Merged bool
 }
 
-// over reports whether the message says that the incident has ended.
-func (m *Message) over() bool { return m.Merged || m.Type == vigil.EventResolved }
+// over reports whether the message says that what it is about has ended.
+func (m *Message) over() bool { return m.Merged || m.Type.Ends() }
 
 // Notifier is a channel type.
 type Notifier interface {

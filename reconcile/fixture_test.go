@@ -129,15 +129,17 @@ func (emptyStore) Unobserved(context.Context, time.Time, time.Time, []int, int) 
 	return nil, nil
 }
 
-func (emptyStore) BeginUnobserved(context.Context, vigil.SweepLease, uuid.UUID, time.Time) error {
-	return nil
+func (emptyStore) BeginUnobserved(context.Context, vigil.SweepLease, uuid.UUID, time.Time, string) ([]vigil.PendingDelivery, error) {
+	return nil, nil
 }
 
 func (emptyStore) ObservedAgain(context.Context, time.Time, []int, int) ([]vigil.UnobservedCheck, error) {
 	return nil, nil
 }
 
-func (emptyStore) EndUnobserved(context.Context, vigil.SweepLease, uuid.UUID) error { return nil }
+func (emptyStore) EndUnobserved(context.Context, vigil.SweepLease, uuid.UUID, string) ([]vigil.PendingDelivery, error) {
+	return nil, nil
+}
 
 func (emptyStore) Silences(context.Context, time.Time, time.Time, []int, int) ([]vigil.RegionSilence, error) {
 	return nil, nil
@@ -267,9 +269,15 @@ type store interface {
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
 	MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error
 	Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
-	BeginUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, since time.Time) error
+	BeginUnobserved(
+		ctx context.Context,
+		lease vigil.SweepLease,
+		checkID uuid.UUID,
+		since time.Time,
+		publicURL string,
+	) ([]vigil.PendingDelivery, error)
 	ObservedAgain(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
-	EndUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID) error
+	EndUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, publicURL string) ([]vigil.PendingDelivery, error)
 	EndedHolds(ctx context.Context, shards []int, limit int) ([]vigil.MaintenanceHold, error)
 	ReleaseHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error
 	PutOffHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error

@@ -42,6 +42,7 @@ type incidentRepair struct {
 	store     incidentStore
 	repairs   *repairs
 	now       func() time.Time
+	publicURL string
 
 	mu           sync.Mutex
 	healthySince time.Time // since when no pass has failed; zero: one did, or none ran

@@ -89,6 +89,8 @@ type Options struct {
 	IncidentStore incidentStore
 	Sentinel      sentinel
 	Epochs        epochStore
+	// PublicURL is the address at which the platform is reached, for links in messages.
+	PublicURL string
 	// KeyEnds mails the owners of API keys that end soon; nil: none is mailed.
 	KeyEnds func(ctx context.Context) error
 	// Away reports whether an error says that Postgres or Temporal does not answer, and
@@ -148,7 +150,9 @@ func New(opts Options) *Sweep {
 	}
 	s.tombstones = &tombstones{store: opts.Store, loops: opts.Loops, incidents: opts.Incidents, repairs: s.repairs, now: opts.Now}
 	if opts.IncidentStore != nil {
-		s.incidents = &incidentRepair{incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, now: opts.Now}
+		s.incidents = &incidentRepair{
+			incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, now: opts.Now, publicURL: opts.PublicURL,
+		}
 	}
 	if opts.Sentinel != nil {
 		s.temporalStore = &temporalStore{sentinel: opts.Sentinel, store: opts.Epochs, log: opts.Log}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -14,9 +15,15 @@ import (
 // unobservedStore is what the sweep reads and marks of checks that are not probed.
 type unobservedStore interface {
 	Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
-	BeginUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, since time.Time) error
+	BeginUnobserved(
+		ctx context.Context,
+		lease vigil.SweepLease,
+		checkID uuid.UUID,
+		since time.Time,
+		publicURL string,
+	) ([]vigil.PendingDelivery, error)
 	ObservedAgain(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
-	EndUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID) error
+	EndUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, publicURL string) ([]vigil.PendingDelivery, error)
 }
 
 const kindUnobserved = "unobserved check"
@@ -43,7 +50,8 @@ func (r *incidentRepair) reportUnobserved(ctx context.Context, w work) error {
 			list = append(list, repair{
 				check: check.CheckID, kind: kindUnobserved, id: check.CheckID.String(),
 				do: func(ctx context.Context, lease vigil.SweepLease) error {
-					return r.store.EndUnobserved(ctx, lease, check.CheckID)
+					pending, err := r.store.EndUnobserved(ctx, lease, check.CheckID, r.publicURL)
+					return r.notify(ctx, pending, err)
 				},
 			})
 		}
@@ -51,12 +59,25 @@ func (r *incidentRepair) reportUnobserved(ctx context.Context, w work) error {
 			list = append(list, repair{
 				check: check.CheckID, kind: kindUnobserved, id: check.CheckID.String(),
 				do: func(ctx context.Context, lease vigil.SweepLease) error {
-					return r.store.BeginUnobserved(ctx, lease, check.CheckID, since)
+					pending, err := r.store.BeginUnobserved(ctx, lease, check.CheckID, since, r.publicURL)
+					return r.notify(ctx, pending, err)
 				},
 			})
 		}
 		return max(len(ended), len(begun)), r.repairs.run(ctx, w, nudgeParallelism, list)
 	})
+}
+
+// notify starts the workflows of deliveries. They are stored, so that sendDeliveries repeats what fails.
+func (r *incidentRepair) notify(ctx context.Context, pending []vigil.PendingDelivery, err error) error {
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, delivery := range pending {
+		errs = append(errs, r.incidents.Send(ctx, delivery))
+	}
+	return errors.Join(errs...)
 }
 
 // unobservedLoops are the loops that are not probed, counted by the process that leads.

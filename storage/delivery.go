@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -212,15 +213,19 @@ func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delive
 
 // addIncidentTitles sets the titles of the incidents that deliveries are about.
 func (s *Store) addIncidentTitles(ctx context.Context, deliveries []vigil.Delivery) error {
-	ids := make([]uuid.UUID, len(deliveries))
+	ids, events := make([]uuid.UUID, len(deliveries)), []uuid.UUID{}
 	for i := range deliveries {
-		ids[i] = deliveries[i].IncidentID
+		if ids[i] = deliveries[i].IncidentID; deliveries[i].EventType.Unobserved() {
+			events = append(events, deliveries[i].EventID)
+		}
 	}
 	var rows []struct {
 		ID    uuid.UUID `bun:"id,type:uuid"`
 		Title string    `bun:"title"`
 	}
-	err := s.db.NewRaw("SELECT id, title FROM incidents WHERE id = ANY(?::uuid[])", pgdialect.Array(ids)).Scan(ctx, &rows)
+	// Where there is no incident, the event has a title as long as it is kept.
+	err := s.db.NewRaw(`SELECT id, title FROM incidents WHERE id = ANY(?0::uuid[])
+		UNION ALL SELECT id, title FROM events WHERE id = ANY(?1::uuid[])`, pgdialect.Array(ids), pgdialect.Array(events)).Scan(ctx, &rows)
 	if err != nil {
 		return wrap("read the titles of incidents", err)
 	}
@@ -229,7 +234,7 @@ func (s *Store) addIncidentTitles(ctx context.Context, deliveries []vigil.Delive
 		titles[row.ID] = row.Title
 	}
 	for i := range deliveries {
-		deliveries[i].IncidentTitle = titles[deliveries[i].IncidentID]
+		deliveries[i].IncidentTitle = cmp.Or(titles[deliveries[i].IncidentID], titles[deliveries[i].EventID])
 	}
 	return nil
 }
@@ -268,7 +273,10 @@ func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.Deliver
 	where := func(query *bun.SelectQuery) *bun.SelectQuery {
 		query = query.Where("d.org_id = ?", orgID).Where(checkOfDelivery)
 		if f.IncidentID != uuid.Nil {
-			query = query.Where("d.incident_id = ?", f.IncidentID)
+			query = query.Where("d.incident_id = ? AND NOT "+aboutUnobserved, f.IncidentID)
+		}
+		if f.UnobservedID != uuid.Nil {
+			query = query.Where("d.incident_id = ? AND "+aboutUnobserved, f.UnobservedID)
 		}
 		if f.ChannelID != uuid.Nil {
 			query = query.Where("d.channel_id = ?", f.ChannelID)
@@ -296,9 +304,11 @@ func (s *Store) Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page 
 	if err != nil {
 		return nil, 0, err
 	}
-	trace, err := readTrace(ctx, s.db, delivery.IncidentID)
-	if err != nil {
-		return nil, 0, wrap("list attempts", err)
+	trace := vigil.UnobservedTrace(delivery.IncidentID)
+	if !delivery.EventType.Unobserved() {
+		if trace, err = readTrace(ctx, s.db, delivery.IncidentID); err != nil {
+			return nil, 0, wrap("list attempts", err)
+		}
 	}
 	var rows []attemptRow
 	total, err := s.db.NewSelect().Model(&rows).Where("a.delivery_id = ?", deliveryID).

@@ -59,7 +59,7 @@ func orNull(value json.RawMessage) json.RawMessage {
 // too. It is a part of the transaction that stores the attempt, so that an attempt whose
 // answer is lost has its address.
 func (s *Store) keepAddress(ctx context.Context, tx bun.Tx, row *deliveryRow, now time.Time) error {
-	if row.Policy.Address == "" || row.EventType != string(vigil.EventTriggered) {
+	if row.Policy.Address == "" || !vigil.EventType(row.EventType).Opens() {
 		return nil
 	}
 	next := addressRow{ID: uuid.New(), DeliveryID: row.ID, ChannelID: row.ChannelID, CreatedAt: now}
@@ -112,8 +112,8 @@ func addressesOf(ctx context.Context, db bun.IDB, delivery uuid.UUID) ([]address
 	return rows, wrap("read the addresses of a delivery", err)
 }
 
-// openingAddresses reads, for the end of an incident, the addresses that the openings to its
-// recipients went to, by channel, the last one first. There are some of channels only whose
+// openingAddresses reads, for the end of an incident or of a time without results, the addresses
+// that the openings to its recipients went to, by channel, the last one first. There are some of channels only whose
 // policy asks for it. Those of a channel that is not notified of the end stay with its opening.
 func openingAddresses(ctx context.Context, tx bun.Tx, e *vigil.Event, to []vigil.Recipient) (map[uuid.UUID][]addressRow, error) {
 	var asking []uuid.UUID
@@ -122,13 +122,13 @@ func openingAddresses(ctx context.Context, tx bun.Tx, e *vigil.Event, to []vigil
 			asking = append(asking, r.ChannelID)
 		}
 	}
-	if e.Type != vigil.EventResolved || len(asking) == 0 {
+	if !e.Type.Ends() || len(asking) == 0 {
 		return nil, nil
 	}
 	var rows []addressRow
 	err := tx.NewSelect().Model(&rows).Join("JOIN deliveries AS d ON d.id = da.delivery_id").
-		Where("d.incident_id = ? AND d.event_type = ? AND d.channel_id = ANY(?)", e.IncidentID, string(vigil.EventTriggered),
-			pgdialect.Array(asking)).
+		Where("d.incident_id = ? AND d.event_type IN (?, ?) AND d.channel_id = ANY(?)", e.IncidentID,
+			string(vigil.EventTriggered), string(vigil.EventUnobserved), pgdialect.Array(asking)).
 		OrderExpr("da.created_at DESC, da.id").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the addresses of the openings: %w", err)

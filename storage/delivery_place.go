@@ -37,10 +37,11 @@ type placeKey struct {
 
 func (r *deliveryRow) place() placeKey { return placeKey{r.IncidentID, r.ChannelID} }
 
-// enterPlaces enters the gate of the organization of a row, if there is one.
-func (s *Store) enterPlaces(ctx context.Context, table string, id uuid.UUID) (leave func(), err error) {
+// enterPlaces enters the gate of the organization of the deliveries with this value in a column,
+// if there are any.
+func (s *Store) enterPlaces(ctx context.Context, column string, id uuid.UUID) (leave func(), err error) {
 	var orgID uuid.UUID
-	err = s.db.NewRaw("SELECT org_id FROM ? WHERE id = ?", bun.Ident(table), id).Scan(ctx, &orgID)
+	err = s.db.NewRaw("SELECT org_id FROM deliveries WHERE ? = ? LIMIT 1", bun.Ident(column), id).Scan(ctx, &orgID)
 	if isNoRow(err) {
 		return func() {}, nil
 	}

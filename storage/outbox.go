@@ -21,7 +21,7 @@ import (
 // at a time may work on an incident and channel.
 func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.NextAttempt, error) {
 	var out vigil.NextAttempt
-	leave, err := s.enterPlaces(ctx, "incidents", incidentID)
+	leave, err := s.enterPlaces(ctx, "incident_id", incidentID)
 	if err != nil {
 		return out, wrap("claim an attempt", err)
 	}
@@ -91,7 +91,7 @@ func (s *Store) lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID
 
 // eventOrder ranks an event type: the opening comes before all others.
 func eventOrder(eventType string) int {
-	if eventType == string(vigil.EventTriggered) {
+	if vigil.EventType(eventType).Opens() {
 		return 0
 	}
 	return 1
@@ -116,7 +116,7 @@ func (s *Store) unfinishedAttempt(ctx context.Context, tx bun.Tx, box []delivery
 // decide carries out what vigil.DecideDelivery decides.
 func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil.NextAttempt, error) {
 	now, head := s.instant(), &box[0]
-	ended, err := s.incidentEnded(ctx, tx, head.IncidentID)
+	ended, err := s.boxEnded(ctx, tx, box)
 	if err != nil {
 		return vigil.NextAttempt{}, err
 	}
@@ -147,10 +147,14 @@ func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil
 	}
 }
 
-// incidentEnded reports whether an incident is resolved, or was deleted with its check.
-func (s *Store) incidentEnded(ctx context.Context, tx bun.Tx, id uuid.UUID) (bool, error) {
+// boxEnded reports whether the incident of an outbox is resolved, or was deleted with its check.
+// A time without results has ended for a channel once there is its end to send.
+func (s *Store) boxEnded(ctx context.Context, tx bun.Tx, box []deliveryRow) (bool, error) {
+	if vigil.EventType(box[0].EventType).Unobserved() {
+		return slices.ContainsFunc(box, func(d deliveryRow) bool { return vigil.EventType(d.EventType).Ends() }), nil
+	}
 	var rows []incidentRow
-	err := s.steadyIn(ctx, tx, &rows, "SELECT i.id, i.status FROM incidents AS i WHERE i.id = $1", id)
+	err := s.steadyIn(ctx, tx, &rows, "SELECT i.id, i.status FROM incidents AS i WHERE i.id = $1", box[0].IncidentID)
 	if err != nil {
 		return false, fmt.Errorf("read the incident: %w", err)
 	}
@@ -241,7 +245,7 @@ func (s *Store) FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byt
 // deleted.
 func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome) (vigil.Remaining, error) {
 	var remaining vigil.Remaining
-	leave, err := s.enterPlaces(ctx, "deliveries", outcome.Attempt.DeliveryID)
+	leave, err := s.enterPlaces(ctx, "id", outcome.Attempt.DeliveryID)
 	if err != nil {
 		return remaining, wrap("record the outcome of an attempt", err)
 	}

@@ -102,6 +102,12 @@ func (s *Store) purge(ctx context.Context, checkID uuid.UUID) (found bool, err e
 	if len(incidents) > 0 {
 		return true, s.deleteIncidents(ctx, incidents)
 	}
+	// What is still to be sent stays; the housekeeping finds all of them by this mark.
+	_, err = s.db.NewRaw("UPDATE deliveries AS t SET orphaned = true WHERE t.check_id = ? AND NOT t.orphaned AND "+ofUnobserved, checkID).
+		Exec(ctx)
+	if err != nil {
+		return false, fmt.Errorf("mark the deliveries about an unobserved check: %w", err)
+	}
 	for _, table := range []string{"region_edges", "result_gaps", "result_rollups"} {
 		if n, err := s.deleteSome(ctx, table, "t.check_id = ?", checkID); err != nil || n > 0 {
 			return true, err

@@ -95,7 +95,9 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		// After it a delivery cannot be repeated. What is open or pending may need them yet.
 		{"drop addresses", "delivery_addresses", "t.created_at < ? AND NOT EXISTS (" +
 			"SELECT FROM deliveries AS d LEFT JOIN incidents AS i ON i.id = d.incident_id " +
-			"WHERE d.id = t.delivery_id AND (d.status = 'pending' OR i.status <> 'resolved'))", keep.Attempts},
+			"WHERE d.id = t.delivery_id AND (d.status = 'pending' OR i.status <> 'resolved' OR " + notifiedUnobserved + "))", keep.Attempts},
+		{"drop deliveries about unobserved checks", "deliveries", ofUnobserved + ` AND t.finished_at < ? AND NOT t.redeliver
+			AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.id = t.id AND ` + notifiedUnobserved + ")", keep.Incidents},
 		{"drop attempts", "attempts", "t.started_at < ? AND t.finished_at IS NOT NULL", keep.Attempts},
 		{"drop audit entries", "audit_log", "t.at < ?", keep.Audit},
 		{"drop leases", "worker_leases", "greatest(t.renewed_at, t.revoked_at) < ?", keep.Leases},

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,6 +29,7 @@ type ruleRow struct {
 	NotifyOn   string          `bun:"notify_on" json:"notify_on"`
 	Policy     string          `bun:"region_policy" json:"region_policy"`
 	IfOpen     bool            `bun:"notify_if_open" json:"notify_if_open"`
+	Unobserved string          `bun:"unobserved" json:"unobserved"`
 	Enabled    bool            `bun:"enabled" json:"enabled"`
 	Labels     vigil.Labels    `bun:"labels,type:jsonb" json:"labels"`
 	Version    int64           `bun:"version" json:"version"`
@@ -39,15 +41,14 @@ type ruleRow struct {
 
 func (r *ruleRow) rule() (vigil.Rule, error) {
 	out := vigil.Rule{
-		ID:       r.ID,
-		OrgID:    r.OrgID,
-		CheckID:  r.CheckID,
-		Name:     r.Name,
-		Channels: r.ChannelIDs,
-		NotifyOn: vigil.NotifyOn(
-			r.NotifyOn,
-		),
+		ID:             r.ID,
+		OrgID:          r.OrgID,
+		CheckID:        r.CheckID,
+		Name:           r.Name,
+		Channels:       r.ChannelIDs,
+		NotifyOn:       vigil.NotifyOn(r.NotifyOn),
 		NotifyIfOpen:   r.IfOpen,
+		Unobserved:     vigil.OnUnobserved(r.Unobserved),
 		Policy:         vigil.RegionPolicy(r.Policy),
 		Enabled:        r.Enabled,
 		Labels:         labelsOf(r.Labels),
@@ -70,7 +71,8 @@ func rowOfRule(r *vigil.Rule) (*ruleRow, error) {
 	}
 	return &ruleRow{
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Name: r.Name, Condition: condition, ChannelIDs: r.Channels,
-		NotifyOn: string(r.NotifyOn), IfOpen: r.NotifyIfOpen, Policy: string(r.Policy), Enabled: r.Enabled, Labels: storedLabels(r.Labels),
+		NotifyOn: string(r.NotifyOn), IfOpen: r.NotifyIfOpen, Unobserved: string(cmp.Or(r.Unobserved, vigil.UnobservedIgnore)),
+		Policy: string(r.Policy), Enabled: r.Enabled, Labels: storedLabels(r.Labels),
 		Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		managedRow: managedColumns(r.ManagedBy, r.AppliedVersion),
 	}, nil
@@ -93,7 +95,7 @@ func rulesOf(rows []ruleRow) ([]vigil.Rule, error) {
 // CodeInvalid error. More rules of a check than the plan allows are a CodePlanLimit error.
 func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error) {
 	now := s.instant()
-	r.ID, r.Version = idOrNew(r.ID), 1
+	r.ID, r.Version, r.Unobserved = idOrNew(r.ID), 1, cmp.Or(r.Unobserved, vigil.UnobservedIgnore)
 	r.CreatedAt, r.UpdatedAt = timeOrDefault(r.CreatedAt, now), timeOrDefault(r.UpdatedAt, now)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, r.OrgID, r.CheckID); err != nil {
@@ -169,7 +171,7 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 		after = before
 		after.Name, after.Condition, after.Channels = draft.Name, draft.Condition, draft.Channels
 		after.NotifyOn, after.Policy, after.Enabled, after.Labels = draft.NotifyOn, draft.Policy, draft.Enabled, draft.Labels
-		after.NotifyIfOpen = draft.NotifyIfOpen
+		after.NotifyIfOpen, after.Unobserved = draft.NotifyIfOpen, cmp.Or(draft.Unobserved, vigil.UnobservedIgnore)
 		after.ManagedBy, after.AppliedVersion = draft.ManagedBy, managedChange(before.ManagedBy, draft.ManagedBy, before.AppliedVersion)
 		after.UpdatedAt = s.instant()
 		if !sameRule(&before, &after) {
@@ -198,7 +200,8 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 
 func sameRule(a, b *vigil.Rule) bool {
 	return a.Name == b.Name && reflect.DeepEqual(a.Condition, b.Condition) && slices.Equal(a.Channels, b.Channels) &&
-		a.NotifyOn == b.NotifyOn && a.NotifyIfOpen == b.NotifyIfOpen && a.Policy == b.Policy && a.Enabled == b.Enabled &&
+		a.NotifyOn == b.NotifyOn && a.NotifyIfOpen == b.NotifyIfOpen && a.Unobserved == b.Unobserved &&
+		a.Policy == b.Policy && a.Enabled == b.Enabled &&
 		maps.Equal(a.Labels, b.Labels) && vigil.SameManager(a.ManagedBy, b.ManagedBy)
 }
 

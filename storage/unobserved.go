@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,7 +30,8 @@ func (r *unobservedRow) check() vigil.UnobservedCheck {
 	return vigil.UnobservedCheck{ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Since: r.Since.UTC(), Regions: r.Regions}
 }
 
-// describedCheck is what an event says of a check that may be deleted meanwhile.
+// describedCheck is what an event says of a check that may be deleted meanwhile, and the rules
+// that notify of it.
 type describedCheck struct {
 	Name       string          `json:"name"`
 	Type       vigil.CheckType `json:"type"`
@@ -38,6 +40,15 @@ type describedCheck struct {
 	Regions    []string        `json:"regions"`
 	Enabled    bool            `json:"enabled"`
 	Labels     vigil.Labels    `json:"labels,omitempty"`
+
+	Rules []vigil.UnobservedRule `json:"rules,omitempty"`
+}
+
+func describe(c *vigil.Check, rules []vigil.Rule) (string, error) {
+	text, err := json.Marshal(describedCheck{
+		c.Name, c.Type, c.Target, milliseconds(c.Interval), c.Regions, c.Enabled, c.Labels, vigil.UnobservedRules(rules),
+	})
+	return string(text), wrap("describe the check", err)
 }
 
 func (d *describedCheck) check(id, org uuid.UUID) vigil.Check {
@@ -47,43 +58,94 @@ func (d *describedCheck) check(id, org uuid.UUID) vigil.Check {
 	}
 }
 
+// notifiedRow is a channel that was notified that a check is not probed, and not of the end yet.
+type notifiedRow struct {
+	bun.BaseModel `bun:"table:unobserved_channels,alias:o"`
+
+	CheckID   uuid.UUID       `bun:"check_id,pk,type:uuid"`
+	ChannelID uuid.UUID       `bun:"channel_id,pk,type:uuid"`
+	ID        uuid.UUID       `bun:"id,type:uuid"`
+	OrgID     uuid.UUID       `bun:"org_id,type:uuid"`
+	Since     time.Time       `bun:"since"`
+	Regions   []string        `bun:"regions,array"`
+	Partly    bool            `bun:"partly"`
+	Described json.RawMessage `bun:"described,type:jsonb"`
+	Recipient json.RawMessage `bun:"recipient,type:jsonb"`
+	CreatedAt time.Time       `bun:"created_at"`
+}
+
+const (
+	// notifiedUnobserved is the condition that the channel of a delivery, alias d, is still to be
+	// notified of the end of what the delivery is about.
+	notifiedUnobserved = "EXISTS (SELECT FROM unobserved_channels AS o WHERE o.id = d.incident_id AND o.channel_id = d.channel_id)"
+	// ofUnobserved and aboutUnobserved are the condition that a delivery, alias t or d, is about a time
+	// without results.
+	ofUnobserved    = "t.event_type IN ('check.unobserved', 'check.observed')"
+	aboutUnobserved = "(d.event_type IN ('check.unobserved', 'check.observed'))"
+)
+
+// longUnobserved is the condition that a loop, alias r, is unobserved. The time before since,
+// when the platform itself was down, does not count.
+func longUnobserved(now, since time.Time) string {
+	return `(` + unobserved(at(now)) + ` AND greatest(r.next_due, ` + at(since) + `)
+		+ (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < ` + at(now) + `)`
+}
+
 // whollyUnobserved is the condition that a check, alias c, is enabled and unobserved in all of
-// its regions. The time before since, when the platform itself was down, does not count.
+// its regions.
 func whollyUnobserved(now, since time.Time) string {
 	return `(c.enabled AND EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = c.id AND r.active)
-		AND NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = c.id AND r.active
-			AND NOT (` + unobserved(at(now)) + ` AND greatest(r.next_due, ` + at(since) + `)
-				+ (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < ` + at(now) + `)))`
+		AND NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = c.id AND r.active AND NOT ` + longUnobserved(now, since) + `))`
+}
+
+// rulesNotifying is an SQL query for the rules, alias ar, that notify that the check, alias c, is
+// not probed: loops that fulfil the condition gone are as many as their region policies ask for.
+func rulesNotifying(gone string) string {
+	return `SELECT ar.id, ar.channel_ids FROM alert_rules AS ar, LATERAL (
+			SELECT count(*) AS loops, count(*) FILTER (WHERE ` + gone + `) AS gone FROM check_regions AS r WHERE r.check_id = c.id AND r.active
+		) AS seen
+		WHERE c.enabled AND ar.check_id = c.id AND ar.enabled AND ar.unobserved = 'notify' AND seen.gone > 0
+			AND CASE ar.region_policy WHEN 'all' THEN seen.gone = seen.loops WHEN 'majority' THEN 2 * seen.gone > seen.loops ELSE true END`
 }
 
 // Unobserved returns up to limit checks of these shards that are not probed, and not known to
-// be. Since is when the platform was last found to work; each check has time to be probed from
-// then. Checks in maintenance are left out.
+// be, or of which a rule must notify a channel. Since is when the platform was last found to work;
+// each check has time to be probed from then. Checks in maintenance are left out.
 func (s *Store) Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error) {
-	var rows []struct {
-		CheckID uuid.UUID `bun:"check_id"`
-		OrgID   uuid.UUID `bun:"org_id"`
-	}
+	var rows []checkOfOrg
 	err := s.db.NewRaw(`SELECT c.id AS check_id, c.org_id FROM (SELECT `+at(now)+` AS now) AS clock, checks AS c
 		WHERE c.id IN (SELECT r.check_id FROM check_regions AS r WHERE r.active AND r.next_due < `+at(now)+` AND ?0)
-			AND `+whollyUnobserved(now, since)+`
-			AND NOT EXISTS (SELECT FROM unobserved_checks AS u WHERE u.check_id = c.id)
+			AND (`+whollyUnobserved(now, since)+` AND NOT EXISTS (SELECT FROM unobserved_checks AS u WHERE u.check_id = c.id)
+				OR EXISTS (SELECT FROM (`+rulesNotifying(longUnobserved(now, since))+`) AS n, unnest(n.channel_ids) AS of (channel_id)
+					WHERE EXISTS (SELECT FROM channels AS ch WHERE ch.id = of.channel_id AND ch.enabled)
+						AND NOT EXISTS (SELECT FROM unobserved_channels AS o WHERE o.check_id = c.id AND o.channel_id = of.channel_id)))
 			AND NOT EXISTS (SELECT `+runningOf+`)
 		ORDER BY c.id LIMIT ?1`, inShards("r.check_id", shards), limit).Scan(ctx, &rows)
-	if err != nil {
-		return nil, wrap("find unobserved checks", err)
-	}
+	return checksOf(rows), wrap("find unobserved checks", err)
+}
+
+// checkOfOrg is what the sweep needs to know of a check.
+type checkOfOrg struct {
+	CheckID uuid.UUID `bun:"check_id"`
+	OrgID   uuid.UUID `bun:"org_id"`
+}
+
+func checksOf(rows []checkOfOrg) []vigil.UnobservedCheck {
 	list := make([]vigil.UnobservedCheck, len(rows))
 	for i, row := range rows {
 		list[i] = vigil.UnobservedCheck{OrgID: row.OrgID, CheckID: row.CheckID}
 	}
-	return list, nil
+	return list
 }
 
-// BeginUnobserved records that a check is not probed, and publishes its event, in one
-// transaction. It changes nothing when this is known, when the check is probed again, or when
-// the lease is of an older fence.
-func (s *Store) BeginUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, since time.Time) error {
+// BeginUnobserved records that a check is not probed, and which channels are notified of it, and
+// publishes the event with its deliveries, in one transaction. It changes nothing when this is
+// known, when the check is probed again or in maintenance, or when the lease is of an older fence. It
+// returns the deliveries that are to be sent.
+func (s *Store) BeginUnobserved(
+	ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, since time.Time, publicURL string,
+) ([]vigil.PendingDelivery, error) {
+	var pending []vigil.PendingDelivery
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		check, org, err := s.lockForIncident(ctx, tx, checkID)
 		if vigil.ErrorCode(err) == vigil.CodeNotFound {
@@ -92,104 +154,129 @@ func (s *Store) BeginUnobserved(ctx context.Context, lease vigil.SweepLease, che
 		if err != nil {
 			return err
 		}
+		if in, err := s.runningMaintenance(ctx, tx, checkID); err != nil || in != nil {
+			return err
+		}
 		now := s.instant()
-		described, err := json.Marshal(describedCheck{
-			check.Name, check.Type, check.Target, milliseconds(check.Interval), check.Regions, check.Enabled, check.Labels,
-		})
+		rules, notified, err := s.unobservedRecipients(ctx, tx, lease, checkID, now, since)
 		if err != nil {
-			return fmt.Errorf("describe the check: %w", err)
+			return err
+		}
+		described, err := describe(&check, rules)
+		if err != nil {
+			return err
 		}
 		var rows []unobservedRow
 		err = tx.NewRaw(`INSERT INTO unobserved_checks AS u (check_id, id, org_id, since, regions, described, created_at)
 			SELECT c.id, ?0, c.org_id, max(coalesce(r.last_slot, r.start_at)), array_agg(r.region ORDER BY r.region), ?1::jsonb, ?2
 			FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id AND r.active
 			WHERE c.id = ?3 AND ?4 AND `+whollyUnobserved(now, since)+` GROUP BY c.id
-			ON CONFLICT DO NOTHING RETURNING *`, uuid.New(), string(described), now, checkID, fenced(lease)).Scan(ctx, &rows)
-		if err != nil || len(rows) == 0 {
+			ON CONFLICT DO NOTHING RETURNING *`, uuid.New(), described, now, checkID, fenced(lease)).Scan(ctx, &rows)
+		if err != nil {
 			return wrap("insert", err)
 		}
-		return s.publishUnobserved(ctx, tx, &vigil.UnobservedContext{
-			UnobservedCheck: rows[0].check(), Check: check, Organization: org, Time: now,
-		})
-	})
-	return wrap("record an unobserved check", err)
-}
-
-// isObserved is the condition that a check that is known to be unobserved, alias u, with the
-// row of the check, alias c, or without one, is not unobserved any more.
-func isObserved(now time.Time) string {
-	return `(c.id IS NULL OR NOT c.enabled OR EXISTS (SELECT FROM check_regions AS r
-		WHERE r.check_id = c.id AND r.active AND NOT ` + unobserved(at(now)) + `))`
-}
-
-// ObservedAgain returns up to limit checks of these shards that are known to be unobserved and
-// are not any more, because they have a result, or need none.
-func (s *Store) ObservedAgain(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error) {
-	var rows []unobservedRow
-	err := s.db.NewRaw(`SELECT u.* FROM unobserved_checks AS u LEFT JOIN checks AS c ON c.id = u.check_id
-		WHERE ?0 AND `+isObserved(now)+` ORDER BY u.created_at, u.check_id LIMIT ?1`, inShards("u.check_id", shards), limit).Scan(ctx, &rows)
-	list := make([]vigil.UnobservedCheck, len(rows))
-	for i := range rows {
-		list[i] = rows[i].check()
-	}
-	return list, wrap("find checks that are observed again", err)
-}
-
-// EndUnobserved forgets that a check was not probed, and publishes its event, in one
-// transaction. It changes nothing when this was done, or when the lease is of an older fence.
-func (s *Store) EndUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID) error {
-	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		now := s.instant()
-		var rows []struct {
-			unobservedRow `bun:",extend"`
-
-			Known   bool `bun:"known"`
-			Enabled bool `bun:"enabled"`
-			Result  bool `bun:"result"`
-		}
-		err := tx.NewRaw(`WITH gone AS (
-				DELETE FROM unobserved_checks AS d USING unobserved_checks AS u LEFT JOIN checks AS c ON c.id = u.check_id
-				WHERE d.check_id = u.check_id AND u.check_id = ?0 AND ?1 AND `+isObserved(now)+` RETURNING d.*
-			)
-			SELECT g.*, c.id IS NOT NULL AS known, coalesce(c.enabled, false) AS enabled,
-				EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = g.check_id AND r.last_slot > g.since) AS result
-			FROM gone AS g LEFT JOIN checks AS c ON c.id = g.check_id`, checkID, fenced(lease)).Scan(ctx, &rows)
-		if err != nil || len(rows) == 0 {
-			return wrap("delete", err)
-		}
-		row := &rows[0]
-		var described describedCheck
-		if err := json.Unmarshal(row.Described, &described); err != nil {
-			return fmt.Errorf("read the description of the check: %w", err)
-		}
-		end := vigil.UnobservedChanged
+		about := vigil.UnobservedContext{Check: check, Organization: org, Time: now, PublicURL: publicURL, Rules: vigil.UnobservedRules(rules)}
 		switch {
-		case !row.Known:
-			end = vigil.UnobservedDeleted
-		case !row.Enabled:
-			end = vigil.UnobservedDisabled
-		case row.Result:
-			end = vigil.ObservedAgain
+		case len(rows) > 0:
+			about.UnobservedCheck = rows[0].check()
+		case len(notified) > 0:
+			if err := missingRegions(ctx, tx, &about, &check, now, since); err != nil {
+				return err
+			}
+		default:
+			return nil
 		}
-		var org orgRow
-		if err := tx.NewSelect().Model(&org).Where("o.id = ?", row.OrgID).Scan(ctx); err != nil {
-			return found("organization", err)
+		if err := keepNotified(ctx, tx, &about, described, notified); err != nil {
+			return err
 		}
-		check := described.check(row.CheckID, row.OrgID)
-		check.Enabled = row.Enabled
-		return s.publishUnobserved(ctx, tx, &vigil.UnobservedContext{
-			UnobservedCheck: row.check(), Check: check, Organization: org.organization(), Time: now, End: end,
-		})
+		if err := s.publishUnobserved(ctx, tx, &about, notified); err != nil || len(notified) == 0 {
+			return err
+		}
+		pending, err = pendingDeliveries(ctx, tx, check.Name, about.ID)
+		return err
 	})
-	return wrap("record an observed check", err)
+	return pending, wrap("record an unobserved check", err)
 }
 
-func (s *Store) publishUnobserved(ctx context.Context, tx bun.Tx, c *vigil.UnobservedContext) error {
+// unobservedRecipients returns the channels that must be notified that a check is not probed
+// and were not yet, and the rules that say so, the leading one first.
+func (s *Store) unobservedRecipients(
+	ctx context.Context, tx bun.Tx, lease vigil.SweepLease, checkID uuid.UUID, now, since time.Time,
+) ([]vigil.Rule, []vigil.Recipient, error) {
+	var ids []uuid.UUID
+	err := tx.NewRaw("SELECT n.id FROM checks AS c, LATERAL ("+rulesNotifying(longUnobserved(now, since))+") AS n WHERE c.id = ? AND ?",
+		checkID, fenced(lease)).Scan(ctx, &ids)
+	if err != nil || len(ids) == 0 {
+		return nil, nil, wrap("find the rules", err)
+	}
+	rules, err := s.enabledRules(ctx, tx, checkID, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	recipients, err := s.readRecipients(ctx, tx, rules[0].OrgID, rules)
+	if err != nil {
+		return nil, nil, err
+	}
+	var known []uuid.UUID
+	if err := tx.NewRaw("SELECT channel_id FROM unobserved_channels WHERE check_id = ?", checkID).Scan(ctx, &known); err != nil {
+		return nil, nil, fmt.Errorf("read who knows: %w", err)
+	}
+	recipients = slices.DeleteFunc(recipients, func(r vigil.Recipient) bool { return slices.Contains(known, r.ChannelID) })
+	// A rule all of whose channels know of it has nothing to say.
+	rules = slices.DeleteFunc(rules, func(r vigil.Rule) bool {
+		return !slices.ContainsFunc(recipients, func(to vigil.Recipient) bool { return slices.Contains(r.Channels, to.ChannelID) })
+	})
+	return rules, recipients, nil
+}
+
+// missingRegions fills in a time without results that the check does not have in all of its
+// regions, or that is known.
+func missingRegions(ctx context.Context, tx bun.Tx, about *vigil.UnobservedContext, check *vigil.Check, now, since time.Time) error {
+	var row struct {
+		Since   time.Time `bun:"since"`
+		Regions []string  `bun:"regions,array"`
+		Partly  bool      `bun:"partly"`
+	}
+	err := tx.NewRaw(`SELECT max(coalesce(r.last_slot, r.start_at)) FILTER (WHERE g.gone) AS since,
+			array_agg(r.region ORDER BY r.region) FILTER (WHERE g.gone) AS regions, bool_or(NOT g.gone) AS partly
+		FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id AND r.active, LATERAL (SELECT `+longUnobserved(now, since)+` AS gone) AS g
+		WHERE c.id = ?`, check.ID).Scan(ctx, &row)
+	if err != nil {
+		return fmt.Errorf("read the regions without results: %w", err)
+	}
+	about.Partly = row.Partly
+	about.UnobservedCheck = vigil.UnobservedCheck{
+		ID: uuid.New(), OrgID: check.OrgID, CheckID: check.ID, Since: row.Since.UTC(), Regions: row.Regions,
+	}
+	return nil
+}
+
+// keepNotified stores which channels are notified of the beginning, so that these get the end.
+func keepNotified(ctx context.Context, tx bun.Tx, c *vigil.UnobservedContext, described string, notified []vigil.Recipient) error {
+	if len(notified) == 0 {
+		return nil
+	}
+	rows := make([]notifiedRow, len(notified))
+	for i := range notified {
+		recipient, err := json.Marshal(notified[i])
+		if err != nil {
+			return fmt.Errorf("encode a recipient: %w", err)
+		}
+		rows[i] = notifiedRow{
+			CheckID: c.CheckID, ChannelID: notified[i].ChannelID, ID: c.ID, OrgID: c.OrgID, Since: c.Since, Regions: c.Regions, Partly: c.Partly,
+			Described: json.RawMessage(described), Recipient: recipient, CreatedAt: c.Time,
+		}
+	}
+	_, err := tx.NewInsert().Model(&rows).Exec(ctx)
+	return wrap("store who is notified", err)
+}
+
+func (s *Store) publishUnobserved(ctx context.Context, tx bun.Tx, c *vigil.UnobservedContext, to []vigil.Recipient) error {
 	event, err := vigil.NewUnobservedEvent(c)
 	if err != nil {
 		return err
 	}
-	return s.publish(ctx, tx, event, nil)
+	return s.publish(ctx, tx, event, to)
 }
 
 // UnobservedLoops returns how many loops of all organizations are not probed although they

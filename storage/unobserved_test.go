@@ -59,10 +59,10 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, one := range ended {
-				if err := w.s.EndUnobserved(t.Context(), lease, one.CheckID); err != nil {
+				if _, err := w.s.EndUnobserved(t.Context(), lease, one.CheckID, ""); err != nil {
 					t.Fatal(err)
 				}
-				if err := w.s.EndUnobserved(t.Context(), lease, one.CheckID); err != nil {
+				if _, err := w.s.EndUnobserved(t.Context(), lease, one.CheckID, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -71,10 +71,10 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, one := range begun {
-				if err := w.s.BeginUnobserved(t.Context(), lease, one.CheckID, since); err != nil {
+				if _, err := w.s.BeginUnobserved(t.Context(), lease, one.CheckID, since, ""); err != nil {
 					t.Fatal(err)
 				}
-				if err := w.s.BeginUnobserved(t.Context(), lease, one.CheckID, since); err != nil {
+				if _, err := w.s.BeginUnobserved(t.Context(), lease, one.CheckID, since, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -177,7 +177,7 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 		w.clk.set(w.slots[20])
 		old := leaseOf(t, w.s, w.c.ID)
 		old.Fence--
-		if err := w.s.BeginUnobserved(t.Context(), old, w.c.ID, epoch()); err != nil {
+		if _, err := w.s.BeginUnobserved(t.Context(), old, w.c.ID, epoch(), ""); err != nil {
 			t.Fatal(err)
 		}
 		if types, _ := reported(t, w.s, w.c); types != nil {

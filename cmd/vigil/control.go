@@ -25,6 +25,7 @@ func (p *platform) startControl(ctx context.Context) error {
 		KeyEnds:       notices{p.store, p.mailer}.KeyEnds,
 		Incidents:     p.incidents,
 		IncidentStore: p.store,
+		PublicURL:     string(p.settings.PublicURL),
 		Sentinel:      dispatch.NewSentinel(p.temporal.client, p.settings.TemporalNamespace),
 		Epochs:        p.store,
 		Away:          func(err error) bool { return vigil.ErrorCode(err) == vigil.CodeUnavailable || dispatch.Away(err) },
