@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -22,7 +23,7 @@ func (d *decider) wantRule(w *vigil.Wanted) error {
 		enabled := before.Enabled
 		after = *before
 		after.NotifyOn, after.Policy, after.Enabled, after.Labels = vigil.NotifyUnhealthy, vigil.AnyRegion, enabled, nil
-		after.NotifyIfOpen = false
+		after.NotifyIfOpen, after.Unobserved = false, vigil.UnobservedIgnore
 		if before.CheckID != check {
 			d.problem(w.Path(), "is a rule of another check already; release or delete it first")
 			return nil
@@ -82,8 +83,8 @@ func (d *decider) ruleItem(r *vigil.Rule, key string) *vigil.Item {
 		Kind: vigil.KindRule, Key: key, ID: r.ID, Name: r.Name, Version: r.Version, Applied: r.AppliedVersion,
 		Members: vigil.Members{
 			"name": r.Name, "condition": configTree(condition), "channels": textTree(channels), "notify_on": string(r.NotifyOn),
-			"notify_if_open": r.NotifyIfOpen,
-			"region_policy":  string(r.Policy), "enabled": r.Enabled, "labels": labelTree(r.Labels),
+			"notify_if_open": r.NotifyIfOpen, "unobserved": string(cmp.Or(r.Unobserved, vigil.UnobservedIgnore)),
+			"region_policy": string(r.Policy), "enabled": r.Enabled, "labels": labelTree(r.Labels),
 		},
 	}
 }

@@ -35,14 +35,15 @@ type deliveries struct {
 type deliveryView struct {
 	ID            uuid.UUID               `json:"id" format:"uuid"`
 	EventID       uuid.UUID               `json:"event_id" format:"uuid" doc:"The id of the event: that of a webhook's body and of its webhook-id."`
-	EventType     vigil.EventType         `json:"event_type" enum:"incident.triggered,incident.resolved"`
-	IncidentID    uuid.UUID               `json:"incident_id" format:"uuid"`
-	IncidentTitle string                  `json:"incident_title,omitempty" doc:"The title of the incident; absent in a timeline." example:"Home page is failing"`
+	EventType     vigil.EventType         `json:"event_type" enum:"incident.triggered,incident.resolved,check.unobserved,check.observed"`
+	IncidentID    *uuid.UUID              `json:"incident_id" format:"uuid" nullable:"true" doc:"The incident; null where the message is about a check that is not probed."`
+	UnobservedID  *uuid.UUID              `json:"unobserved_id" format:"uuid" nullable:"true" doc:"The time without results that a check.unobserved or check.observed is about: unobserved.id of its body; null where the message is about an incident."`
+	IncidentTitle string                  `json:"incident_title,omitempty" doc:"The title of the incident, or of the message about a check that is not probed while that is kept; absent in a timeline." example:"Home page is failing"`
 	CheckID       uuid.UUID               `json:"check_id" format:"uuid"`
 	ChannelID     uuid.UUID               `json:"channel_id" format:"uuid"`
 	ChannelType   vigil.ChannelType       `json:"channel_type" example:"webhook"`
 	ChannelName   string                  `json:"channel_name" doc:"The name that the channel had when the delivery was made."`
-	Status        vigil.DeliveryStatus    `json:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel was disabled or deleted."`
+	Status        vigil.DeliveryStatus    `json:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident, or the time without results, ended before a delivery. canceled: the channel was disabled or deleted."`
 	Attempts      int                     `json:"attempts" minimum:"0" doc:"How many attempts were made."`
 	NextAttemptAt *time.Time              `json:"next_attempt_at" doc:"When the next attempt is due; null when none is, or when it is due as soon as it can be made."`
 	Redelivering  bool                    `json:"redelivering" doc:"Another attempt was requested and is not made yet."`
@@ -90,12 +91,31 @@ func (d *deliveries) single(delivery vigil.Delivery) deliveryView {
 
 func (l workflowLinks) showDelivery(d vigil.Delivery) deliveryView {
 	workflow := vigil.DeliveryWorkflowID(d.IncidentID, d.ChannelID)
+	incident, unobserved := &d.IncidentID, (*uuid.UUID)(nil)
+	if d.EventType.Unobserved() {
+		incident, unobserved = nil, &d.IncidentID
+	}
 	return deliveryView{
-		ID: d.ID, EventID: d.EventID, EventType: d.EventType, IncidentID: d.IncidentID, IncidentTitle: d.IncidentTitle, CheckID: d.CheckID,
-		ChannelID: d.ChannelID, ChannelType: d.ChannelType, ChannelName: d.ChannelName, Status: d.Status, Attempts: d.Attempts,
-		NextAttemptAt: inUTC(d.NextAttemptAt), Redelivering: d.Redeliver, Merged: d.Merged,
-		CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(), FinishedAt: inUTC(d.FinishedAt),
-		WorkflowID: workflow, RunURL: l.of(workflow, ""),
+		ID:            d.ID,
+		EventID:       d.EventID,
+		EventType:     d.EventType,
+		IncidentID:    incident,
+		UnobservedID:  unobserved,
+		IncidentTitle: d.IncidentTitle,
+		CheckID:       d.CheckID,
+		ChannelID:     d.ChannelID,
+		ChannelType:   d.ChannelType,
+		ChannelName:   d.ChannelName,
+		Status:        d.Status,
+		Attempts:      d.Attempts,
+		NextAttemptAt: inUTC(d.NextAttemptAt),
+		Redelivering:  d.Redeliver,
+		Merged:        d.Merged,
+		CreatedAt:     d.CreatedAt.UTC(),
+		UpdatedAt:     d.UpdatedAt.UTC(),
+		FinishedAt:    inUTC(d.FinishedAt),
+		WorkflowID:    workflow,
+		RunURL:        l.of(workflow, ""),
 	}
 }
 
@@ -172,17 +192,21 @@ func (d *deliveries) register(r *rest.Registrar) {
 type deliveriesInput struct {
 	rest.ListQuery
 	IncidentID string               `query:"incident_id" format:"uuid" doc:"Deliveries about one incident."`
+	Unobserved string               `query:"unobserved_id" format:"uuid" doc:"Deliveries about one time in which a check is not probed."`
 	ChannelID  string               `query:"channel_id" format:"uuid" doc:"Deliveries to one channel."`
 	Status     vigil.DeliveryStatus `query:"status" enum:"pending,delivered,exhausted,superseded,canceled" doc:"Deliveries in one state."`
 }
 
 func (d *deliveries) list(ctx context.Context, in *deliveriesInput) (*rest.Listing[deliveryView], error) {
-	page, cursor, err := in.Open(rest.MaxPage, "deliveries", in.IncidentID, in.ChannelID, string(in.Status))
+	page, cursor, err := in.Open(rest.MaxPage, "deliveries", in.IncidentID, in.ChannelID, string(in.Status), in.Unobserved)
 	if err != nil {
 		return nil, err
 	}
 	filter := vigil.DeliveryFilter{Status: in.Status, Page: page}
 	if filter.IncidentID, err = filterID("incident_id", in.IncidentID); err != nil {
+		return nil, err
+	}
+	if filter.UnobservedID, err = filterID("unobserved_id", in.Unobserved); err != nil {
 		return nil, err
 	}
 	if filter.ChannelID, err = filterID("channel_id", in.ChannelID); err != nil {

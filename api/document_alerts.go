@@ -69,7 +69,9 @@ func describeRules(schemas map[string]*huma.Schema) {
 	rule, create, update := schemas["AlertRule"], schemas["AlertRuleCreate"], schemas["AlertRuleUpdate"]
 	create.AnyOf = []*huma.Schema{{Required: []string{"condition"}}, {Required: []string{"condition_type", "threshold"}}}
 	for _, body := range []*huma.Schema{create, update} {
-		for _, name := range []string{"name", "condition_type", "threshold", "notify_on", "notify_if_open", "region_policy", "enabled"} {
+		for _, name := range []string{
+			"name", "condition_type", "threshold", "notify_on", "notify_if_open", "unobserved", "region_policy", "enabled",
+		} {
 			body.Properties[name] = rule.Properties[name]
 		}
 	}

@@ -25,6 +25,7 @@ type RuleMembers struct {
 	NotificationChannelIDs rest.Field[channelIDs]         `json:"notification_channel_ids,omitzero" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
 	NotifyOn               rest.Field[vigil.NotifyOn]     `json:"notify_on,omitzero" enum:"unhealthy,healthy,both" doc:"What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both."`
 	NotifyIfOpen           rest.Field[bool]               `json:"notify_if_open,omitzero" doc:"Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. False when it is left out of a new rule: such a rule sends no message then."`
+	Unobserved             rest.Field[vigil.OnUnobserved] `json:"unobserved,omitzero" enum:"ignore,notify" doc:"Whether the channels are notified when the check is not probed."`
 	RegionPolicy           rest.Field[vigil.RegionPolicy] `json:"region_policy,omitzero" enum:"any,majority,all" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                rest.Field[bool]               `json:"enabled,omitzero"`
 	Labels                 rest.Field[vigil.Labels]       `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
@@ -123,6 +124,9 @@ func (m *RuleMembers) apply(rule *vigil.Rule) {
 	}
 	if m.NotifyIfOpen.Given {
 		rule.NotifyIfOpen = m.NotifyIfOpen.Value
+	}
+	if m.Unobserved.Given {
+		rule.Unobserved = m.Unobserved.Value
 	}
 	if m.RegionPolicy.Given {
 		rule.Policy = m.RegionPolicy.Value

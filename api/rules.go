@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -44,6 +45,7 @@ type alertRuleView struct {
 	NotificationChannelIDs []uuid.UUID          `json:"notification_channel_ids" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
 	NotifyOn               vigil.NotifyOn       `json:"notify_on" enum:"unhealthy,healthy,both" default:"unhealthy" doc:"What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both."`
 	NotifyIfOpen           bool                 `json:"notify_if_open" default:"false" doc:"Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule sends no message."`
+	Unobserved             vigil.OnUnobserved   `json:"unobserved" enum:"ignore,notify" default:"ignore" doc:"Whether the channels are notified when the check is not probed, which happens when a region has no worker: in as many of its regions as region_policy says, the newest result is older than three intervals and the deadline of a probe. notify: they get check.unobserved and, when that ends in any way, check.observed; notify_on does not matter. It opens no incident."`
 	RegionPolicy           vigil.RegionPolicy   `json:"region_policy" enum:"any,majority,all" default:"any" doc:"In how many of the regions that have a vote the rule must fire: one, more than half, or all."`
 	Enabled                bool                 `json:"enabled" default:"true"`
 	Labels                 map[string]string    `json:"labels" doc:"Names and values that you give, to group and to filter."`
@@ -79,6 +81,7 @@ func showRule(r vigil.Rule) alertRuleView {
 		NotificationChannelIDs: r.Channels,
 		NotifyOn:               r.NotifyOn,
 		NotifyIfOpen:           r.NotifyIfOpen,
+		Unobserved:             cmp.Or(r.Unobserved, vigil.UnobservedIgnore),
 		RegionPolicy:           r.Policy,
 		Enabled:                r.Enabled,
 		Labels:                 labelsView(r.Labels),

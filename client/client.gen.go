@@ -61,6 +61,24 @@ func (e AlertRuleRegionPolicy) Valid() bool {
 	}
 }
 
+// Defines values for AlertRuleUnobserved.
+const (
+	AlertRuleUnobservedIgnore AlertRuleUnobserved = "ignore"
+	AlertRuleUnobservedNotify AlertRuleUnobserved = "notify"
+)
+
+// Valid indicates whether the value is a known member of the AlertRuleUnobserved enum.
+func (e AlertRuleUnobserved) Valid() bool {
+	switch e {
+	case AlertRuleUnobservedIgnore:
+		return true
+	case AlertRuleUnobservedNotify:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AlertRuleCreateNotifyOn.
 const (
 	AlertRuleCreateNotifyOnBoth      AlertRuleCreateNotifyOn = "both"
@@ -103,6 +121,24 @@ func (e AlertRuleCreateRegionPolicy) Valid() bool {
 	}
 }
 
+// Defines values for AlertRuleCreateUnobserved.
+const (
+	AlertRuleCreateUnobservedIgnore AlertRuleCreateUnobserved = "ignore"
+	AlertRuleCreateUnobservedNotify AlertRuleCreateUnobserved = "notify"
+)
+
+// Valid indicates whether the value is a known member of the AlertRuleCreateUnobserved enum.
+func (e AlertRuleCreateUnobserved) Valid() bool {
+	switch e {
+	case AlertRuleCreateUnobservedIgnore:
+		return true
+	case AlertRuleCreateUnobservedNotify:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AlertRuleUpdateNotifyOn.
 const (
 	AlertRuleUpdateNotifyOnBoth      AlertRuleUpdateNotifyOn = "both"
@@ -139,6 +175,24 @@ func (e AlertRuleUpdateRegionPolicy) Valid() bool {
 	case AlertRuleUpdateRegionPolicyAny:
 		return true
 	case AlertRuleUpdateRegionPolicyMajority:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertRuleUpdateUnobserved.
+const (
+	AlertRuleUpdateUnobservedIgnore AlertRuleUpdateUnobserved = "ignore"
+	AlertRuleUpdateUnobservedNotify AlertRuleUpdateUnobserved = "notify"
+)
+
+// Valid indicates whether the value is a known member of the AlertRuleUpdateUnobserved enum.
+func (e AlertRuleUpdateUnobserved) Valid() bool {
+	switch e {
+	case AlertRuleUpdateUnobservedIgnore:
+		return true
+	case AlertRuleUpdateUnobservedNotify:
 		return true
 	default:
 		return false
@@ -1182,6 +1236,8 @@ func (e DNSConfigRecordType) Valid() bool {
 
 // Defines values for DeliveryEventType.
 const (
+	DeliveryEventTypeCheckObserved     DeliveryEventType = "check.observed"
+	DeliveryEventTypeCheckUnobserved   DeliveryEventType = "check.unobserved"
 	DeliveryEventTypeIncidentResolved  DeliveryEventType = "incident.resolved"
 	DeliveryEventTypeIncidentTriggered DeliveryEventType = "incident.triggered"
 )
@@ -1189,6 +1245,10 @@ const (
 // Valid indicates whether the value is a known member of the DeliveryEventType enum.
 func (e DeliveryEventType) Valid() bool {
 	switch e {
+	case DeliveryEventTypeCheckObserved:
+		return true
+	case DeliveryEventTypeCheckUnobserved:
+		return true
 	case DeliveryEventTypeIncidentResolved:
 		return true
 	case DeliveryEventTypeIncidentTriggered:
@@ -1227,6 +1287,8 @@ func (e DeliveryStatus) Valid() bool {
 
 // Defines values for DeliveryMessageEventType.
 const (
+	DeliveryMessageEventTypeCheckObserved     DeliveryMessageEventType = "check.observed"
+	DeliveryMessageEventTypeCheckUnobserved   DeliveryMessageEventType = "check.unobserved"
 	DeliveryMessageEventTypeIncidentResolved  DeliveryMessageEventType = "incident.resolved"
 	DeliveryMessageEventTypeIncidentTriggered DeliveryMessageEventType = "incident.triggered"
 )
@@ -1234,6 +1296,10 @@ const (
 // Valid indicates whether the value is a known member of the DeliveryMessageEventType enum.
 func (e DeliveryMessageEventType) Valid() bool {
 	switch e {
+	case DeliveryMessageEventTypeCheckObserved:
+		return true
+	case DeliveryMessageEventTypeCheckUnobserved:
+		return true
 	case DeliveryMessageEventTypeIncidentResolved:
 		return true
 	case DeliveryMessageEventTypeIncidentTriggered:
@@ -3034,8 +3100,11 @@ type AlertRule struct {
 	// Threshold The number of condition_type; null without one.
 	//
 	// Examples: 3
-	Threshold *float64  `json:"threshold"`
-	UpdatedAt time.Time `json:"updated_at"`
+	Threshold *float64 `json:"threshold"`
+
+	// Unobserved Whether the channels are notified when the check is not probed, which happens when a region has no worker: in as many of its regions as region_policy says, the newest result is older than three intervals and the deadline of a probe. notify: they get check.unobserved and, when that ends in any way, check.observed; notify_on does not matter. It opens no incident.
+	Unobserved AlertRuleUnobserved `json:"unobserved"`
+	UpdatedAt  time.Time           `json:"updated_at"`
 
 	// Warnings In the answer to a write only: what is accepted and may not be what is meant. Each begins with the name of a member.
 	//
@@ -3048,6 +3117,9 @@ type AlertRuleNotifyOn string
 
 // AlertRuleRegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 type AlertRuleRegionPolicy string
+
+// AlertRuleUnobserved Whether the channels are notified when the check is not probed, which happens when a region has no worker: in as many of its regions as region_policy says, the newest result is older than three intervals and the deadline of a probe. notify: they get check.unobserved and, when that ends in any way, check.observed; notify_on does not matter. It opens no incident.
+type AlertRuleUnobserved string
 
 // AlertRuleAnswer defines model for AlertRuleAnswer.
 type AlertRuleAnswer struct {
@@ -3101,6 +3173,9 @@ type AlertRuleCreate struct {
 	// Examples: 3
 	Threshold *float64 `json:"threshold,omitempty"`
 
+	// Unobserved Whether the channels are notified when the check is not probed, which happens when a region has no worker: in as many of its regions as region_policy says, the newest result is older than three intervals and the deadline of a probe. notify: they get check.unobserved and, when that ends in any way, check.observed; notify_on does not matter. It opens no incident.
+	Unobserved *AlertRuleCreateUnobserved `json:"unobserved,omitempty"`
+
 	// UpdatedAt Ignored.
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 
@@ -3121,6 +3196,9 @@ type AlertRuleCreateNotifyOn string
 
 // AlertRuleCreateRegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 type AlertRuleCreateRegionPolicy string
+
+// AlertRuleCreateUnobserved Whether the channels are notified when the check is not probed, which happens when a region has no worker: in as many of its regions as region_policy says, the newest result is older than three intervals and the deadline of a probe. notify: they get check.unobserved and, when that ends in any way, check.observed; notify_on does not matter. It opens no incident.
+type AlertRuleCreateUnobserved string
 
 // AlertRuleCreate0 defines model for AlertRuleCreate.0.
 type AlertRuleCreate0 = interface{}
@@ -3181,6 +3259,9 @@ type AlertRuleUpdate struct {
 	// Examples: 3
 	Threshold *float64 `json:"threshold,omitempty"`
 
+	// Unobserved Whether the channels are notified when the check is not probed, which happens when a region has no worker: in as many of its regions as region_policy says, the newest result is older than three intervals and the deadline of a probe. notify: they get check.unobserved and, when that ends in any way, check.observed; notify_on does not matter. It opens no incident.
+	Unobserved *AlertRuleUpdateUnobserved `json:"unobserved,omitempty"`
+
 	// UpdatedAt Ignored.
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 
@@ -3200,6 +3281,9 @@ type AlertRuleUpdateNotifyOn string
 
 // AlertRuleUpdateRegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 type AlertRuleUpdateRegionPolicy string
+
+// AlertRuleUpdateUnobserved Whether the channels are notified when the check is not probed, which happens when a region has no worker: in as many of its regions as region_policy says, the newest result is older than three intervals and the deadline of a probe. notify: they get check.unobserved and, when that ends in any way, check.observed; notify_on does not matter. It opens no incident.
+type AlertRuleUpdateUnobserved string
 
 // ApplyAction defines model for ApplyAction.
 type ApplyAction struct {
@@ -4340,9 +4424,11 @@ type Delivery struct {
 	// FinishedAt When it ended; null while it is pending.
 	FinishedAt *time.Time         `json:"finished_at"`
 	Id         openapi_types.UUID `json:"id"`
-	IncidentId openapi_types.UUID `json:"incident_id"`
 
-	// IncidentTitle The title of the incident; absent in a timeline.
+	// IncidentId The incident; null where the message is about a check that is not probed.
+	IncidentId *openapi_types.UUID `json:"incident_id"`
+
+	// IncidentTitle The title of the incident, or of the message about a check that is not probed while that is kept; absent in a timeline.
 	//
 	// Examples: Home page is failing
 	IncidentTitle *string `json:"incident_title,omitempty"`
@@ -4365,9 +4451,12 @@ type Delivery struct {
 	// RunUrl The workflow in the Temporal UI; null where there is no UI.
 	RunUrl *string `json:"run_url"`
 
-	// Status pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel was disabled or deleted.
-	Status    DeliveryStatus `json:"status"`
-	UpdatedAt time.Time      `json:"updated_at"`
+	// Status pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident, or the time without results, ended before a delivery. canceled: the channel was disabled or deleted.
+	Status DeliveryStatus `json:"status"`
+
+	// UnobservedId The time without results that a check.unobserved or check.observed is about: unobserved.id of its body; null where the message is about an incident.
+	UnobservedId *openapi_types.UUID `json:"unobserved_id"`
+	UpdatedAt    time.Time           `json:"updated_at"`
 
 	// WorkflowId The workflow that delivers it.
 	WorkflowId string `json:"workflow_id"`
@@ -4376,7 +4465,7 @@ type Delivery struct {
 // DeliveryEventType defines model for Delivery.EventType.
 type DeliveryEventType string
 
-// DeliveryStatus pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident ended before a delivery. canceled: the channel was disabled or deleted.
+// DeliveryStatus pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident, or the time without results, ended before a delivery. canceled: the channel was disabled or deleted.
 type DeliveryStatus string
 
 // DeliveryAnswer defines model for DeliveryAnswer.
@@ -7978,6 +8067,9 @@ type ListDeliveriesParams struct {
 	// IncidentId Deliveries about one incident.
 	IncidentId *openapi_types.UUID `form:"incident_id,omitempty" json:"incident_id,omitempty"`
 
+	// UnobservedId Deliveries about one time in which a check is not probed.
+	UnobservedId *openapi_types.UUID `form:"unobserved_id,omitempty" json:"unobserved_id,omitempty"`
+
 	// ChannelId Deliveries to one channel.
 	ChannelId *openapi_types.UUID `form:"channel_id,omitempty" json:"channel_id,omitempty"`
 
@@ -8567,6 +8659,13 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	if t.Unobserved != nil {
+		object["unobserved"], err = json.Marshal(t.Unobserved)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'unobserved': %w", err)
+		}
+	}
+
 	if t.UpdatedAt != nil {
 		object["updated_at"], err = json.Marshal(t.UpdatedAt)
 		if err != nil {
@@ -8697,6 +8796,13 @@ func (t *AlertRuleCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Threshold)
 		if err != nil {
 			return fmt.Errorf("error reading 'threshold': %w", err)
+		}
+	}
+
+	if raw, found := object["unobserved"]; found {
+		err = json.Unmarshal(raw, &t.Unobserved)
+		if err != nil {
+			return fmt.Errorf("error reading 'unobserved': %w", err)
 		}
 	}
 
@@ -13171,7 +13277,7 @@ type ClientInterface interface {
 
 	// StreamAlerts Stream the alerts of the organization
 	//
-	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
 	// Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 	StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15410,7 +15516,7 @@ func (c *Client) UpdateStatusPage(ctx context.Context, id openapi_types.UUID, pa
 
 // StreamAlerts Stream the alerts of the organization
 //
-// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
 // Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 func (c *Client) StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18322,6 +18428,18 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 		if params.IncidentId != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "incident_id", *params.IncidentId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UnobservedId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "unobserved_id", *params.UnobservedId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -22079,7 +22197,7 @@ type ClientWithResponsesInterface interface {
 
 	// StreamAlertsWithResponse Stream the alerts of the organization
 	//
-	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -33075,7 +33193,7 @@ func (c *ClientWithResponses) UpdateStatusPageWithResponse(ctx context.Context, 
 
 // StreamAlertsWithResponse Stream the alerts of the organization
 //
-// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
 // Returns a wrapper object for the known response body format(s).
 //

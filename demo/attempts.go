@@ -57,7 +57,7 @@ func (d *Demo) showAttempt(delivery *client.Delivery, attempt *client.Attempt) e
 		return err
 	}
 	event := Event{
-		Kind: KindAttempt, CheckID: &d.checkID, IncidentID: &delivery.IncidentId, DeliveryID: &delivery.Id,
+		Kind: KindAttempt, CheckID: &d.checkID, IncidentID: delivery.IncidentId, DeliveryID: &delivery.Id,
 		MessageType: string(delivery.EventType), Attempt: attempt.Number, Delivered: &attempt.Delivered, Status: attempt.StatusCode,
 	}
 	if delivery.RunUrl != nil {

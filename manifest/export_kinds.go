@@ -46,6 +46,7 @@ func (e *exporter) rule(x exported, path string) object {
 		"region_policy",
 		"notify_on",
 		"notify_if_open",
+		"unobserved",
 		channelsSection,
 		"labels",
 	)

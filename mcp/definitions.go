@@ -23,7 +23,8 @@ func (s *Server) definitionTools() []*tool {
 		own("revision", revisionMember())
 	rule := s.schemas.members().own("check", checkMember()).require("check").
 		own("id", text("The id of the rule to change; without it a rule is created.")).
-		component("AlertRuleCreate", "name", "notification_channel_ids", "notify_on", "notify_if_open", "region_policy", "labels", "enabled").
+		component("AlertRuleCreate", "name", "notification_channel_ids", "notify_on", "notify_if_open", "unobserved", "region_policy",
+			"labels", "enabled").
 		open("condition", "When the rule fires, such as {\"failure_threshold\": 3}. describe shows its form: conditions.").
 		own("revision", revisionMember())
 	channel := s.schemas.members().own("id", text("The id of the channel to change; without it a channel is created.")).

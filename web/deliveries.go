@@ -117,7 +117,7 @@ func deliveryRowOf(r *request, d *client.Delivery) deliveryRow {
 		ID: d.Id.String(), Title: aboutOf(d), Href: "/app/deliveries/" + d.Id.String(), Channel: d.ChannelName,
 		ChannelHref: "/app/channels/" + d.ChannelId.String(), Type: d.ChannelType, Event: eventWord(string(d.EventType)),
 		Attempts: number(d.Attempts), Created: r.stamp(d.CreatedAt), Mark: deliveryMark(d), Took: "–",
-		IncidentHref: "/app/incidents/" + d.IncidentId.String(),
+		IncidentHref: aboutHref(d),
 	}
 	if d.RunUrl != nil && r.keptInTemporal(d.FinishedAt) {
 		row.Run = *d.RunUrl
@@ -145,10 +145,22 @@ func inOrSoon(left time.Duration) string {
 	return "in " + span(left)
 }
 
+// aboutHref is the page of what a delivery is about: of the incident, or of the check that is not
+// probed.
+func aboutHref(d *client.Delivery) string {
+	if d.IncidentId == nil {
+		return "/app/checks/" + d.CheckId.String()
+	}
+	return "/app/incidents/" + d.IncidentId.String()
+}
+
 // aboutOf is what a delivery is about.
 func aboutOf(d *client.Delivery) string {
 	if d.IncidentTitle != nil && *d.IncidentTitle != "" {
 		return *d.IncidentTitle
+	}
+	if d.IncidentId == nil {
+		return "A check that is not probed"
 	}
 	return "An incident"
 }
@@ -160,6 +172,10 @@ func eventWord(event string) string {
 		return "opened"
 	case "incident.resolved":
 		return "resolved"
+	case "check.unobserved":
+		return "not probed"
+	case "check.observed":
+		return "probed again"
 	}
 	return strings.TrimPrefix(event, "incident.")
 }

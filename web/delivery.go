@@ -90,7 +90,10 @@ func (s *Server) deliveryPage(r *request) error {
 		return unlessMissing(err)
 	})
 	work.Go(func() error {
-		answer, err := r.api.GetIncidentWithResponse(ctx, d.IncidentId)
+		if d.IncidentId == nil {
+			return nil
+		}
+		answer, err := r.api.GetIncidentWithResponse(ctx, *d.IncidentId)
 		if err == nil {
 			incident = &answer.JSON200.Data
 		}
@@ -145,6 +148,9 @@ func firstDelivered(attempts []client.Attempt) *client.Attempt {
 
 // deliveryLead says in a sentence what became of the delivery.
 func deliveryLead(d *client.Delivery, i *client.Incident, attempts []client.Attempt) []leadPart {
+	if d.IncidentId == nil {
+		return unobservedLead(d, attempts)
+	}
 	first, opening := "The message that ", d.EventType == client.DeliveryEventTypeIncidentTriggered
 	if opening {
 		first = "The first message of "
@@ -157,6 +163,19 @@ func deliveryLead(d *client.Delivery, i *client.Incident, attempts []client.Atte
 	return append(lead, leadPart{Text: rest + " " + deliveryEnd(d, i, attempts)})
 }
 
+// unobservedLead is deliveryLead for a message about a check that is not probed.
+func unobservedLead(d *client.Delivery, attempts []client.Attempt) []leadPart {
+	rest := " is not probed, to "
+	if d.EventType != client.DeliveryEventTypeCheckUnobserved {
+		rest = " is probed again, or need not be, to "
+	}
+	return []leadPart{
+		{Text: "The message that "},
+		{Text: "this check", Href: "/app/checks/" + d.CheckId.String()},
+		{Text: rest + withArticle(d.ChannelType) + ". " + deliveryEnd(d, nil, attempts)},
+	}
+}
+
 // deliveryEnd is the sentence of each end state.
 func deliveryEnd(d *client.Delivery, i *client.Incident, attempts []client.Attempt) string {
 	switch d.Status {
@@ -164,7 +183,10 @@ func deliveryEnd(d *client.Delivery, i *client.Incident, attempts []client.Attem
 		text := "It arrived."
 		if d.FinishedAt != nil {
 			since, what := d.CreatedAt, "incident opened"
-			if d.EventType != client.DeliveryEventTypeIncidentTriggered {
+			switch {
+			case d.IncidentId == nil:
+				what = "event"
+			case d.EventType != client.DeliveryEventTypeIncidentTriggered:
 				what = "incident was resolved"
 			}
 			if i != nil && i.CreatedAt.Before(since) && what == "incident opened" {
@@ -177,12 +199,19 @@ func deliveryEnd(d *client.Delivery, i *client.Incident, attempts []client.Attem
 			text = "It arrived " + offset(arrived.Sub(since)) + " after the " + what + "."
 		}
 		if d.Merged {
-			text += " It reported both the opening and the recovery."
+			both := "the opening and the recovery"
+			if d.IncidentId == nil {
+				both = "the beginning and the end"
+			}
+			text += " It reported both " + both + "."
 		}
 		return text
 	case client.DeliveryStatusExhausted:
 		return "Every attempt failed, so no more are made by themselves."
 	case client.DeliveryStatusSuperseded:
+		if d.IncidentId == nil {
+			return "The check was probed again, or need not be, before this message was delivered, so it was not sent any more."
+		}
 		return "The incident ended before this message was delivered, so it was not sent any more."
 	case client.DeliveryStatusCanceled:
 		return "It was canceled, because its channel was disabled or deleted."

@@ -30,6 +30,9 @@ const recoveryName = "condition.recovery_threshold"
 // ifOpenName is the control for rules that begin to fire while an incident is open.
 const ifOpenName = "notify_if_open"
 
+// unobservedName is the control for messages about a check that is not probed.
+const unobservedName = "unobserved"
+
 // ruleCondition is one way to fire: a box, words, and what is chosen.
 type ruleCondition struct {
 	Key           string // of the condition in the API
@@ -114,12 +117,12 @@ func newRuleForm(r *request, check *client.Check, known *client.AlertRule) (*rul
 	f := &ruleForm{form: newForm(r), Regions: len(check.Regions) > 1, ConditionID: "f-condition"}
 	f.Heading = "Not saved yet."
 	stored := map[string]string{"failure_threshold": "2"}
-	name, severity, policy, notify, enabled, ifOpen := "Down", "critical", "majority", "both", true, true
+	name, severity, policy, notify, enabled, ifOpen, unobserved := "Down", "critical", "majority", "both", true, true, false
 	var chosen []string
 	if known != nil {
 		stored = conditionValues(&known.Condition)
 		name, policy, notify, enabled = known.Name, string(known.RegionPolicy), string(known.NotifyOn), known.Enabled
-		ifOpen = known.NotifyIfOpen
+		ifOpen, unobserved = known.NotifyIfOpen, known.Unobserved == client.AlertRuleUnobservedNotify
 		chosen = known.NotificationChannelIds
 		if stored["severity"] != "" {
 			severity = stored["severity"]
@@ -147,6 +150,11 @@ func newRuleForm(r *request, check *client.Check, known *client.AlertRule) (*rul
 		Name: ifOpenName, Label: "Notify also when it begins to fire while an incident of the check is open", Type: "checkbox", Checked: ifOpen,
 		Help: "Only channels that have had no message of that incident are notified. A rule made here begins with this, " +
 			"one made through the API without notify_if_open does not.",
+	})
+	f.add(field{
+		Name: unobservedName, Label: "Notify also when the check is not probed", Type: "checkbox", Checked: unobserved,
+		Help: "When the regions above have had no result for three intervals, as happens when a region has no worker. " +
+			"Its channels are notified of the end as well. No incident opens.",
 	})
 	f.add(field{Name: "enabled", Label: "The rule is on", Type: "checkbox", Checked: enabled})
 	f.declareConditions(conditionsFor(string(check.Type)), stored)
@@ -237,12 +245,20 @@ func (f *ruleForm) json() (string, error) {
 	body := map[string]any{
 		"name": f.get("name"), "condition": f.condition(), "notification_channel_ids": channels,
 		"notify_on": f.get("notify_on"), ifOpenName: f.values.Has(ifOpenName), "enabled": f.values.Has("enabled"),
+		unobservedName: unobservedOf(f.values.Has(unobservedName)),
 	}
 	if policy := f.get("region_policy"); policy != "" {
 		body["region_policy"] = policy
 	}
 	raw, err := json.Marshal(body)
 	return string(raw), err
+}
+
+func unobservedOf(notify bool) client.AlertRuleUnobserved {
+	if notify {
+		return client.AlertRuleUnobservedNotify
+	}
+	return client.AlertRuleUnobservedIgnore
 }
 
 // conditionValue is what was chosen. What is no number goes to the API as it is, which

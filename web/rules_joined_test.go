@@ -38,7 +38,10 @@ func TestRulesOfAnOpenIncidentAreShown(t *testing.T) {
 		return uuid.MustParse(linkOf(t, list.text, rules+`/[0-9a-f-]{36}`, name)[len(rules)+1:])
 	}
 	expires, down := id("Expires"), id("Down")
-	b.get(t, http.StatusOK, rules+"/"+down.String()).shows(t, `name="notify_if_open" value="true" checked`)
+	b.get(t, http.StatusOK, rules+"/"+down.String()).
+		shows(t, `name="notify_if_open" value="true" checked`, `name="unobserved" value="true" aria-describedby`)
+	b.follow(t, rules+"/"+down.String(), form("Down", "critical", pager, "notify_if_open", "unobserved"))
+	b.get(t, http.StatusOK, rules+"/"+down.String()).shows(t, `name="unobserved" value="true" checked`)
 
 	vote := vigil.Vote{Region: "na-east-ewr", Revision: 1, Slot: time.Now().Add(-time.Minute), Failures: 2, Firing: []uuid.UUID{expires}}
 	opened, err := s.store.OpenIncident(t.Context(), vigil.OpenRequest{

@@ -67,8 +67,16 @@ func deliveryRow(d client.Delivery) []console.Cell {
 	return []console.Cell{
 		console.ID(d.Id.String()), console.Word(string(d.EventType)), console.Text(d.ChannelName), console.Word(d.ChannelType),
 		health(string(d.Status)), console.Number(d.Attempts), console.Time(&d.CreatedAt), console.Time(d.NextAttemptAt),
-		console.ID(d.IncidentId.String()), console.Word(value(d.RunUrl)),
+		incidentCell(d.IncidentId), console.Word(value(d.RunUrl)),
 	}
+}
+
+// incidentCell is empty for a message about a check that is not probed.
+func incidentCell(id *uuid.UUID) console.Cell {
+	if id == nil {
+		return console.Text("")
+	}
+	return console.ID(id.String())
 }
 
 func (a *app) deliveryGetCommand() *cobra.Command {

@@ -171,6 +171,8 @@ func (a *app) ruleCreateCommand() *cobra.Command {
 	)
 	ifOpen := flags.Bool("notify-if-open", true, "notify the channels that have had no message of an incident when the rule begins to fire\n"+
 		"while it is open (the API's default is false)")
+	unobserved := flags.String("unobserved", "", "notify: the channels are also notified when the check is not probed, and when that ends;\n"+
+		"ignore: they are not, which is the default")
 	flags.StringArrayVar(&channels, "channel", nil, "`channel` to notify; may be repeated")
 	flags.StringArrayVar(&given, "label", nil, "label, `key=value`; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("channel", a.suggest(suggestChannels))
@@ -194,6 +196,9 @@ func (a *app) ruleCreateCommand() *cobra.Command {
 		}
 		if policy != "" {
 			body["region_policy"] = policy
+		}
+		if *unobserved != "" {
+			body["unobserved"] = *unobserved
 		}
 		if pairs, err := labels(given); err != nil {
 			return err
