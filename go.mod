@@ -30,10 +30,11 @@ require (
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/oapi-codegen/runtime v1.8.0
 	github.com/ohler55/ojg v1.28.5
+	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/prometheus-community/pro-bing v0.9.1
 	github.com/quic-go/quic-go v0.65.0
-	github.com/rogpeppe/go-internal v1.16.0
 	github.com/rivo/uniseg v0.4.7
+	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	github.com/temporalio/ui-server/v2 v2.54.1
 	github.com/uptrace/bun v1.3.0

@@ -17,6 +17,7 @@ type kumaImport struct {
 	monitors map[int64]kumaRow
 	channels map[int64]*kumaChannel
 	checks   map[int64]*Resource // of monitors that are carried over
+	domains  []*kumaDomain
 }
 
 // importKuma never fails: what cannot be carried over is a loss.
@@ -42,7 +43,9 @@ func importKuma(data *kumaData, o Options) *Result {
 	}
 	for _, m := range data.monitors {
 		k.addMonitor(m)
+		k.noteDomain(m)
 	}
+	k.addDomains()
 	for _, m := range data.maintenance {
 		k.addMaintenance(m)
 	}
@@ -56,7 +59,11 @@ func importKuma(data *kumaData, o Options) *Result {
 // loseRest notes what belongs to no resource.
 func (k *kumaImport) loseRest() {
 	if k.data.backup {
-		k.LoseSetting("status pages, maintenance, proxies", "the JSON backup does not have them; import kuma.db for them")
+		form := "the JSON backup"
+		if k.data.list {
+			form = "a list of monitors"
+		}
+		k.LoseSetting("status pages, maintenance, proxies", "%s does not have them; import kuma.db for them", form)
 		k.LoseSetting("heartbeats", "the history of results stays in Uptime Kuma; uptime begins with the first result of Vigil")
 	}
 	reasons := []struct{ table, noun, reason string }{
@@ -64,8 +71,8 @@ func (k *kumaImport) loseRest() {
 		{"stat_minutely", "", "uptime begins with the first result of Vigil"},
 		{"stat_hourly", "", "uptime begins with the first result of Vigil"},
 		{"stat_daily", "", "uptime begins with the first result of Vigil"},
-		{"proxy", "setting", "checks connect without a proxy"},
 		{"docker_host", "Docker host", "there is no check of a container"},
+		{"status_page", "status page", "write it into the files, with the checks that everybody may see"},
 		{"remote_browser", "remote browser", "there is no check with a browser"},
 		{"api_key", "API key", "make new ones with `vigil api-key create`"},
 		{"incident", "announcement", "write an update of an incident instead"},
@@ -80,6 +87,7 @@ func (k *kumaImport) loseRest() {
 			k.LoseSetting(one.table, "%s: %s", counted(int(n), one.noun), one.reason)
 		}
 	}
+	k.loseUnusedProxies()
 	for _, m := range k.data.monitors {
 		for _, tag := range m.below(kumaTags) {
 			if tag.line("color") != "" {
@@ -159,6 +167,7 @@ func (k *kumaImport) addMonitor(m kumaRow) {
 	k.label(c, m)
 	k.checks[m.id("id")] = c
 	config(c)
+	k.setProxy(c, m)
 	k.loseMembers(c, m)
 	k.addRules(c, m)
 	if m.flag("expiry_notification", false) && isHTTPMonitor(m.line("type")) {

@@ -8,7 +8,8 @@ import (
 // kumaData is what a backup or a database of Uptime Kuma holds.
 type kumaData struct {
 	version string // of the program that wrote a backup; empty for a database
-	backup  bool   // it is a JSON backup, which lacks much of what the database has
+	backup  bool   // it is JSON that Kuma wrote, which lacks much of what the database has
+	list    bool   // it is a list of monitors, or files of AutoKuma
 	// monitors have, besides their columns, their tags under kumaTags and the ids of their
 	// notifications under kumaNotifications.
 	monitors []kumaRow
@@ -19,6 +20,7 @@ type kumaData struct {
 	// pages have their groups under kumaGroups, and those the ids of their monitors under
 	// kumaMonitors.
 	pages    []kumaRow
+	proxies  map[int64]kumaRow // by their ids
 	settings map[string]string
 	// others counts rows of tables that are not carried over, by their names.
 	others map[string]int64

@@ -2,8 +2,10 @@ package importer
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"vigil"
@@ -51,15 +53,16 @@ func kumaResolvers(c *Resource, m kumaRow) []string {
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
-		if err != nil || addr.Zone() != "" {
-			c.Lose("dns_resolve_server: "+text,
-				"a name server is an IP address; write that of this one, or those of the region's machine are asked")
+		server, reason := kumaHost(text)
+		if reason != "" {
+			c.Lose("dns_resolve_server: "+text, "%s; the others are asked, or those of the region's machine", reason)
 			continue
 		}
-		server := addr.String()
+		if addr, err := netip.ParseAddr(server); err == nil {
+			server = addr.String()
+		}
 		if port != 0 && port != 53 {
-			server = netip.AddrPortFrom(addr, uint16(port)).String() //nolint:gosec // in range above
+			server = net.JoinHostPort(server, strconv.FormatInt(port, 10))
 		}
 		if slices.Contains(servers, server) {
 			continue

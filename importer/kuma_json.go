@@ -1,8 +1,6 @@
 package importer
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,19 +8,27 @@ import (
 	"strconv"
 )
 
-// readKumaBackup reads the JSON backup of Uptime Kuma 1.x.
-func readKumaBackup(text []byte) (*kumaData, error) {
-	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
-	decoder.UseNumber()
-	var top map[string]any
-	if err := decoder.Decode(&top); err != nil {
+// readKumaBackup reads the JSON backup of Uptime Kuma 1.x, a list of monitors or notifications as its
+// interface gives it, or a file of AutoKuma, by the id of its entities.
+func readKumaBackup(id string, text []byte) (*kumaData, error) {
+	value, err := decodeKuma(text)
+	if err != nil {
 		return nil, fmt.Errorf("the file is neither a JSON backup nor a SQLite database of Uptime Kuma: %w", err)
 	}
+	top, _ := value.(map[string]any)
 	backup := kumaRow(top)
 	if backup["monitorList"] == nil && backup["notificationList"] == nil {
-		return nil, errors.New("the file has neither monitorList nor notificationList, so it is no backup of Uptime Kuma")
+		entities, err := entitiesOf(id, value)
+		if err == nil && len(entities) == 0 {
+			err = errors.New("the file has neither monitorList nor notificationList, and is no list of monitors, so it is not of Uptime Kuma")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return readKumaEntities(entities), nil
 	}
 	data := &kumaData{backup: true, version: backup.line("version"), settings: map[string]string{}, others: map[string]int64{}}
+	var proxies []kumaRow
 	for _, object := range kumaObjects(backup["monitorList"]) {
 		data.monitors = append(data.monitors, backupMonitor(object))
 	}
@@ -34,7 +40,10 @@ func readKumaBackup(text []byte) (*kumaData, error) {
 	for _, object := range kumaObjects(backup["maintenanceList"]) {
 		data.maintenance = append(data.maintenance, backupMaintenance(object))
 	}
-	data.others["proxy"] = int64(len(kumaObjects(backup["proxyList"])))
+	for _, object := range kumaObjects(backup["proxyList"]) {
+		proxies = append(proxies, kumaColumns(object))
+	}
+	data.proxies = proxiesByID(proxies)
 	sortByID(data.monitors)
 	sortByID(data.notifications)
 	sortByID(data.maintenance)

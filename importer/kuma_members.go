@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,9 +30,7 @@ func kumaLostColumns() []kumaLost {
 		{column: "resend_interval", standard: []string{"0"}, reason: "a message is sent when an incident opens and when it ends"},
 		{column: "description", reason: "a check has no description"},
 		{column: "weight", standard: []string{"2000", "0"}, reason: "checks have no order of their own"},
-		{column: "proxy_id", types: http, standard: []string{"0"}, reason: "add the proxy's address to the member proxy of the check"},
 		{column: "cache_bust", types: http, standard: off, reason: "the address is requested as it is"},
-		{column: "domain_expiry_notification", standard: off, reason: "a check of the type domain watches that"},
 		{column: "save_response", types: http, standard: off, reason: "bodies of successful answers are not kept"},
 		{
 			column: "retry_only_on_status_code_failure", types: []string{"json-query"}, standard: off,
@@ -44,11 +43,6 @@ func kumaLostColumns() []kumaLost {
 			column: "ping_per_request_timeout", types: []string{"ping"}, standard: []string{"2", "0"},
 			reason: "the timeout is that of all packets together",
 		},
-		{
-			column: "dns_last_result", types: []string{"dns"},
-			reason: "an earlier answer is history; the condition dns_changed begins with the first one",
-		},
-		{column: "smtp_security", types: []string{"port"}, standard: []string{"nostarttls"}, reason: "a tcp check does not look at certificates"},
 		{column: "expected_tls_alert", types: []string{"port"}, standard: []string{"none"}, reason: "a tcp check only connects"},
 	}
 }
@@ -61,12 +55,13 @@ func (k *kumaImport) loseMembers(c *Resource, m kumaRow) {
 		if value == "" || slices.Contains(lost.standard, value) || len(lost.types) > 0 && !slices.Contains(lost.types, kind) {
 			continue
 		}
-		what := lost.column + ": " + value
-		c.Lose(what, "%s", lost.reason)
-		if lost.column == "proxy_id" {
-			c.disable()
-		}
+		c.Lose(lost.column+": "+value, "%s", lost.reason)
 	}
+	if security := m.line("smtp_security"); kind == "port" && m.flag("expiry_notification", false) &&
+		(security == "secure" || security == "starttls") { // otherwise Kuma does not use it
+		c.Lose("smtp_security: "+security, "a tcp check does not look at certificates; add a check of the type ssl or smtp-imap")
+	}
+	k.loseUnknown(c, m)
 	interval, retry := m.whole("interval", 60), m.whole("retry_interval", 0)
 	if n := m.whole("maxretries", 0); n > 0 && retry > 0 && retry != interval {
 		c.Lose(fmt.Sprintf("retry_interval: %d", retry), "after a failure Kuma tries again every %ds; Vigil goes on every %ds, "+
@@ -75,6 +70,32 @@ func (k *kumaImport) loseMembers(c *Resource, m kumaRow) {
 	if m.flag("expiry_notification", false) && isHTTPMonitor(kind) && !k.options.Switches[kumaCertificates] &&
 		c.Members.Get("type") == string(vigil.TypeHTTPS) {
 		c.Lose("expiry_notification", "import with --%s to get a check of the certificate", kumaCertificates)
+	}
+}
+
+// kumaSilentMembers are members of monitors in JSON that are no columns, or say nothing about a check.
+func kumaSilentMembers() []string {
+	return strings.Fields(`user_id created_date path path_name children_i_ds force_inactive maintenance screenshot include_sensitive_data tags
+		notification_i_d_list accepted_statuscodes parent_name notification_name_list tag_names create_paused docker_host_name
+		human_readable_interval mqtt_password radius_password radius_secret rabbitmq_password gamedig_given_port_only gamedig_token
+		kafka_producer_allow_auto_topic_creation snmp_v3_username ntp_stratum_threshold ntp_time_offset_threshold
+		ntp_root_dispersion_threshold remote_browsers_toggle cert_expiry_days_remaining valid_cert dns_resolve_server
+		accepted_statuscodes_json send_url`)
+}
+
+// loseUnknown notes members that Kuma may have one day. Values are not shown: some may be secrets.
+func (k *kumaImport) loseUnknown(c *Resource, m kumaRow) {
+	lost, _ := m[kumaLostMembers].([]Loss)
+	for _, one := range lost {
+		c.Lose(one.What, "%s", one.Reason)
+	}
+	known := append(kumaMonitorColumns(), kumaSilentMembers()...)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if strings.HasPrefix(name, "+") || slices.Contains(known, name) ||
+			slices.Contains([]string{"", "0", "false", "null", "[]", "{}"}, m.shown(name)) {
+			continue
+		}
+		c.Lose(name, "Vigil does not know this member of Kuma")
 	}
 }
 

@@ -208,7 +208,7 @@ func TestKumaMonitors(t *testing.T) {
 			"expected\\_tls\\_alert",
 		},
 		"PortWithTLS": {
-			map[string]any{"type": "port", "hostname": "db.example", "port": 1, "smtp_security": "secure"},
+			map[string]any{"type": "port", "hostname": "db.example", "port": 1, "smtp_security": "secure", "expiry_notification": 1},
 			map[string]string{"type": `"tcp"`},
 			"smtp\\_security: secure",
 		},
@@ -222,8 +222,8 @@ func TestKumaMonitors(t *testing.T) {
 			map[string]any{
 				"type": "dns", "hostname": "a.example", "dns_resolve_type": "AAAA", "dns_resolve_server": "1.1.1.1,dns.example", "port": 5353,
 			},
-			map[string]string{"config": `{"host":"a.example","record_type":"AAAA","resolvers":["1.1.1.1:5353"]}`},
-			"dns\\_resolve\\_server: dns.example",
+			map[string]string{"config": `{"host":"a.example","record_type":"AAAA","resolvers":["1.1.1.1:5353","dns.example:5353"]}`},
+			"",
 		},
 		"DNSConditions": {
 			map[string]any{

@@ -52,7 +52,7 @@ func (k *kumaImport) addCertificate(c *Resource, m kumaRow) {
 	if reason != "" {
 		return
 	}
-	days, repeats := k.expiryDays()
+	days, repeats := k.expiryDays("tlsExpiryNotifyDays")
 	companion := k.Add(vigil.KindCheck, c.Origin, c.Key+" certificate")
 	companion.Set("name", Name(cut(m.line("name"), maxName-len(" certificate"))+" certificate", companion.Key))
 	companion.Set("type", string(vigil.TypeSSL))
@@ -85,10 +85,13 @@ func (k *kumaImport) addCertificate(c *Resource, m kumaRow) {
 	})
 }
 
-// expiryDays returns the first of the days on which Kuma warns, and the others as a text.
-func (k *kumaImport) expiryDays() (first int64, others string) {
+// kumaStandardRepeats are the other days of Kuma's own setting.
+const kumaStandardRepeats = "7, 14"
+
+// expiryDays returns the first of the days of a setting on which Kuma warns, and the others as a text.
+func (k *kumaImport) expiryDays(setting string) (first int64, others string) {
 	all := []int64{}
-	for _, item := range (kumaRow{"": k.data.settings["tlsExpiryNotifyDays"]}).list("") {
+	for _, item := range (kumaRow{"": k.data.settings[setting]}).list("") {
 		if days := (kumaRow{"": item}).whole("", -1); days >= 0 && days <= vigil.MaxSSLDays {
 			all = append(all, days)
 		}

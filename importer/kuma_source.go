@@ -20,12 +20,15 @@ const (
 // kuma reads the JSON backup of Uptime Kuma 1.x, or the SQLite database of 1.x and 2.x.
 func kuma() Source {
 	return Source{
-		Name: "kuma", Product: "Uptime Kuma", Argument: "BACKUP.json|kuma.db",
-		Short: "Write the monitors of Uptime Kuma as files of a project",
-		Long: "Read the SQLite database of Uptime Kuma 1 or 2 (kuma.db in its data directory), or the JSON backup of 1, and write\n" +
-			"monitors, notifications, maintenance and status pages as files of a project. The database has more than the backup.\n" +
-			"A copy of it is read, so Uptime Kuma may go on running.",
-		Example: "  vigil import kuma data/kuma.db -o vigil/\n  vigil import kuma backup.json -o vigil/ --certificates",
+		Name:     "kuma",
+		Product:  "Uptime Kuma",
+		Argument: "kuma.db|FILE.json|FILE.toml|DIRECTORY",
+		Short:    "Write the monitors of Uptime Kuma as files of a project",
+		Long: "Read the SQLite database of Uptime Kuma 1 or 2 (kuma.db in its data directory), the JSON backup of 1, a JSON list\n" +
+			"of monitors, or the JSON and TOML files of AutoKuma, and write monitors, notifications, maintenance and status pages\n" +
+			"as files of a project. The database has more than the others. A copy of it is read, so Uptime Kuma may go on running.",
+		Example: "  vigil import kuma data/kuma.db -o vigil/\n  vigil import kuma backup.json -o vigil/ --certificates\n" +
+			"  vigil import kuma static-monitors/ -o vigil/",
 		Switches: []Switch{
 			{kumaAsTCP, "for monitors of a type that Vigil lacks, such as mysql, check that their host accepts TCP connections"},
 			{kumaCertificates, "for monitors that warn about certificates, add a check of the certificate"},
@@ -57,7 +60,9 @@ func readKumaFile(path string) (*kumaData, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() {
+	if info.IsDir() && !hasKumaDatabase(path) {
+		return readKumaDirectory(path)
+	} else if info.IsDir() {
 		if path, err = kumaDatabaseIn(path); err != nil {
 			return nil, err
 		}
@@ -85,7 +90,20 @@ func readKumaFile(path string) (*kumaData, error) {
 	if len(text) > maxKumaBackup {
 		return nil, fmt.Errorf("%s is larger than %d MiB", path, maxKumaBackup>>20)
 	}
-	return readKumaBackup(text)
+	id := fileID(filepath.Base(path))
+	if filepath.Ext(path) == ".toml" {
+		entities, err := readKumaEntityFile(path, id)
+		if err != nil {
+			return nil, err
+		}
+		return readKumaEntities(entities), nil
+	}
+	return readKumaBackup(id, text)
+}
+
+// hasKumaDatabase reports whether a directory is the data directory of Uptime Kuma.
+func hasKumaDatabase(dir string) bool {
+	return isFile(filepath.Join(dir, "kuma.db")) || isFile(filepath.Join(dir, "db-config.json"))
 }
 
 // kumaDatabaseIn returns the database in a data directory of Uptime Kuma.

@@ -26,6 +26,7 @@ func kumaTables() map[string][]string {
 		"group":             {"id", "name", "public", "active", "weight", "status_page_id"},
 		"monitor_group":     {"id", "monitor_id", "group_id", "weight", "send_url", "custom_url"},
 		"setting":           {"id", "key", "value"},
+		"proxy":             {"id", "protocol", "host", "port", "auth", "username", "password", "active"},
 	}
 }
 
@@ -48,7 +49,7 @@ func kumaMonitorColumns() []string {
 // kumaOtherTables are tables whose rows are only counted: they are not carried over.
 func kumaOtherTables() []string {
 	return []string{
-		"heartbeat", "stat_minutely", "stat_hourly", "stat_daily", "proxy", "docker_host", "remote_browser", "api_key", "incident", "user",
+		"heartbeat", "stat_minutely", "stat_hourly", "stat_daily", "docker_host", "remote_browser", "api_key", "incident", "user",
 	}
 }
 
@@ -76,6 +77,7 @@ func (d *kumaData) join(tables map[string][]kumaRow) {
 		row[kumaMonitors], row[kumaPages] = monitors[row.id("id")], pages[row.id("id")]
 	}
 	d.joinPages(tables)
+	d.proxies = proxiesByID(tables["proxy"])
 	for _, row := range tables["setting"] {
 		d.settings[row.text("key")] = row.text("value")
 	}

@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"vigil"
@@ -34,6 +35,10 @@ func kumaWebSocket(m kumaRow) (func(*Resource), vigil.CheckType, string) {
 		}
 		if m.flag("ws_ignore_sec_websocket_accept_header", false) {
 			c.Lose("ws_ignore_sec_websocket_accept_header", "a check always compares Sec-WebSocket-Accept")
+		}
+		const normal = "1000" // the close code (RFC 6455, 7.4.1) of Kuma's own default
+		if codes := m.list("accepted_statuscodes_json"); len(codes) > 0 && !slices.Contains(codes, any(normal)) {
+			c.Lose("accepted_statuscodes: "+m.shown("accepted_statuscodes_json"), "a check does not look at close codes")
 		}
 		config.Set("timeout_seconds", c.Timeout(kumaTimeout(m), kumaInterval(m)))
 		c.Set("config", config)
