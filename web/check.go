@@ -54,6 +54,7 @@ type checkBody struct {
 // checkBanner is the open incident.
 type checkBanner struct {
 	State, Title, Text string
+	Since, Age         stamp
 	Incident           string
 	Acknowledged       bool
 	Back               string
@@ -100,19 +101,30 @@ func (s *Server) checkPage(r *request) error {
 	if r.partial() && r.Header.Get("Hx-Target") == "more-results" {
 		return r.moreResults(id, view)
 	}
-	data, err := r.readCheckData(id, view)
+	p, err := s.readCheckPage(r)
 	if err != nil {
 		return err
 	}
-	body := r.checkBody(data, view)
-	title := body.Name
-	if body.Banner != nil {
-		title = body.Banner.Title
+	return r.render(http.StatusOK, "check", p)
+}
+
+// readCheckPage reads the page of the check in the path.
+func (s *Server) readCheckPage(r *request) (page, error) {
+	id, err := r.checkID()
+	if err != nil {
+		return page{}, err
 	}
-	live := view.values()
-	live.Set("page", "check")
-	live.Set("check", id.String())
-	return r.render(http.StatusOK, "check", page{Title: title, Nav: navChecks, Live: live.Encode(), Chart: body.Chart != nil, Body: body})
+	view := readResultView(r.URL.Query())
+	data, err := r.readCheckData(id, view)
+	if err != nil {
+		return page{}, err
+	}
+	body := r.checkBody(data, view)
+	p := page{Title: body.Name, Nav: navChecks, Live: "page=" + liveCheck + "&check=" + id.String(), Chart: true, Body: body}
+	if body.Banner != nil {
+		p.Title = body.Banner.Title
+	}
+	return p, nil
 }
 
 // readCheckData asks the API for everything on the page at the same time.
@@ -259,21 +271,6 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 	return b
 }
 
-// waiting is shown until the first result is there.
-func (r *request) waiting(d *checkData) *empty {
-	var first time.Time
-	for i := range d.loops {
-		if next := d.loops[i].NextSlot; next != nil && (first.IsZero() || next.Before(first)) {
-			first = *next
-		}
-	}
-	text := "The loops in " + listed(r.cities(d.check.Regions)) + " have started."
-	if wait := first.Sub(r.now); !first.IsZero() && wait > 0 {
-		text += " The first slot is due in " + span(wait.Round(time.Second)) + "."
-	}
-	return &empty{Icon: "clock", Title: "Waiting for the first result", Text: text + " This page shows it by itself."}
-}
-
 // checkBadge says the state of the check; nil while it passes.
 func checkBadge(c *client.Check, sum *client.CheckSummary) *badge {
 	switch sum.State {
@@ -312,7 +309,7 @@ func (r *request) checkBanner(d *checkData) *checkBanner {
 		state = "warn"
 	}
 	b := &checkBanner{State: state, Title: open.Title, Incident: open.Id.String(), Acknowledged: open.Status == "acknowledged"}
-	b.Text = "since " + r.stamp(open.StartedAt).Text + ", " + span(r.now.Sub(open.StartedAt))
+	b.Since, b.Age = r.stamp(open.StartedAt), r.ago(open.StartedAt)
 	if why := r.reasonOf(d.summary); why != nil {
 		b.Text += " · " + why.What
 	}

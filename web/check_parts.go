@@ -270,11 +270,7 @@ func (r *request) loopRows(loops []client.Loop, up client.Uptime) []loopRow {
 			}
 		}
 		if loop.NextSlot != nil {
-			row.Next = r.stamp(*loop.NextSlot)
-			row.Next.Text = "now"
-			if wait := loop.NextSlot.Sub(r.now); wait > 0 {
-				row.Next.Text = "in " + span(wait.Round(time.Second))
-			}
+			row.Next = r.due(*loop.NextSlot)
 		}
 		if loop.RunUrl != nil {
 			row.Run = *loop.RunUrl
@@ -326,4 +322,20 @@ func (v resultView) with(path string, change func(*resultView)) string {
 		return path + "?" + text
 	}
 	return path
+}
+
+// waiting is shown until the first result is there.
+func (r *request) waiting(d *checkData) *empty {
+	var first time.Time
+	for i := range d.loops {
+		if next := d.loops[i].NextSlot; next != nil && (first.IsZero() || next.Before(first)) {
+			first = *next
+		}
+	}
+	e := &empty{Icon: "clock", Title: "Waiting for the first result", After: "This page shows it by itself."}
+	e.Text = "The loops in " + listed(r.cities(d.check.Regions)) + " have started."
+	if wait := first.Sub(r.now); !first.IsZero() && wait > 0 {
+		e.Due = r.due(first)
+	}
+	return e
 }

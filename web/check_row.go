@@ -40,14 +40,15 @@ type checkRow struct {
 type reason struct {
 	State string // down or warn
 	What  string
-	Notes []string // how long, who has it
+	Age   stamp    // of the incident; none without one
+	Notes []string // who has it
 }
 
 // lowUptime is the share below which an uptime is shown in red.
 const lowUptime = 99.0
 
 func (r *request) checkRow(c *client.Check) checkRow {
-	id := "c-" + c.Id.String()
+	id := rowID(c.Id)
 	row := checkRow{
 		ID: id, Check: c.Id.String(), Name: c.Name, Target: targetOf(c), Href: "/app/checks/" + c.Id.String(), Type: string(c.Type),
 		Every: spanExact(time.Duration(c.IntervalSeconds) * time.Second), Enabled: c.Enabled, Uptime: "–", P95: "–",
@@ -117,7 +118,7 @@ func (r *request) reasonOf(sum *client.CheckSummary) *reason {
 		why.Notes = append(why.Notes, "no rule met")
 		return &why
 	}
-	why.Notes = append(why.Notes, span(r.now.Sub(open.StartedAt)))
+	why.Age = r.ago(open.StartedAt)
 	switch {
 	case open.Status != "acknowledged":
 		why.Notes = append(why.Notes, "unacknowledged")

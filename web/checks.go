@@ -129,6 +129,21 @@ type overviewBody struct {
 	First     *firstBody // nil when there is a check
 	Back      string
 	Close     *link // a check with a similar name
+
+	checks []client.Check
+	counts client.Counts
+}
+
+// Counted are the groups whose counts change: also those that the page has no row of.
+func (b *overviewBody) Counted() (groups []checkGroup) {
+	if b.View.Group != groupState {
+		return nil
+	}
+	for _, state := range []string{"failing", "passing", "unknown", "disabled"} {
+		name, id, count := groupOf(state, b.counts)
+		groups = append(groups, checkGroup{Name: name, ID: id, Count: count})
+	}
+	return groups
 }
 
 // moreRows leads to the next rows.
@@ -151,10 +166,23 @@ type column struct {
 }
 
 func (s *Server) overview(r *request) error {
+	p, err := s.readOverview(r)
+	if err != nil {
+		return err
+	}
+	body, _ := p.Body.(*overviewBody)
+	if r.partial() && body.View.Cursor != "" {
+		return r.renderPart(http.StatusOK, "checks", "rows", body)
+	}
+	return r.render(http.StatusOK, "checks", p)
+}
+
+// readOverview reads the overview that the address of the request asks for.
+func (s *Server) readOverview(r *request) (page, error) {
 	view := readCheckView(r.URL.Query())
 	list, err := r.api.ListChecksWithResponse(r.Context(), view.params())
 	if err != nil {
-		return err
+		return page{}, err
 	}
 	data, meta := list.JSON200.Data, list.JSON200.Meta
 	counts := client.Counts{}
@@ -168,15 +196,14 @@ func (s *Server) overview(r *request) error {
 		Shown:   len(data),
 		Back:    r.URL.RequestURI(),
 		Columns: columns(view),
+		checks:  data,
+		counts:  counts,
 	}
 	body.Capped = meta.TotalCapped != nil && *meta.TotalCapped
 	body.Filters = filters(view, counts)
 	body.group(r, data, counts)
 	if meta.NextCursor != nil {
 		body.more(view, *meta.NextCursor)
-	}
-	if r.partial() && view.Cursor != "" {
-		return r.renderPart(http.StatusOK, "checks", "rows", body)
 	}
 	body.menus(view)
 	all := counts.Failing + counts.Warning + counts.Passing + counts.Unknown + counts.Disabled
@@ -194,9 +221,7 @@ func (s *Server) overview(r *request) error {
 		}
 	}
 	slices.SortFunc(body.Hidden, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
-	live := view.values()
-	live.Set("page", "checks")
-	return r.render(http.StatusOK, "checks", page{Title: "Checks", Nav: navChecks, Live: live.Encode(), Body: body})
+	return page{Title: "Checks", Nav: navChecks, Live: "page=" + liveChecks, Body: body}, nil
 }
 
 func columns(v checkView) []column {
@@ -286,17 +311,6 @@ func checkTypes() []string {
 
 // group puts the rows into groups, in the order in which the API lists them.
 func (b *overviewBody) group(r *request, data []client.Check, n client.Counts) {
-	named := func(state string) (name, id, count string) {
-		switch state {
-		case "failing", "warning":
-			return "Needs attention", "attention", number(n.Failing + n.Warning)
-		case "unknown":
-			return "No result", "unknown", number(n.Unknown)
-		case "disabled":
-			return "Paused", "paused", number(n.Disabled)
-		}
-		return "Passing", "passing", number(n.Passing)
-	}
 	for i := range data {
 		row := r.checkRow(&data[i])
 		group := checkGroup{ID: "all"}
@@ -304,7 +318,7 @@ func (b *overviewBody) group(r *request, data []client.Check, n client.Counts) {
 		case groupType:
 			group.Name, group.ID, group.Heading = row.Type, "type-"+row.Type, b.View.Cursor == "" || len(b.Groups) > 0
 		case groupState:
-			group.Name, group.ID, group.Count = named(row.State)
+			group.Name, group.ID, group.Count = groupOf(row.State, n)
 			group.Heading = b.View.Cursor == "" || len(b.Groups) > 0
 		}
 		if len(b.Groups) == 0 || b.Groups[len(b.Groups)-1].ID != group.ID {
@@ -313,6 +327,19 @@ func (b *overviewBody) group(r *request, data []client.Check, n client.Counts) {
 		last := &b.Groups[len(b.Groups)-1]
 		last.Rows = append(last.Rows, row)
 	}
+}
+
+// groupOf is the group of a state of a check.
+func groupOf(state string, n client.Counts) (name, id, count string) {
+	switch state {
+	case "failing", "warning":
+		return "Needs attention", "attention", number(n.Failing + n.Warning)
+	case "unknown":
+		return "No result", "unknown", number(n.Unknown)
+	case "disabled":
+		return "Paused", "paused", number(n.Disabled)
+	}
+	return "Passing", "passing", number(n.Passing)
 }
 
 // more leads to the rows after these.

@@ -23,6 +23,7 @@ type deliveryRow struct {
 	Mark         mark
 	Title, Href  string
 	Reason       string
+	Next         stamp // when the next attempt is due; none for a delivery without one
 	Channel      string
 	ChannelHref  string
 	Type, Event  string
@@ -50,6 +51,15 @@ func deliveryStates() []choice {
 }
 
 func (s *Server) deliveryList(r *request) error {
+	p, err := s.readDeliveries(r)
+	if err != nil {
+		return err
+	}
+	return r.render(http.StatusOK, "deliveries", p)
+}
+
+// readDeliveries reads the list of deliveries that the address of the request asks for.
+func (s *Server) readDeliveries(r *request) (page, error) {
 	states := deliveryStates()
 	values := make([]string, len(states))
 	for i := range states {
@@ -66,7 +76,7 @@ func (s *Server) deliveryList(r *request) error {
 	}
 	list, err := r.api.ListDeliveriesWithResponse(r.Context(), &params)
 	if err != nil {
-		return err
+		return page{}, err
 	}
 	body := &deliveriesBody{
 		Pager:   r.pager(list.JSON200.Meta, len(list.JSON200.Data), "delivery"),
@@ -81,14 +91,14 @@ func (s *Server) deliveryList(r *request) error {
 		body.Rows = append(body.Rows, deliveryRowOf(r, &list.JSON200.Data[k]))
 	}
 	if err := body.limits(r, &params, list.JSON200.Data); err != nil {
-		return err
+		return page{}, err
 	}
 	if len(body.Rows) == 0 {
 		if body.Empty, err = noDelivery(r); err != nil {
-			return err
+			return page{}, err
 		}
 	}
-	return r.render(http.StatusOK, "deliveries", page{Title: "Deliveries", Nav: navDeliveries, Body: body})
+	return page{Title: "Deliveries", Nav: navDeliveries, Live: "page=" + liveDeliveries, Body: body}, nil
 }
 
 // limits names the incident and the channel that the list is limited to.
@@ -131,7 +141,7 @@ func deliveryRowOf(r *request, d *client.Delivery) deliveryRow {
 	case d.Status == client.DeliveryStatusPending && d.Attempts > 0:
 		row.Reason, row.StateClass = counted(d.Attempts, "attempt")+" failed", "red"
 		if d.NextAttemptAt != nil {
-			row.Reason += ", next " + inOrSoon(d.NextAttemptAt.Sub(r.now))
+			row.Next = r.due(*d.NextAttemptAt)
 		}
 	}
 	return row

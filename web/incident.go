@@ -20,7 +20,6 @@ type incidentBody struct {
 	Severity           badge
 	Open               bool // not resolved
 	Acknowledge        bool // it can be acknowledged
-	Elapsed            string
 	CheckHref          string
 	Run                string // the workflow in the Temporal UI
 	Lanes              *lanes
@@ -72,23 +71,30 @@ func (r *request) pathID(name string) (uuid.UUID, error) {
 }
 
 func (s *Server) incidentPage(r *request) error {
-	id, err := r.pathID("id")
+	p, err := s.readIncidentPage(r)
 	if err != nil {
 		return err
+	}
+	return r.render(http.StatusOK, "incident", p)
+}
+
+// readIncidentPage reads the page of the incident in the path. It stays live when the incident
+// is resolved: its last messages are still on their way.
+func (s *Server) readIncidentPage(r *request) (page, error) {
+	id, err := r.pathID("id")
+	if err != nil {
+		return page{}, err
 	}
 	data, err := readIncident(r, id)
 	if err != nil {
-		return err
+		return page{}, err
 	}
 	body := incidentBodyOf(r, data)
 	if body.Updates, err = r.readUpdates(id); err != nil {
-		return err
+		return page{}, err
 	}
-	p := page{Title: body.Title, Nav: navIncidents, Body: body}
-	if body.Open {
-		p.Live = incidentLive(r, body, data.incident.CheckId)
-	}
-	return r.render(http.StatusOK, "incident", p)
+	live := "page=" + liveIncident + "&check=" + data.incident.CheckId.String()
+	return page{Title: body.Title, Nav: navIncidents, Live: live, Body: body}, nil
 }
 
 // timelinePages bounds how much of a timeline a page reads, in pages of 100.
@@ -209,7 +215,7 @@ func incidentBodyOf(r *request, d *incidentData) *incidentBody {
 	body := &incidentBody{
 		ID: i.Id.String(), Title: i.Title, Summary: summaryOf(i), Open: i.Status != client.IncidentStatusResolved,
 		Acknowledge: i.Status == client.IncidentStatusActive, CheckHref: "/app/checks/" + i.CheckId.String(),
-		Severity: severityBadge(severityNow(i)), Badge: incidentBadge(r, i), Elapsed: "open " + span(r.now.Sub(i.StartedAt)),
+		Severity: severityBadge(severityNow(i)), Badge: incidentBadge(r, i),
 		Lanes: newLanes(r, s, d.timeline, d.failures), Tabs: timelineTabs(r), More: d.entries - int64(len(d.timeline)),
 		Entries: chosenEntries(r, fold(s.entries)), Facts: incidentFacts(r, d), Fired: fired(r, i),
 	}
@@ -236,9 +242,9 @@ func incidentBadge(r *request, i *client.Incident) badge {
 	case i.ResolvedAt != nil:
 		return badge{State: "done", Text: "Resolved after " + spanExact(i.ResolvedAt.Sub(i.StartedAt))}
 	case i.AcknowledgedAt != nil:
-		return badge{State: "warn", Text: "Acknowledged, open " + span(r.now.Sub(i.StartedAt))}
+		return badge{State: "warn", Text: "Acknowledged, open ", Age: r.ago(i.StartedAt)}
 	}
-	return badge{State: "down", Text: "Open " + span(r.now.Sub(i.StartedAt))}
+	return badge{State: "down", Text: "Open ", Age: r.ago(i.StartedAt)}
 }
 
 func severityBadge(severity string) badge {
@@ -363,9 +369,10 @@ func incidentFigures(r *request, d *incidentData, s *story) []fact {
 			next = *at
 		}
 	}
-	value := "none"
+	figure := fact{Name: "Next try", Value: "none"}
 	if !next.IsZero() {
-		value = span(next.Sub(r.now))
+		due := r.due(next)
+		figure.Time = &due
 	}
-	return append(figures, fact{Name: "Next try", Value: value})
+	return append(figures, figure)
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,7 +27,7 @@ type incidentRow struct {
 	Severity      string
 	Regions       string
 	Opened        stamp
-	Length        string
+	Length        stamp
 	Handled       string // who has it, or how it ended
 	Run           string
 	Acknowledge   bool
@@ -44,6 +43,15 @@ func (s *Server) incidentListRoutes(on *routes) {
 func incidentStates() []string { return []string{"active", "acknowledged", "resolved"} }
 
 func (s *Server) incidentList(r *request) error {
+	p, err := s.readIncidents(r)
+	if err != nil {
+		return err
+	}
+	return r.render(http.StatusOK, "incidents", p)
+}
+
+// readIncidents reads the list of incidents that the address of the request asks for.
+func (s *Server) readIncidents(r *request) (page, error) {
 	status := r.oneOf("status", incidentStates()...)
 	check := r.idParameter("check_id")
 	limit := int64(listPage)
@@ -54,11 +62,11 @@ func (s *Server) incidentList(r *request) error {
 	}
 	list, err := r.api.ListIncidentsWithResponse(r.Context(), &params)
 	if err != nil {
-		return err
+		return page{}, err
 	}
 	counts, err := incidentCounts(r, params)
 	if err != nil {
-		return err
+		return page{}, err
 	}
 	body := &incidentsBody{Pager: r.pager(list.JSON200.Meta, len(list.JSON200.Data), "incident")}
 	marks := map[string]string{"active": "down", "acknowledged": "warn", "resolved": "done"}
@@ -79,10 +87,10 @@ func (s *Server) incidentList(r *request) error {
 	}
 	if len(body.Rows) == 0 {
 		if body.Empty, err = noIncident(r); err != nil {
-			return err
+			return page{}, err
 		}
 	}
-	return r.render(http.StatusOK, "incidents", page{Title: "Incidents", Nav: navIncidents, Body: body})
+	return page{Title: "Incidents", Nav: navIncidents, Live: "page=" + liveIncidents, Body: body}, nil
 }
 
 // incidentCounts counts the incidents in each state under the other filters.
@@ -122,21 +130,17 @@ func incidentRowOf(r *request, i *client.Incident) incidentRow {
 	if i.RunUrl != nil && r.keptInTemporal(i.ResolvedAt) {
 		row.Run = *i.RunUrl
 	}
-	end := r.now
 	switch i.Status {
 	case client.IncidentStatusResolved:
 		row.Mark = newMark("done", "Resolved")
-		if i.ResolvedAt != nil {
-			end = *i.ResolvedAt
-		}
 	case client.IncidentStatusAcknowledged:
 		row.Mark, row.State, row.Reason = newMark("warn", "Acknowledged"), "amber", i.Description
 	default:
 		row.Mark, row.State, row.Reason = newMark("down", "Active"), "red", i.Description
 	}
-	row.Length = spanExact(end.Sub(i.StartedAt))
-	if length := end.Sub(i.StartedAt); length >= time.Hour {
-		row.Length = span(length)
+	row.Length = r.length(i.StartedAt)
+	if i.ResolvedAt != nil {
+		row.Length = stamp{Text: lengthOf(i.ResolvedAt.Sub(i.StartedAt))}
 	}
 	return row
 }

@@ -2,9 +2,9 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
 	"time"
@@ -19,16 +19,17 @@ func (s *Server) liveRoutes(on *routes) {
 }
 
 const (
+	liveAgain      = 20 * time.Second // after which a page is read again though nothing changed
+	liveSettle     = 3 * time.Second  // after a change
 	streamDeadline = 10 * time.Second // for a client to take an event
 	maxStreamRows  = 300
 	// sessionEvery is how often the open pages of a session look whether it goes on: pages of an ended one end
 	// within five seconds.
 	sessionEvery = 2 * time.Second
-	freshResults = 12 // newest results of a check among which new ones are looked for
 )
 
 // stream sends what changes on a page as long as it is open: server-sent events with
-// fragments of HTML, each of which replaces the content of one cell.
+// fragments of HTML, each of which replaces an element.
 func (s *Server) stream(r *request) error {
 	if !r.signedIn || s.live == nil {
 		http.Error(r.w, "sign in first", http.StatusUnauthorized)
@@ -47,54 +48,98 @@ func (s *Server) stream(r *request) error {
 	h := r.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
-	out := &events{w: r.w, control: http.NewResponseController(r.w), now: s.deps.Now, states: make(map[uuid.UUID]string)}
-	out.seen = idSet(r.URL.Query().Get("results"))
+	out := r.newEvents(p)
 	if err := out.send("hello", r.now, "{}"); err != nil {
 		return nil //nolint:nilerr // the page is closed
 	}
-	if r.URL.Query().Get("page") == "check" {
-		if found, err := readChanged(r.Context(), []*livePage{p}, p.checks); err == nil {
-			for id, check := range found {
+	return out.run(r, p)
+}
+
+// newEvents returns what writes to a page, with what the page says that it has.
+func (r *request) newEvents(p *livePage) *events {
+	query := r.URL.Query()
+	out := &events{
+		s: r.s, w: r.w, control: http.NewResponseController(r.w), now: r.s.deps.Now,
+		page: r.ofPage(), states: make(map[uuid.UUID]string), rows: make(map[uuid.UUID]string),
+		listed: rowsChanged{Gone: []string{}},
+	}
+	text, _ := json.Marshal(out.listed) // of a page that has just been made
+	out.noted = string(text)
+	out.kind = cmp.Or(query.Get("page"), liveChecks)
+	if since, err := time.Parse(time.RFC3339Nano, query.Get("since")); err == nil {
+		out.made, out.since = since, since.Add(-liveTick)
+	}
+	if prints := query.Get("parts"); prints != "" {
+		out.sent.prints = strings.Split(prints, ".")
+	}
+	if r.Header.Get("Last-Event-Id") != "" || query.Get("again") != "" {
+		out.sent, out.since = partsSent{}, time.Time{} // the page missed something: it gets all of it
+	}
+	if out.since.IsZero() {
+		return out
+	}
+	if found, err := readChanged(r.Context(), []*livePage{p}, p.checks[:min(len(p.checks), liveBatch)]); err == nil {
+		for id, check := range found {
+			if check.Summary != nil {
 				out.states[id] = string(check.Summary.State)
 			}
 		}
 	}
-	if r.Header.Get("Last-Event-Id") != "" || r.URL.Query().Get("again") != "" {
-		// The page missed something: it gets all of its rows.
-		if found, err := readChanged(r.Context(), []*livePage{p}, p.checks[:min(len(p.checks), liveBatch)]); err == nil {
-			p.hand(p.checks, found)
-		}
-	}
-	beat := time.NewTicker(s.deps.Config.beat())
+	return out
+}
+
+// run sends what changes until the page is closed, or its session ends.
+func (e *events) run(r *request, p *livePage) error {
+	beat := time.NewTicker(r.s.deps.Config.beat())
 	defer beat.Stop()
-	token, every := s.sessions.manager.Token(r.Context()), min(sessionEvery, s.deps.Config.beat())
-	session := s.live.enter(token)
-	defer s.live.exit(token, session)
+	token, every := r.s.sessions.manager.Token(r.Context()), min(sessionEvery, r.s.deps.Config.beat())
+	session := r.s.live.enter(token)
+	defer r.s.live.exit(token, session)
 	look := time.NewTicker(every)
 	defer look.Stop()
+	// The first time is for what changed since the page was made.
+	again, due := time.NewTimer(liveTick), e.now().Add(liveTick)
+	defer again.Stop()
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	wake, timed := p.wake, false
 	for {
 		select {
 		case <-r.Context().Done():
 			return nil
-		case <-s.live.ended:
+		case <-r.s.live.ended:
 			return nil
 		case <-look.C:
 			if !session.goesOn(r, every) {
-				_ = out.send("signed-out", s.deps.Now(), "{}")
+				_ = e.send("signed-out", e.now(), "{}")
 				return nil
 			}
 		case <-beat.C:
-			if out.comment() != nil {
+			if e.comment() != nil {
 				return nil
 			}
-		case <-p.wake:
-			r.now = s.deps.Now()
-			if err := out.changes(r, p); err != nil {
+		case <-again.C:
+			timed, due = true, e.now().Add(liveAgain)
+			again.Reset(liveAgain)
+			p.touch()
+		case <-pause.C:
+			wake = p.wake
+		case <-wake:
+			follows, err := e.changes(r, p)
+			if err != nil {
 				if r.Context().Err() == nil {
-					s.deps.Log.DebugContext(r.Context(), "a live page ended", "error", err)
+					r.s.deps.Log.DebugContext(r.Context(), "a live page ended", "error", err)
 				}
 				return nil
 			}
+			// What follows from a change, such as the figures that a result counts in and the
+			// incident that it opens, is there a moment later.
+			if soon := e.now().Add(liveSettle); follows && !timed && soon.Before(due) {
+				due = soon
+				again.Reset(liveSettle)
+			}
+			wake, timed = nil, false
+			pause.Reset(liveTick)
 		}
 	}
 }
@@ -131,13 +176,19 @@ func idSet(list string) map[uuid.UUID]bool {
 
 // events writes server-sent events to one page.
 type events struct {
+	s       *Server
 	w       http.ResponseWriter
 	control *http.ResponseController
-	states  map[uuid.UUID]string // of the checks that changed while the page was open
-	seen    map[uuid.UUID]bool   // results that are on the page of a check
-	lines   []template.HTML      // of the timeline, as the page of an incident has them
-	counted countsSent
 	now     func() time.Time
+	page    *request // for the page itself
+	kind    string
+	made    time.Time            // when the page was made; zero when that is not known
+	since   time.Time            // what changed before is on the page; zero when it needs everything
+	states  map[uuid.UUID]string // of the checks on the page
+	rows    map[uuid.UUID]string // prints of the rows of checks that the page has
+	listed  rowsChanged
+	noted   string // of the rows that came and went
+	sent    partsSent
 }
 
 // send writes an event. Its id is the time, in milliseconds since 1970.
@@ -168,52 +219,59 @@ type stateChange struct {
 	Text  string `json:"text"`
 }
 
-// changes sends the cells of what changed.
-func (e *events) changes(r *request, p *livePage) error {
-	var rows []checkRow
+// changes sends what changed. follows says that more may follow from it.
+func (e *events) changes(r *request, p *livePage) (follows bool, err error) {
+	r.now = e.now()
+	e.page.now = r.now
+	checks, stale := p.take()
+	kind, ok := e.s.liveKinds()[e.kind]
+	if !ok {
+		return false, nil
+	}
 	var states []stateChange
-	for id, check := range p.take() {
+	if e.kind == liveChecks {
+		states, err = e.overview(p, checks, stale)
+		follows = stale || len(states) > 0
+	} else if len(checks) > 0 || stale {
+		states, err, follows = e.statesOf(checks), e.whole(kind), true
+	}
+	if err != nil || len(states) == 0 {
+		return follows, err
+	}
+	text, err := json.Marshal(states)
+	if err != nil {
+		return follows, err
+	}
+	return follows, e.send("states", r.now, string(text))
+}
+
+// whole reads the page again and sends its parts that have changed.
+func (e *events) whole(kind liveKind) error {
+	p, err := kind.read(e.page)
+	if hasCode(err, "not_found") {
+		return e.send("gone", e.now(), "{}")
+	}
+	if err != nil {
+		return err
+	}
+	if p.Menu, err = e.page.menu(p.Nav); err != nil {
+		return err
+	}
+	return e.parts(kind, &p)
+}
+
+// statesOf returns which of the checks have changed their state.
+func (e *events) statesOf(checks map[uuid.UUID]*client.Check) (states []stateChange) {
+	for id, check := range checks {
 		if check == nil || check.Summary == nil {
 			continue
 		}
-		row := r.checkRow(check)
-		rows = append(rows, row)
-		if before := e.states[id]; before != row.State {
-			e.states[id] = row.State
-			states = append(states, stateChange{Row: row.ID, State: row.State, Text: row.Name + ": " + stateText(check)})
+		if state := string(check.Summary.State); e.states[id] != state {
+			e.states[id] = state
+			states = append(states, stateChange{Row: rowID(id), State: state, Text: check.Name + ": " + stateText(check)})
 		}
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	switch {
-	case r.URL.Query().Get("page") == "incident":
-		if err := e.incidentPage(r); err != nil {
-			return err
-		}
-	case r.URL.Query().Get("page") == "check" && len(p.checks) == 1:
-		if err := e.checkPage(r, p); err != nil {
-			return err
-		}
-	default:
-		cells, err := r.s.fill("checks", "cells", rows)
-		if err != nil {
-			return err
-		}
-		if err := e.send("cells", r.now, strings.TrimSpace(string(cells))); err != nil {
-			return err
-		}
-	}
-	if len(states) > 0 {
-		text, err := json.Marshal(states)
-		if err != nil {
-			return err
-		}
-		if err := e.send("states", r.now, string(text)); err != nil {
-			return err
-		}
-	}
-	return e.counts(r, len(states) > 0)
+	return states
 }
 
 // stateText words the state of a check: failing in 2 of 3 regions.
@@ -222,42 +280,4 @@ func stateText(c *client.Check) string {
 		return strings.ToLower(badge.Text)
 	}
 	return ""
-}
-
-// livePart is what changes on the page of a check.
-type livePart struct {
-	Badge   *badge
-	Banner  *checkBanner
-	Figures []figure
-	Loops   loopTable
-	Results []resultRow
-}
-
-// checkPage sends what changed on the page of a check.
-func (e *events) checkPage(r *request, p *livePage) error {
-	view := readResultView(r.URL.Query())
-	d, err := r.readCheckData(p.checks[0], view)
-	if err != nil {
-		return err
-	}
-	path := "/app/checks/" + p.checks[0].String()
-	part := livePart{
-		Badge: checkBadge(&d.check, d.summary), Banner: r.checkBanner(d), Figures: checkFigures(d),
-		Loops: loopTable{Path: path, Live: true, Rows: r.loopRows(d.loops, d.uptimes["24h"])},
-	}
-	var fresh []client.Result
-	for _, result := range d.results.Data[:min(len(d.results.Data), freshResults)] {
-		if !e.seen[result.Id] {
-			e.seen[result.Id] = true
-			fresh = append(fresh, result)
-		}
-	}
-	if view.Cursor == "" {
-		part.Results = r.resultRows(fresh)
-	}
-	text, err := r.s.fill("check", "live-check", part)
-	if err != nil {
-		return err
-	}
-	return e.send("cells", r.now, strings.TrimSpace(string(text)))
 }

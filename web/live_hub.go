@@ -12,9 +12,12 @@ import (
 	"vigil/client"
 )
 
-// Changes finds out which checks changed. It is asked each second for the checks on open
-// pages, and never without one.
+// Changes finds out what changed. It is asked each second for the organizations and the checks
+// of open pages, and never without one.
 type Changes interface {
+	// OrganizationVersion returns a text that differs after every change of an organization
+	// that is no result: of its definitions, incidents, deliveries and maintenance.
+	OrganizationVersion(ctx context.Context, orgID uuid.UUID) (string, error)
 	// CheckVersions returns a text for each check that differs after every result of it and
 	// every change of it or of its incident; none for a check that does not exist.
 	CheckVersions(ctx context.Context, orgID uuid.UUID, checks []uuid.UUID) (map[uuid.UUID]string, error)
@@ -45,6 +48,7 @@ type hub struct {
 // liveOrg are the open pages of an organization.
 type liveOrg struct {
 	pages map[*livePage]bool
+	whole string                  // the version of the organization; empty before it is known
 	known map[uuid.UUID]string    // versions
 	sent  map[uuid.UUID]time.Time // when a change of a check was handed to pages
 	stop  context.CancelFunc
@@ -58,6 +62,7 @@ type livePage struct {
 
 	mu      sync.Mutex
 	pending map[uuid.UUID]*client.Check // changes that are not shown yet; nil: deleted
+	stale   bool                        // something else may have changed
 	wake    chan struct{}
 }
 
@@ -153,6 +158,18 @@ func (h *hub) ask(ctx context.Context, orgID uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
 	pages, checks := h.shown(orgID)
+	if len(pages) == 0 {
+		return nil
+	}
+	whole, err := h.changes.OrganizationVersion(ctx, orgID)
+	if err != nil {
+		return err
+	}
+	if h.moved(orgID, whole) {
+		for _, page := range pages {
+			page.touch()
+		}
+	}
 	if len(checks) == 0 {
 		return nil
 	}
@@ -190,6 +207,19 @@ func (h *hub) shown(orgID uuid.UUID) (pages []*livePage, checks []uuid.UUID) {
 		}
 	}
 	return pages, slices.Collect(maps.Keys(all))
+}
+
+// moved reports whether an organization has another version than before, and remembers it.
+func (h *hub) moved(orgID uuid.UUID, version string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	org := h.orgs[orgID]
+	if org == nil || org.whole == version {
+		return false
+	}
+	known := org.whole != ""
+	org.whole = version
+	return known
 }
 
 // changed returns the checks with another version than before, and remembers the new ones.
@@ -266,18 +296,32 @@ func (p *livePage) hand(ids []uuid.UUID, found map[uuid.UUID]*client.Check) {
 		}
 	}
 	if len(p.pending) > 0 {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
+		p.ring()
 	}
 }
 
-// take returns what is to be shown.
-func (p *livePage) take() map[uuid.UUID]*client.Check {
+// touch says that anything on the page may have changed.
+func (p *livePage) touch() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	taken := p.pending
-	p.pending = make(map[uuid.UUID]*client.Check)
-	return taken
+	p.stale = true
+	p.ring()
+}
+
+// ring wakes the stream of the page; p.mu is held.
+func (p *livePage) ring() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what is to be shown: the checks that changed, and whether everything else is to
+// be read again.
+func (p *livePage) take() (checks map[uuid.UUID]*client.Check, stale bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	checks, stale = p.pending, p.stale
+	p.pending, p.stale = make(map[uuid.UUID]*client.Check), false
+	return checks, stale
 }

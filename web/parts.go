@@ -27,7 +27,8 @@ func newMark(state, word string) mark { return mark{State: state, Word: word} }
 type badge struct {
 	State string
 	Text  string
-	Plain bool // without a mark
+	Age   stamp // after the text; none for a state without one
+	Plain bool  // without a mark
 }
 
 // fact is a line of a facts list.
@@ -59,6 +60,8 @@ type choice struct {
 // empty is what a page shows that has nothing to show.
 type empty struct {
 	Icon, Title, Text string
+	Due               stamp  // of the first slot of a check that waits for it
+	After             string // after it
 	Action            *link
 	Key               string
 }

@@ -83,6 +83,13 @@ func (r *request) render(status int, name string, p page) error {
 			return err
 		}
 	}
+	if p.Live != "" {
+		prints, err := r.s.printsOf(&p)
+		if err != nil {
+			return err
+		}
+		p.Live += "&parts=" + prints
+	}
 	return r.execute(status, name, "layout", p)
 }
 

@@ -10,6 +10,8 @@ type stamp struct {
 	ISO  string // for datetime; empty for no time
 	Text string
 	Full string // with the date and the zone
+	// Kind says how the browser words an age: empty as span does, length as lengthOf does.
+	Kind string
 }
 
 // stamp shows a time as 12:04:12, with its date when that is not today.
@@ -48,6 +50,30 @@ func (r *request) ago(t time.Time) stamp {
 		at.Text = span(r.now.Sub(t))
 	}
 	return at
+}
+
+// due shows when something is due: in 5 min, or now.
+func (r *request) due(t time.Time) stamp {
+	at := r.stamp(t)
+	if at.ISO != "" {
+		at.Text = inOrSoon(t.Sub(r.now))
+	}
+	return at
+}
+
+// length shows how long something that goes on has been going on.
+func (r *request) length(since time.Time) stamp {
+	at := r.stamp(since)
+	at.Text, at.Kind = lengthOf(r.now.Sub(since)), "length"
+	return at
+}
+
+// lengthOf words a length by its two largest units, and from an hour on by the largest one.
+func lengthOf(d time.Duration) string {
+	if d >= time.Hour {
+		return span(d)
+	}
+	return spanExact(d)
 }
 
 // span words a duration by its largest unit: 4 s, 2 min, 3 h, 2 d.

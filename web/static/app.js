@@ -34,24 +34,35 @@
     }
   };
 
-  // Countdowns go on by the server's clock.
+  // Countdowns and ages go on by the server's clock.
   const loaded = $("main[data-now]");
   const ahead = loaded ? Date.parse(loaded.dataset.now) - Date.now() : 0;
-  // A number of seconds in words, as span of time.go writes it; live.js uses it too.
+  const now = () => Date.now() + ahead;
+  // A number of seconds in words, as span of time.go writes it.
   const span = (s) => {
     if (s < 60) return `${s} s`;
     if (s < 3600) return `${Math.floor(s / 60)} min`;
     return s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
   };
-  window.vigil = { span };
-  setInterval(() => {
-    if (document.hidden) return;
-    for (const element of all("[data-countdown]")) {
-      const left = Math.ceil((Date.parse(element.dateTime) - Date.now() - ahead) / 1000);
-      const words = left > 0 ? `in ${span(left)}` : "now";
-      if (element.textContent !== words) element.textContent = words;
+  // And as lengthOf writes it.
+  const length = (s) => {
+    if (s < 60 || s >= 3600) return span(s);
+    return s % 60 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${s / 60} min`;
+  };
+  const write = (element, words) => { if (element.textContent !== words) element.textContent = words; };
+  const tick = () => {
+    for (const element of all("time[data-countdown]")) {
+      const left = Math.ceil((Date.parse(element.dateTime) - now()) / 1000);
+      write(element, left > 0 ? `in ${span(left)}` : "now");
     }
-  }, 1000);
+    for (const element of all("time[data-age]")) {
+      const age = Math.max(0, Math.floor((now() - Date.parse(element.dateTime)) / 1000));
+      write(element, element.dataset.age === "length" ? length(age) : span(age));
+    }
+  };
+  window.vigil = { now, tick };
+  setInterval(() => { if (!document.hidden) tick(); }, 1000);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) tick(); });
 
   const prepare = (within) => { copies(within); filters(within); };
   prepare(document);
@@ -160,13 +171,13 @@
 
   // Days: arrow keys and the pointer walk them, the text shows below.
   for (const days of all("[data-days]")) {
-    const texts = all("li", days).map((item) => item.textContent);
     const out = $("output", days);
     const svg = $("svg", days);
-    let at = texts.length - 1;
+    let at = Infinity; // the newest day
     const show = (n) => {
+      const texts = all("li", days); // they change while the page is open
       at = Math.min(Math.max(n, 0), texts.length - 1);
-      out.textContent = texts[at];
+      out.textContent = texts[at].textContent;
     };
     svg.addEventListener("keydown", (event) => {
       if (event.key === "ArrowLeft") show(at - 1);
@@ -179,7 +190,7 @@
     svg.addEventListener("blur", () => { out.textContent = ""; });
     svg.addEventListener("pointermove", (event) => {
       const box = svg.getBoundingClientRect();
-      show(Math.floor(((event.clientX - box.left) / box.width) * texts.length));
+      show(Math.floor(((event.clientX - box.left) / box.width) * all("li", days).length));
     });
     svg.addEventListener("pointerleave", () => { out.textContent = ""; });
   }
@@ -204,7 +215,7 @@
     }
     dialog.showModal();
   };
-  $('[data-key-button="?"]')?.addEventListener("click", (event) => { event.preventDefault(); help(); });
+  $('[data-key-button="?"]')?.addEventListener("click", (event) => { event.preventDefault(); help(); }); // it stays when the menu changes
 
   // Single keys. They are off in fields, and a user can switch them off.
   const places = { c: "/app", i: "/app/incidents", d: "/app/deliveries", h: "/app/channels", s: "/app/status-pages" };
@@ -229,10 +240,11 @@
     if (!box) return false;
     if (key === "e") { location.href = `/app/checks/${row.dataset.check}/edit`; return true; }
     if (key === "a") {
-      if (row.dataset.incident) location.href = `/app/incidents/${row.dataset.incident}`;
-      return Boolean(row.dataset.incident);
+      const { incident } = $(".mark", row).dataset;
+      if (incident) location.href = `/app/incidents/${incident}`;
+      return Boolean(incident);
     }
-    const action = { p: "paused" in row.dataset ? "enable" : "disable", t: "test" }[key];
+    const action = { p: "paused" in $(".mark", row).dataset ? "enable" : "disable", t: "test" }[key];
     if (!action) return false;
     box.checked = true;
     count();

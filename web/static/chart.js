@@ -2,9 +2,9 @@
 "use strict";
 
 (() => {
-  const box = document.querySelector("[data-chart]");
-  if (!box || !window.uPlot) return;
-  const data = JSON.parse(box.dataset.chart);
+  if (!window.uPlot) return;
+  let box = null;
+  let data = null;
   const room = 100; // for the names on the right
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const narrow = () => box.clientWidth < 480;
@@ -101,14 +101,30 @@
     }, [data.times, ...data.values], box);
     return plot;
   };
-  let plot = draw();
 
-  let width = box.clientWidth;
-  new ResizeObserver(() => {
-    if (box.clientWidth === width) return;
+  // The data change while the page is open, and the first ones come with the first results.
+  let plot = null;
+  let drawn = "";
+  let width = 0;
+  const again = () => {
+    plot?.destroy();
     width = box.clientWidth;
-    plot.destroy();
     plot = draw();
-  }).observe(box);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot.redraw());
+  };
+  const resized = new ResizeObserver(() => { if (box.clientWidth !== width) again(); });
+  const read = () => {
+    const found = document.querySelector("[data-chart]");
+    if (!found || (found === box && found.dataset.chart === drawn)) return;
+    if (found !== box) {
+      resized.disconnect();
+      resized.observe(found);
+    }
+    box = found;
+    drawn = box.dataset.chart;
+    data = JSON.parse(drawn);
+    again();
+  };
+  read();
+  document.addEventListener("vigil:changed", read);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot?.redraw());
 })();

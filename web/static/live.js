@@ -1,5 +1,5 @@
-// Keeps a page up to date: one stream of events, whose fragments replace the content of
-// single cells. Nothing moves: a row stays where it is until the user sorts again.
+// Keeps a page up to date: one stream of events with fragments of the page, each of which
+// changes the element with its id. Rows stay where they are until the user sorts again.
 "use strict";
 
 (() => {
@@ -8,8 +8,7 @@
   if (!main || !lamp || !window.EventSource || !window.htmx) return;
 
   const text = lamp.querySelector(".text");
-  const ahead = Date.parse(main.dataset.now) - Date.now(); // of the server's clock
-  const now = () => Date.now() + ahead;
+  const { now, tick } = window.vigil; // of app.js, which every page has
   const maxRows = 200; // of which the page asks for changes: those around the window
   let source = null;
   let opened = false;
@@ -17,7 +16,7 @@
   let lostTimer = 0;
 
   const rowIDs = () => {
-    const rows = [...document.querySelectorAll("tr[data-check]")];
+    const rows = [...document.querySelectorAll("tr[data-check]:not(.gone)")];
     let from = 0;
     if (rows.length > maxRows) {
       const first = rows.findIndex((row) => row.getBoundingClientRect().bottom > 0);
@@ -27,10 +26,10 @@
   };
   const address = () => {
     const url = new URL(main.dataset.live, location.href);
+    url.searchParams.set("of", location.pathname + location.search);
+    url.searchParams.set("since", main.dataset.now);
     const rows = rowIDs();
     if (rows.length) url.searchParams.set("rows", rows.join(","));
-    const results = [...document.querySelectorAll("#result-rows > .result[id]")].slice(0, 12);
-    if (results.length) url.searchParams.set("results", results.map((row) => row.id.slice(2).replaceAll("-", "")).join(","));
     if (opened) url.searchParams.set("again", "1");
     return url;
   };
@@ -48,35 +47,115 @@
   };
   const lost = () => { lostTimer ||= setTimeout(() => show(true), 5000); };
 
-  // What is open stays open: a fragment must not close a row that is being read.
+  // Makes an element what it is now, and leaves alone what is the same: the focus, what is open
+  // and what is selected stay. What a script or the user makes of an element is its own.
+  const attributes = (old, fresh) => {
+    for (const { name, value } of [...fresh.attributes]) {
+      if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    }
+    for (const { name } of [...old.attributes]) {
+      if (!fresh.hasAttribute(name) && name !== "open" && name !== "tabindex") old.removeAttribute(name);
+    }
+  };
+  const change = (old, fresh) => {
+    if (old.nodeType !== Node.ELEMENT_NODE || old.nodeName !== fresh.nodeName) {
+      if (old.nodeType === fresh.nodeType && old.nodeName === fresh.nodeName) {
+        if (old.data !== fresh.data) old.data = fresh.data;
+      } else {
+        old.replaceWith(fresh);
+        if (fresh.nodeType === Node.ELEMENT_NODE) window.htmx.process(fresh);
+      }
+      return;
+    }
+    if ("same" in fresh.dataset) return; // the page has it
+    const chosen = ["at", "selected"].filter((name) => old.classList.contains(name));
+    attributes(old, fresh);
+    old.classList.add(...chosen);
+    if (!("own" in fresh.dataset)) children(old, fresh);
+  };
+  const children = (old, fresh) => {
+    const list = [...fresh.childNodes];
+    const ids = new Set(list.map((child) => child.id).filter(Boolean));
+    const { grown } = old; // by rows that the user asked for: they stay
+    const known = new Map();
+    for (const child of [...old.children]) {
+      if (!child.id) continue;
+      if (ids.has(child.id)) known.set(child.id, child);
+      else if (!grown && !child.matches(".result[open]")) child.remove();
+    }
+    let at = old.firstChild;
+    for (const child of list) {
+      if (grown && child.id === "more-results") continue;
+      const same = child.id ? known.get(child.id) : at && !at.id && at.nodeName === child.nodeName && at;
+      if (!same) {
+        old.insertBefore(child, at);
+        if (child.nodeType === Node.ELEMENT_NODE) window.htmx.process(child);
+        continue;
+      }
+      if (same === at) at = at.nextSibling;
+      else old.insertBefore(same, at);
+      change(same, child);
+    }
+    while (at) {
+      const next = at.nextSibling;
+      if (!at.id || (!grown && !at.matches(".result[open]"))) at.remove();
+      at = next;
+    }
+  };
   const swap = (html) => {
-    const at = document.activeElement?.id;
-    htmx.swap(document.body, html, { swapStyle: "none", swapDelay: 0, settleDelay: 0 });
-    if (at && document.activeElement?.id !== at) document.getElementById(at)?.focus({ preventScroll: true });
-    const rows = document.querySelectorAll("#result-rows > .result");
-    for (let i = rows.length - 1; i >= 90; i--) rows[i].remove();
+    const focused = document.activeElement?.id;
+    const fragments = new DOMParser().parseFromString(html, "text/html").body;
+    for (const fresh of [...fragments.children]) {
+      const old = document.getElementById(fresh.id);
+      if (old) change(old, document.adoptNode(fresh));
+    }
+    if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true });
     tick();
+    document.dispatchEvent(new CustomEvent("vigil:changed")); // for chart.js
+  };
+
+  // What happened to rows: the page says so, and offers to load itself again.
+  const moved = new Map();
+  let list = { new: 0, gone: [] };
+  const counted = (n, words) => (n ? [`${n} ${n === 1 ? "check" : "checks"} ${words}`] : []);
+  const note = () => {
+    const element = document.getElementById("moved");
+    if (!element) return;
+    const texts = [
+      ...counted(moved.size, "changed state"), ...counted(list.new, list.new === 1 ? "is new" : "are new"),
+      ...counted(list.gone.length, list.gone.length === 1 ? "is deleted" : "are deleted"),
+    ];
+    element.hidden = texts.length === 0;
+    element.querySelector(".text").textContent = texts.length ? `${texts.join(", ")} while you read` : "";
+    element.querySelector("a").textContent = moved.size ? "Re-sort" : "Show";
+  };
+  const came = (event) => {
+    list = event;
+    for (const id of list.gone) {
+      const row = document.getElementById(id);
+      if (!row) continue;
+      row.classList.add("gone");
+      moved.delete(id);
+      for (const box of row.querySelectorAll("input")) { box.checked = false; box.disabled = true; }
+      row.querySelector(".why").textContent = "Deleted";
+    }
+    note();
   };
 
   // Changes of state are spoken, those of 5 seconds together.
-  const moved = new Map();
   let speech = [];
   let speaking = 0;
-  const changed = (list) => {
-    for (const change of list) {
-      const row = document.getElementById(change.row);
-      if (row && row.dataset.state === change.state && !moved.has(change.row)) continue;
+  const changed = (states) => {
+    for (const { row: id, state, text: said } of states) {
+      const row = document.getElementById(id);
+      if (row && row.dataset.state === state && !moved.has(id)) continue;
       if (row) {
-        if (row.dataset.state === change.state) moved.delete(change.row);
-        else moved.set(change.row, change.state);
+        if (row.dataset.state === state) moved.delete(id);
+        else moved.set(id, state);
       }
-      speech.push(change.text);
+      speech.push(said);
     }
-    const note = document.getElementById("moved");
-    if (note) {
-      note.hidden = moved.size === 0;
-      note.querySelector(".text").textContent = `${moved.size} ${moved.size === 1 ? "check" : "checks"} changed state while you read`;
-    }
+    note();
     speaking ||= setTimeout(() => {
       document.getElementById("said").textContent = speech.slice(0, 5).join(". ");
       speech = [];
@@ -89,39 +168,34 @@
     source = new EventSource(address());
     source.addEventListener("open", alive);
     source.addEventListener("hello", () => { opened = true; alive(); });
-    source.addEventListener("cells", (event) => {
-      alive();
-      if (document.querySelector("[data-waiting]")) location.reload(); // the first result
-      else swap(event.data);
-    });
+    source.addEventListener("cells", (event) => { alive(); swap(event.data); });
+    source.addEventListener("title", (event) => { document.title = `${event.data} · Vigil`; });
     source.addEventListener("states", (event) => changed(JSON.parse(event.data)));
-    source.addEventListener("signed-out", () => { close(); location.reload(); });
+    source.addEventListener("rows", (event) => came(JSON.parse(event.data)));
+    for (const over of ["signed-out", "gone"]) source.addEventListener(over, () => { close(); location.reload(); });
     source.addEventListener("error", () => {
       lost();
-      if (source?.readyState === EventSource.CLOSED) setTimeout(() => { if (!document.hidden && source?.readyState === EventSource.CLOSED) open(); }, 5000);
+      if (source?.readyState === EventSource.CLOSED) {
+        setTimeout(() => { if (!document.hidden && source?.readyState === EventSource.CLOSED) open(); }, 5000);
+      }
     });
   };
   const close = () => { source?.close(); source = null; };
 
-  // A page that is not seen has no stream; on return it gets all of its rows.
+  // A page that is not seen has no stream; on return it gets all of it.
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   addEventListener("pagehide", close);
   addEventListener("pageshow", (event) => { if (event.persisted) open(); });
-  document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target?.id === "more" || event.detail.elt?.id === "more") open(); });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const ids = [event.detail.target?.id, event.detail.elt?.id];
+    if (ids.includes("more")) open();
+    if (ids.includes("more-results")) document.getElementById("result-rows").grown = true;
+  });
   let scrolled = 0;
   addEventListener("scroll", () => {
     if (document.querySelectorAll("tr[data-check]").length <= maxRows) return;
     clearTimeout(scrolled);
     scrolled = setTimeout(open, 1000);
   }, { passive: true });
-
-  // Ages go on by the server's clock.
-  const { span } = window.vigil; // of app.js, which every page has
-  const age = (since) => span(Math.max(0, Math.floor((now() - since) / 1000)));
-  const write = (element, words) => { if (element.textContent !== words) element.textContent = words; };
-  const tick = () => {
-    for (const element of document.querySelectorAll("td.seen time")) write(element, age(Date.parse(element.dateTime)));
-  };
-  setInterval(() => { if (!document.hidden) tick(); }, 1000);
   if (!document.hidden) open();
 })();
