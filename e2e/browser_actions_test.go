@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -210,10 +211,18 @@ func (b *browser) axe(what string) {
 	b.theme("light")
 }
 
-// fits fails the test when the page is wider than the window, at 1440 and at 360 px.
+// widths of windows: of a phone, just beyond what counts as one, of tablets, of half a screen, and of
+// a screen.
+func widths() []int64 { return []int64{360, 721, 768, 961, 1024, 1141, 1240, 1321, 1440} }
+
+// Widths in pixels that the names in a list keep, on a phone and on everything else.
+const leastNameOfAPhone, leastName = 120, 200
+
+// fits fails the test when the page is wider than the window at one of the widths, or the names of a
+// list are narrower than leastName.
 func (b *browser) fits(what string) {
 	b.t.Helper()
-	for _, width := range []int64{360, 1440} {
+	for _, width := range widths() {
 		b.resize(width, 800)
 		wide := eval[[]string](b, `(() => {
 			const most = document.documentElement.clientWidth;
@@ -223,6 +232,16 @@ func (b *browser) fits(what string) {
 		})()`)
 		if len(wide) > 0 {
 			b.t.Errorf("%s is wider than %d px:\n\t%s", what, width, strings.Join(wide, "\n\t"))
+		}
+		least := leastName
+		if width < 721 {
+			least = leastNameOfAPhone
+		}
+		narrow := eval[[]string](b, `[...document.querySelectorAll(":is(.checks, .rows, .member-table, .loops) tbody th[scope=row]")]
+			.filter(e => e.checkVisibility() && e.getBoundingClientRect().width < `+strconv.Itoa(least)+`)
+			.slice(0, 3).map(e => e.textContent.trim().slice(0, 60) + " has " + Math.round(e.getBoundingClientRect().width) + " px")`)
+		if len(narrow) > 0 {
+			b.t.Errorf("names on %s are narrow at %d px:\n\t%s", what, width, strings.Join(narrow, "\n\t"))
 		}
 	}
 	b.resize(1440, 900)

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -243,10 +244,16 @@ func (d *dashboard) seeItFail() {
 	b.picture("overview-light", "light", 1440)
 	b.picture("overview-dark", "dark", 1440)
 	b.picture("overview-phone", "light", 390)
+	for _, width := range widths() {
+		b.picture(fmt.Sprintf("widths/overview-%d", width), "light", width)
+	}
 	b.visit("/app/incidents")
 	b.shows("Checkout API is failing")
 	b.shows("unacknowledged")
 	b.judge("incidents")
+	for _, width := range widths() {
+		b.picture(fmt.Sprintf("widths/incidents-%d", width), "light", width)
+	}
 	b.press("Checkout API is failing")
 	b.until("the page of the incident", `location.pathname === `+quote(d.incident))
 	b.shows("Incident triggered")

@@ -126,7 +126,7 @@ func TestMembersPage(t *testing.T) {
 	}
 	path := func(t *testing.T, email, action string) string {
 		t.Helper()
-		_, row, found := strings.Cut(owner.get(t, http.StatusOK, "/app/members").text, "<td>"+email)
+		_, row, found := strings.Cut(owner.get(t, http.StatusOK, "/app/members").text, `data-label="Email">`+email)
 		if !found {
 			t.Fatalf("%s is not listed", email)
 		}
