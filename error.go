@@ -90,6 +90,27 @@ func Invalid(member, format string, args ...any) *Error {
 	}
 }
 
+// Beneath returns an error about a member of a value as one about the member of what has the
+// value at a path, such as rules[0]. An error that names no member is returned as it is.
+func Beneath(path string, err error) error {
+	known, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
+	}
+	member, ok := known.Details["member"].(string)
+	if !ok {
+		return err
+	}
+	moved := Invalid(path+"."+member, "%s", strings.TrimPrefix(known.Message, member+": "))
+	moved.Code = known.Code
+	for name, detail := range known.Details {
+		if name != "member" {
+			moved.Details[name] = detail
+		}
+	}
+	return moved
+}
+
 // RetryDetail is the member of an error's details that says how many seconds to wait
 // before the request is repeated.
 const RetryDetail = "retry_after_seconds"

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
-
 	"vigil"
 )
 
@@ -145,15 +143,7 @@ func TestApplyScopes(t *testing.T) {
 	if plan.data(t)["plan"] != right.data(t)["plan"] || strings.Contains(string(plan.raw), "unknown") {
 		t.Errorf("the plan of a writer is %s", plan.raw)
 	}
-	raw, err := newDocument()
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := openapi3.NewLoader().LoadFromData(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, item := range document.Paths.Map() {
+	for path, item := range document(t).Paths.Map() {
 		for method, op := range item.Operations() {
 			want := any(nil)
 			if path == "/v1/apply" {

@@ -15,14 +15,7 @@ import (
 // operation: the answer is the one of a resource that does not exist, or names the parameter.
 func TestTextsThatPostgresRefuses(t *testing.T) {
 	t.Parallel()
-	raw, err := newDocument()
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := document(t)
 	b := setup(t)
 	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
 	parameter, count := regexp.MustCompile(`{\w+}`), 0

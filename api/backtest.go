@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"net/http"
 	"time"
@@ -53,7 +54,7 @@ type backtests struct {
 type backtestRule struct {
 	ID                     *string            `json:"id,omitempty" format:"uuid" doc:"A rule of the check. What is sent beside it takes the place of what is stored."`
 	Name                   string             `json:"name,omitempty" maxLength:"200" doc:"What the answer calls the rule." example:"Three failures in a row"`
-	Condition              json.RawMessage    `json:"condition,omitempty" doc:"As in an alert rule."`
+	Condition              conditionMember    `json:"condition,omitempty" doc:"As in an alert rule."`
 	ConditionType          json.RawMessage    `json:"condition_type,omitempty" doc:"As in an alert rule."`
 	Threshold              json.RawMessage    `json:"threshold,omitempty" doc:"As in an alert rule."`
 	RegionPolicy           vigil.RegionPolicy `json:"region_policy,omitempty" enum:"any,majority,all" doc:"As in an alert rule; any when it is left out."`
@@ -174,7 +175,7 @@ func (b *backtests) rules(ctx context.Context, org uuid.UUID, check *vigil.Check
 	for i := range sent {
 		rule, err := b.rule(ctx, org, check, &sent[i])
 		if err != nil {
-			return nil, err
+			return nil, vigil.Beneath(fmt.Sprintf("rules[%d]", i), err)
 		}
 		rules[i] = rule
 	}

@@ -6,44 +6,21 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
-
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
-	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
-
-// document is the OpenAPI document, read by an independent reader.
-var document = sync.OnceValues(func() (routers.Router, error) { //nolint:gochecknoglobals // read once for all tests
-	text, err := newDocument()
-	if err != nil {
-		return nil, err
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(text)
-	if err != nil {
-		return nil, err
-	}
-	return gorillamux.NewRouter(doc)
-})
 
 // validator holds every exchange of a test to the OpenAPI document: an answer
 // must be described, and a request that succeeded must be one that the document
 // allows.
 type validator struct {
-	t      *testing.T
-	router routers.Router
-	next   http.RoundTripper
+	t        *testing.T
+	contract *contract
+	next     http.RoundTripper
 }
 
 func conforming(t *testing.T, next http.RoundTripper) http.RoundTripper {
 	t.Helper()
-	router, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &validator{t: t, router: router, next: next}
+	return &validator{t: t, contract: documented(t), next: next}
 }
 
 func (v *validator) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -74,29 +51,17 @@ func (v *validator) check(req *http.Request, sent []byte, res *http.Response, go
 	// The reader's router looks at the path alone.
 	asked := req.Clone(req.Context())
 	asked.Body = io.NopCloser(bytes.NewReader(sent))
-	route, params, err := v.router.FindRoute(asked)
+	route, params, err := v.contract.router.FindRoute(asked)
 	if err != nil {
 		v.checkUnrouted(req, res, got)
 		return
 	}
-	options := &openapi3filter.Options{
-		AuthenticationFunc:         openapi3filter.NoopAuthenticationFunc,
-		IncludeResponseStatus:      true,
-		ExcludeReadOnlyValidations: true, // they may be sent, and are ignored
-		// Secrets are write-only, and are shown as ***.
-		ExcludeWriteOnlyValidations: true,
-		SkipSettingDefaults:         true,
-	}
-	input := &openapi3filter.RequestValidationInput{Request: asked, PathParams: params, Route: route, Options: options}
 	if res.StatusCode < http.StatusBadRequest {
-		if err := openapi3filter.ValidateRequest(req.Context(), input); err != nil {
+		if err := v.contract.permits(asked, route, params, sent); err != nil {
 			v.t.Errorf("%s %s succeeded although the document does not allow it: %v", req.Method, req.URL, err)
 		}
 	}
-	output := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: input, Status: res.StatusCode, Header: res.Header, Options: options,
-	}
-	if err := openapi3filter.ValidateResponse(req.Context(), output.SetBodyBytes(got)); err != nil {
+	if err := v.contract.describes(asked, route, res, got); err != nil {
 		v.t.Errorf("%s %s answered what the document does not describe: %v\n%s", req.Method, req.URL, err, got)
 	}
 }

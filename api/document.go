@@ -19,7 +19,10 @@ func newAPI(mux *http.ServeMux) huma.API {
 		Title:   "Vigil",
 		Version: documentVersion,
 		Description: "Monitoring and alerting: checks probe a target at an interval from one or more regions, and their results are stored, " +
-			"summarized and used for alerting.",
+			"summarized and used for alerting. A request with a query parameter or a member of the body that its operation does not " +
+			"have is refused with 400; the error names what is unknown and what there is. Names of both are case-sensitive. So is a member " +
+			"that is null where its schema has no null: leave it out instead. Members that a resource shows and that cannot be set are " +
+			"accepted and ignored, so that what was read can be written.",
 	}, []*huma.Tag{
 		{Name: tagSystem, Description: "Endpoints that need no account."},
 		{Name: tagAccount, Description: "Your account and what your plan allows."},
@@ -63,6 +66,7 @@ func (s *Server) describe() *huma.OpenAPI {
 	describeRules(schemas.Map())
 	describeReadOnly(schemas.Map())
 	describeNulls(schemas.Map())
+	describeNullEnums(schemas.Map())
 	return doc
 }
 
@@ -87,17 +91,14 @@ func (s *Server) serveDocument() error {
 	return s.serveDocs()
 }
 
-// describeReadOnly writes into the document of which type the members are that a
-// resource shows and that a body may bring along. They are accepted with any
-// value, and ignored.
+// describeReadOnly says of the members that a resource shows and that a body may bring along,
+// so that what was read can be written, what the API does with them: it takes any value.
 func describeReadOnly(schemas map[string]*huma.Schema) {
-	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel"} {
-		for _, body := range []*huma.Schema{schemas[resource+"Create"], schemas[resource+"Update"]} {
-			for name, property := range body.Properties {
-				if property.ReadOnly {
-					shown := *schemas[resource].Properties[name]
-					shown.ReadOnly, shown.Description = true, property.Description
-					body.Properties[name] = &shown
+	for _, schema := range schemas {
+		for name, property := range schema.Properties {
+			if property.ReadOnly {
+				schema.Properties[name] = &huma.Schema{
+					ReadOnly: true, Description: "Accepted with any value and ignored, so that what was read can be written.",
 				}
 			}
 		}

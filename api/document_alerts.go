@@ -2,6 +2,7 @@ package api
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -96,14 +97,30 @@ func describeNulls(schemas map[string]*huma.Schema) {
 		{"Backtest", "actual"},
 		{"LabelBacktest", "compare"},
 		{"Check", "maintenance"},
-		{"CheckCreate", "maintenance"},
-		{"CheckUpdate", "maintenance"},
 	} {
 		nullObject(schemas[of.resource].Properties, of.member)
 	}
 	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel", "StatusPage", "MaintenanceWindow"} {
-		for _, schema := range []string{resource, resource + "Create", resource + "Update"} {
-			nullObject(schemas[schema].Properties, "managed_by")
+		nullObject(schemas[resource].Properties, "managed_by")
+	}
+	for _, schema := range schemas {
+		for name, property := range schema.Properties {
+			if property.Extensions[rest.ExtensionNullable] == true {
+				property.Extensions = nil
+				nullObject(schema.Properties, name)
+			}
+		}
+	}
+}
+
+// describeNullEnums adds null to the values of members that may be null: an enum allows only
+// what it lists (JSON Schema 2020-12, section 6.1.2 of the validation vocabulary).
+func describeNullEnums(schemas map[string]*huma.Schema) {
+	for _, schema := range schemas {
+		for _, property := range schema.Properties {
+			if property.Nullable && len(property.Enum) > 0 && !slices.Contains(property.Enum, nil) {
+				property.Enum = append(slices.Clone(property.Enum), nil)
+			}
 		}
 	}
 }
@@ -111,7 +128,7 @@ func describeNulls(schemas map[string]*huma.Schema) {
 // nullObject describes a member as an object or null.
 func nullObject(properties map[string]*huma.Schema, member string) {
 	object := *properties[member]
-	description, readOnly := object.Description, object.ReadOnly
-	object.Description, object.ReadOnly = "", false
-	properties[member] = &huma.Schema{AnyOf: []*huma.Schema{&object, {Type: "null"}}, Description: description, ReadOnly: readOnly}
+	description := object.Description
+	object.Description = ""
+	properties[member] = &huma.Schema{AnyOf: []*huma.Schema{&object, {Type: "null"}}, Description: description}
 }

@@ -14,8 +14,8 @@ import (
 // MaintenanceMembers are the members of a maintenance window that can be written. What else a
 // window shows may come along and is ignored.
 type MaintenanceMembers struct {
-	Name  rest.Field[string]                  `json:"name,omitzero" example:"Database upgrade"`
-	Scope rest.Nullable[maintenanceScopeView] `json:"scope,omitzero" doc:"Replaces what is maintained. At least one member is needed."`
+	Name  rest.Field[string]               `json:"name,omitzero" example:"Database upgrade"`
+	Scope rest.Field[maintenanceScopeView] `json:"scope,omitzero" doc:"Replaces what is maintained. At least one member is needed."`
 
 	MaintenanceScheduleMembers
 
@@ -53,25 +53,13 @@ type (
 
 // TransformSchema says what a new window needs.
 func (maintenanceWindowCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return withoutEnd(s, "name", "scope", "starts_at", "duration_seconds")
-}
-
-// TransformSchema says that the end may be removed.
-func (maintenanceWindowUpdate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return withoutEnd(s)
+	s.Required = []string{"name", "scope", "starts_at", "duration_seconds"}
+	return s
 }
 
 // TransformSchema says what a preview needs.
 func (maintenanceWindowPreview) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return withoutEnd(s, "starts_at", "duration_seconds")
-}
-
-// withoutEnd lets until be null, and names the members that are needed.
-func withoutEnd(s *huma.Schema, required ...string) *huma.Schema {
-	if until := s.Properties["until"]; until != nil {
-		until.Nullable = true
-	}
-	s.Required = required
+	s.Required = []string{"starts_at", "duration_seconds"}
 	return s
 }
 
@@ -92,9 +80,6 @@ func (m *MaintenanceMembers) change(w *vigil.MaintenanceWindow, now time.Time) (
 		}
 	}
 	if m.Scope.Given {
-		if m.Scope.Value == nil {
-			return vigil.Invalid("scope", "must not be null; leave it out instead")
-		}
 		if w.Scope, err = m.Scope.Value.scope(); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ const tagMembers = "Members"
 type memberStore interface {
 	Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.User, int, error)
 	Owners(ctx context.Context, orgID uuid.UUID) ([]vigil.User, error)
-	SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil.Role, by vigil.Credential) (vigil.User, error)
+	SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil.Role, by vigil.Credential) (user vigil.User, changed bool, err error)
 	RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error
 	invitationStore
 }
@@ -34,6 +34,13 @@ const resourceMember = "member"
 
 type roleBody struct {
 	Role string `json:"role" enum:"owner,editor,responder,viewer" doc:"What the member may do: owner (everything), editor (read, respond, write), responder (read, respond) or viewer (read)."`
+
+	ID            any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
+	Email         any `json:"email,omitempty" readOnly:"true" doc:"Ignored."`
+	EmailVerified any `json:"email_verified,omitempty" readOnly:"true" doc:"Ignored."`
+	Name          any `json:"name,omitempty" readOnly:"true" doc:"Ignored."`
+	CreatedAt     any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
+	UpdatedAt     any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
 }
 
 type roleInput struct {
@@ -87,12 +94,12 @@ func (m *members) setRole(ctx context.Context, in *roleInput) (*rest.Answer[user
 		return nil, err
 	}
 	who := rest.CallerOf(ctx)
-	user, err := m.store.SetRole(ctx, who.Org.ID, id, role, who.Credential())
+	user, changed, err := m.store.SetRole(ctx, who.Org.ID, id, role, who.Credential())
 	if err != nil {
 		return nil, err
 	}
 	m.auth.forgetUser(user.ID)
-	if role == vigil.RoleOwner {
+	if changed && role == vigil.RoleOwner {
 		m.tellOwners(ctx, user, "was made an owner of")
 	}
 	return rest.NewAnswer(showUser(user)), nil

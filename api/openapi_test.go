@@ -61,16 +61,9 @@ func TestOpenAPI(t *testing.T) {
 // type, with all its members.
 func TestMetadataIsDescribed(t *testing.T) {
 	t.Parallel()
-	text, err := newDocument()
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := openapi3.NewLoader().LoadFromData(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := document(t)
 	described := make(map[string]openapi3.Schemas)
-	for _, one := range document.Components.Schemas["Result"].Value.Properties["metadata"].Value.AnyOf {
+	for _, one := range doc.Components.Schemas["Result"].Value.Properties["metadata"].Value.AnyOf {
 		described[strings.TrimPrefix(one.Ref, "#/components/schemas/")] = one.Value.Properties
 	}
 	types := probe.NewRegistry(egress.New(egress.Policy{}))

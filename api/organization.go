@@ -26,6 +26,12 @@ type organizations struct {
 
 type organizationBody struct {
 	Name string `json:"name" minLength:"1" maxLength:"200" example:"Analytical Engines"`
+
+	ID        any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
+	Slug      any `json:"slug,omitempty" readOnly:"true" doc:"Ignored."`
+	Tier      any `json:"tier,omitempty" readOnly:"true" doc:"Ignored."`
+	CreatedAt any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
+	UpdatedAt any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
 }
 
 func (o *organizations) register(r *rest.Registrar) {

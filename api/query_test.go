@@ -12,14 +12,7 @@ import (
 // Every operation below /v1/ refuses a parameter that it does not have, before it does anything.
 func TestUnknownParameters(t *testing.T) {
 	t.Parallel()
-	raw, err := newDocument()
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := document(t)
 	b := setup(t)
 	a := b.signup(t)
 	at := "/v1/checks/" + text(a.check(t), "id")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -15,11 +16,12 @@ import (
 
 // RuleMembers are the members of an alert rule that can be written. What else a
 // rule shows may come along and is ignored. The members that say when it fires
-// have several forms, which vigil.ConditionInput reads; null counts as
-// absent, since a rule shows null for a form that its condition does not have.
+// have several forms, which vigil.ConditionInput reads. null counts as absent in
+// condition_type and threshold, since a rule shows null there when the pair does not
+// say its condition.
 type RuleMembers struct {
 	Name                   rest.Field[string]             `json:"name,omitzero" example:"Three failures in a row"`
-	Condition              json.RawMessage                `json:"condition,omitempty"`
+	Condition              conditionMember                `json:"condition,omitempty"`
 	ConditionType          json.RawMessage                `json:"condition_type,omitempty"`
 	Threshold              json.RawMessage                `json:"threshold,omitempty"`
 	NotificationChannelIDs rest.Field[channelIDs]         `json:"notification_channel_ids,omitzero" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
@@ -49,6 +51,26 @@ type (
 func (alertRuleCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	s.Required = []string{"name", "notification_channel_ids"}
 	return s
+}
+
+// conditionMember is the member condition, as it was sent: in one of its forms, and not null.
+type conditionMember json.RawMessage
+
+// UnmarshalJSON keeps the text.
+func (c *conditionMember) UnmarshalJSON(data []byte) error {
+	*c = bytes.Clone(data)
+	return nil
+}
+
+// Schema describes any value: what is wrong with one is for vigil.ConditionInput to say.
+func (conditionMember) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
+
+// Resolve reports null, for Huma.
+func (c *conditionMember) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
+	if string(*c) == "null" {
+		return []error{&huma.ErrorDetail{Location: prefix.String(), Message: rest.NotNull}}
+	}
+	return nil
 }
 
 // channelIDs are the ids of notification channels as they were sent.
@@ -84,7 +106,7 @@ func (m *RuleMembers) clean() (err error) {
 // wrong type becomes a value that no form accepts, so that the answer names those
 // that are accepted.
 func (m *RuleMembers) condition() vigil.ConditionInput {
-	in := vigil.ConditionInput{Condition: m.Condition}
+	in := vigil.ConditionInput{Condition: json.RawMessage(m.Condition)}
 	if given(m.ConditionType) {
 		in.Type = new(vigil.ConditionType)
 		_ = json.Unmarshal(m.ConditionType, in.Type)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 
 	"vigil"
@@ -25,14 +24,7 @@ func (a account) keyWith(t *testing.T, scopes ...vigil.Scope) *client {
 // alone, and with one that has all the others.
 func TestScopes(t *testing.T) {
 	t.Parallel()
-	raw, err := newDocument()
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := document(t)
 	a := setup(t).signup(t)
 	only, without := map[vigil.Scope]*client{}, map[vigil.Scope]*client{}
 	for _, scope := range vigil.Scopes() {

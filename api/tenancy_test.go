@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/uuid"
 
 	"vigil"
@@ -17,14 +16,7 @@ import (
 // something, so that a new one cannot be forgotten here.
 func operationsWithIDs(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := newDocument()
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := document(t)
 	if err := doc.Validate(t.Context()); err != nil {
 		t.Fatalf("the document is not valid OpenAPI: %v", err)
 	}

@@ -580,27 +580,6 @@ func (e CheckBulkRequestAction) Valid() bool {
 	}
 }
 
-// Defines values for CheckCreateHealthStatus.
-const (
-	CheckCreateHealthStatusHealthy   CheckCreateHealthStatus = "healthy"
-	CheckCreateHealthStatusUnhealthy CheckCreateHealthStatus = "unhealthy"
-	CheckCreateHealthStatusUnknown   CheckCreateHealthStatus = "unknown"
-)
-
-// Valid indicates whether the value is a known member of the CheckCreateHealthStatus enum.
-func (e CheckCreateHealthStatus) Valid() bool {
-	switch e {
-	case CheckCreateHealthStatusHealthy:
-		return true
-	case CheckCreateHealthStatusUnhealthy:
-		return true
-	case CheckCreateHealthStatusUnknown:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for CheckCreateType.
 const (
 	CheckCreateTypeDns        CheckCreateType = "dns"
@@ -889,27 +868,6 @@ const (
 func (e CheckThroughputType) Valid() bool {
 	switch e {
 	case CheckThroughputTypeThroughput:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for CheckUpdateHealthStatus.
-const (
-	CheckUpdateHealthStatusHealthy   CheckUpdateHealthStatus = "healthy"
-	CheckUpdateHealthStatusUnhealthy CheckUpdateHealthStatus = "unhealthy"
-	CheckUpdateHealthStatusUnknown   CheckUpdateHealthStatus = "unknown"
-)
-
-// Valid indicates whether the value is a known member of the CheckUpdateHealthStatus enum.
-func (e CheckUpdateHealthStatus) Valid() bool {
-	switch e {
-	case CheckUpdateHealthStatusHealthy:
-		return true
-	case CheckUpdateHealthStatusUnhealthy:
-		return true
-	case CheckUpdateHealthStatusUnknown:
 		return true
 	default:
 		return false
@@ -1887,11 +1845,12 @@ func (e LoopState) Valid() bool {
 
 // Defines values for LoopTurnReason.
 const (
-	Budget    LoopTurnReason = "budget"
-	EverySlot LoopTurnReason = "every_slot"
-	Growing   LoopTurnReason = "growing"
-	Kept      LoopTurnReason = "kept"
-	Window    LoopTurnReason = "window"
+	Budget      LoopTurnReason = "budget"
+	EverySlot   LoopTurnReason = "every_slot"
+	Growing     LoopTurnReason = "growing"
+	Kept        LoopTurnReason = "kept"
+	LessThannil LoopTurnReason = "<nil>"
+	Window      LoopTurnReason = "window"
 )
 
 // Valid indicates whether the value is a known member of the LoopTurnReason enum.
@@ -1904,6 +1863,8 @@ func (e LoopTurnReason) Valid() bool {
 	case Growing:
 		return true
 	case Kept:
+		return true
+	case LessThannil:
 		return true
 	case Window:
 		return true
@@ -3128,8 +3089,8 @@ type AlertRuleAnswer struct {
 
 // AlertRuleCreate defines model for AlertRuleCreate.
 type AlertRuleCreate struct {
-	// CheckId Ignored.
-	CheckId   *openapi_types.UUID        `json:"check_id,omitempty"`
+	// CheckId Accepted with any value and ignored, so that what was read can be written.
+	CheckId   interface{}                `json:"check_id,omitempty"`
 	Condition *AlertRuleCreate_Condition `json:"condition,omitempty"`
 
 	// ConditionType The condition as one of consecutive_failures, response_time, status_code, ssl_expiry; null when none says the same.
@@ -3137,12 +3098,12 @@ type AlertRuleCreate struct {
 	// Examples: consecutive_failures
 	ConditionType *string `json:"condition_type,omitempty"`
 
-	// CreatedAt Ignored.
-	CreatedAt *time.Time `json:"created_at,omitempty"`
-	Enabled   *bool      `json:"enabled,omitempty"`
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+	Enabled   *bool       `json:"enabled,omitempty"`
 
-	// Id Ignored.
-	Id *openapi_types.UUID `json:"id,omitempty"`
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
 
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
@@ -3165,8 +3126,8 @@ type AlertRuleCreate struct {
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy *AlertRuleCreateRegionPolicy `json:"region_policy,omitempty"`
 
-	// Revision Ignored.
-	Revision *int64 `json:"revision,omitempty"`
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
 
 	// Threshold The number of condition_type; null without one.
 	//
@@ -3176,13 +3137,11 @@ type AlertRuleCreate struct {
 	// Unobserved Whether the channels are notified when the check is not probed, which happens when a region has no worker: in as many of its regions as region_policy says, the newest result is older than three intervals and the deadline of a probe. notify: they get check.unobserved and, when that ends in any way, check.observed; notify_on does not matter. It opens no incident.
 	Unobserved *AlertRuleCreateUnobserved `json:"unobserved,omitempty"`
 
-	// UpdatedAt Ignored.
-	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
 
-	// Warnings Ignored.
-	//
-	// Examples: ["notify_if_open: is false","so this rule sends no message when it begins to fire while an incident is open"]
-	Warnings *[]string `json:"warnings,omitempty"`
+	// Warnings Accepted with any value and ignored, so that what was read can be written.
+	Warnings interface{} `json:"warnings,omitempty"`
 	union    json.RawMessage
 }
 
@@ -3214,8 +3173,8 @@ type AlertRuleList struct {
 
 // AlertRuleUpdate defines model for AlertRuleUpdate.
 type AlertRuleUpdate struct {
-	// CheckId Ignored.
-	CheckId   *openapi_types.UUID        `json:"check_id,omitempty"`
+	// CheckId Accepted with any value and ignored, so that what was read can be written.
+	CheckId   interface{}                `json:"check_id,omitempty"`
 	Condition *AlertRuleUpdate_Condition `json:"condition,omitempty"`
 
 	// ConditionType The condition as one of consecutive_failures, response_time, status_code, ssl_expiry; null when none says the same.
@@ -3223,12 +3182,12 @@ type AlertRuleUpdate struct {
 	// Examples: consecutive_failures
 	ConditionType *string `json:"condition_type,omitempty"`
 
-	// CreatedAt Ignored.
-	CreatedAt *time.Time `json:"created_at,omitempty"`
-	Enabled   *bool      `json:"enabled,omitempty"`
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+	Enabled   *bool       `json:"enabled,omitempty"`
 
-	// Id Ignored.
-	Id *openapi_types.UUID `json:"id,omitempty"`
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
 
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
@@ -3251,8 +3210,8 @@ type AlertRuleUpdate struct {
 	// RegionPolicy In how many of the regions that have a vote the rule must fire: one, more than half, or all.
 	RegionPolicy *AlertRuleUpdateRegionPolicy `json:"region_policy,omitempty"`
 
-	// Revision Ignored.
-	Revision *int64 `json:"revision,omitempty"`
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
 
 	// Threshold The number of condition_type; null without one.
 	//
@@ -3262,13 +3221,11 @@ type AlertRuleUpdate struct {
 	// Unobserved Whether the channels are notified when the check is not probed, which happens when a region has no worker: in as many of its regions as region_policy says, the newest result is older than three intervals and the deadline of a probe. notify: they get check.unobserved and, when that ends in any way, check.observed; notify_on does not matter. It opens no incident.
 	Unobserved *AlertRuleUpdateUnobserved `json:"unobserved,omitempty"`
 
-	// UpdatedAt Ignored.
-	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
 
-	// Warnings Ignored.
-	//
-	// Examples: ["notify_if_open: is false","so this rule sends no message when it begins to fire while an incident is open"]
-	Warnings *[]string `json:"warnings,omitempty"`
+	// Warnings Accepted with any value and ignored, so that what was read can be written.
+	Warnings interface{} `json:"warnings,omitempty"`
 }
 
 // AlertRuleUpdate_Condition defines model for AlertRuleUpdate.Condition.
@@ -3924,21 +3881,21 @@ type CheckCreate struct {
 	// Config What is probed; its members depend on the type. A secret that is written as *** is kept.
 	Config map[string]interface{} `json:"config"`
 
-	// CreatedAt Ignored.
-	CreatedAt *time.Time `json:"created_at,omitempty"`
-	Enabled   *bool      `json:"enabled,omitempty"`
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+	Enabled   *bool       `json:"enabled,omitempty"`
 
 	// Evidence Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates. false switches it off.
 	Evidence *bool `json:"evidence,omitempty"`
 
-	// ExpiresAt Ignored.
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	// ExpiresAt Accepted with any value and ignored, so that what was read can be written.
+	ExpiresAt interface{} `json:"expires_at,omitempty"`
 
-	// HealthStatus Ignored.
-	HealthStatus *CheckCreateHealthStatus `json:"health_status,omitempty"`
+	// HealthStatus Accepted with any value and ignored, so that what was read can be written.
+	HealthStatus interface{} `json:"health_status,omitempty"`
 
-	// Id Ignored.
-	Id *openapi_types.UUID `json:"id,omitempty"`
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
 
 	// IntervalSeconds Seconds between two results of a region.
 	//
@@ -3948,11 +3905,11 @@ type CheckCreate struct {
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
 
-	// LastChecked Ignored.
-	LastChecked *time.Time `json:"last_checked,omitempty"`
+	// LastChecked Accepted with any value and ignored, so that what was read can be written.
+	LastChecked interface{} `json:"last_checked,omitempty"`
 
-	// Maintenance Ignored.
-	Maintenance *CheckMaintenance `json:"maintenance,omitempty"`
+	// Maintenance Accepted with any value and ignored, so that what was read can be written.
+	Maintenance interface{} `json:"maintenance,omitempty"`
 
 	// ManagedBy The program that manages the check. Absent keeps it, and null releases the check.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
@@ -3960,8 +3917,8 @@ type CheckCreate struct {
 	// Name Examples: Home page
 	Name string `json:"name"`
 
-	// OrgId Ignored.
-	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
+	// OrgId Accepted with any value and ignored, so that what was read can be written.
+	OrgId interface{} `json:"org_id,omitempty"`
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
@@ -3969,30 +3926,27 @@ type CheckCreate struct {
 	// Retry Replaces the whole member. What it leaves out has its default.
 	Retry *CheckRetry `json:"retry,omitempty"`
 
-	// Revision Ignored.
-	Revision *int64 `json:"revision,omitempty"`
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
 
-	// Summary Ignored.
-	Summary *CheckSummary `json:"summary,omitempty"`
+	// Summary Accepted with any value and ignored, so that what was read can be written.
+	Summary interface{} `json:"summary,omitempty"`
 
 	// Type How the target is probed.
 	//
 	// Examples: https
 	Type CheckCreateType `json:"type"`
 
-	// UpdatedAt Ignored.
-	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
 
-	// Warnings Ignored.
-	Warnings *[]string `json:"warnings,omitempty"`
+	// Warnings Accepted with any value and ignored, so that what was read can be written.
+	Warnings interface{} `json:"warnings,omitempty"`
 	union    json.RawMessage
 }
-
-// CheckCreateHealthStatus Ignored.
-type CheckCreateHealthStatus string
 
 // CheckCreateType How the target is probed.
 //
@@ -4177,21 +4131,21 @@ type CheckUpdate struct {
 	// Config Replaces the config as a whole; its members depend on the type of the check.
 	Config *CheckUpdate_Config `json:"config,omitempty"`
 
-	// CreatedAt Ignored.
-	CreatedAt *time.Time `json:"created_at,omitempty"`
-	Enabled   *bool      `json:"enabled,omitempty"`
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+	Enabled   *bool       `json:"enabled,omitempty"`
 
 	// Evidence Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates. false switches it off.
 	Evidence *bool `json:"evidence,omitempty"`
 
-	// ExpiresAt Ignored.
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	// ExpiresAt Accepted with any value and ignored, so that what was read can be written.
+	ExpiresAt interface{} `json:"expires_at,omitempty"`
 
-	// HealthStatus Ignored.
-	HealthStatus *CheckUpdateHealthStatus `json:"health_status,omitempty"`
+	// HealthStatus Accepted with any value and ignored, so that what was read can be written.
+	HealthStatus interface{} `json:"health_status,omitempty"`
 
-	// Id Ignored.
-	Id *openapi_types.UUID `json:"id,omitempty"`
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
 
 	// IntervalSeconds Seconds between two results of a region.
 	//
@@ -4201,11 +4155,11 @@ type CheckUpdate struct {
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
 
-	// LastChecked Ignored.
-	LastChecked *time.Time `json:"last_checked,omitempty"`
+	// LastChecked Accepted with any value and ignored, so that what was read can be written.
+	LastChecked interface{} `json:"last_checked,omitempty"`
 
-	// Maintenance Ignored.
-	Maintenance *CheckMaintenance `json:"maintenance,omitempty"`
+	// Maintenance Accepted with any value and ignored, so that what was read can be written.
+	Maintenance interface{} `json:"maintenance,omitempty"`
 
 	// ManagedBy The program that manages the check. Absent keeps it, and null releases the check.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
@@ -4213,8 +4167,8 @@ type CheckUpdate struct {
 	// Name Examples: Home page
 	Name *string `json:"name,omitempty"`
 
-	// OrgId Ignored.
-	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
+	// OrgId Accepted with any value and ignored, so that what was read can be written.
+	OrgId interface{} `json:"org_id,omitempty"`
 
 	// Regions Keys or aliases of the regions that the check runs in.
 	Regions *[]string `json:"regions,omitempty"`
@@ -4222,34 +4176,31 @@ type CheckUpdate struct {
 	// Retry Replaces the whole member. What it leaves out has its default.
 	Retry *CheckRetry `json:"retry,omitempty"`
 
-	// Revision Ignored.
-	Revision *int64 `json:"revision,omitempty"`
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
 
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
 
-	// Summary Ignored.
-	Summary *CheckSummary `json:"summary,omitempty"`
+	// Summary Accepted with any value and ignored, so that what was read can be written.
+	Summary interface{} `json:"summary,omitempty"`
 
 	// Type How the target is probed.
 	//
 	// Examples: https
 	Type *CheckUpdateType `json:"type,omitempty"`
 
-	// UpdatedAt Ignored.
-	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
 
-	// Warnings Ignored.
-	Warnings *[]string `json:"warnings,omitempty"`
+	// Warnings Accepted with any value and ignored, so that what was read can be written.
+	Warnings interface{} `json:"warnings,omitempty"`
 }
 
 // CheckUpdate_Config Replaces the config as a whole; its members depend on the type of the check.
 type CheckUpdate_Config struct {
 	union json.RawMessage
 }
-
-// CheckUpdateHealthStatus Ignored.
-type CheckUpdateHealthStatus string
 
 // CheckUpdateType How the target is probed.
 //
@@ -5328,22 +5279,22 @@ type KeyList struct {
 
 // KeyRequest defines model for KeyRequest.
 type KeyRequest struct {
-	// ApiKey Ignored.
+	// ApiKey Accepted with any value and ignored, so that what was read can be written.
 	ApiKey interface{} `json:"api_key,omitempty"`
 
-	// CreatedAt Ignored.
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
 	// ExpiresAt When the key stops to work; without it, when the key of the request does, or never.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 
-	// Id Ignored.
+	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
 
-	// KeyPrefix Ignored.
+	// KeyPrefix Accepted with any value and ignored, so that what was read can be written.
 	KeyPrefix interface{} `json:"key_prefix,omitempty"`
 
-	// LastUsedAt Ignored.
+	// LastUsedAt Accepted with any value and ignored, so that what was read can be written.
 	LastUsedAt interface{} `json:"last_used_at,omitempty"`
 
 	// Name Examples: deployment
@@ -5352,7 +5303,7 @@ type KeyRequest struct {
 	// Scopes What the key may do; without it, what the credential of the request may do.
 	Scopes *[]KeyRequestScopes `json:"scopes,omitempty"`
 
-	// UserId Ignored.
+	// UserId Accepted with any value and ignored, so that what was read can be written.
 	UserId interface{} `json:"user_id,omitempty"`
 }
 
@@ -5654,13 +5605,13 @@ type MaintenanceWindowAnswer struct {
 
 // MaintenanceWindowCreate defines model for MaintenanceWindowCreate.
 type MaintenanceWindowCreate struct {
-	// ActiveUntil Ignored.
+	// ActiveUntil Accepted with any value and ignored, so that what was read can be written.
 	ActiveUntil interface{} `json:"active_until,omitempty"`
 
-	// ChecksCovered Ignored.
+	// ChecksCovered Accepted with any value and ignored, so that what was read can be written.
 	ChecksCovered interface{} `json:"checks_covered,omitempty"`
 
-	// CreatedAt Ignored.
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
 	// Cron A cron expression of five fields, instead of rrule.
@@ -5676,7 +5627,7 @@ type MaintenanceWindowCreate struct {
 	// Enabled Whether the window is in force. A new window is enabled.
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// Id Ignored.
+	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
 
 	// ManagedBy The program that manages the window. Absent keeps it, and null releases the window.
@@ -5685,13 +5636,13 @@ type MaintenanceWindowCreate struct {
 	// Name Examples: Database upgrade
 	Name string `json:"name"`
 
-	// Next Ignored.
+	// Next Accepted with any value and ignored, so that what was read can be written.
 	Next interface{} `json:"next,omitempty"`
 
 	// Probing Whether the checks are probed during maintenance. A new window continues.
 	Probing *MaintenanceWindowCreateProbing `json:"probing,omitempty"`
 
-	// Revision Ignored.
+	// Revision Accepted with any value and ignored, so that what was read can be written.
 	Revision interface{} `json:"revision,omitempty"`
 
 	// Rrule A recurrence rule of RFC 5545: FREQ of DAILY, WEEKLY, MONTHLY or YEARLY, with INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, COUNT and UNTIL. Empty: the window occurs once, or as cron says.
@@ -5707,7 +5658,7 @@ type MaintenanceWindowCreate struct {
 	// Examples: 2026-12-01T22:00
 	StartsAt string `json:"starts_at"`
 
-	// State Ignored.
+	// State Accepted with any value and ignored, so that what was read can be written.
 	State interface{} `json:"state,omitempty"`
 
 	// Timezone An IANA time zone. A new window is in UTC.
@@ -5720,7 +5671,7 @@ type MaintenanceWindowCreate struct {
 	// Examples: 2027-12-31T23:59
 	Until *string `json:"until,omitempty"`
 
-	// UpdatedAt Ignored.
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
 	UpdatedAt interface{} `json:"updated_at,omitempty"`
 
 	// Uptime Whether results during maintenance count for uptime. A new window excludes them.
@@ -5741,13 +5692,13 @@ type MaintenanceWindowList struct {
 
 // MaintenanceWindowPreview defines model for MaintenanceWindowPreview.
 type MaintenanceWindowPreview struct {
-	// ActiveUntil Ignored.
+	// ActiveUntil Accepted with any value and ignored, so that what was read can be written.
 	ActiveUntil interface{} `json:"active_until,omitempty"`
 
-	// ChecksCovered Ignored.
+	// ChecksCovered Accepted with any value and ignored, so that what was read can be written.
 	ChecksCovered interface{} `json:"checks_covered,omitempty"`
 
-	// CreatedAt Ignored.
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
 	// Cron A cron expression of five fields, instead of rrule.
@@ -5763,7 +5714,7 @@ type MaintenanceWindowPreview struct {
 	// Enabled Whether the window is in force. A new window is enabled.
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// Id Ignored.
+	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
 
 	// ManagedBy The program that manages the window. Absent keeps it, and null releases the window.
@@ -5772,13 +5723,13 @@ type MaintenanceWindowPreview struct {
 	// Name Examples: Database upgrade
 	Name *string `json:"name,omitempty"`
 
-	// Next Ignored.
+	// Next Accepted with any value and ignored, so that what was read can be written.
 	Next interface{} `json:"next,omitempty"`
 
 	// Probing Whether the checks are probed during maintenance. A new window continues.
 	Probing *MaintenanceWindowPreviewProbing `json:"probing,omitempty"`
 
-	// Revision Ignored.
+	// Revision Accepted with any value and ignored, so that what was read can be written.
 	Revision interface{} `json:"revision,omitempty"`
 
 	// Rrule A recurrence rule of RFC 5545: FREQ of DAILY, WEEKLY, MONTHLY or YEARLY, with INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, COUNT and UNTIL. Empty: the window occurs once, or as cron says.
@@ -5794,7 +5745,7 @@ type MaintenanceWindowPreview struct {
 	// Examples: 2026-12-01T22:00
 	StartsAt string `json:"starts_at"`
 
-	// State Ignored.
+	// State Accepted with any value and ignored, so that what was read can be written.
 	State interface{} `json:"state,omitempty"`
 
 	// Timezone An IANA time zone. A new window is in UTC.
@@ -5807,7 +5758,7 @@ type MaintenanceWindowPreview struct {
 	// Examples: 2027-12-31T23:59
 	Until *string `json:"until,omitempty"`
 
-	// UpdatedAt Ignored.
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
 	UpdatedAt interface{} `json:"updated_at,omitempty"`
 
 	// Uptime Whether results during maintenance count for uptime. A new window excludes them.
@@ -5822,13 +5773,13 @@ type MaintenanceWindowPreviewUptime string
 
 // MaintenanceWindowUpdate defines model for MaintenanceWindowUpdate.
 type MaintenanceWindowUpdate struct {
-	// ActiveUntil Ignored.
+	// ActiveUntil Accepted with any value and ignored, so that what was read can be written.
 	ActiveUntil interface{} `json:"active_until,omitempty"`
 
-	// ChecksCovered Ignored.
+	// ChecksCovered Accepted with any value and ignored, so that what was read can be written.
 	ChecksCovered interface{} `json:"checks_covered,omitempty"`
 
-	// CreatedAt Ignored.
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
 	// Cron A cron expression of five fields, instead of rrule.
@@ -5844,7 +5795,7 @@ type MaintenanceWindowUpdate struct {
 	// Enabled Whether the window is in force. A new window is enabled.
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// Id Ignored.
+	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
 
 	// ManagedBy The program that manages the window. Absent keeps it, and null releases the window.
@@ -5853,13 +5804,13 @@ type MaintenanceWindowUpdate struct {
 	// Name Examples: Database upgrade
 	Name *string `json:"name,omitempty"`
 
-	// Next Ignored.
+	// Next Accepted with any value and ignored, so that what was read can be written.
 	Next interface{} `json:"next,omitempty"`
 
 	// Probing Whether the checks are probed during maintenance. A new window continues.
 	Probing *MaintenanceWindowUpdateProbing `json:"probing,omitempty"`
 
-	// Revision Ignored.
+	// Revision Accepted with any value and ignored, so that what was read can be written.
 	Revision interface{} `json:"revision,omitempty"`
 
 	// Rrule A recurrence rule of RFC 5545: FREQ of DAILY, WEEKLY, MONTHLY or YEARLY, with INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, COUNT and UNTIL. Empty: the window occurs once, or as cron says.
@@ -5875,7 +5826,7 @@ type MaintenanceWindowUpdate struct {
 	// Examples: 2026-12-01T22:00
 	StartsAt *string `json:"starts_at,omitempty"`
 
-	// State Ignored.
+	// State Accepted with any value and ignored, so that what was read can be written.
 	State interface{} `json:"state,omitempty"`
 
 	// Timezone An IANA time zone. A new window is in UTC.
@@ -5888,7 +5839,7 @@ type MaintenanceWindowUpdate struct {
 	// Examples: 2027-12-31T23:59
 	Until *string `json:"until,omitempty"`
 
-	// UpdatedAt Ignored.
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
 	UpdatedAt interface{} `json:"updated_at,omitempty"`
 
 	// Uptime Whether results during maintenance count for uptime. A new window excludes them.
@@ -6091,17 +6042,17 @@ type NotificationChannelCreate struct {
 	// Config Where messages go; its members depend on the type. A secret that is written as *** is kept.
 	Config map[string]interface{} `json:"config"`
 
-	// CreatedAt Ignored.
-	CreatedAt *time.Time `json:"created_at,omitempty"`
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
 
-	// DisabledReason Ignored.
-	DisabledReason *string `json:"disabled_reason,omitempty"`
+	// DisabledReason Accepted with any value and ignored, so that what was read can be written.
+	DisabledReason interface{} `json:"disabled_reason,omitempty"`
 
 	// Enabled Whether messages are sent.
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// Id Ignored.
-	Id *openapi_types.UUID `json:"id,omitempty"`
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
 
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
@@ -6112,22 +6063,22 @@ type NotificationChannelCreate struct {
 	// Name Examples: On call
 	Name string `json:"name"`
 
-	// OrgId Ignored.
-	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
+	// OrgId Accepted with any value and ignored, so that what was read can be written.
+	OrgId interface{} `json:"org_id,omitempty"`
 
-	// Recipients Ignored.
-	Recipients *[]Recipient `json:"recipients,omitempty"`
+	// Recipients Accepted with any value and ignored, so that what was read can be written.
+	Recipients interface{} `json:"recipients,omitempty"`
 
-	// Revision Ignored.
-	Revision *int64 `json:"revision,omitempty"`
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
 
 	// Type How messages are sent.
 	//
 	// Examples: webhook
 	Type NotificationChannelCreateType `json:"type"`
 
-	// UpdatedAt Ignored.
-	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
 	union     json.RawMessage
 }
 
@@ -6147,17 +6098,17 @@ type NotificationChannelUpdate struct {
 	// Config Replaces the config as a whole; its members depend on the type of the channel.
 	Config *NotificationChannelUpdate_Config `json:"config,omitempty"`
 
-	// CreatedAt Ignored.
-	CreatedAt *time.Time `json:"created_at,omitempty"`
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
 
-	// DisabledReason Ignored.
-	DisabledReason *string `json:"disabled_reason,omitempty"`
+	// DisabledReason Accepted with any value and ignored, so that what was read can be written.
+	DisabledReason interface{} `json:"disabled_reason,omitempty"`
 
 	// Enabled Whether messages are sent.
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// Id Ignored.
-	Id *openapi_types.UUID `json:"id,omitempty"`
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
 
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
@@ -6168,22 +6119,22 @@ type NotificationChannelUpdate struct {
 	// Name Examples: On call
 	Name *string `json:"name,omitempty"`
 
-	// OrgId Ignored.
-	OrgId *openapi_types.UUID `json:"org_id,omitempty"`
+	// OrgId Accepted with any value and ignored, so that what was read can be written.
+	OrgId interface{} `json:"org_id,omitempty"`
 
-	// Recipients Ignored.
-	Recipients *[]Recipient `json:"recipients,omitempty"`
+	// Recipients Accepted with any value and ignored, so that what was read can be written.
+	Recipients interface{} `json:"recipients,omitempty"`
 
-	// Revision Ignored.
-	Revision *int64 `json:"revision,omitempty"`
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
 
 	// Type How messages are sent.
 	//
 	// Examples: webhook
 	Type *NotificationChannelUpdateType `json:"type,omitempty"`
 
-	// UpdatedAt Ignored.
-	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
 }
 
 // NotificationChannelUpdate_Config Replaces the config as a whole; its members depend on the type of the channel.
@@ -6310,8 +6261,23 @@ type OrganizationAnswer struct {
 
 // OrganizationRequest defines model for OrganizationRequest.
 type OrganizationRequest struct {
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
+
 	// Name Examples: Analytical Engines
 	Name string `json:"name"`
+
+	// Slug Accepted with any value and ignored, so that what was read can be written.
+	Slug interface{} `json:"slug,omitempty"`
+
+	// Tier Accepted with any value and ignored, so that what was read can be written.
+	Tier interface{} `json:"tier,omitempty"`
+
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
 }
 
 // PagerChannel What makes a channel of type pager.
@@ -6754,8 +6720,26 @@ type ResultList struct {
 
 // RoleRequest defines model for RoleRequest.
 type RoleRequest struct {
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Email Accepted with any value and ignored, so that what was read can be written.
+	Email interface{} `json:"email,omitempty"`
+
+	// EmailVerified Accepted with any value and ignored, so that what was read can be written.
+	EmailVerified interface{} `json:"email_verified,omitempty"`
+
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
+
+	// Name Accepted with any value and ignored, so that what was read can be written.
+	Name interface{} `json:"name,omitempty"`
+
 	// Role What the member may do: owner (everything), editor (read, respond, write), responder (read, respond) or viewer (read).
 	Role RoleRequestRole `json:"role"`
+
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
 }
 
 // RoleRequestRole What the member may do: owner (everything), editor (read, respond, write), responder (read, respond) or viewer (read).
@@ -7055,7 +7039,7 @@ type StatusPageAnswer struct {
 
 // StatusPageCreate defines model for StatusPageCreate.
 type StatusPageCreate struct {
-	// CreatedAt Ignored.
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
 	// Enabled Whether the public can see the page. A new page is enabled.
@@ -7064,7 +7048,7 @@ type StatusPageCreate struct {
 	// Groups Replaces the checks that the page shows: up to 50 groups with 200 checks in all.
 	Groups *[]StatusGroup `json:"groups,omitempty"`
 
-	// Id Ignored.
+	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
 
 	// ManagedBy The program that manages the page. Absent keeps it, and null releases the page.
@@ -7073,7 +7057,7 @@ type StatusPageCreate struct {
 	// Noindex Whether search engines are asked to leave the page out. A new page is not left out.
 	Noindex *bool `json:"noindex,omitempty"`
 
-	// Revision Ignored.
+	// Revision Accepted with any value and ignored, so that what was read can be written.
 	Revision interface{} `json:"revision,omitempty"`
 
 	// Slug The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters, digits and hyphens.
@@ -7084,10 +7068,10 @@ type StatusPageCreate struct {
 	// Title Examples: Acme status
 	Title string `json:"title"`
 
-	// UpdatedAt Ignored.
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
 	UpdatedAt interface{} `json:"updated_at,omitempty"`
 
-	// Url Ignored.
+	// Url Accepted with any value and ignored, so that what was read can be written.
 	Url interface{} `json:"url,omitempty"`
 }
 
@@ -7099,7 +7083,7 @@ type StatusPageList struct {
 
 // StatusPageUpdate defines model for StatusPageUpdate.
 type StatusPageUpdate struct {
-	// CreatedAt Ignored.
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
 	// Enabled Whether the public can see the page. A new page is enabled.
@@ -7108,7 +7092,7 @@ type StatusPageUpdate struct {
 	// Groups Replaces the checks that the page shows: up to 50 groups with 200 checks in all.
 	Groups *[]StatusGroup `json:"groups,omitempty"`
 
-	// Id Ignored.
+	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
 
 	// ManagedBy The program that manages the page. Absent keeps it, and null releases the page.
@@ -7117,7 +7101,7 @@ type StatusPageUpdate struct {
 	// Noindex Whether search engines are asked to leave the page out. A new page is not left out.
 	Noindex *bool `json:"noindex,omitempty"`
 
-	// Revision Ignored.
+	// Revision Accepted with any value and ignored, so that what was read can be written.
 	Revision interface{} `json:"revision,omitempty"`
 
 	// Slug The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters, digits and hyphens.
@@ -7128,10 +7112,10 @@ type StatusPageUpdate struct {
 	// Title Examples: Acme status
 	Title *string `json:"title,omitempty"`
 
-	// UpdatedAt Ignored.
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
 	UpdatedAt interface{} `json:"updated_at,omitempty"`
 
-	// Url Ignored.
+	// Url Accepted with any value and ignored, so that what was read can be written.
 	Url interface{} `json:"url,omitempty"`
 }
 
@@ -8556,11 +8540,9 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.CheckId != nil {
-		object["check_id"], err = json.Marshal(t.CheckId)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'check_id': %w", err)
-		}
+	object["check_id"], err = json.Marshal(t.CheckId)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'check_id': %w", err)
 	}
 
 	if t.Condition != nil {
@@ -8577,11 +8559,9 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.CreatedAt != nil {
-		object["created_at"], err = json.Marshal(t.CreatedAt)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'created_at': %w", err)
-		}
+	object["created_at"], err = json.Marshal(t.CreatedAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'created_at': %w", err)
 	}
 
 	if t.Enabled != nil {
@@ -8591,11 +8571,9 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.Id != nil {
-		object["id"], err = json.Marshal(t.Id)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'id': %w", err)
-		}
+	object["id"], err = json.Marshal(t.Id)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'id': %w", err)
 	}
 
 	if t.Labels != nil {
@@ -8645,11 +8623,9 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.Revision != nil {
-		object["revision"], err = json.Marshal(t.Revision)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
-		}
+	object["revision"], err = json.Marshal(t.Revision)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'revision': %w", err)
 	}
 
 	if t.Threshold != nil {
@@ -8666,19 +8642,16 @@ func (t AlertRuleCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.UpdatedAt != nil {
-		object["updated_at"], err = json.Marshal(t.UpdatedAt)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'updated_at': %w", err)
-		}
+	object["updated_at"], err = json.Marshal(t.UpdatedAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'updated_at': %w", err)
 	}
 
-	if t.Warnings != nil {
-		object["warnings"], err = json.Marshal(t.Warnings)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'warnings': %w", err)
-		}
+	object["warnings"], err = json.Marshal(t.Warnings)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'warnings': %w", err)
 	}
+
 	b, err = json.Marshal(object)
 	return b, err
 }
@@ -10361,11 +10334,9 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.CreatedAt != nil {
-		object["created_at"], err = json.Marshal(t.CreatedAt)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'created_at': %w", err)
-		}
+	object["created_at"], err = json.Marshal(t.CreatedAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'created_at': %w", err)
 	}
 
 	if t.Enabled != nil {
@@ -10382,25 +10353,19 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.ExpiresAt != nil {
-		object["expires_at"], err = json.Marshal(t.ExpiresAt)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'expires_at': %w", err)
-		}
+	object["expires_at"], err = json.Marshal(t.ExpiresAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'expires_at': %w", err)
 	}
 
-	if t.HealthStatus != nil {
-		object["health_status"], err = json.Marshal(t.HealthStatus)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'health_status': %w", err)
-		}
+	object["health_status"], err = json.Marshal(t.HealthStatus)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'health_status': %w", err)
 	}
 
-	if t.Id != nil {
-		object["id"], err = json.Marshal(t.Id)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'id': %w", err)
-		}
+	object["id"], err = json.Marshal(t.Id)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'id': %w", err)
 	}
 
 	object["interval_seconds"], err = json.Marshal(t.IntervalSeconds)
@@ -10415,18 +10380,14 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.LastChecked != nil {
-		object["last_checked"], err = json.Marshal(t.LastChecked)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'last_checked': %w", err)
-		}
+	object["last_checked"], err = json.Marshal(t.LastChecked)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'last_checked': %w", err)
 	}
 
-	if t.Maintenance != nil {
-		object["maintenance"], err = json.Marshal(t.Maintenance)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'maintenance': %w", err)
-		}
+	object["maintenance"], err = json.Marshal(t.Maintenance)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'maintenance': %w", err)
 	}
 
 	if t.ManagedBy != nil {
@@ -10441,11 +10402,9 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'name': %w", err)
 	}
 
-	if t.OrgId != nil {
-		object["org_id"], err = json.Marshal(t.OrgId)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'org_id': %w", err)
-		}
+	object["org_id"], err = json.Marshal(t.OrgId)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'org_id': %w", err)
 	}
 
 	if t.Regions != nil {
@@ -10462,11 +10421,9 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.Revision != nil {
-		object["revision"], err = json.Marshal(t.Revision)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
-		}
+	object["revision"], err = json.Marshal(t.Revision)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'revision': %w", err)
 	}
 
 	if t.SimultaneousRegions != nil {
@@ -10476,11 +10433,9 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.Summary != nil {
-		object["summary"], err = json.Marshal(t.Summary)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'summary': %w", err)
-		}
+	object["summary"], err = json.Marshal(t.Summary)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'summary': %w", err)
 	}
 
 	object["type"], err = json.Marshal(t.Type)
@@ -10488,19 +10443,16 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
 	}
 
-	if t.UpdatedAt != nil {
-		object["updated_at"], err = json.Marshal(t.UpdatedAt)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'updated_at': %w", err)
-		}
+	object["updated_at"], err = json.Marshal(t.UpdatedAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'updated_at': %w", err)
 	}
 
-	if t.Warnings != nil {
-		object["warnings"], err = json.Marshal(t.Warnings)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'warnings': %w", err)
-		}
+	object["warnings"], err = json.Marshal(t.Warnings)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'warnings': %w", err)
 	}
+
 	b, err = json.Marshal(object)
 	return b, err
 }
@@ -11602,18 +11554,14 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.CreatedAt != nil {
-		object["created_at"], err = json.Marshal(t.CreatedAt)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'created_at': %w", err)
-		}
+	object["created_at"], err = json.Marshal(t.CreatedAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'created_at': %w", err)
 	}
 
-	if t.DisabledReason != nil {
-		object["disabled_reason"], err = json.Marshal(t.DisabledReason)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'disabled_reason': %w", err)
-		}
+	object["disabled_reason"], err = json.Marshal(t.DisabledReason)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'disabled_reason': %w", err)
 	}
 
 	if t.Enabled != nil {
@@ -11623,11 +11571,9 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		}
 	}
 
-	if t.Id != nil {
-		object["id"], err = json.Marshal(t.Id)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'id': %w", err)
-		}
+	object["id"], err = json.Marshal(t.Id)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'id': %w", err)
 	}
 
 	if t.Labels != nil {
@@ -11649,25 +11595,19 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'name': %w", err)
 	}
 
-	if t.OrgId != nil {
-		object["org_id"], err = json.Marshal(t.OrgId)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'org_id': %w", err)
-		}
+	object["org_id"], err = json.Marshal(t.OrgId)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'org_id': %w", err)
 	}
 
-	if t.Recipients != nil {
-		object["recipients"], err = json.Marshal(t.Recipients)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'recipients': %w", err)
-		}
+	object["recipients"], err = json.Marshal(t.Recipients)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'recipients': %w", err)
 	}
 
-	if t.Revision != nil {
-		object["revision"], err = json.Marshal(t.Revision)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'revision': %w", err)
-		}
+	object["revision"], err = json.Marshal(t.Revision)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'revision': %w", err)
 	}
 
 	object["type"], err = json.Marshal(t.Type)
@@ -11675,12 +11615,11 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'type': %w", err)
 	}
 
-	if t.UpdatedAt != nil {
-		object["updated_at"], err = json.Marshal(t.UpdatedAt)
-		if err != nil {
-			return nil, fmt.Errorf("error marshaling 'updated_at': %w", err)
-		}
+	object["updated_at"], err = json.Marshal(t.UpdatedAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'updated_at': %w", err)
 	}
+
 	b, err = json.Marshal(object)
 	return b, err
 }

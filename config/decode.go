@@ -17,9 +17,9 @@ import (
 // Decode reads a config of at most limit bytes into a struct, embedded and inner
 // structs included. The struct's tags are enforced: a member without omitempty is
 // required; minimum, maximum, minLength, maxLength, minItems, maxItems and enum
-// bind; an absent member gets its default. A null counts as absent. Every error
-// is a vigil.Invalid that names the member by its path ("config.url") and says
-// what would be right, never the given value. The owner is what has the config,
+// bind; an absent member gets its default. null is no value of any member, and neither is
+// the empty text of a member with a format. Every error is a vigil.Invalid that names the
+// member by its path ("config.url") and says what would be right, never the given value. The owner is what has the config,
 // a check or a channel.
 func Decode(given json.RawMessage, into any, owner string, limit int) error {
 	members, err := readDocument(given, owner, limit)
@@ -58,6 +58,9 @@ func fill(into reflect.Value, members map[string]any, path string) error {
 		if !strings.Contains(options, "omit") {
 			return vigil.Invalid(Member(path, name), "is required%s", described(field.Tag))
 		}
+		if ok {
+			return vigil.Invalid(Member(path, name), "must not be null; leave it out instead")
+		}
 		if text, ok := field.Tag.Lookup("default"); ok {
 			setDefault(into.FieldByIndex(field.Index), text)
 		}
@@ -89,6 +92,9 @@ func set(into reflect.Value, given any, tag reflect.StructTag, path string) erro
 		into.Set(reflect.New(into.Type().Elem()))
 		return set(into.Elem(), given, tag, path)
 	case reflect.Interface:
+		if given == nil {
+			return vigil.Invalid(path, "must not be null")
+		}
 		into.Set(reflect.ValueOf(given))
 		return nil
 	case reflect.String:
@@ -127,6 +133,9 @@ func setString(into reflect.Value, given any, tag reflect.StructTag, path string
 	}
 	if tag.Get("enum") != "" && !slices.Contains(allowed, text) {
 		return vigil.Invalid(path, "must be one of %s", strings.Join(allowed, ", "))
+	}
+	if text == "" && tag.Get("format") != "" {
+		return vigil.Invalid(path, "must not be empty; leave it out instead")
 	}
 	if least, bound := limit(tag, "minLength"); bound && float64(utf8.RuneCountInString(text)) < least {
 		return vigil.Invalid(path, "must have at least %v characters", least)

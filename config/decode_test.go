@@ -34,6 +34,8 @@ type sample struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	Raw     map[string]any    `json:"raw,omitempty"`
 	Value   any               `json:"value,omitempty"`
+	Values  []any             `json:"values,omitempty"`
+	Link    string            `json:"link,omitempty" format:"uri"`
 	words
 }
 
@@ -59,10 +61,10 @@ func TestDecode(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
-	t.Run("GivesDefaultsToWhatIsAbsentOrNull", func(t *testing.T) {
+	t.Run("GivesDefaultsToWhatIsAbsent", func(t *testing.T) {
 		t.Parallel()
 		var got sample
-		err := config.Decode(json.RawMessage(`{"name":"ab","mode":null,"server":null}`), &got, "check", 1<<10)
+		err := config.Decode(json.RawMessage(`{"name":"ab"}`), &got, "check", 1<<10)
 		if want := (sample{Name: "ab", Mode: "any", Follow: true}); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -91,6 +93,11 @@ func TestDecode(t *testing.T) {
 			`{"name":"ab","list":["a","b","c"]}`:                      "config.list: must have at most 2 entries",
 			`{"name":"ab","list":["a","bcde"]}`:                       "config.list[1]: must have at most 3 characters",
 			`{"name":"ab","list":"a"}`:                                "config.list: must be a list",
+			`{"name":"ab","mode":null}`:                               "config.mode: must not be null; leave it out instead",
+			`{"name":"ab","server":null}`:                             "config.server: must not be null; leave it out instead",
+			`{"name":"ab","value":null}`:                              "config.value: must not be null; leave it out instead",
+			`{"name":"ab","values":[null]}`:                           "config.values[0]: must not be null",
+			`{"name":"ab","link":""}`:                                 "config.link: must not be empty; leave it out instead",
 			`{"name":"ab","list":[null]}`:                             "config.list[0]: must be a string",
 			`{"name":"ab","headers":{"A":1}}`:                         "config.headers.A: must be a string",
 			`{"name":"ab","headers":"A"}`:                             "config.headers: must be an object",

@@ -128,7 +128,7 @@ func (p multistepProber) parseStep(given Step, path string, known map[string]boo
 		sample, err = parsed.parse(nil)
 	}
 	if err != nil {
-		return parsed, nil, relocate(err, path)
+		return parsed, nil, vigil.Beneath(path, err)
 	}
 	answers, ok := sample.(answering)
 	if len(given.Extract) > 0 && !ok {
@@ -163,16 +163,6 @@ func (s step) parse(values map[string]extracted) (Probe, error) {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
 	return s.prober.Parse(text, s.interval)
-}
-
-// relocate makes an error about a config one about the config of a step.
-func relocate(err error, path string) error {
-	rejection, ok := errors.AsType[*vigil.Error](err)
-	if !ok {
-		return err
-	}
-	member, _ := rejection.Details["member"].(string)
-	return vigil.Invalid(path+"."+member, "%s", strings.TrimPrefix(rejection.Message, member+": "))
 }
 
 type multistepProbe struct {

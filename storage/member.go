@@ -40,12 +40,14 @@ func (s *Store) Owners(ctx context.Context, orgID uuid.UUID) ([]vigil.User, erro
 
 // SetRole changes the role of a member, and withdraws the invitations that the new role may
 // not make. An unknown member is a CodeNotFound error, the last owner a CodeConflict error,
-// and a role beyond the rights of the credential a CodeForbidden error.
-func (s *Store) SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil.Role, by vigil.Credential) (vigil.User, error) {
-	var member vigil.User
-	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User, has rights) error {
+// and a role beyond the rights of the credential a CodeForbidden error. It is not changed when the
+// member has the role.
+func (s *Store) SetRole(
+	ctx context.Context, orgID, userID uuid.UUID, role vigil.Role, by vigil.Credential,
+) (member vigil.User, changed bool, err error) {
+	err = s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User, has rights) error {
 		member = user
-		if user.Role == role {
+		if changed = user.Role != role; !changed {
 			return nil
 		}
 		if len(role.Within(user.Role.Scopes())) < len(role.Scopes()) { // it raises
@@ -69,7 +71,7 @@ func (s *Store) SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil
 		_, err = tx.NewRaw("DELETE FROM invitations WHERE invited_by = ?", userID).Exec(ctx)
 		return err
 	})
-	return member, wrap("change the role of a member", err)
+	return member, changed, wrap("change the role of a member", err)
 }
 
 // RemoveMember deletes a member, with the member's sessions, API keys and invitations. An

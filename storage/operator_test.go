@@ -69,7 +69,7 @@ func TestOperator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = s.SetRole(t.Context(), org.ID, user.ID, vigil.RoleViewer, vigil.Credential{}); vigil.ErrorCode(err) != vigil.CodeConflict {
+		if _, _, err = s.SetRole(t.Context(), org.ID, user.ID, vigil.RoleViewer, vigil.Credential{}); vigil.ErrorCode(err) != vigil.CodeConflict {
 			t.Errorf("a lesser role: %v", err)
 		}
 		if err = s.RemoveMember(t.Context(), org.ID, user.ID, vigil.Credential{}); vigil.ErrorCode(err) != vigil.CodeConflict {

@@ -16,13 +16,13 @@ const firstBuffer = 64 << 10
 // readChecked is a middleware that checks the body of a request before Huma parses it, with
 // at most so many bytes and values. It keeps the body for the audit log and the fingerprint of
 // a request that is repeated.
-func readChecked(limit int64, values int) func(huma.Context, func(huma.Context)) {
+func readChecked(registry huma.Registry, limit int64, values int) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		announced := limit
 		if r, _ := humago.Unwrap(ctx); r.ContentLength >= 0 {
 			announced = min(limit, r.ContentLength)
 		}
-		next(&checkedBody{humaContext: ctx, limit: limit, announced: announced, values: values})
+		next(&checkedBody{humaContext: ctx, registry: registry, limit: limit, announced: announced, values: values})
 	}
 }
 
@@ -30,6 +30,7 @@ type humaContext = huma.Context // by another name than its method
 
 type checkedBody struct {
 	humaContext
+	registry         huma.Registry
 	limit, announced int64
 	values           int
 }
@@ -73,7 +74,11 @@ func (r *checkedReader) readAll() error {
 		return nil // Huma refuses it
 	}
 	RequestOf(r.ctx).body = text
-	return checkJSON(r.ctx, text, r.of.values)
+	if err := checkJSON(r.ctx, text, r.of.values); err != nil {
+		return err
+	}
+	RequestOf(r.ctx).nulls = nullMembers(r.of.registry, r.of.Operation(), text)
+	return nil
 }
 
 // readUpTo reads at most limit bytes. It takes memory as they come, and not much more than

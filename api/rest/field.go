@@ -33,7 +33,7 @@ func (f *Field[T]) UnmarshalJSON(data []byte) error {
 
 // Schema describes the member by its value.
 func (f Field[T]) Schema(r huma.Registry) *huma.Schema {
-	return huma.SchemaFromType(r, reflect.TypeFor[T]())
+	return r.Schema(reflect.TypeFor[T](), true, "")
 }
 
 // Resolve reports a member that is null or of another type, with the path of the
@@ -41,7 +41,7 @@ func (f Field[T]) Schema(r huma.Registry) *huma.Schema {
 func (f *Field[T]) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
 	switch {
 	case f.null:
-		return []error{&huma.ErrorDetail{Location: prefix.String(), Message: "must not be null; leave it out instead"}}
+		return []error{&huma.ErrorDetail{Location: prefix.String(), Message: NotNull}}
 	case f.wrong:
 		return []error{&huma.ErrorDetail{Location: prefix.String(), Message: "must be " + kindName(reflect.TypeFor[T]().Kind())}}
 	}

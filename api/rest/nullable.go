@@ -27,10 +27,16 @@ func (n *Nullable[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Schema describes the member by its value. Huma skips the validation of an optional member
-// that is null.
+// Schema describes the member by its value, or null. Huma skips the validation of an optional
+// member that is null.
 func (n Nullable[T]) Schema(r huma.Registry) *huma.Schema {
-	return r.Schema(reflect.TypeFor[T](), true, "")
+	schema := *r.Schema(reflect.TypeFor[T](), true, "")
+	if schema.Ref == "" {
+		schema.Nullable = true
+		return &schema
+	}
+	schema.Extensions = map[string]any{ExtensionNullable: true}
+	return &schema
 }
 
 // Resolve reports a member of another type, for Huma.

@@ -136,6 +136,9 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 		describeConditions(&described)
 	}
 	huma.Register(r.API, described, func(ctx context.Context, in *I) (*O, error) {
+		if nulls := RequestOf(ctx).nulls; len(nulls) > 0 {
+			return nil, ErrorOf(ctx, invalid(inOrder(&described, nulls)))
+		}
 		if audited {
 			ctx = WithAudit(ctx, op.Audit, in)
 		}
@@ -196,7 +199,8 @@ func (r *Registrar) describe(op Operation, members []string) huma.Operation {
 	// The form comes last: a malformed request counts against the rate limit, and
 	// a caller without a credential learns only that it is missing.
 	described.Middlewares = append(
-		described.Middlewares, checkForm, readChecked(cmp.Or(op.MaxBody, MaxBody), cmp.Or(op.MaxValues, maxValues)),
+		described.Middlewares, checkForm,
+		readChecked(r.Document().Components.Schemas, cmp.Or(op.MaxBody, MaxBody), cmp.Or(op.MaxValues, maxValues)),
 	)
 	if op.Path == "/" {
 		described.Path = rootPattern

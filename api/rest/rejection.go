@@ -21,7 +21,7 @@ var configureHuma = sync.OnceFunc(func() { //nolint:gochecknoglobals // Huma's o
 	huma.ValidateStrictCasing = true
 	huma.DefaultArrayNullable = false
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		return ErrorOf(ctx.Context(), rejection(ctx.Operation(), status, msg, errs))
+		return ErrorOf(ctx.Context(), rejection(ctx, status, msg, errs))
 	}
 	huma.NewError = func(status int, msg string, _ ...error) huma.StatusError {
 		return &ErrorView{Message: msg, status: status}
@@ -58,7 +58,8 @@ const maxProblems = 20
 
 // rejection is the error of a request that Huma refuses before its handler runs.
 // It never repeats values that were sent: one of them could be a password.
-func rejection(op *huma.Operation, status int, msg string, errs []error) error {
+func rejection(ctx huma.Context, status int, msg string, errs []error) error {
+	op := ctx.Operation()
 	for _, err := range errs {
 		if known, ok := errors.AsType[*vigil.Error](err); ok {
 			return known
@@ -85,6 +86,7 @@ func rejection(op *huma.Operation, status int, msg string, errs []error) error {
 		}
 		problems = append(problems, p)
 	}
+	problems = append(problems, RequestOf(ctx.Context()).nulls...)
 	if len(problems) == 0 {
 		return vigil.Invalid("body", "%s", strings.TrimPrefix(msg, "request body "))
 	}
@@ -139,7 +141,7 @@ func problemOf(err error) (problem, bool) {
 	if name, ok := strings.CutPrefix(detail.Message, requiredMark); ok {
 		p.Member, p.Message = strings.TrimPrefix(member+"."+name, "."), "is required"
 	}
-	if at := strings.LastIndexByte(p.Member, '['); at > 0 && p.Message == validation.MsgExpectedString {
+	if at := strings.LastIndexByte(p.Member, '['); at > 0 && strings.HasSuffix(p.Member, "]") && p.Message == validation.MsgExpectedString {
 		p.Member, p.Message = p.Member[:at], "must be an array of strings"
 	}
 	switch p.Message {

@@ -29,9 +29,10 @@ type Request struct {
 	method, path string
 	query        string
 	base         *slog.Logger
-	agent        string // the User-Agent
-	body         []byte // for audit log and fingerprint; nil: there is none
-	repeatKey    string // the Idempotency-Key of an idempotent operation
+	agent        string    // the User-Agent
+	body         []byte    // for audit log and fingerprint; nil: there is none
+	nulls        []problem // members of body that are null and must not be
+	repeatKey    string    // the Idempotency-Key of an idempotent operation
 	setHeader    func(name, value string)
 	match        vigil.Precondition // the If-Match of a change
 	noneMatch    *entityTags        // the If-None-Match of a GET; nil: none

@@ -1,0 +1,394 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"vigil"
+	"vigil/api"
+)
+
+// specimen is a request with a body that the document and the API allow.
+type specimen struct {
+	method, path string // as the document has it
+	at           string // what is asked
+	body         map[string]any
+	// under limits the changes to members below it; empty: all.
+	under string
+}
+
+// wrongValues are values of all types, and at the edges of what members allow.
+func wrongValues(schema map[string]any) []any {
+	values := []any{
+		nil, true, 0.0, -1.0, 7.0, 7.5, 1e15, "", "x", " ", "\u00e9\u2603",
+		[]any{},
+		[]any{nil},
+		[]any{1.0},
+		[]any{"x"},
+		map[string]any{},
+		map[string]any{"nonsense": 1.0},
+		map[string]any{"nonsense": nil},
+		"2026-01-31", "2026-01-31T12:00:00Z", "00000000-0000-4000-8000-000000000000",
+	}
+	number := func(name string) float64 {
+		n, _ := schema[name].(json.Number)
+		value, _ := n.Float64()
+		return value
+	}
+	if most := number("maxLength"); most > 0 {
+		values = append(values, strings.Repeat("x", int(most)+1))
+	}
+	if most := number("maxItems"); most > 0 {
+		values = append(values, slices.Repeat([]any{"x"}, int(most)+1), slices.Repeat([]any{map[string]any{}}, int(most)+1))
+	}
+	if _, ok := schema["maximum"]; ok {
+		values = append(values, number("maximum"), number("maximum")+1, number("minimum"), number("minimum")-1)
+	}
+	return values
+}
+
+// change is a body with one change.
+type change struct {
+	at     string // the path of the member as errors name it
+	within string // that of the innermost object around it that the specimen has
+	body   []byte
+}
+
+// changer makes bodies that differ from a specimen in one member.
+type changer struct {
+	contract *contract
+	base     map[string]any
+	out      []change
+}
+
+// set changes what is at the end of steps: names of members, and indices.
+func (c *changer) set(steps []any, value any, remove bool) {
+	copied, err := json.Marshal(c.base)
+	if err != nil {
+		panic(err)
+	}
+	var body map[string]any
+	if err := json.Unmarshal(copied, &body); err != nil {
+		panic(err)
+	}
+	at, within := "", ""
+	var inside any = c.base
+	for _, step := range steps {
+		if inside != nil {
+			within = at
+		}
+		inside = child(inside, step)
+		switch step := step.(type) {
+		case string:
+			at += "." + step
+		case int:
+			at += fmt.Sprintf("[%d]", step)
+		}
+	}
+	if put(body, steps, value, remove) {
+		text, err := json.Marshal(body)
+		if err != nil {
+			panic(err)
+		}
+		c.out = append(c.out, change{at: strings.TrimPrefix(at, "."), within: strings.TrimPrefix(within, "."), body: text})
+	}
+}
+
+// distinct returns the changes without those that make the same body.
+func (c *changer) distinct() []change {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(c.out, func(one change) bool {
+		before := seen[string(one.body)]
+		seen[string(one.body)] = true
+		return before
+	})
+}
+
+// child returns what a value has at a step; nil when it has nothing.
+func child(of any, step any) any {
+	switch step := step.(type) {
+	case string:
+		object, _ := of.(map[string]any)
+		return object[step]
+	case int:
+		if list, _ := of.([]any); step < len(list) {
+			return list[step]
+		}
+	}
+	return nil
+}
+
+// put changes what is at the end of the steps; objects and arrays on the way are made.
+func put(node any, steps []any, value any, remove bool) bool {
+	last := len(steps) == 1
+	switch step := steps[0].(type) {
+	case string:
+		object, ok := node.(map[string]any)
+		switch {
+		case !ok:
+			return false
+		case last && remove:
+			delete(object, step)
+			return true
+		case last:
+			object[step] = value
+			return true
+		}
+		if object[step] == nil {
+			object[step] = map[string]any{}
+			if _, index := steps[1].(int); index {
+				object[step] = []any{nil}
+			}
+		}
+		if list, ok := object[step].([]any); ok && len(list) == 0 {
+			object[step] = []any{nil}
+		}
+		return put(object[step], steps[1:], value, remove)
+	case int:
+		list, ok := node.([]any)
+		if !ok {
+			return false
+		}
+		if last {
+			list[step] = value
+			return true
+		}
+		if list[step] == nil {
+			list[step] = map[string]any{}
+		}
+		return put(list[step], steps[1:], value, remove)
+	}
+	return false
+}
+
+// walk changes everything that a schema describes below a place.
+func (c *changer) walk(schema map[string]any, at []any, depth int) {
+	schema = c.resolved(schema)
+	if depth > 8 {
+		return
+	}
+	for _, branch := range c.branches(schema, at) {
+		c.walk(branch, at, depth+1)
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		one := c.resolved(properties[name].(map[string]any))
+		to := append(slices.Clone(at), name)
+		for _, value := range wrongValues(one) {
+			c.set(to, value, false)
+		}
+		c.set(to, nil, true)
+		c.walk(one, to, depth+1)
+	}
+	if schema["type"] == "object" {
+		c.set(append(slices.Clone(at), "nonsense"), 1.0, false)
+		if of, ok := schema["additionalProperties"].(map[string]any); ok {
+			for _, value := range wrongValues(of) {
+				c.set(append(slices.Clone(at), "some"), value, false)
+			}
+		}
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		to := append(slices.Clone(at), 0)
+		for _, value := range wrongValues(c.resolved(items)) {
+			c.set(to, value, false)
+		}
+		c.walk(items, to, depth+1)
+	}
+}
+
+// branches are the alternatives of a schema that the specimen may belong to.
+func (c *changer) branches(schema map[string]any, at []any) []map[string]any {
+	var found []map[string]any
+	for _, key := range []string{"oneOf", "anyOf"} {
+		list, _ := schema[key].([]any)
+		for _, one := range list {
+			branch := c.resolved(one.(map[string]any))
+			properties, _ := branch["properties"].(map[string]any)
+			kind, _ := properties["type"].(map[string]any)
+			names, _ := kind["enum"].([]any)
+			if len(at) > 0 || names == nil || slices.Contains(names, c.base["type"]) {
+				found = append(found, branch)
+			}
+		}
+	}
+	return found
+}
+
+func (c *changer) resolved(schema map[string]any) map[string]any {
+	if ref, ok := schema["$ref"].(string); ok {
+		found, _ := c.contract.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...).(map[string]any)
+		return found
+	}
+	return schema
+}
+
+// checkConfigs has a config of each check type, with the objects that it may have within.
+func checkConfigs() map[string]string {
+	return map[string]string{
+		"dns":    `{"host":"example.com","record_type":"A","resolvers":["1.1.1.1"],"expected_values":["192.0.2.1"]}`,
+		"domain": `{"domain":"example.com"}`,
+		"grpc":   `{"host":"example.com","port":443,"headers":{"X-A":"b"}}`,
+		"http":   `{"url":"http://example.com/"}`,
+		"http3":  `{"url":"https://example.com/"}`,
+		"https": `{"url":"https://example.com/","headers":{"X-A":"b"},"basic_auth":{"username":"a","password":"b"},
+			"assertions":[{"source":"status","operator":"eq","target":200}],"expected_status_codes":["2xx",404]}`,
+		"multistep": `{"steps":[{"name":"one","type":"http","config":{"url":"https://example.com/"},
+			"extract":[{"name":"token","source":"json","property":"token"}]}]}`,
+		"ping":       `{"host":"example.com"}`,
+		"smtp-imap":  `{"smtp":{"host":"example.com"},"imap":{"host":"example.com"},"round_trip":false}`,
+		"ssl":        `{"host":"example.com"}`,
+		"tcp":        `{"host":"example.com","port":443}`,
+		"throughput": `{"url":"https://example.com/"}`,
+		"websocket":  `{"url":"wss://example.com/","subprotocols":["a"],"headers":{"X-A":"b"}}`,
+	}
+}
+
+func channelConfigs() map[string]string {
+	return map[string]string{
+		"chat":    `{"webhook_url":"https://example.com/hook"}`,
+		"email":   `{"to":["ada@example.com"]}`,
+		"pager":   `{"routing_key":"abc"}`,
+		"push":    `{"topic":"alerts"}`,
+		"webhook": `{"url":"https://example.com/hook","headers":{"X-A":"b"},"secret":"s"}`,
+	}
+}
+
+// specimens are requests with a body, for every operation that takes one.
+// The resources that they name are owned ones.
+func specimens(t *testing.T, owned map[string]string) []specimen {
+	t.Helper()
+	at := func(path string) string {
+		prefix, _, _ := strings.Cut(path, "/{")
+		return strings.NewReplacer("{id}", owned[prefix], "{ruleID}", owned["ruleID"]).Replace(path)
+	}
+	var all []specimen
+	add := func(method, path, body string) {
+		all = append(all, specimen{method: method, path: path, at: at(path), body: asked(t, body)})
+	}
+	const post, put = http.MethodPost, http.MethodPut
+	for _, kind := range slices.Sorted(maps.Keys(checkConfigs())) {
+		add(post, "/v1/checks", `{"name":"x","type":"`+kind+`","interval_seconds":300,"labels":{"a":"b"},"regions":["na-east-ewr"],`+
+			`"retry":{"attempts":0},"config":`+checkConfigs()[kind]+`}`)
+		if kind != "https" {
+			all[len(all)-1].under = "config"
+		}
+	}
+	add(post, "/v1/checks/try", `{"type":"https","config":`+checkConfigs()["https"]+`}`)
+	add(put, "/v1/checks/{id}", `{"name":"y","config":{"url":"https://example.com/"},"retry":{"attempts":0},"labels":{"a":"b"}}`)
+	for _, kind := range slices.Sorted(maps.Keys(channelConfigs())) {
+		add(post, "/v1/notification-channels", `{"name":"x","type":"`+kind+`","config":`+channelConfigs()[kind]+`}`)
+		if kind != "webhook" {
+			all[len(all)-1].under = "config"
+		}
+	}
+	add(put, "/v1/notification-channels/{id}", `{"name":"y","config":`+channelConfigs()["webhook"]+`}`)
+	channel := owned["/v1/notification-channels"]
+	add(post, "/v1/checks/{id}/alerts", `{"name":"x","condition":{"failure_threshold":3},"notification_channel_ids":["`+channel+`"]}`)
+	add(
+		post,
+		"/v1/checks/{id}/alerts",
+		`{"name":"x","condition_type":"response_time","threshold":5,"notification_channel_ids":["`+channel+`"]}`,
+	)
+	add(post, "/v1/checks/{id}/alerts",
+		`{"name":"x","condition":{"type":"response_time","threshold":5},"notification_channel_ids":["`+channel+`"]}`)
+	add(put, "/v1/checks/{id}/alerts/{ruleID}", `{"name":"x","condition":{"failure_threshold":3}}`)
+	add(post, "/v1/checks/{id}/alerts/backtest", `{"rules":[{"condition":{"failure_threshold":3}}]}`)
+	add(post, "/v1/backtest", `{"label":"a=b","rules":[{"condition":{"failure_threshold":3}}]}`)
+	add(post, "/v1/checks/bulk", `{"action":"set","dry_run":true,"ids":["`+owned["/v1/checks"]+`"],"members":{"interval_seconds":300}}`)
+	add(post, "/v1/checks/bulk", `{"action":"disable","dry_run":true,"selector":{"labels":["a=b"]}}`)
+	add(post, "/v1/apply", `{"project":"p","dry_run":true,"document":{"version":1},"sources":{"a":"b"},"adopt":{}}`)
+	add(post, "/v1/status-pages",
+		`{"slug":"x","title":"x","groups":[{"name":"g","checks":[{"check_id":"`+owned["/v1/checks"]+`","name":"n"}]}]}`)
+	add(put, "/v1/status-pages/{id}",
+		`{"title":"x","groups":[{"name":"g","checks":[{"check_id":"`+owned["/v1/checks"]+`","name":"n"}]}]}`)
+	window := `"starts_at":"` + localTime(
+		1e15,
+	) + `","duration_seconds":3600,"scope":{"check_ids":["` + owned["/v1/checks"] + `"]},"timezone":"UTC"`
+	add(post, "/v1/maintenance-windows", `{"name":"x",`+window+`}`)
+	add(put, "/v1/maintenance-windows/{id}", `{"name":"x",`+window+`}`)
+	add(post, "/v1/maintenance-windows/preview", `{`+window+`}`)
+	add(post, "/v1/incidents/{id}/updates", `{"text":"x","state":"identified"}`)
+	add(post, "/v1/incidents/{id}/resolve", `{"note":"x"}`)
+	add(post, "/v1/api-keys", `{"name":"x","scopes":["read"]}`)
+	add(post, "/v1/invitations", `{"email":"x@example.com","role":"viewer"}`)
+	add(put, "/v1/organization", `{"name":"x"}`)
+	add(put, "/v1/members/{id}", `{"role":"owner"}`)
+	add(put, "/v1/auth/email", `{"new_email":"y@example.com"}`)
+	add(put, "/v1/auth/password", `{"new_password":"difference engine"}`)
+	add(post, "/v1/auth/login", `{"email":"x@example.com","password":"difference engine"}`)
+	add(post, "/v1/auth/quick-signup", `{"email":"x@example.com","org_name":"x"}`)
+	add(post, "/v1/auth/recover", `{"email":"x@example.com"}`)
+	add(post, "/v1/auth/signup", `{"email":"z@example.com","password":"difference engine","name":"x","organization_name":"x"}`)
+	add(post, "/v1/auth/signup/request", `{"email":"x@example.com","name":"x","organization_name":"x"}`)
+	add(post, "/v1/auth/signup/confirm", `{"token":"x","password":"difference engine"}`)
+	add(post, "/v1/auth/verify", `{"token":"x"}`)
+	for _, path := range []string{
+		"/v1/auth/email/approve", "/v1/auth/email/stop", "/v1/auth/signup/inspect", "/v1/auth/verify/inspect", "/v1/invitations/inspect",
+	} {
+		add(post, path, `{"token":"x"}`)
+	}
+	add(post, "/v1/invitations/accept", `{"token":"x","name":"x","password":"difference engine"}`)
+	return all
+}
+
+// TestForbiddenBodies changes each member of each body to what the document does not allow: the
+// API refuses it, and names the member.
+func TestForbiddenBodies(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(d *api.Deps) { d.Config.AddressRate, d.Config.EnterpriseRate = 1e6, 1e6 })
+	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	c := documented(t)
+	tried, refused := map[string]bool{}, 0
+	for _, s := range specimens(t, belongings(t, b, a)) {
+		tried[s.method+" "+s.path] = true
+		valid, _ := json.Marshal(s.body)
+		if err := c.request(s.method, s.path, valid); err != nil {
+			t.Errorf("%s %s: the specimen is forbidden: %v", s.method, s.path, err)
+		}
+		got := a.do(t, s.method, s.at, s.body)
+		if member := got.detail("member"); got.status == http.StatusBadRequest && member != "token" {
+			t.Errorf("%s %s: the specimen is refused: %s", s.method, s.path, got.raw)
+		}
+		schema, _ := c.at("paths", s.path, strings.ToLower(s.method), "requestBody", "content", jsonType, "schema").(map[string]any)
+		changes := &changer{contract: c, base: s.body}
+		changes.walk(schema, nil, 0)
+		for _, one := range changes.distinct() {
+			if strings.HasPrefix(one.at, s.under) && c.request(s.method, s.path, one.body) != nil {
+				refused++
+				one.refused(t, a.do(t, s.method, s.at, string(one.body)), s)
+			}
+		}
+	}
+	for _, one := range c.operations() {
+		if one.RequestBody != nil && !tried[one.method+" "+one.path] {
+			t.Errorf("%s %s has no specimen", one.method, one.path)
+		}
+	}
+	t.Logf("%d forbidden bodies", refused)
+	if refused < 2000 {
+		t.Errorf("only %d bodies were tried", refused)
+	}
+}
+
+// refused holds that an answer refuses the change, and names the member or what had to be made
+// around it.
+func (c change) refused(t *testing.T, got answer, s specimen) {
+	t.Helper()
+	member, _ := got.detail("member").(string)
+	switch {
+	case got.status != http.StatusBadRequest:
+		t.Errorf("%s %s answers %d to a forbidden %s: %.300s", s.method, s.path, got.status, c.at, c.body)
+	case c.within == "" && (c.at == "condition_type" || c.at == "threshold"):
+		// The error of a condition names the form that is closest to what was sent.
+	case !strings.HasPrefix(member, c.within) || c.within == "" && !strings.HasPrefix(member, strings.FieldsFunc(c.at, separates)[0]):
+		t.Errorf("%s %s names %q instead of %s: %s: %.300s", s.method, s.path, member, c.at, got.problem(), c.body)
+	}
+}
+
+func separates(r rune) bool { return r == '.' || r == '[' }
