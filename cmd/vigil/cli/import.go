@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -101,28 +100,16 @@ func (a *app) runImport(con *console.Console, source importer.Source, path strin
 
 // printImport prints the summary of an import.
 func printImport(con *console.Console, result *importer.Result, dir string) error {
-	var out strings.Builder
-	fmt.Fprintln(&out, result.Opening())
-	width := 0
+	var entries console.Entries
 	for _, line := range result.Summary() {
-		width = max(width, len(line.What))
-	}
-	for _, line := range result.Summary() {
-		fmt.Fprintf(&out, "  %-20s %-*s", line.Label, width, line.What)
-		for i, note := range line.Notes {
-			if i > 0 {
-				fmt.Fprintf(&out, "\n  %-20s %-*s", "", width, "")
-			}
-			out.WriteString("  " + note)
-		}
-		out.WriteByte('\n')
+		entries = append(entries, console.Entry{Label: line.Label, What: line.What, Notes: line.Notes})
 	}
 	in := shellWord(strings.TrimSuffix(dir, "/") + "/")
-	fmt.Fprintf(&out, "Details: %sIMPORT.md. Next: ", in)
+	next := "vigil plan -f " + in
 	if len(result.Secrets)+len(result.Variables) > 0 {
-		fmt.Fprintf(&out, "set -a; . %s.env; set +a; ", in)
+		next = "set -a; . " + in + ".env; set +a; " + next
 	}
-	fmt.Fprintf(&out, "vigil plan -f %s\n", in)
-	_, err := con.Out.Write([]byte(out.String()))
-	return err
+	return con.Print(console.Answer{Parts: []console.Part{
+		console.Lines{{Text: result.Opening()}}, entries, console.Lines{{Text: "Details: " + in + "IMPORT.md. Next: " + next}},
+	}})
 }
