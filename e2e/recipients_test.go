@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +51,9 @@ func press(t *testing.T, api, page string, values url.Values) {
 func TestRecipientsOfAlerts(t *testing.T) {
 	t.Parallel()
 	server := mailtest.Start(t, mailtest.Options{})
-	p := up(t, dataDir(t), "VIGIL_REGIONS=na-east-ewr", fastSchedule, "VIGIL_SMTP_URL=smtp://"+server.Addr+"?from=vigil@example.com&tls=none")
+	const greeting = "monitor.vigil.test"
+	p := up(t, dataDir(t), "VIGIL_REGIONS=na-east-ewr", fastSchedule, "VIGIL_SMTP_HELO="+greeting,
+		"VIGIL_SMTP_URL=smtp://"+server.Addr+"?from=vigil@example.com&tls=none")
 	var account struct {
 		APIKey string `json:"api_key"`
 	}
@@ -109,5 +112,8 @@ func TestRecipientsOfAlerts(t *testing.T) {
 	c.into(&shown, http.MethodGet, "/v1/notification-channels/"+channel.ID, nil)
 	if len(shown.Recipients) != 1 || shown.Recipients[0].ConfirmedAt == nil {
 		t.Errorf("recipients %+v", shown.Recipients)
+	}
+	if names := server.Names(); len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return name != greeting }) {
+		t.Errorf("the mail server was greeted as %q", names)
 	}
 }

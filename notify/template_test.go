@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"encoding/json"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -75,4 +76,33 @@ func line(text string) string {
 		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
 	})
 	return strings.Join(words, " ")
+}
+
+// TestDocumentedTemplates sends the beginning and the end of an incident with each template that
+// docs/messages.md shows: a reader can tell one from the other.
+func TestDocumentedTemplates(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../docs/messages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("`([^`]*\\{\\{incident_status\\}\\}[^`]*)`").FindAllStringSubmatch(string(document), -1)
+	if len(shown) < 3 {
+		t.Fatalf("the document shows %d templates", len(shown))
+	}
+	for _, template := range shown {
+		for _, status := range []string{"active", "resolved"} {
+			r := receive(t, nil)
+			m := message()
+			m.Variables["incident_status"] = status
+			config := map[string]any{"webhook_url": r.url, "title_template": template[1], "body_template": template[1]}
+			parse(t, registry(), vigil.ChannelChat, config).Send(t.Context(), m)
+			got := decoded(t, r.only(t).body)
+			for _, text := range []any{at(t, got, "text"), at(t, got, "blocks", 0, "text", "text"), at(t, got, "blocks", 1, "text", "text")} {
+				if !strings.Contains(text.(string), status) { //nolint:forcetypeassert // a text
+					t.Errorf("%q does not say %s: %s", template[1], status, text)
+				}
+			}
+		}
+	}
 }

@@ -33,14 +33,26 @@ func TestThreatModelHasThePromises(t *testing.T) {
 	}
 }
 
-// TestThreatModelNamesItsTests holds that each line of docs/security.md about what an
-// attacker may do names tests, and that these exist.
-func TestThreatModelNamesItsTests(t *testing.T) {
+// TestDocumentsNameTheirTests holds that each line of a table whose last column is its test names
+// tests, and that these exist: in docs/security.md what an attacker may do, in
+// docs/state_machine.md what follows from an event.
+func TestDocumentsNameTheirTests(t *testing.T) {
 	t.Parallel()
-	const root = "../.."
-	known := make(map[string]bool)
+	known, sources := testsAndSources(t)
+	for document, least := range map[string]int{"docs/security.md": 80, "docs/state_machine.md": 30} {
+		if lines := namedTests(t, document, known, sources); lines < least {
+			t.Errorf("%s: %d lines", document, lines)
+		}
+	}
+}
+
+// testsAndSources reads the names of all tests, and the text of the files that have them.
+func testsAndSources(t *testing.T) (known map[string]bool, sources string) {
+	t.Helper()
+	known = make(map[string]bool)
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	var all strings.Builder
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -48,16 +60,24 @@ func TestThreatModelNamesItsTests(t *testing.T) {
 		for _, match := range declared.FindAllStringSubmatch(string(source), -1) {
 			known[match[1]] = true
 		}
+		all.Write(source)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs/security.md"))
+	return known, all.String()
+}
+
+// namedTests checks the tables of a document whose last column is their test, and counts their lines.
+// A test may have a case: its name stands in the sources as a text.
+func namedTests(t *testing.T, document string, known map[string]bool, sources string) (lines int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", document))
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, lines, tested := regexp.MustCompile("`(Test\\w+)`"), 0, false
+	name, tested := regexp.MustCompile("`(Test\\w+)(?:/(\\w+))?`"), false
 	for line := range strings.Lines(string(text)) {
 		switch {
 		case !strings.HasPrefix(line, "|"):
@@ -72,15 +92,13 @@ func TestThreatModelNamesItsTests(t *testing.T) {
 		lines++
 		tests := name.FindAllStringSubmatch(line, -1)
 		if len(tests) == 0 {
-			t.Errorf("no test holds this: %s", line)
+			t.Errorf("%s: no test holds this: %s", document, line)
 		}
 		for _, test := range tests {
-			if !known[test[1]] {
-				t.Errorf("there is no %s: %s", test[1], line)
+			if !known[test[1]] || test[2] != "" && !strings.Contains(sources, `"`+test[2]+`"`) {
+				t.Errorf("%s: there is no %s: %s", document, test[0], line)
 			}
 		}
 	}
-	if lines < 80 {
-		t.Errorf("%d lines", lines)
-	}
+	return lines
 }
