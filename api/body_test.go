@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+
+	"vigil/api/apitest"
 )
 
 // TestEveryMistakeIsNamed pins that one answer names all mistakes of a body, in
@@ -137,8 +139,8 @@ func TestWholeNumbers(t *testing.T) {
 // allows.
 func (c *client) undocumented() *client {
 	with := *c
-	if checked, ok := c.http.Transport.(*validator); ok {
-		with.http = &http.Client{Transport: checked.next}
+	if checked, ok := c.http.Transport.(*apitest.Transport); ok {
+		with.http = &http.Client{Transport: checked.Next}
 	}
 	return &with
 }

@@ -11,6 +11,7 @@ import (
 
 	"vigil"
 	"vigil/api"
+	"vigil/api/apitest"
 )
 
 // specimen is a request with a body that the document and the API allow.
@@ -61,7 +62,7 @@ type change struct {
 
 // changer makes bodies that differ from a specimen in one member.
 type changer struct {
-	contract *contract
+	contract *apitest.Contract
 	base     map[string]any
 	out      []change
 }
@@ -222,7 +223,7 @@ func (c *changer) branches(schema map[string]any, at []any) []map[string]any {
 
 func (c *changer) resolved(schema map[string]any) map[string]any {
 	if ref, ok := schema["$ref"].(string); ok {
-		found, _ := c.contract.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...).(map[string]any)
+		found, _ := c.contract.At(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...).(map[string]any)
 		return found
 	}
 	return schema
@@ -348,26 +349,26 @@ func TestForbiddenBodies(t *testing.T) {
 	for _, s := range specimens(t, belongings(t, b, a)) {
 		tried[s.method+" "+s.path] = true
 		valid, _ := json.Marshal(s.body)
-		if err := c.request(s.method, s.path, valid); err != nil {
+		if err := c.Request(s.method, s.path, valid); err != nil {
 			t.Errorf("%s %s: the specimen is forbidden: %v", s.method, s.path, err)
 		}
 		got := a.do(t, s.method, s.at, s.body)
 		if member := got.detail("member"); got.status == http.StatusBadRequest && member != "token" {
 			t.Errorf("%s %s: the specimen is refused: %s", s.method, s.path, got.raw)
 		}
-		schema, _ := c.at("paths", s.path, strings.ToLower(s.method), "requestBody", "content", jsonType, "schema").(map[string]any)
+		schema, _ := c.At("paths", s.path, strings.ToLower(s.method), "requestBody", "content", apitest.JSON, "schema").(map[string]any)
 		changes := &changer{contract: c, base: s.body}
 		changes.walk(schema, nil, 0)
 		for _, one := range changes.distinct() {
-			if strings.HasPrefix(one.at, s.under) && c.request(s.method, s.path, one.body) != nil {
+			if strings.HasPrefix(one.at, s.under) && c.Request(s.method, s.path, one.body) != nil {
 				refused++
 				one.refused(t, a.do(t, s.method, s.at, string(one.body)), s)
 			}
 		}
 	}
-	for _, one := range c.operations() {
-		if one.RequestBody != nil && !tried[one.method+" "+one.path] {
-			t.Errorf("%s %s has no specimen", one.method, one.path)
+	for _, one := range c.Operations() {
+		if one.RequestBody != nil && !tried[one.Method+" "+one.Path] {
+			t.Errorf("%s %s has no specimen", one.Method, one.Path)
 		}
 	}
 	t.Logf("%d forbidden bodies", refused)

@@ -21,6 +21,7 @@ import (
 
 	"vigil"
 	"vigil/api"
+	"vigil/api/apitest"
 )
 
 // fuzzSeed is the seed of the requests of TestFuzzedRequests.
@@ -99,16 +100,16 @@ func TestFuzzedRequests(t *testing.T) {
 
 // fuzzedOperations are all operations but a stream, which does not end, and what takes the
 // credentials of the test away.
-func fuzzedOperations(t *testing.T) []operation {
+func fuzzedOperations(t *testing.T) []apitest.Operation {
 	t.Helper()
-	return slices.DeleteFunc(documented(t).operations(), func(one operation) bool {
+	return slices.DeleteFunc(documented(t).Operations(), func(one apitest.Operation) bool {
 		return slices.Contains([]string{"stream-alerts", "change-password"}, one.OperationID)
 	})
 }
 
 // fuzzer makes requests.
 type fuzzer struct {
-	operations []operation
+	operations []apitest.Operation
 	values     []any
 	bodies     map[string][]map[string]any // right ones, by method and path
 	ids        map[string]string           // of the owner's resources, by the beginning of their paths
@@ -216,8 +217,8 @@ var fuzzedParameter = regexp.MustCompile(`{\w+}`)
 func (f *fuzzer) send(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	one := pick(random, f.operations)
-	prefix, _, _ := strings.Cut(one.path, "/{")
-	path := fuzzedParameter.ReplaceAllStringFunc(one.path, func(name string) string {
+	prefix, _, _ := strings.Cut(one.Path, "/{")
+	path := fuzzedParameter.ReplaceAllStringFunc(one.Path, func(name string) string {
 		switch id := f.ids[strings.Trim(name, "{}")]; {
 		case random.IntN(6) == 0:
 			return "x" + pick(random, hostileTexts())
@@ -229,19 +230,19 @@ func (f *fuzzer) send(t *testing.T, random *rand.Rand) {
 	query := f.query(random, one)
 	var body any
 	headers := f.headers(random)
-	if known := f.bodies[one.method+" "+one.path]; known != nil && random.IntN(20) > 0 {
+	if known := f.bodies[one.Method+" "+one.Path]; known != nil && random.IntN(20) > 0 {
 		body = f.body(random, pick(random, known))
-	} else if one.method != http.MethodGet && random.IntN(3) == 0 {
+	} else if one.Method != http.MethodGet && random.IntN(3) == 0 {
 		body = pick(random, []string{"", "null", "[]", `"x"`, "{", "{}{}", `{"a":1,"a":2}`, strings.Repeat("[", 5000), "\xff", " "})
 	}
 	// Keys and members are kept: each request after one that revoked them would be refused.
-	if one.method == http.MethodDelete && random.IntN(10) > 0 || one.method == http.MethodDelete && strings.Contains(one.path, "api-keys") {
-		path = fuzzedParameter.ReplaceAllString(one.path, "01890000-0000-7000-8000-000000000000")
+	if one.Method == http.MethodDelete && random.IntN(10) > 0 || one.Method == http.MethodDelete && strings.Contains(one.Path, "api-keys") {
+		path = fuzzedParameter.ReplaceAllString(one.Path, "01890000-0000-7000-8000-000000000000")
 	}
-	got := pick(random, f.clients).do(t, one.method, path+query, body, headers...)
+	got := pick(random, f.clients).do(t, one.Method, path+query, body, headers...)
 	f.statuses[got.status].Add(1)
 	if got.status >= http.StatusInternalServerError && got.status != http.StatusServiceUnavailable {
-		t.Errorf("%s %s answers %d: %s: %.1000v", one.method, path+query, got.status, got.raw, body)
+		t.Errorf("%s %s answers %d: %s: %.1000v", one.Method, path+query, got.status, got.raw, body)
 	}
 }
 
@@ -261,7 +262,7 @@ func (f *fuzzer) value(random *rand.Rand) any {
 }
 
 // query makes parameters: those of the operation and others.
-func (f *fuzzer) query(random *rand.Rand, one operation) string {
+func (f *fuzzer) query(random *rand.Rand, one apitest.Operation) string {
 	var parts []string
 	for _, param := range one.Parameters {
 		if param.Value.In == openapi3.ParameterInQuery && random.IntN(4) == 0 {

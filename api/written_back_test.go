@@ -52,11 +52,11 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 		"name": "x", "scope": map[string]any{"all": true}, "starts_at": localTime(1e15), "duration_seconds": 60,
 		"rrule": "FREQ=WEEKLY", "until": localTime(1e16), "managed_by": managed("window"),
 	})
-	for _, one := range documented(t).operations() {
-		credential := one.path == "/v1/auth/email" || one.path == "/v1/auth/password" // what they take is never shown
-		if (one.method == http.MethodPut || one.method == http.MethodPatch) && !credential {
-			if _, ok := paths[one.path]; !ok {
-				t.Errorf("%s has no resource here", one.path)
+	for _, one := range documented(t).Operations() {
+		credential := one.Path == "/v1/auth/email" || one.Path == "/v1/auth/password" // what they take is never shown
+		if (one.Method == http.MethodPut || one.Method == http.MethodPatch) && !credential {
+			if _, ok := paths[one.Path]; !ok {
+				t.Errorf("%s has no resource here", one.Path)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestAccountAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		response, err := http.DefaultClient.Do(request)
+		response, err := conforming(t).Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

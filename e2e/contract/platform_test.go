@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"vigil/api/apitest"
 	"vigil/timing/timingtest"
 )
 
@@ -24,9 +25,10 @@ const waitTimeout = 90 * time.Second
 
 // The platform under test. It is started once for all tests.
 var (
-	baseURL string       //nolint:gochecknoglobals // set by TestMain before any test runs
-	dataDir string       //nolint:gochecknoglobals // set by TestMain before any test runs
-	serial  atomic.Int64 //nolint:gochecknoglobals // numbers the accounts of all tests
+	baseURL  string            //nolint:gochecknoglobals // set by TestMain before any test runs
+	dataDir  string            //nolint:gochecknoglobals // set by TestMain before any test runs
+	document *apitest.Contract //nolint:gochecknoglobals // set by TestMain before any test runs
+	serial   atomic.Int64      //nolint:gochecknoglobals // numbers the accounts of all tests
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -71,7 +73,32 @@ func run(m *testing.M) int {
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	baseURL = ready.APIURL
+	if document, err = served(baseURL + "/openapi.json"); err != nil {
+		return failed(err)
+	}
 	return m.Run()
+}
+
+// served reads the OpenAPI document of the running program.
+func served(address string) (*apitest.Contract, error) {
+	res, err := http.Get(address) //nolint:noctx // bounded by the test's own timeout
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	return apitest.Read(text)
+}
+
+// conforming returns a client that holds every exchange to the OpenAPI document that the program
+// itself serves: a status, a content type, a header or a body that is not described fails the
+// test, and so does a request that succeeds although it is not described.
+func conforming(t *testing.T) *http.Client {
+	t.Helper()
+	return &http.Client{Transport: &apitest.Transport{Contract: document, Next: http.DefaultTransport, Report: t.Errorf}}
 }
 
 func failed(err error) int {
@@ -138,7 +165,7 @@ func (c caller) do(method, path string, body any, headers ...string) answer {
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := conforming(c.t).Do(req)
 	if err != nil {
 		c.t.Fatalf("%s %s: %v", method, path, err)
 	}

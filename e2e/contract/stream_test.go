@@ -27,7 +27,7 @@ func (c caller) open(path, lastID string) *stream {
 	if lastID != "" {
 		req.Header.Set("Last-Event-ID", lastID)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := conforming(c.t).Do(req)
 	if err != nil {
 		c.t.Fatal(err)
 	}

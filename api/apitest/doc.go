@@ -1,0 +1,3 @@
+// Package apitest holds the API to its OpenAPI document, in tests of the API and of the running
+// program.
+package apitest
