@@ -63,13 +63,13 @@ func newCodecEndpoint(deps Deps, auth *authenticator, addresses *rest.RateWindow
 }
 
 // serve registers the endpoint.
-func (c *codecEndpoint) serve(mux *http.ServeMux, pages *pages) {
+func (c *codecEndpoint) serve(routes *routes, pages *pages) {
 	c.pages = pages
 	for _, route := range []string{"/codec/encode", "/codec/decode"} {
-		mux.HandleFunc("POST "+route, c.convert)
-		mux.HandleFunc("OPTIONS "+route, c.preflight)
+		routes.lenient("POST "+route, c.convert)
+		routes.lenient("OPTIONS "+route, c.preflight)
 	}
-	mux.HandleFunc("GET /codec", func(w http.ResponseWriter, r *http.Request) {
+	routes.lenient("GET /codec", func(w http.ResponseWriter, r *http.Request) {
 		pages.show(
 			w,
 			r,
@@ -77,7 +77,7 @@ func (c *codecEndpoint) serve(mux *http.ServeMux, pages *pages) {
 			page{Title: "Read payloads in the Temporal UI", Action: "/codec", Buttons: []button{{Label: "Sign in"}}, SignIn: true},
 		)
 	})
-	mux.HandleFunc("POST /codec", pages.use("codec.sign_in", c.signIn))
+	routes.lenient("POST /codec", pages.use("codec.sign_in", c.signIn))
 }
 
 // preflight answers a browser that asks whether a page may call the endpoint (CORS, the

@@ -21,8 +21,11 @@ func newAPI(mux *http.ServeMux) huma.API {
 		Description: "Monitoring and alerting: checks probe a target at an interval from one or more regions, and their results are stored, " +
 			"summarized and used for alerting. A request with a query parameter or a member of the body that its operation does not " +
 			"have is refused with 400; the error names what is unknown and what there is. Names of both are case-sensitive. So is a member " +
-			"that is null where its schema has no null: leave it out instead. Members that a resource shows and that cannot be set are " +
-			"accepted and ignored, so that what was read can be written.",
+			"that is null where its schema has no null: leave it out instead. /, /health and /ready accept any query parameter, because " +
+			"load balancers add their own; so do pages and images, because links to them get more: /app, /docs, /status/, /badge/, " +
+			"/verify, /recover, /email-change, /confirm-recipient and /unsubscribe, and /codec, whose protocol is Temporal's. What else is " +
+			"no operation, such as /openapi.json, /v1/schemas/vigil.json and /mcp, has no parameters and refuses all. Members that a " +
+			"resource shows and that cannot be set are accepted and ignored, so that what was read can be written.",
 	}, []*huma.Tag{
 		{Name: tagSystem, Description: "Endpoints that need no account."},
 		{Name: tagAccount, Description: "Your account and what your plan allows."},
@@ -85,9 +88,9 @@ func (s *Server) serveDocument() error {
 	if err != nil {
 		return err
 	}
-	s.mux.HandleFunc("GET /openapi.json", serveBytes("application/json", asJSON))
-	s.mux.HandleFunc("GET /openapi.yaml", serveBytes("application/yaml", asYAML))
-	s.mux.HandleFunc("GET /v1/schemas/vigil.json", serveBytes("application/schema+json", schema))
+	s.routes.strict("GET /openapi.json", serveBytes("application/json", asJSON))
+	s.routes.strict("GET /openapi.yaml", serveBytes("application/yaml", asYAML))
+	s.routes.strict("GET /v1/schemas/vigil.json", serveBytes("application/schema+json", schema))
 	return s.serveDocs()
 }
 

@@ -26,3 +26,7 @@ type Burst = burst
 
 // Add counts a creation and reports whether it is one of many.
 func (b *burst) Add(at time.Time) bool { return b.add(at) }
+
+// Routes returns the patterns of what is no operation: those that ignore query parameters that
+// they do not have, and those that refuse them.
+func (s *Server) Routes() (ignoring, refusing []string) { return s.routes.ignoring, s.routes.refusing }

@@ -66,25 +66,25 @@ type recoveryStore interface {
 }
 
 // serve registers the pages.
-func (p *pages) serve(mux *http.ServeMux) error {
+func (p *pages) serve(routes *routes) error {
 	parsed, err := template.ParseFS(pageFiles, "pages/page.html")
 	if err != nil {
 		return fmt.Errorf("read the pages: %w", err)
 	}
 	p.template = parsed
-	mux.HandleFunc("GET /verify", p.describe(p.describeVerification))
-	mux.HandleFunc("GET /recover", p.form(page{
+	routes.lenient("GET /verify", p.describe(p.describeVerification))
+	routes.lenient("GET /recover", p.form(page{
 		Title: "Get back into your account", Action: "/recover", Recover: true, Buttons: []button{{Label: "Make a new API key"}},
 		Note: "This ends every API key, session and password that the account has.",
 	}))
-	mux.HandleFunc("GET /email-change", p.describe(p.describeChange))
-	mux.HandleFunc("GET /confirm-recipient", p.describe(p.describeRecipient))
-	mux.HandleFunc("GET /unsubscribe", p.describe(p.describeSubscription))
-	mux.HandleFunc("POST /verify", p.use("account.verify", p.verify))
-	mux.HandleFunc("POST /recover", p.use("account.recover", p.recover))
-	mux.HandleFunc("POST /email-change", p.use(actionApproveChange, p.answerChange))
-	mux.HandleFunc("POST /confirm-recipient", p.use(actionConfirm, p.answerRecipient))
-	mux.HandleFunc("POST /unsubscribe", p.use(actionUnsubscribe, p.unsubscribe))
+	routes.lenient("GET /email-change", p.describe(p.describeChange))
+	routes.lenient("GET /confirm-recipient", p.describe(p.describeRecipient))
+	routes.lenient("GET /unsubscribe", p.describe(p.describeSubscription))
+	routes.lenient("POST /verify", p.use("account.verify", p.verify))
+	routes.lenient("POST /recover", p.use("account.recover", p.recover))
+	routes.lenient("POST /email-change", p.use(actionApproveChange, p.answerChange))
+	routes.lenient("POST /confirm-recipient", p.use(actionConfirm, p.answerRecipient))
+	routes.lenient("POST /unsubscribe", p.use(actionUnsubscribe, p.unsubscribe))
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 const publicPerMinute = 1200
 
 // servePublic serves what needs no credential and is no operation: status pages and badges.
-func servePublic(mux *http.ServeMux, deps Deps) {
+func servePublic(routes *routes, deps Deps) {
 	if deps.StatusPages == nil {
 		return
 	}
@@ -24,13 +24,13 @@ func servePublic(mux *http.ServeMux, deps Deps) {
 	if deps.PrivateTargets != nil {
 		window.Unless(deps.PrivateTargets.Open)
 	}
-	limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	limited := func(w http.ResponseWriter, r *http.Request) {
 		if wait := window.Count(rest.Network(rest.RequestOf(r.Context()).Address)); wait > 0 {
 			rest.WriteError(r.Context(), w, rest.ErrTooMany("Too many requests from this address", wait))
 			return
 		}
 		deps.StatusPages.ServeHTTP(w, r)
-	})
-	mux.Handle("GET /status/{page}", limited)
-	mux.Handle("GET /badge/{badge}", limited)
+	}
+	routes.lenient("GET /status/{page}", limited)
+	routes.lenient("GET /badge/{badge}", limited)
 }

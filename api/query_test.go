@@ -2,11 +2,14 @@ package api_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"vigil/api"
 )
 
 // Every operation below /v1/ refuses a parameter that it does not have, before it does anything.
@@ -70,6 +73,55 @@ func TestUnknownParameters(t *testing.T) {
 	if problems, _ := details["problems"].([]any); text(details, "member") != "from" || len(problems) != 2 {
 		t.Errorf("the details are %v", details)
 	}
-	// A load balancer may add a parameter to what asks whether the process is alive.
-	a.want(t, http.StatusOK, http.MethodGet, "/health?from=balancer", nil)
+}
+
+// What is no operation refuses all parameters. What accepts any is named in the document: what load
+// balancers ask, pages, images, and the codec endpoint, whose protocol is Temporal's.
+func TestParametersOfWhatIsNoOperation(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	shown := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	server := b.server(t, func(d *api.Deps) { d.StatusPages, d.Codec = shown, shown })
+	t.Cleanup(server.Close)
+	listener := httptest.NewServer(server)
+	t.Cleanup(listener.Close)
+	description, a := document(t).Info.Description, b.signup(t)
+	ask := (&client{url: listener.URL, http: listener.Client()}).as(a.credential)
+	ignoring, refusing := server.Routes()
+	for path := range document(t).Paths.Map() {
+		if !strings.HasPrefix(path, "/v1/") {
+			ignoring = append(ignoring, "GET "+path)
+		}
+	}
+	// Statuses differ, such as 401 for the codec: an ignored parameter changes nothing.
+	parameter := regexp.MustCompile(`{\w+}`)
+	for _, pattern := range ignoring {
+		method, path, _ := strings.Cut(parameter.ReplaceAllString(pattern, "x"), " ")
+		plain, strange := ask.do(t, method, path, nil), ask.do(t, method, path+"?nonsense=1&utm_source=x", nil)
+		if plain.status != strange.status || strings.Contains(string(strange.raw), "nonsense") {
+			t.Errorf("%s answers %d, and %d with a parameter that it does not have", pattern, plain.status, strange.status)
+		}
+		named, _, _ := strings.Cut(strings.TrimPrefix(pattern, method+" "), "{")
+		if section, _, below := strings.Cut(strings.TrimPrefix(named, "/"), "/"); below && (section == "docs" || section == "codec") {
+			named = "/" + section
+		}
+		if !regexp.MustCompile(`(^|\s)` + regexp.QuoteMeta(named) + `([,.]?\s|$)`).MatchString(description) {
+			t.Errorf("%s accepts any parameter, and the document does not name it", pattern)
+		}
+	}
+	for _, pattern := range refusing {
+		method, path, _ := strings.Cut(pattern, " ")
+		for query, want := range map[string]string{
+			"version=2": "version: is not a query parameter of this request; it has none",
+			"%zz":       "query: is not properly encoded",
+		} {
+			got := ask.want(t, http.StatusBadRequest, method, path+"?"+query, nil)
+			if message := text(got.body, "error"); message != want || text(got.body, "code") != "invalid_request" {
+				t.Errorf("%s?%s says %s", pattern, query, got.raw)
+			}
+		}
+	}
+	if len(ignoring) < 20 || len(refusing) < 3 {
+		t.Errorf("only %d and %d were tried", len(ignoring), len(refusing))
+	}
 }

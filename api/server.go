@@ -15,7 +15,7 @@ import (
 
 // Server is the HTTP interface. It is safe for concurrent use.
 type Server struct {
-	mux       *http.ServeMux
+	routes    *routes
 	registrar *rest.Registrar
 	handler   http.Handler
 
@@ -40,11 +40,11 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	s := assemble(deps)
-	if err := s.pages.serve(s.mux); err != nil {
+	if err := s.pages.serve(s.routes); err != nil {
 		return nil, err
 	}
 	if s.codec != nil {
-		s.codec.serve(s.mux, s.pages)
+		s.codec.serve(s.routes, s.pages)
 	}
 	if err := s.serveDocument(); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func assemble(deps Deps) *Server {
 	config, store := deps.Config, deps.Store
 	mux := http.NewServeMux()
 	s := &Server{
-		mux: mux, types: types{checks: deps.Probes, channels: deps.Channels},
+		routes: &routes{mux: mux}, types: types{checks: deps.Probes, channels: deps.Channels},
 		hub:        stream.NewHub(store, config.Streams, deps.Log, deps.Now),
 		background: newTasks(cmp.Or(config.TaskDeadline, taskDeadline), maxTasks),
 		changes:    newTasks(cmp.Or(config.TaskDeadline, taskDeadline), maxChanges),
@@ -132,7 +132,7 @@ func assemble(deps Deps) *Server {
 		addresses: addresses,
 	}
 	s.codec = newCodecEndpoint(deps, auth, addresses)
-	servePublic(mux, deps)
+	servePublic(s.routes, deps)
 	s.auth, s.loginLinks, s.addresses = auth, store, addresses
 	s.limiter, s.rateOf = limiter, plans.rate
 	s.outside = outside(deps)

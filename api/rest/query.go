@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ import (
 func queryProblem(op *huma.Operation, raw string) error {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return vigil.Invalid("query", "is not properly encoded")
+		return errEncoding()
 	}
 	known := queryParameters(op)
 	if err := unknownParameters(known, query); err != nil && strings.HasPrefix(op.Path, versionPrefix) {
@@ -43,6 +44,26 @@ func queryProblem(op *huma.Operation, raw string) error {
 	}
 	return nil
 }
+
+// WithoutParameters wraps what is no operation and has no query parameters: it refuses all, as an
+// operation refuses those that it does not have. The request must have passed Observe.
+func WithoutParameters(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			err = errEncoding()
+		} else {
+			err = unknownParameters(nil, query)
+		}
+		if err != nil {
+			WriteError(r.Context(), w, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func errEncoding() error { return vigil.Invalid("query", "is not properly encoded") }
 
 // versionPrefix begins the paths whose operations refuse unknown parameters. The others, such as
 // /health, have none, and what asks them may add its own: a load balancer that gets a 400 would

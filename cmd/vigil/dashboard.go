@@ -82,7 +82,9 @@ func uiRefusal(err error) error {
 // server, and everything else with the API. A browser that opens / is led to /app; every
 // other client gets the API's answer.
 func mounted(server *api.Server, dashboard http.Handler, assistants *mcp.Server) http.Handler {
-	pages, tools, texts := server.Guard(dashboard), server.Guard(assistants), server.Guard(http.HandlerFunc(assistants.ServeText))
+	pages := server.Guard(dashboard)
+	tools := server.Guard(rest.WithoutParameters(assistants))
+	texts := server.Guard(rest.WithoutParameters(http.HandlerFunc(assistants.ServeText)))
 	first := rest.TimeBodies(http.RedirectHandler("/app", http.StatusFound), 0)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/app" || strings.HasPrefix(r.URL.Path, "/app/") {

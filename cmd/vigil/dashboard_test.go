@@ -75,6 +75,14 @@ func TestRootLeadsBrowsersToTheDashboard(t *testing.T) {
 		{http.MethodGet, "/llms-full.txt", "", http.StatusOK, "# Vigil"},
 		{http.MethodGet, "/docs/assistants.md", "", http.StatusOK, "# "},
 		{http.MethodGet, "/docs/unknown.md", "", http.StatusNotFound, "{"},
+		// Links lead to pages, and load balancers ask /, with parameters of their own; what programs read has none.
+		{http.MethodGet, "/?utm_source=x", "text/html", http.StatusFound, ""},
+		{http.MethodGet, "/?from=balancer", "", http.StatusOK, "{"},
+		{http.MethodGet, "/app?utm_source=x", "*/*", http.StatusOK, "page /app"},
+		{http.MethodGet, "/llms.txt?page=2", "", http.StatusBadRequest, `{"error":"`},
+		{http.MethodGet, "/llms-full.txt?page=2", "", http.StatusBadRequest, `{"error":"`},
+		{http.MethodGet, "/docs/assistants.md?page=2", "", http.StatusBadRequest, `{"error":"`},
+		{http.MethodPost, "/mcp?readonly=true", "application/json", http.StatusBadRequest, `{"error":"`},
 	} {
 		req := httptest.NewRequestWithContext(t.Context(), tt.method, "http://localhost"+tt.path, http.NoBody)
 		if tt.accept != "" {

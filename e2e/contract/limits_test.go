@@ -23,6 +23,8 @@ func TestErrors(t *testing.T) {
 		"400 another content type":  {400, "POST", "/v1/checks", "name=x", []string{"Content-Type", "text/plain"}},
 		"400 an unknown member":     {400, "POST", "/v1/api-keys", object{"name": "x", "colour": "red"}, nil},
 		"400 a wrong query value":   {400, "GET", "/v1/checks?limit=many", nil, nil},
+		"400 an unknown parameter":  {400, "GET", "/v1/checks?nonsense=1", nil, nil},
+		"400 a parameter of a file": {400, "GET", "/v1/schemas/vigil.json?version=2", nil, nil},
 		"404 a malformed id":        {404, "GET", "/v1/checks/42", nil, nil},
 		"404 an unknown path":       {404, "GET", "/v2/checks", nil, nil},
 		"405 another method":        {405, "PATCH", "/v1/checks", nil, nil},
