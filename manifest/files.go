@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -12,11 +13,11 @@ import (
 	"strings"
 )
 
-// Limits of the files of one project, in bytes and files. The server takes 8 MiB.
-const (
-	maxBytes = 8 << 20
-	maxFiles = 10_000
-)
+// MaxBytes is how large the files of one project are together, in bytes. The server takes as many.
+const MaxBytes = 8 << 20
+
+// maxFiles is how many files a project has.
+const maxFiles = 10_000
 
 // Stdin is the path that stands for standard input.
 const Stdin = "-"
@@ -122,12 +123,13 @@ func open(files []string, stdin io.Reader) ([]source, Problems) {
 	var problems Problems
 	total := 0
 	for _, file := range files {
-		text, err := readLimited(file, stdin, maxBytes-total)
+		text, err := readLimited(file, stdin, MaxBytes-total)
 		if err != nil {
 			problems = append(problems, Problem{Position: Position{File: file}, Message: reason(err)})
 			continue
 		}
 		total += len(text)
+		text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // some editors begin a text with it; no parser here knows it
 		sources = append(sources, source{name: file, text: text})
 	}
 	return sources, problems
@@ -148,7 +150,7 @@ func readLimited(file string, stdin io.Reader, limit int) ([]byte, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
 	if err == nil && len(text) > limit {
-		err = fmt.Errorf("the files are larger than %d MiB together", maxBytes>>20)
+		err = fmt.Errorf("the files are larger than %d MiB together", MaxBytes>>20)
 	}
 	return text, err
 }

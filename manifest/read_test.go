@@ -318,6 +318,20 @@ func TestLinksToFilesAreFollowed(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark holds that the mark with which some editors begin a text is no part of it.
+func TestByteOrderMark(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"a.yaml": "version: 1\nproject: shop\nchecks:\n  a: {name: A, type: tcp}\n",
+		"a.json": `{"version": 1, "project": "shop", "checks": {"a": {"name": "A", "type": "tcp"}}}`,
+	} {
+		read, err := manifest.Read([]string{in(t, map[string]string{name: "\ufeff" + text})}, manifest.Options{})
+		if err != nil || read.Project != "shop" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestAnchorsAndMergedKeys(t *testing.T) {
 	t.Parallel()
 	dir := in(t, map[string]string{"a.yaml": `version: 1
