@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"vigil"
 )
@@ -46,7 +44,7 @@ func readCSV(path string, o Options) (*Result, error) {
 		return nil, err
 	}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+	if notText(text) > 0 {
 		return nil, fmt.Errorf("%s: is no text in UTF-8; save the table as CSV UTF-8", path)
 	}
 	// Old programs end lines with a carriage return alone.
@@ -64,23 +62,6 @@ func readCSV(path string, o Options) (*Result, error) {
 		return nil, err
 	}
 	return t.Result, nil
-}
-
-// readBounded reads a file of at most so many bytes.
-func readBounded(path string, most int) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // the user names the file
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, pathReason(err))
-	}
-	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, pathReason(err))
-	}
-	if len(text) > most {
-		return nil, fmt.Errorf("%s: is larger than %d MiB", path, most>>20)
-	}
-	return text, nil
 }
 
 // csvSeparator returns what separates the names of the columns.

@@ -1,6 +1,9 @@
 package importer
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // dollarSign is a variable whose default is a dollar sign: in a file, $${NAME} is no variable.
 const dollarSign = "${DOLLAR_SIGN:-$}"
@@ -17,6 +20,48 @@ func (r *Result) escape() {
 			}
 		}
 	}
+}
+
+// removeNUL removes what has a text with a NUL character, which the API refuses and Postgres does not
+// store.
+func (r *Result) removeNUL() {
+	for _, one := range r.all() {
+		one.Rules = slices.DeleteFunc(one.Rules, func(rule *Resource) bool {
+			name := memberWithNUL(rule.Members)
+			if name != "" {
+				one.Lose("alert "+rule.Key, "its %s has a NUL character", name)
+			}
+			return name != ""
+		})
+		if name := memberWithNUL(one.Members); name != "" {
+			r.Remove(one, "its %s has a NUL character", name)
+			r.unlink(one)
+		}
+	}
+}
+
+// memberWithNUL returns the name of a member whose value has a text with a NUL character.
+func memberWithNUL(members Object) string {
+	for _, m := range members {
+		if hasNUL(m.Name) || hasNUL(m.Value) {
+			return strings.ReplaceAll(m.Name, "\x00", "?")
+		}
+	}
+	return ""
+}
+
+func hasNUL(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return strings.Contains(value, "\x00")
+	case Object:
+		return memberWithNUL(value) != ""
+	case []string:
+		return slices.ContainsFunc(value, func(text string) bool { return hasNUL(text) })
+	case []any:
+		return slices.ContainsFunc(value, hasNUL)
+	}
+	return false
 }
 
 func (r *Result) escaped(value any) any {

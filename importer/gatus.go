@@ -170,13 +170,9 @@ func gatusFiles(dir string) ([]string, error) {
 }
 
 func (g *gatusImport) loadFile(name string) (*value, error) {
-	info, err := os.Stat(name)
-	if err == nil && info.Size() > maxYAML {
-		return nil, fmt.Errorf("%s: is larger than %d MiB", name, maxYAML>>20)
-	}
-	text, err := os.ReadFile(name) //nolint:gosec // the user names it
+	text, err := readText(name, maxYAML)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, pathReason(err))
+		return nil, err
 	}
 	read, others, err := parseYAML(name, []byte(g.expansion.mark(string(text))))
 	if err == nil && others > 0 {

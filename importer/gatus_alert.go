@@ -2,7 +2,6 @@ package importer
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"vigil"
@@ -77,7 +76,7 @@ func (g *gatusImport) alert(check *Resource, m *members, group string, defaults 
 	a := readAlert(m)
 	provider := g.providers[a.kind]
 	if provider == nil {
-		check.Lose("alert "+a.kind, "%s; it has no rule", g.noProvider(a.kind))
+		g.loseAlert(check, &a)
 		return
 	}
 	if defaults {
@@ -85,7 +84,9 @@ func (g *gatusImport) alert(check *Resource, m *members, group string, defaults 
 	}
 	channel := provider.channel(group, a.providerOverride, check)
 	if channel == nil {
-		check.Lose("alert "+a.kind, "its channel is not carried over; it has no rule")
+		if a.on() {
+			check.miss(a.kind)
+		}
 		return
 	}
 	if a.failures <= 0 {
@@ -154,30 +155,42 @@ func (c *Resource) hasRule(rule *Resource, channel string) bool {
 	return false
 }
 
-// noProvider says why an alert has no channel.
-func (g *gatusImport) noProvider(kind string) string {
+// on reports whether Gatus sends the alert.
+func (a *gatusAlert) on() bool { return a.enabled == nil || *a.enabled }
+
+// loseAlert notes an alert whose provider makes no channel. The provider is reported itself; without
+// one, Gatus sends nothing either.
+func (g *gatusImport) loseAlert(check *Resource, a *gatusAlert) {
+	given := g.root.get("alerting").get(a.kind)
 	switch {
-	case kind == "":
-		return "its type is not known"
-	case strings.HasPrefix(kind, "custom") || g.root.get("alerting").get(kind) != nil:
-		return fmt.Sprintf("the provider %s is not carried over", kind)
+	case a.kind == "":
+		check.Lose("alert", "its type is not known; it has no rule")
+	case given == nil || given.kind == nullKind:
+		g.LoseSetting("alerts of the type "+a.kind, "alerting has no provider %s, so that Gatus sends none of them; they have no rule", a.kind)
+	case a.on():
+		check.miss(a.kind)
 	}
-	return fmt.Sprintf("alerting has no provider %s", kind)
+}
+
+// slowBound is a bound of the response time that becomes a rule.
+type slowBound struct {
+	ms        int
+	condition string // of Gatus
 }
 
 // slowRules adds a rule for each bound of the response time, with the channels of the other
 // rules.
-func (g *gatusImport) slowRules(check *Resource, slow []int) {
+func (g *gatusImport) slowRules(check *Resource, slow []slowBound) {
 	channels := check.channels()
-	for _, ms := range slow {
-		what := fmt.Sprintf("response time above %d ms", ms)
+	for _, bound := range slow {
 		if len(channels) == 0 {
-			check.Lose(what, "a rule needs a channel, and the endpoint has no alert")
+			check.Lose("condition "+bound.condition, "it becomes a rule, which needs a channel, and the endpoint has none")
 			continue
 		}
+		check.Lose("condition "+bound.condition, "a rule fires above %d ms, and the check stays healthy", bound.ms)
 		rule := check.AddRule("slow")
-		rule.Set("name", fmt.Sprintf("Slower than %d ms", ms))
-		rule.Set("condition", Object{{"response_time_ms", ms}})
+		rule.Set("name", fmt.Sprintf("Slower than %d ms", bound.ms))
+		rule.Set("condition", Object{{"response_time_ms", bound.ms}})
 		rule.Set("notify_on", "unhealthy")
 		rule.Set("channels", channels)
 	}

@@ -238,8 +238,7 @@ func (e *gatusEndpoint) slowCondition(c condition) bool {
 	if !ok || c.operator != "<" && c.operator != "<=" || n < 0 || n > 24*60*60*1000 || e.suite != nil {
 		return false
 	}
-	e.slow = append(e.slow, int(n))
-	e.lose("condition "+c.text, "a rule fires above %d ms, and the check stays healthy", n)
+	e.slow = append(e.slow, slowBound{int(n), c.text})
 	return true
 }
 

@@ -130,12 +130,12 @@ func otherConditions() map[string][]conditionCase {
 			{`[BODY] == pat(*VERSION*)`, `"expect":"VERSION"`, ""},
 			{`[BODY] == pong`, `"expect":"pong"`, "must contain"},
 			{`[BODY] != pong`, ``, "no such condition"},
-			{`[RESPONSE_TIME] < 100`, ``, "a rule fires above 99 ms"},
+			{`[RESPONSE_TIME] < 100`, ``, "it becomes a rule, which needs a channel"},
 			{`[STATUS] == 200`, ``, "no such condition"},
 		},
 		"icmp://shop.example": {
 			{`[CONNECTED] == true`, `"packet_count":1`, ""},
-			{`[RESPONSE_TIME] <= 100ms`, `"packet_count":1`, "a rule fires above 100 ms"},
+			{`[RESPONSE_TIME] <= 100ms`, `"packet_count":1`, "it becomes a rule, which needs a channel"},
 			{`[RESPONSE_TIME] > 100`, `"packet_count":1`, "no such condition"},
 		},
 		"tls://shop.example:443": {
@@ -159,6 +159,8 @@ func otherConditions() map[string][]conditionCase {
 			{`[BODY] == 192.0.2.1`, `"expected_values":["192.0.2.1"]`, ""},
 			{`[BODY] == any(192.0.2.1, 192.0.2.2)`, `"expected_values":["192.0.2.1","192.0.2.2"]`, ""},
 			{`[BODY] == pat(192.*)`, ``, "no such condition"},
+			{`[BODY] == pat(*.*.*.*)`, ``, ""},
+			{`[BODY] == pat(*:*)`, ``, "no such condition"},
 			{`[CONNECTED] == true`, ``, "expects the response code NOERROR"},
 		},
 		"9.9.9.9\n    dns: {query-name: shop.example, query-type: MX}": {

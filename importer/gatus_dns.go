@@ -8,6 +8,13 @@ import (
 	"vigil"
 )
 
+// anyRecord reports whether every record of a type fulfils a condition, such as that an address of
+// IPv4 has three dots. A check demands a record, too.
+func anyRecord(c condition, kind string) bool {
+	form := map[string]string{"A": "*.*.*.*", "AAAA": "*:*"}[kind]
+	return c.source == sourceBody && c.operator == "==" && c.pattern && c.right == form && form != ""
+}
+
 func (e *gatusEndpoint) readDNS(dns *members) {
 	e.kind = vigil.TypeDNS
 	name, kind := strings.TrimSuffix(dns.marked("query-name"), "."), ""
@@ -29,6 +36,10 @@ func (e *gatusEndpoint) readDNS(dns *members) {
 	e.ignoreRedirect()
 	rcode := false
 	e.eachCondition(func(c condition) bool {
+		if anyRecord(c, kind) {
+			rcode = true
+			return true
+		}
 		rcode = rcode || c.source == sourceRcode
 		return e.dnsCondition(c, kind)
 	})

@@ -31,9 +31,9 @@ type gatusEndpoint struct {
 	suite       *gatusSuite // of a step
 	// missing says why the endpoint cannot be a check; empty: it can.
 	missing string
-	// slow are response times in milliseconds that become rules, since checks of its type
-	// have no assertions.
-	slow []int
+	// slow are bounds of the response time that become rules, since checks of its type have no
+	// assertions.
+	slow []slowBound
 	// certificate is the bound of the days of a certificate that becomes a rule; nil: none.
 	certificate *certificateBound
 	// domain is how many days before its end a check of the domain fails, -1 at its end; nil:

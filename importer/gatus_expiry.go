@@ -64,6 +64,7 @@ func (e *gatusEndpoint) addDomain(check *Resource) {
 		config.Set("alert_days_before", *e.domain)
 	}
 	added.Set("config", config)
+	added.lostChannels = check.lostChannels
 	for _, rule := range check.Rules {
 		condition, _ := rule.Members.Get("condition").(Object)
 		if condition.Get("failure_threshold") == nil {
@@ -102,7 +103,7 @@ func (g *gatusImport) certificateRule(check *Resource, bound *certificateBound) 
 	}
 	channels := check.channels()
 	if len(channels) == 0 {
-		check.Lose("condition "+bound.condition, "it becomes a rule, which needs a channel, and the endpoint has no alert")
+		check.Lose("condition "+bound.condition, "it becomes a rule, which needs a channel, and the endpoint has none")
 		return
 	}
 	days := counted(bound.days, "day")

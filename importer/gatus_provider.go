@@ -59,7 +59,7 @@ func (g *gatusImport) readProviders() {
 		n++
 		switch {
 		case known[one.name] == nil:
-			g.Miss(vigil.KindChannel, "alerting."+one.name, "Vigil has no channel of this type")
+			g.Miss(vigil.KindChannel, "alerting."+one.name, "Vigil has no channel of this type, and no rule for it is made")
 		case one.value.kind != mapKind:
 			g.Miss(vigil.KindChannel, "alerting."+one.name, "is no map")
 		default:

@@ -85,15 +85,21 @@ func unknownPEM(name string, value any) bool {
 func filledText(text, name string) string {
 	const literal = "\x00"
 	text = strings.ReplaceAll(text, "$${", literal)
+	// A variable in the place of a port has the number of one.
+	text = regexp.MustCompile(`(://[^/?#]*[^/:?#]):\$\{[A-Za-z_][A-Za-z0-9_]*\}`).ReplaceAllString(text, "$1:80")
 	i := 0
 	text = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-\$)?\}`).ReplaceAllStringFunc(text, func(string) string {
 		i++
 		switch {
 		case i > 1:
 			return "x"
-		case name == "url" || name == "webhook_url" || name == "server":
+		case name == "url" || name == "webhook_url" || name == "server" || name == "token_url":
 			if strings.HasPrefix(text, "${") {
 				return "https://x.example"
+			}
+		case name == "proxy":
+			if strings.HasPrefix(text, "${") {
+				return "http://x.example"
 			}
 		case name == "to" || name == "email":
 			return "x@x.example"

@@ -88,13 +88,6 @@ func (k *kumaImport) loseRest() {
 		}
 	}
 	k.loseUnusedProxies()
-	for _, m := range k.data.monitors {
-		for _, tag := range m.below(kumaTags) {
-			if tag.line("color") != "" {
-				k.LoseSetting("colour of the tag "+tag.line("name"), "labels have no colours")
-			}
-		}
-	}
 	for _, name := range []string{"tlsExpiryNotifyDays", "domainExpiryNotifyDays", "steamAPIKey", "primaryBaseURL", "entryPage"} {
 		if value := strings.Trim(k.data.settings[name], `"`); value != "" && value != "null" && value != "[7,14,21]" {
 			k.LoseSetting(name, "a setting of the program itself")
@@ -170,7 +163,7 @@ func (k *kumaImport) addMonitor(m kumaRow) {
 	k.setProxy(c, m)
 	k.loseMembers(c, m)
 	k.addRules(c, m)
-	if m.flag("expiry_notification", false) && isHTTPMonitor(m.line("type")) {
+	if warnsOfCertificate(m) {
 		k.addCertificate(c, m)
 	}
 }

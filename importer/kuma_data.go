@@ -19,8 +19,10 @@ type kumaData struct {
 	maintenance []kumaRow
 	// pages have their groups under kumaGroups, and those the ids of their monitors under
 	// kumaMonitors.
-	pages    []kumaRow
-	proxies  map[int64]kumaRow // by their ids
+	pages   []kumaRow
+	proxies map[int64]kumaRow // by their ids
+	// unknown are the names of notifications that are named and not there, by the ids that stand for them.
+	unknown  map[int64]string
 	settings map[string]string
 	// others counts rows of tables that are not carried over, by their names.
 	others map[string]int64

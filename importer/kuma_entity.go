@@ -150,7 +150,7 @@ func (r *entityReader) resolve(row kumaRow) {
 		if number, ok := r.notifications[name]; ok {
 			notifications = append(notifications, number)
 		} else {
-			lost = append(lost, Loss{"notification_name_list: " + name, "no file has this id, so it has no rule"})
+			notifications = append(notifications, r.unknown(name))
 		}
 	}
 	row[kumaNotifications] = notifications
@@ -173,6 +173,19 @@ func (r *entityReader) resolve(row kumaRow) {
 		}
 	}
 	row[kumaLostMembers] = lost
+}
+
+// unknown returns the id of a notification that is named and not there.
+func (r *entityReader) unknown(name string) int64 {
+	id, ok := r.notifications[name]
+	if !ok {
+		if r.data.unknown == nil {
+			r.data.unknown = map[int64]string{}
+		}
+		id = -int64(len(r.data.unknown)) - 1
+		r.notifications[name], r.data.unknown[id] = id, "notification_name_list: "+name
+	}
+	return id
 }
 
 func cmpText(text, otherwise string) string {

@@ -81,8 +81,8 @@ value = "two"
 	})
 	report := unescaped(got.report)
 	for _, lost := range []string{
-		"notification_name_list: desk | no file has this id", "name | AutoKuma fills its template in", "upside_down: true",
-		"| docker_host | 1 Docker host", "| status_page | 1 status page", "colour of the tag Tier",
+		"notification_name_list: desk | monitors name it", "name | AutoKuma fills its template in", "upside_down: true",
+		"| docker_host | 1 Docker host", "| status_page | 1 status page",
 	} {
 		if !strings.Contains(report, lost) {
 			t.Errorf("IMPORT.md does not name %q:\n%s", lost, report)

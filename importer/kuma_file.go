@@ -64,6 +64,12 @@ func readKumaTOML(path string) (any, error) {
 
 // decodeKuma decodes one value of JSON.
 func decodeKuma(text []byte) (any, error) {
+	if line := notText(text); line > 0 {
+		return nil, fmt.Errorf("line %d is no text in UTF-8", line)
+	}
+	if err := boundJSON(text); err != nil {
+		return nil, err
+	}
 	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
 	decoder.UseNumber()
 	var value any

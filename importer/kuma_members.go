@@ -29,7 +29,6 @@ func kumaLostColumns() []kumaLost {
 		},
 		{column: "resend_interval", standard: []string{"0"}, reason: "a message is sent when an incident opens and when it ends"},
 		{column: "description", reason: "a check has no description"},
-		{column: "weight", standard: []string{"2000", "0"}, reason: "checks have no order of their own"},
 		{column: "cache_bust", types: http, standard: off, reason: "the address is requested as it is"},
 		{column: "save_response", types: http, standard: off, reason: "bodies of successful answers are not kept"},
 		{
@@ -67,7 +66,7 @@ func (k *kumaImport) loseMembers(c *Resource, m kumaRow) {
 		c.Lose(fmt.Sprintf("retry_interval: %d", retry), "after a failure Kuma tries again every %ds; Vigil goes on every %ds, "+
 			"so the incident opens after %d failures within %ds instead of %ds", retry, interval, n+1, n*interval, n*retry)
 	}
-	if m.flag("expiry_notification", false) && isHTTPMonitor(kind) && !k.options.Switches[kumaCertificates] &&
+	if warnsOfCertificate(m) && !k.options.Switches[kumaCertificates] &&
 		c.Members.Get("type") == string(vigil.TypeHTTPS) {
 		c.Lose("expiry_notification", "import with --%s to get a check of the certificate", kumaCertificates)
 	}
@@ -106,7 +105,7 @@ func kumaProtocolMembers(m kumaRow) []string {
 		"mqtt": {"mqtt_"}, "sqlserver": {"database_query"}, "postgres": {"database_query"}, "mysql": {"database_query"},
 		"mongodb": {"database_query", "json_path", "expected_value"}, "redis": {"ignore_tls"}, "oracledb": {"database_query", "basic_auth_user"},
 		"rabbitmq": {"rabbitmq_username"}, "kafka-producer": {"kafka_producer_topic", "kafka_producer_message", "kafka_producer_sasl"},
-		"grpc-keyword": {"grpc_", "keyword"}, "real-browser": {"keyword", "remote_browser", "screenshot_delay"},
+		"grpc-keyword": {"grpc_", "keyword"},
 	}[m.line("type")]
 	var names []string
 	for _, column := range kumaMonitorColumns() {

@@ -31,7 +31,6 @@ func kumaCommonUses() []kumaUse {
 		{column: "upside_down", value: true, lost: "upside_down"},
 		{column: "resend_interval", value: 5, lost: "resend_interval"},
 		{column: "description", value: "x", lost: "description"},
-		{column: "weight", value: 3, lost: "weight"},
 	}
 }
 
@@ -73,6 +72,42 @@ func kumaHTTPUses() []kumaUse {
 	}
 }
 
+func kumaGlobalpingUses() []kumaUse {
+	basic := map[string]any{"auth_method": "basic", "basic_auth_user": "a", "basic_auth_pass": "b"}
+	oauth := map[string]any{
+		"auth_method": "oauth2-cc", "oauth_client_id": "a", "oauth_client_secret": "b", "oauth_token_url": "https://id.example/token",
+	}
+	return []kumaUse{
+		{column: "url", value: "https://other.example/"},
+		{column: "method", value: "HEAD"},
+		{column: "ignore_tls", value: true},
+		{column: "accepted_statuscodes_json", value: []any{"404"}},
+		{column: "headers", value: `{"X-A": "b"}`},
+		{column: "ip_family", value: "ipv6"},
+		{column: "auth_method", value: "basic", with: map[string]any{"basic_auth_user": "a"}},
+		{column: "basic_auth_user", value: "c", with: basic},
+		{column: "basic_auth_pass", value: "", with: basic},
+		{column: "bearer_token", value: "c", with: map[string]any{"auth_method": "bearer"}},
+		{column: "oauth_client_id", value: "c", with: oauth},
+		{column: "oauth_client_secret", value: "", with: oauth, lost: "oauth_client_secret"},
+		{column: "oauth_token_url", value: "https://other.example/token", with: oauth},
+		{column: "oauth_scopes", value: "c", with: oauth},
+		{column: "oauth_audience", value: "c", with: oauth},
+		{column: "oauth_auth_method", value: "client_secret_post", with: oauth},
+		{column: "keyword", value: "x"},
+		{column: "invert_keyword", value: true, with: map[string]any{"keyword": "x"}},
+		{column: "json_path", value: "a.b"},
+		{column: "json_path_operator", value: "!="},
+		{column: "expected_value", value: "x"},
+		{column: "location", value: "Berlin"},
+		{column: "location", value: "Berlin", lost: "location: Berlin"},
+		{column: "dns_resolve_server", value: "ns.other.example", lost: "dns_resolve_server: ns.other.example"},
+		{column: "protocol", value: "HTTP2", lost: "protocol: HTTP2"},
+		{column: "cache_bust", value: true, lost: "cache_bust"},
+		{column: "expiry_notification", value: true, lost: "expiry_notification"},
+	}
+}
+
 // kumaUses are the columns that Uptime Kuma uses, besides those of all monitors, by the type.
 func kumaUses() map[string][]kumaUse {
 	return map[string][]kumaUse{
@@ -91,6 +126,43 @@ func kumaUses() map[string][]kumaUse {
 			{column: "expected_tls_alert", value: "certificate_required", lost: "expected_tls_alert"},
 			{column: "smtp_security", value: "starttls", with: map[string]any{"expiry_notification": true}, lost: "smtp_security"},
 		},
+		"globalping http": kumaGlobalpingUses(),
+		"globalping dns": {
+			{column: "hostname", value: "other.example"},
+			{column: "port", value: 5353},
+			{column: "dns_resolve_server", value: "ns.other.example"},
+			{column: "dns_resolve_type", value: "AAAA"},
+			{column: "protocol", value: "TCP"},
+			{column: "location", value: "Berlin"},
+			{column: "keyword", value: "^10", lost: "keyword: ^10"},
+			{column: "ip_family", value: "ipv6", lost: "ip_family: ipv6"},
+		},
+		"globalping ping": {
+			{column: "hostname", value: "other.example"},
+			{column: "ping_count", value: 5},
+			{column: "protocol", value: "TCP"},
+			{column: "port", value: 5353, with: map[string]any{"protocol": "TCP"}},
+			{column: "location", value: "Berlin"},
+			{column: "ip_family", value: "ipv6"},
+			{column: "ip_family", value: "ipv6", with: map[string]any{"protocol": "TCP"}, lost: "ip_family: ipv6"},
+		},
+		"grpc-keyword": {
+			{column: "grpc_url", value: "other.example:50051"},
+			{column: "grpc_enable_tls", value: true},
+			{column: "grpc_body", value: `{"service": "shop.v1.Orders"}`},
+			{column: "grpc_body", value: "x", lost: "grpc_body"},
+			{column: "grpc_protobuf", value: "package shop.v1;", lost: "grpc_method: Health/check"},
+			{column: "grpc_service_name", value: "Orders", lost: "grpc_method: Orders/check"},
+			{column: "grpc_method", value: "list", lost: "grpc_method: Health/list"},
+			{column: "keyword", value: "up", lost: "keyword: up"},
+			{column: "keyword", value: "SERVING", lost: "keyword: SERVING"}, // NOT_SERVING has it, too
+			{column: "invert_keyword", value: true, lost: "keyword:"},
+		},
+		"real-browser": {
+			{column: "url", value: "https://other.example/"},
+			{column: "remote_browser", value: 3, lost: "remote_browser: 3"},
+		},
+		"tailscale-ping": {{column: "hostname", value: "other.example"}},
 		"ping": {
 			{column: "hostname", value: "other.example"},
 			{column: "ping_count", value: 5},
@@ -130,7 +202,14 @@ func kumaMonitor(t *testing.T, kind string, columns ...map[string]any) (written,
 		"type": kind, "url": "https://shop.example/", "hostname": "shop.example", "port": 80, "smtp_security": "starttls",
 		"dns_resolve_server": "1.1.1.1", "expected_value": "ok", "domain_expiry_notification": 0,
 	})
-	switch kind {
+	switch kind, subtype, _ := strings.Cut(kind, " "); kind {
+	case "globalping":
+		row["type"], row["subtype"] = kind, subtype
+	case "grpc-keyword":
+		maps.Copy(row, map[string]any{
+			"grpc_url": "shop.example:443", "grpc_service_name": "Health", "grpc_method": "check", "grpc_body": "{}",
+			"grpc_protobuf": "syntax = \"proto3\";\npackage grpc.health.v1;", "keyword": `"SERVING"`,
+		})
 	case "websocket-upgrade":
 		row["url"], row["accepted_statuscodes_json"] = "wss://shop.example/", []any{"1000"}
 	case "port":
@@ -160,6 +239,9 @@ func TestKumaMembers(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			all := append(kumaCommonUses(), uses...)
+			if kind == "tailscale-ping" { // its check is disabled in any case
+				all = slices.DeleteFunc(all, func(use kumaUse) bool { return use.column == "active" })
+			}
 			for _, use := range all {
 				before, _ := kumaMonitor(t, kind, use.with)
 				after, losses := kumaMonitor(t, kind, use.with, map[string]any{use.column: use.value})
@@ -173,7 +255,7 @@ func TestKumaMembers(t *testing.T) {
 			before, none := kumaMonitor(t, kind)
 			for _, column := range importer.KumaMonitorColumns() {
 				used := slices.ContainsFunc(all, func(use kumaUse) bool { return use.column == column })
-				if used || slices.Contains([]string{"id", "type", "domain_expiry_notification"}, column) {
+				if used || slices.Contains([]string{"id", "type", "subtype", "active", "domain_expiry_notification"}, column) {
 					continue
 				}
 				if after, losses := kumaMonitor(t, kind, map[string]any{column: "7"}); before != after || losses != none {

@@ -306,11 +306,9 @@ func TestKumaAsTCP(t *testing.T) {
 		},
 		"kafka-producer": {map[string]any{"kafka_producer_brokers": `["k.example:9093"]`}, `{"host":"k.example","port":9093}`},
 		"grpc-keyword":   {map[string]any{"grpc_url": "g.example:50051"}, `{"host":"g.example","port":50051}`},
-		"real-browser":   {map[string]any{"url": "http://b.example/"}, `{"host":"b.example","port":80}`},
 		"radius":         {map[string]any{"hostname": "r.example", "port": 1812}, ""}, // over UDP
 		"steam":          {map[string]any{"hostname": "s.example", "port": 27015}, ""},
 		"docker":         {map[string]any{"docker_container": "x"}, ""},
-		"tailscale-ping": {map[string]any{"hostname": "t.example"}, ""},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -327,7 +325,8 @@ func TestKumaAsTCP(t *testing.T) {
 				t.Errorf("IMPORT.md does not name the type:\n%s", got.report)
 			}
 			without := monitor(t, test.columns)
-			if at(t, without.document, "checks") != "null" || strings.Contains(without.report, "u:p@") {
+			kept := at(t, without.document, "checks") != "null" && at(t, without.document, "checks", "it", "enabled") != "false"
+			if kept || strings.Contains(without.report, "u:p@") {
 				t.Errorf("without the switch:\n%s", without.report)
 			}
 		})

@@ -133,7 +133,7 @@ func TestKumaNotifications(t *testing.T) {
 				if at(t, got.document, "channels") != "null" || at(t, got.document, "checks", "it", "rules") != "null" {
 					t.Errorf("there is a channel or a rule:\n%s", files(t, got.dir))
 				}
-				test.lost = append(test.lost, "its channel is not carried over, so it has no rule")
+				test.lost = append(test.lost, "check `it` | It | alerts to N | the check notifies no channel")
 			} else {
 				if kind := at(t, got.document, "channels", "n", "type"); kind != `"`+test.kind+`"` {
 					t.Errorf("the type is %s, expected %s", kind, test.kind)

@@ -102,7 +102,7 @@ func (k *kumaImport) losePage(p *Resource, row kumaRow) {
 		reason   string
 	}{
 		{"description", nil, "a page has no text of its own"},
-		{"icon", []string{"/icon.svg"}, "a page has no logo"},
+		{"icon", []string{"/icon.svg", `""`}, "a page has no logo"},
 		{"theme", []string{"light", "dark", "auto"}, "a page follows the reader's setting"},
 		{"show_tags", []string{"0"}, "labels are not public"},
 		{"footer_text", nil, "a page has no footer of its own"},

@@ -53,8 +53,18 @@ func (k *kumaImport) probeOf(m kumaRow) (set func(*Resource), kind vigil.CheckTy
 		return kumaSMTP(m)
 	case "websocket-upgrade":
 		return kumaWebSocket(m)
+	case "globalping":
+		return kumaGlobalping(m)
+	case "grpc-keyword":
+		return k.kumaGRPC(m)
+	case "real-browser":
+		return kumaBrowser(m)
+	case "tailscale-ping":
+		return kumaTailscale(m)
 	case "push":
 		return nil, "", "type push: Vigil has no heartbeat checks yet"
+	case "manual":
+		return nil, "", "type manual: somebody sets its state by hand, and nothing is checked"
 	default:
 		return k.otherType(m)
 	}
@@ -148,7 +158,7 @@ func kumaAddress(m kumaRow) (host string, port int64, found bool) {
 	var address string
 	standard := map[string]int64{
 		"mqtt": 1883, "sqlserver": 1433, "postgres": 5432, "mysql": 3306, "mongodb": 27017, "redis": 6379, "rabbitmq": 15672,
-		"kafka-producer": 9092, "oracledb": 1521, "grpc-keyword": 443, "real-browser": 443, "tailscale-ping": 0,
+		"kafka-producer": 9092, "oracledb": 1521, "grpc-keyword": 443,
 	}[m.line("type")]
 	switch m.line("type") {
 	case "mqtt":
@@ -166,8 +176,6 @@ func kumaAddress(m kumaRow) (host string, port int64, found bool) {
 		address = firstText(m.list("kafka_producer_brokers"))
 	case "grpc-keyword":
 		address = m.line("grpc_url")
-	case "real-browser":
-		address = m.line("url")
 	}
 	host, port = splitAddress(address, standard)
 	host, reason := kumaHost(host)

@@ -118,7 +118,7 @@ func (r kumaRow) shown(name string) string {
 
 // kumaJSON returns the value of a text in JSON, nil when it is none.
 func kumaJSON(text string) any {
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(text) == "" || boundJSON([]byte(text)) != nil {
 		return nil
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))

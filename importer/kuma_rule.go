@@ -28,16 +28,23 @@ func (k *kumaImport) addRules(c *Resource, m kumaRow) {
 func (k *kumaImport) eachChannel(c *Resource, m kumaRow, do func(*kumaChannel)) {
 	for _, id := range m.ids(kumaNotifications) {
 		channel := k.channels[id]
-		if channel == nil || channel.resource == nil {
-			name := strconv.FormatInt(id, 10)
-			if channel != nil {
-				name = channel.name
-			}
-			c.Lose("notification "+name, "its channel is not carried over, so it has no rule")
-			continue
+		switch {
+		case channel == nil:
+			name := cmp.Or(k.data.unknown[id], "notification "+strconv.FormatInt(id, 10))
+			k.LoseSetting(name, "monitors name it, and it is not there to be read; no rule for it is made")
+			c.miss(name)
+		case channel.resource == nil:
+			c.miss(channel.name)
+		default:
+			do(channel)
 		}
-		do(channel)
 	}
+}
+
+// warnsOfCertificate reports whether Kuma warns of the end of the certificate of an HTTP target.
+func warnsOfCertificate(m kumaRow) bool {
+	remote := m.line("type") == "globalping" && m.line("subtype") == "http"
+	return m.flag("expiry_notification", false) && (isHTTPMonitor(m.line("type")) || remote)
 }
 
 // kumaExpiryDays is how many days before the end of a certificate Kuma warns first.

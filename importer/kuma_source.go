@@ -41,7 +41,7 @@ func kuma() Source {
 const sqliteMagic = "SQLite format 3\x00"
 
 // maxKumaBackup bounds a JSON backup, in bytes.
-const maxKumaBackup = 256 << 20
+const maxKumaBackup = 32 << 20
 
 // readKuma reads a backup, a database, or a data directory of Uptime Kuma.
 func readKuma(path string, o Options) (*Result, error) {
@@ -78,6 +78,8 @@ func readKumaFile(path string) (*kumaData, error) {
 		return nil, err
 	}
 	switch head = head[:n]; {
+	case n == 0:
+		return nil, fmt.Errorf("%s is empty", path)
 	case bytes.HasPrefix(head, []byte(sqliteMagic)):
 		return readKumaDatabase(path)
 	case isDump(head):

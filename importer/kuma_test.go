@@ -83,7 +83,7 @@ func TestKumaSamples(t *testing.T) {
 			for _, lost := range []string{
 				"Nightly backup | check | type push", "Orders | check | type mysql", "Phone | channel | type telegram",
 				"description: The first page", "retry\\_interval: 20", "isDefault", "slackchannel", "smtpHost", "packet\\_size: 100",
-				"domain status.shop.example", "link of Shop / Checkout", "| heartbeat |", "colour of the tag team",
+				"domain status.shop.example", "link of Shop / Checkout", "| heartbeat |",
 				"within 120s instead of 40s",
 			} {
 				if !strings.Contains(got.report, lost) {
@@ -217,7 +217,7 @@ func TestKumaPaths(t *testing.T) {
 		file("dump.sql", "-- MariaDB dump 10.19  Distrib 11.4\n"):                  "mysql2sqlite",
 		filepath.Dir(file("db-config.json", `{"type":"mariadb","hostname":"db"}`)): "mysql2sqlite",
 		filepath.Dir(file("other.txt", "")):                                        "has no kuma.db",
-		file("empty.json", ""):                                                     "neither a JSON backup nor a SQLite database",
+		file("empty.json", ""):                                                     "is empty",
 		file("list.json", "[]"):                                                    "is no list of monitors",
 		file("other.json", `{"version":"1"}`):                                      "neither monitorList nor notificationList",
 		file("cut.db", "SQLite format 3\x00"):                                      "database",

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"slices"
+	"strings"
 
 	"vigil"
 )
@@ -11,13 +12,7 @@ func (r *Result) unlink(gone *Resource) {
 	switch gone.Kind {
 	case vigil.KindChannel:
 		for _, check := range r.Checks {
-			for _, rule := range check.Rules {
-				channels, _ := rule.Members.Get("channels").([]string)
-				if slices.Contains(channels, gone.Key) {
-					rule.Set("channels", slices.DeleteFunc(slices.Clone(channels), func(key string) bool { return key == gone.Key }))
-					rule.Lose("channel "+gone.Key, "the channel is not carried over")
-				}
-			}
+			check.unlinkChannel(gone)
 		}
 	case vigil.KindCheck:
 		for _, window := range slices.Clone(r.Maintenance) {
@@ -39,6 +34,39 @@ func (r *Result) unlink(gone *Resource) {
 			unlinkPage(page, gone.Key)
 		}
 	default:
+	}
+}
+
+// unlinkChannel takes a channel that is not in the files out of the rules of a check. The channel is
+// reported itself, and so a rule that has no other one goes without a word.
+func (c *Resource) unlinkChannel(gone *Resource) {
+	c.Rules = slices.DeleteFunc(c.Rules, func(rule *Resource) bool {
+		channels, _ := rule.Members.Get("channels").([]string)
+		if !slices.Contains(channels, gone.Key) {
+			return false
+		}
+		c.miss(strings.TrimPrefix(gone.Origin, "alerting.")) // which every provider of Gatus has
+		rest := slices.DeleteFunc(slices.Clone(channels), func(key string) bool { return key == gone.Key })
+		rule.Set("channels", rest)
+		return len(rest) == 0
+	})
+}
+
+// miss notes that alerts of a check go to a channel that is not carried over. The channel is reported
+// once; only a check that has no other is reported, too.
+func (c *Resource) miss(channel string) {
+	if !slices.Contains(c.lostChannels, channel) {
+		c.lostChannels = append(c.lostChannels, channel)
+	}
+}
+
+// warnWithoutChannel reports the checks that lose all channels of their alerts.
+func (r *Result) warnWithoutChannel() {
+	for _, check := range r.Checks {
+		if len(check.Rules) == 0 && len(check.lostChannels) > 0 {
+			check.Lose("alerts to "+strings.Join(check.lostChannels, ", "),
+				"the check notifies no channel, since that is not carried over; give it a rule with another one")
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (c *Resource) SetLabel(name, value string) {
 		return
 	case text != value:
 		c.Lose(what, "a value of a label has one line of at most %d characters", maxLabelValue)
-	case key != name:
+	case !strings.EqualFold(key, name): // the case of letters is no loss
 		c.Lose(what, "the label is %s: a name of a label has a-z, 0-9, '.', '_', '/' and '-'", key)
 	}
 	labels.Set(key, text)

@@ -209,10 +209,22 @@ func (r *Result) Finish() error {
 		return nil
 	}
 	r.finalised = true
-	r.notifyIfOpen()
+	r.removeNUL()
 	r.escape()
 	r.judge()
+	r.notifyIfOpen()
 	r.hideSecrets()
+	err := r.dropInvalid()
+	r.warnWithoutChannel()
+	return err
+}
+
+// dropInvalid removes what the files may not have, until they are valid.
+func (r *Result) dropInvalid() error {
+	if size := len(r.render(r.sections()...)); size > manifest.MaxBytes {
+		return fmt.Errorf("the files would have %d MiB, and those of a project have at most %d MiB together; "+
+			"divide what is imported, and import each part with a --project of its own", (size+1<<20-1)>>20, manifest.MaxBytes>>20)
+	}
 	for {
 		problems, err := r.problems()
 		if err != nil || len(problems) == 0 || len(r.all()) == 0 {

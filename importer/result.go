@@ -50,6 +50,8 @@ type Resource struct {
 
 	result *Result
 	keys   manifest.Keys // of the rules
+	// lostChannels are the channels of a check's alerts that are not carried over, as the source names them.
+	lostChannels []string
 }
 
 // Loss is a member of a resource that is not carried over, or not alike.

@@ -52,7 +52,7 @@ func readUpptime(path string, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	text, err := readBounded(path, maxYAML)
+	text, err := readText(path, maxYAML)
 	if err != nil {
 		return nil, err
 	}

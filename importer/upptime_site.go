@@ -45,6 +45,9 @@ func (u *upptimeImport) site(v *value, index int) {
 	added := u.Add(vigil.KindCheck, origin, key)
 	s.lose, s.check = added.Lose, added
 	added.Losses = check.Losses
+	if enabled := check.Members.Get("enabled"); enabled != nil {
+		added.Set("enabled", enabled)
+	}
 	added.Set("name", Literal(Name(name, origin)))
 	added.Set("type", string(s.kind))
 	interval := added.SetInterval(u.interval)
@@ -78,7 +81,7 @@ func (s *upptimeSite) read() {
 	given, _ := s.scalar("type")
 	s.globalping = given == "globalping"
 	if place, _ := s.scalar("location"); s.globalping {
-		s.lose(strings.TrimSuffix("type: globalping, location: "+place, ", location: "), "the check runs in the regions of Vigil")
+		s.check.loseLocation(strings.TrimSuffix("type: globalping, location: "+place, ", location: "), place)
 	}
 	target := strings.TrimSpace(s.text("url"))
 	kind, _ := s.scalar("check")

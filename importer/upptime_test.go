@@ -87,6 +87,7 @@ notifications: [{type: slack, channel: C0}]
 		"checks/certificate/config": `{"alert_days_before":6,"host":"www.shop.example","port":443,"verify_tls":false}`,
 		"checks/far/config":         `{"host":"www.shop.example","ip_version":"6"}`,
 		"checks/far/type":           `"ping"`,
+		"checks/far/enabled":        "false",
 		"checks/user/config": `{"basic_auth":{"password":"$PASSWORD","username":"ada"},"body":"a=b",` + upptimeDefaults +
 			`"headers":{"Content-Type":"application/x-www-form-urlencoded"},"method":"POST","timeout_seconds":60,` +
 			`"url":"http://intra.shop.example:8080/x"}`,

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -102,6 +103,7 @@ func parseYAML(name string, text []byte) (first *value, others int, err error) {
 	if len(text) > maxYAML {
 		return nil, 0, fmt.Errorf("%s: is larger than %d MiB", name, maxYAML>>20)
 	}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // the parser takes the mark for a part of the first name
 	if line, wrong := manifest.BoundYAML(text); wrong != "" {
 		return nil, 0, fmt.Errorf("%s:%d: %s", name, line, wrong)
 	}
