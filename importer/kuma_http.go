@@ -40,7 +40,7 @@ func kumaHTTP(m kumaRow) (func(*Resource), vigil.CheckType, string) {
 		if len(h.assertions) > 0 {
 			h.config.Set("assertions", h.assertions)
 		}
-		h.config.Set("timeout_seconds", c.Timeout(kumaTimeout(m), kumaInterval(m)))
+		h.config.Set("timeout_seconds", c.kumaTimeout(m))
 		c.Set("config", h.config)
 	}, kind, ""
 }

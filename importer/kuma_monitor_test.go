@@ -148,7 +148,7 @@ func TestKumaMonitors(t *testing.T) {
 		"LongInterval": {
 			web(map[string]any{"interval": 2073600, "timeout": 0}),
 			map[string]string{"interval": `"576h"`, "timeout_seconds": `60`},
-			"timeout: 460h48m0s",
+			"where it is 80 % of the interval",
 		},
 		"OddTimeout": {web(map[string]any{"interval": 30, "timeout": 24.5}), map[string]string{"timeout_seconds": `25`}, "timeout: 24.5s"},
 		"Keyword": {

@@ -33,6 +33,20 @@ func kumaTimeout(m kumaRow) time.Duration {
 	return time.Duration(math.Round(min(seconds, 1e6)*1000)) * time.Millisecond
 }
 
+// kumaTimeout returns the timeout of a check. What Kuma has chosen itself, 80 % of the interval, is no
+// member of the monitor that could be lost.
+func (c *Resource) kumaTimeout(m kumaRow) int {
+	timeout, interval := kumaTimeout(m), kumaInterval(m)
+	given, _ := m.number("timeout")
+	if chosen := interval * 8 / 10; given <= 0 || (timeout-chosen).Abs() < 100*time.Millisecond {
+		if timeout = min((timeout + time.Second - 1).Truncate(time.Second), interval); timeout > maxTimeout {
+			timeout = maxTimeout
+			c.result.LoseSetting("timeout", "where it is 80 %% of the interval, as Kuma chooses it, a check waits at most %s", seconds(maxTimeout))
+		}
+	}
+	return c.Timeout(timeout, interval)
+}
+
 func isHTTPMonitor(kind string) bool {
 	return slices.Contains([]string{"http", "keyword", "json-query"}, kind)
 }
@@ -96,7 +110,7 @@ func kumaPing(m kumaRow) (func(*Resource), vigil.CheckType, string) {
 			config.Set("max_packet_loss_percent", 99)
 		}
 		if _, has := m["ping_per_request_timeout"]; has { // older versions do not use the timeout for ping
-			config.Set("timeout_seconds", c.Timeout(kumaTimeout(m), kumaInterval(m)))
+			config.Set("timeout_seconds", c.kumaTimeout(m))
 		}
 		c.Set("config", config)
 	}, vigil.TypePing, reason

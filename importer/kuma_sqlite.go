@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver named sqlite: SQLite without C
+	"modernc.org/sqlite" // also the driver named sqlite: SQLite without C
 )
 
 // Limits of what is read of a database.
@@ -39,10 +39,21 @@ func readKumaDatabase(path string) (*kumaData, error) {
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(1)
 	data, err := (&kumaDB{db: db}).read(ctx)
-	if err != nil {
+	switch {
+	case isDamaged(err):
+		return nil, fmt.Errorf("read %s: the database is damaged; take another copy of it while Uptime Kuma is stopped, "+
+			"or repair this one with the command .recover of sqlite3: %w", path, err)
+	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	return data, nil
+}
+
+// isDamaged reports whether SQLite says that a file has no valid form.
+func isDamaged(err error) bool {
+	const corrupt = 11 // SQLITE_CORRUPT; the bits above the lowest eight say more
+	known, ok := errors.AsType[*sqlite.Error](err)
+	return ok && known.Code()&0xff == corrupt
 }
 
 // kumaDB reads tables. A column that a table lacks is absent in its rows, and a table that
@@ -53,8 +64,11 @@ type kumaDB struct {
 }
 
 func (k *kumaDB) read(ctx context.Context) (*kumaData, error) {
-	if columns, err := k.columns(ctx, "monitor"); err != nil || len(columns) == 0 {
-		return nil, errors.Join(errors.New("it has no table monitor, so it is no database of Uptime Kuma"), err)
+	switch columns, err := k.columns(ctx, "monitor"); {
+	case err != nil:
+		return nil, err
+	case len(columns) == 0:
+		return nil, errors.New("it has no table monitor, so it is no database of Uptime Kuma")
 	}
 	data := &kumaData{settings: map[string]string{}, others: map[string]int64{}}
 	tables := map[string][]kumaRow{}

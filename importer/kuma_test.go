@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -232,6 +233,31 @@ func TestKumaPaths(t *testing.T) {
 	importertest.Exec(t, db, "CREATE TABLE things (id INTEGER)")
 	if err := read(other); err == nil || !strings.Contains(err.Error(), "no table monitor") {
 		t.Errorf("another database: the error is %v", err)
+	}
+}
+
+// TestKumaDamagedDatabase holds that a database with a damaged page is named as what it is, and not
+// as one of another program.
+func TestKumaDamagedDatabase(t *testing.T) {
+	t.Parallel()
+	database := []byte(read(t, importertest.KumaDatabase(t, "2.5.3", importertest.KumaSample())))
+	const pageSize, schema = 4096, 100 // the header of the first page, in bytes
+	for name, at := range map[string]int{"Schema": schema, "Table": pageSize} {
+		path := filepath.Join(t.TempDir(), "kuma.db")
+		damaged := bytes.Clone(database)
+		for i := at; i < len(damaged); i += pageSize {
+			damaged[i] = 0xff // no type of a page
+			if name == "Schema" {
+				break
+			}
+		}
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := source(t, "kuma").Read(path, options())
+		if err == nil || !strings.Contains(err.Error(), "the database is damaged; take another copy") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: the error is %v", name, err)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func kumaWebSocket(m kumaRow) (func(*Resource), vigil.CheckType, string) {
 		if codes := m.list("accepted_statuscodes_json"); len(codes) > 0 && !slices.Contains(codes, any(normal)) {
 			c.Lose("accepted_statuscodes: "+m.shown("accepted_statuscodes_json"), "a check does not look at close codes")
 		}
-		config.Set("timeout_seconds", c.Timeout(kumaTimeout(m), kumaInterval(m)))
+		config.Set("timeout_seconds", c.kumaTimeout(m))
 		c.Set("config", config)
 	}, vigil.TypeWebSocket, ""
 }

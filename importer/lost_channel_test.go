@@ -108,38 +108,3 @@ endpoints:
 		t.Errorf("the provider is named %d times:\n%s", n, got.report)
 	}
 }
-
-// TestVariablesInAddresses holds that a variable may stand for an address, or for a part of one.
-func TestVariablesInAddresses(t *testing.T) {
-	t.Parallel()
-	const fixed = `url: "https://a.example", `
-	for text, config := range map[string]string{
-		fixed + `client: {proxy-url: "${PROXY}"}`: `"proxy":"$PROXY"`,
-
-		fixed + `client: {proxy-url: "http://${PROXY}:${PORT}"}`: `"proxy":"http://$PROXY:$PORT"`,
-
-		fixed + `client: {oauth2: {token-url: "${URL}", client-id: a, client-secret: b, scopes: []}}`: `"token_url":"$URL"`,
-
-		`url: "https://${HOST}:${PORT}/health"`: `"url":"https://$HOST:$PORT/health"`,
-		`url: "https://a.example:${PORT}"`:      `"url":"https://a.example:$PORT"`,
-	} {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			got := gatusText(t, `endpoints: [{name: x, conditions: ["[STATUS] == 200"], `+text+"}]")
-			mentioned(t, got)
-			if is := at(t, got.document, "checks", "x", "config"); !strings.Contains(is, config) || got.result.Lossy() {
-				t.Errorf("the config is %s, expected %s:\n%s", is, config, got.report)
-			}
-		})
-	}
-}
-
-// TestLabelsOfLetters holds that only the case of letters of a label changes, and is no loss.
-func TestLabelsOfLetters(t *testing.T) {
-	t.Parallel()
-	got := gatusText(t, `endpoints: [{name: x, url: "https://a.example", conditions: ["[STATUS] == 200"], extra-labels: {Team: Web}}]`)
-	want(t, got, map[string]string{"checks/x/labels": `{"team":"Web"}`})
-	if got.result.Lossy() {
-		t.Errorf("something is lost:\n%s", got.report)
-	}
-}

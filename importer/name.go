@@ -69,7 +69,7 @@ func (c *Resource) SetLabel(name, value string) {
 	case text != value:
 		c.Lose(what, "a value of a label has one line of at most %d characters", maxLabelValue)
 	case !strings.EqualFold(key, name): // the case of letters is no loss
-		c.Lose(what, "the label is %s: a name of a label has a-z, 0-9, '.', '_', '/' and '-'", key)
+		c.result.LoseSetting("label "+name, "it is %s in the files: a name of a label has a-z, 0-9, '.', '_', '/' and '-'", key)
 	}
 	labels.Set(key, text)
 	c.Set("labels", labels)

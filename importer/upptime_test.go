@@ -177,7 +177,13 @@ func TestUpptimeMembers(t *testing.T) {
 			if len(result.Checks) != 1 {
 				t.Fatal(got.report)
 			}
-			written, losses := at(t, got.document, "checks", result.Checks[0].Key), fmt.Sprint(result.Checks[0].Losses)
+			written, all := at(t, got.document, "checks", result.Checks[0].Key), result.Checks[0].Losses
+			for _, one := range result.Settings {
+				if one.What != "history" {
+					all = append(all, one)
+				}
+			}
+			losses := fmt.Sprint(all)
 			if !strings.Contains(written, one.kept) {
 				t.Errorf("the check is\n%s\nwithout %s", written, one.kept)
 			}
