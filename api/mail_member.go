@@ -21,6 +21,21 @@ func (m *accountMail) memberChanged(ctx context.Context, owner, member vigil.Use
 	})
 }
 
+// organizationDeleted mails a former owner who deleted the organization. It takes no place of a
+// quota, which would keep a row about an account that is gone.
+func (m *accountMail) organizationDeleted(ctx context.Context, owner, by vigil.User, org vigil.Organization) {
+	if m.mailer == nil {
+		return
+	}
+	message := mail.Message{
+		To: []string{owner.Email}, Subject: "Your organization in Vigil is deleted",
+		Text: fmt.Sprintf("%s (%s) deleted the organization %s at %s, with the accounts of its members and everything that it had. "+
+			"It cannot be restored.\n\nIf you do not expect this, write to the operator of this instance: %s\n",
+			vigil.WithoutLinks(by.Name), by.Email, vigil.WithoutLinks(org.Name), m.now().UTC().Format(time.RFC1123), m.publicURL),
+	}
+	m.tasks.start(ctx, "mail an owner of a deleted organization", func(ctx context.Context) error { return m.deliver(ctx, message) })
+}
+
 // invitation mails the link of an invitation. An address that has an account in another
 // organization is mailed that it cannot accept: no answer of the API says so.
 func (m *accountMail) invitation(ctx context.Context, by *rest.Caller, invitation vigil.Invitation, token string) {

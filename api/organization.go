@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -16,12 +17,18 @@ const tagOrganization = "Organization"
 type organizationStore interface {
 	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
 	RenameOrganization(ctx context.Context, orgID uuid.UUID, name string, by vigil.Credential) (vigil.Organization, error)
+	DeleteOrganization(ctx context.Context, orgID uuid.UUID, confirm string, by vigil.Credential) (vigil.Organization, []vigil.User, error)
 }
 
 // organizations is about the organization of the caller.
 type organizations struct {
 	store organizationStore
 	auth  *authenticator
+	mail  *accountMail
+}
+
+type deleteOrganizationBody struct {
+	Confirm string `json:"confirm" maxLength:"200" doc:"The name of the organization." example:"Analytical Engines"`
 }
 
 type organizationBody struct {
@@ -56,6 +63,31 @@ func (o *organizations) register(r *rest.Registrar) {
 		Summary:     "Rename the organization",
 		Description: "Its `slug`, and the addresses of its status pages, stay. Messages about incidents that begin later have the new name.",
 	}, o.rename)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodDelete, Path: path, ID: "delete-organization", Tag: tagOrganization, Scope: vigil.ScopeAdmin,
+		Status: http.StatusNoContent, Audit: "organization.delete", Errors: []int{http.StatusConflict},
+		Summary: "Delete the organization with everything that it has",
+		Description: "Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, " +
+			"everywhere within 5 seconds. Checks are deleted next, with the ends of their open incidents sent for up to an hour; " +
+			"then everything else. It cannot be undone. The owners are mailed. " +
+			"The organization of the platform's operator cannot be deleted (409).",
+	}, o.delete)
+}
+
+func (o *organizations) delete(ctx context.Context, in *struct{ Body deleteOrganizationBody }) (*struct{}, error) {
+	who := rest.CallerOf(ctx)
+	rest.AuditResource(ctx, who.Org.ID)
+	org, owners, err := o.store.DeleteOrganization(ctx, who.Org.ID, in.Body.Confirm, who.Credential())
+	if err != nil {
+		return nil, err
+	}
+	o.auth.forgetOrganization(org.ID)
+	rest.RequestOf(ctx).Log().LogAttrs(ctx, slog.LevelInfo, "organization deleted",
+		slog.String("organization", org.ID.String()), slog.String("user", who.User.ID.String()), slog.String("email", who.User.Email))
+	for _, owner := range owners {
+		o.mail.organizationDeleted(ctx, owner, who.User, org)
+	}
+	return nil, nil //nolint:nilnil // Huma's way to answer without a body
 }
 
 func (o *organizations) rename(ctx context.Context, in *struct{ Body organizationBody }) (*rest.Answer[organizationView], error) {

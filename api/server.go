@@ -101,7 +101,7 @@ func assemble(deps Deps) *Server {
 		verifications,
 		&sessions{store: store, auth: auth},
 		&members{store: store, auth: auth, passwords: passwords, mail: mail},
-		&organizations{store: store, auth: auth},
+		&organizations{store: store, auth: auth, mail: mail},
 		&auditLog{store: store},
 		&apiKeys{store: store, auth: auth, mail: mail, now: deps.Now},
 		newRegions(store, deps.Now),

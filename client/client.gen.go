@@ -4354,6 +4354,14 @@ type DNSMetadata struct {
 	Ttl *int32 `json:"ttl,omitempty"`
 }
 
+// DeleteOrganizationRequest defines model for DeleteOrganizationRequest.
+type DeleteOrganizationRequest struct {
+	// Confirm The name of the organization.
+	//
+	// Examples: Analytical Engines
+	Confirm string `json:"confirm"`
+}
+
 // Delivery defines model for Delivery.
 type Delivery struct {
 	// Attempts How many attempts were made.
@@ -8465,6 +8473,9 @@ type CreateNotificationChannelJSONRequestBody = NotificationChannelCreate
 
 // UpdateNotificationChannelJSONRequestBody defines body for UpdateNotificationChannel for application/json ContentType.
 type UpdateNotificationChannelJSONRequestBody = NotificationChannelUpdate
+
+// DeleteOrganizationJSONRequestBody defines body for DeleteOrganization for application/json ContentType.
+type DeleteOrganizationJSONRequestBody = DeleteOrganizationRequest
 
 // RenameOrganizationJSONRequestBody defines body for RenameOrganization for application/json ContentType.
 type RenameOrganizationJSONRequestBody = OrganizationRequest
@@ -13135,6 +13146,24 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
 	TestNotificationChannel(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeleteOrganizationWithBody Delete the organization with everything that it has
+	//
+	// Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, everywhere within 5 seconds. Checks are deleted next, with the ends of their open incidents sent for up to an hour; then everything else. It cannot be undone. The owners are mailed. The organization of the platform's operator cannot be deleted (409).
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with DELETE /v1/organization (the `DeleteOrganization` operationId).
+	DeleteOrganizationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteOrganization Delete the organization with everything that it has
+	//
+	// Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, everywhere within 5 seconds. Checks are deleted next, with the ends of their open incidents sent for up to an hour; then everything else. It cannot be undone. The owners are mailed. The organization of the platform's operator cannot be deleted (409).
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with DELETE /v1/organization (the `DeleteOrganization` operationId).
+	DeleteOrganization(ctx context.Context, body DeleteOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetOrganization Get the organization of the credential
 	//
 	// Corresponds with GET /v1/organization (the `GetOrganization` operationId).
@@ -15254,6 +15283,44 @@ func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types
 // Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
 func (c *Client) TestNotificationChannel(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewTestNotificationChannelRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteOrganizationWithBody Delete the organization with everything that it has
+//
+// Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, everywhere within 5 seconds. Checks are deleted next, with the ends of their open incidents sent for up to an hour; then everything else. It cannot be undone. The owners are mailed. The organization of the platform's operator cannot be deleted (409).
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with DELETE /v1/organization (the `DeleteOrganization` operationId).
+func (c *Client) DeleteOrganizationWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteOrganizationRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteOrganization Delete the organization with everything that it has
+//
+// Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, everywhere within 5 seconds. Checks are deleted next, with the ends of their open incidents sent for up to an hour; then everything else. It cannot be undone. The owners are mailed. The organization of the platform's operator cannot be deleted (409).
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with DELETE /v1/organization (the `DeleteOrganization` operationId).
+func (c *Client) DeleteOrganization(ctx context.Context, body DeleteOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteOrganizationRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -20411,6 +20478,46 @@ func NewTestNotificationChannelRequest(server string, id openapi_types.UUID, par
 	return req, nil
 }
 
+// NewDeleteOrganizationRequest calls the generic DeleteOrganization builder with application/json body
+func NewDeleteOrganizationRequest(server string, body DeleteOrganizationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteOrganizationRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDeleteOrganizationRequestWithBody constructs an http.Request for the DeleteOrganization method, with any body, and a specified content type
+func NewDeleteOrganizationRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/organization")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetOrganizationRequest constructs an http.Request for the GetOrganization method
 func NewGetOrganizationRequest(server string) (*http.Request, error) {
 	var err error
@@ -22044,6 +22151,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/notification-channels/{id}/test (the `TestNotificationChannel` operationId).
 	TestNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *TestNotificationChannelParams, reqEditors ...RequestEditorFn) (*TestNotificationChannelResponse, error)
+
+	// DeleteOrganizationWithBodyWithResponse Delete the organization with everything that it has
+	//
+	// Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, everywhere within 5 seconds. Checks are deleted next, with the ends of their open incidents sent for up to an hour; then everything else. It cannot be undone. The owners are mailed. The organization of the platform's operator cannot be deleted (409).
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/organization (the `DeleteOrganization` operationId).
+	DeleteOrganizationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteOrganizationResponse, error)
+
+	// DeleteOrganizationWithResponse Delete the organization with everything that it has
+	//
+	// Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, everywhere within 5 seconds. Checks are deleted next, with the ends of their open incidents sent for up to an hour; then everything else. It cannot be undone. The owners are mailed. The organization of the platform's operator cannot be deleted (409).
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/organization (the `DeleteOrganization` operationId).
+	DeleteOrganizationWithResponse(ctx context.Context, body DeleteOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteOrganizationResponse, error)
 
 	// GetOrganizationWithResponse Get the organization of the credential
 	//
@@ -30281,6 +30406,105 @@ func (r TestNotificationChannelResponse) ContentType() string {
 	return ""
 }
 
+// DeleteOrganizationResponse204Headers the declared response headers of an HTTP 204 response for DeleteOrganization
+type DeleteOrganizationResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// DeleteOrganizationResponse429Headers the declared response headers of an HTTP 429 response for DeleteOrganization
+type DeleteOrganizationResponse429Headers struct {
+	RetryAfter *int
+}
+
+type DeleteOrganizationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *DeleteOrganizationResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeleteOrganizationResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteOrganizationResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteOrganizationResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteOrganizationResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r DeleteOrganizationResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r DeleteOrganizationResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteOrganizationResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteOrganizationResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteOrganizationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteOrganizationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteOrganizationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteOrganizationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetOrganizationResponse200Headers the declared response headers of an HTTP 200 response for GetOrganization
 type GetOrganizationResponse200Headers struct {
 	RateLimit       *string
@@ -32973,6 +33197,36 @@ func (c *ClientWithResponses) TestNotificationChannelWithResponse(ctx context.Co
 		return nil, err
 	}
 	return ParseTestNotificationChannelResponse(rsp)
+}
+
+// DeleteOrganizationWithBodyWithResponse Delete the organization with everything that it has
+//
+// Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, everywhere within 5 seconds. Checks are deleted next, with the ends of their open incidents sent for up to an hour; then everything else. It cannot be undone. The owners are mailed. The organization of the platform's operator cannot be deleted (409).
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/organization (the `DeleteOrganization` operationId).
+func (c *ClientWithResponses) DeleteOrganizationWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteOrganizationResponse, error) {
+	rsp, err := c.DeleteOrganizationWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteOrganizationResponse(rsp)
+}
+
+// DeleteOrganizationWithResponse Delete the organization with everything that it has
+//
+// Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, everywhere within 5 seconds. Checks are deleted next, with the ends of their open incidents sent for up to an hour; then everything else. It cannot be undone. The owners are mailed. The organization of the platform's operator cannot be deleted (409).
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/organization (the `DeleteOrganization` operationId).
+func (c *ClientWithResponses) DeleteOrganizationWithResponse(ctx context.Context, body DeleteOrganizationJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteOrganizationResponse, error) {
+	rsp, err := c.DeleteOrganization(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteOrganizationResponse(rsp)
 }
 
 // GetOrganizationWithResponse Get the organization of the credential
@@ -41751,6 +42005,114 @@ func ParseTestNotificationChannelResponse(rsp *http.Response) (*TestNotification
 			headers.RetryAfter = &value
 		}
 		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteOrganizationResponse parses an HTTP response from a DeleteOrganizationWithResponse call
+func ParseDeleteOrganizationResponse(rsp *http.Response) (*DeleteOrganizationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteOrganizationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers DeleteOrganizationResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeleteOrganizationResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	}
 
 	return response, nil

@@ -95,6 +95,7 @@ func (emptyStore) PurgeLoop(context.Context, vigil.Tombstone) (bool, error) { re
 func (emptyStore) EnsurePartitions(context.Context, time.Time) error    { return nil }
 func (emptyStore) ExtendMaintenance(context.Context) error              { return nil }
 func (emptyStore) DropExpired(context.Context, time.Time) error         { return nil }
+func (emptyStore) PurgeOrganizations(context.Context, time.Time) error  { return nil }
 func (emptyStore) ExpireChecks(context.Context, time.Time) (int, error) { return 0, nil }
 
 func (emptyStore) StalledIncidents(context.Context, time.Time, []int, int) ([]vigil.Incident, error) {
@@ -260,6 +261,7 @@ type store interface {
 	ExtendMaintenance(ctx context.Context) error
 	DropExpired(ctx context.Context, now time.Time) error
 	ExpireChecks(ctx context.Context, now time.Time) (int, error)
+	PurgeOrganizations(ctx context.Context, now time.Time) error
 	StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error)
 	MarkIncidentSwept(ctx context.Context, lease vigil.SweepLease, id uuid.UUID, at time.Time) error
 	StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error)

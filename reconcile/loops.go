@@ -226,3 +226,8 @@ func (s *Sweep) keepHouse(ctx context.Context, _ work) error {
 	}
 	return errors.Join(append(errs, s.housekeeping.DropExpired(ctx, now))...)
 }
+
+// purgeOrganizations deletes what deleted organizations left.
+func (s *Sweep) purgeOrganizations(ctx context.Context, _ work) error {
+	return s.housekeeping.PurgeOrganizations(ctx, s.now())
+}

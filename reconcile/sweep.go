@@ -75,6 +75,7 @@ type housekeeping interface {
 	ExtendMaintenance(ctx context.Context) error
 	DropExpired(ctx context.Context, now time.Time) error
 	ExpireChecks(ctx context.Context, now time.Time) (int, error)
+	PurgeOrganizations(ctx context.Context, now time.Time) error
 }
 
 // Options are the parts of a sweep. All are required, except pairs that go together:
@@ -196,6 +197,7 @@ func (s *Sweep) passes() []pass {
 		{"overdue", overdueInterval, passTimeout, ofChecks, s.nudgeOverdue},
 		{"suspects", overdueInterval, passTimeout, ofChecks, s.suspects.inspect},
 		{"unobserved loops", incidentsInterval, passTimeout, ofCommon, s.unobserved.count},
+		{"deleted organizations", incidentsInterval, housekeepingTimeout, ofCommon, s.purgeOrganizations},
 		{"housekeeping", housekeepingLook, housekeepingTimeout, ofCommon, s.keepHouse},
 	}
 	if s.incidents != nil {

@@ -67,9 +67,15 @@ func lockForCheck(ctx context.Context, tx bun.Tx, orgID uuid.UUID, plan vigil.Pl
 	return err
 }
 
+// lockTier refuses, with a CodeUnauthorized error, an organization that was deleted: a caller
+// that still has a credential of it gets what every process answers a few seconds later.
 func lockTier(ctx context.Context, tx bun.Tx, orgID uuid.UUID, mode string) (vigil.Tier, error) {
 	var tier string
-	err := tx.NewRaw("SELECT tier FROM organizations WHERE id = ? FOR "+mode, orgID).Scan(ctx, &tier)
+	var deleted bool
+	err := tx.NewRaw("SELECT tier, deleted_at IS NOT NULL FROM organizations WHERE id = ? FOR "+mode, orgID).Scan(ctx, &tier, &deleted)
+	if err == nil && deleted {
+		return "", vigil.Errorf(vigil.CodeUnauthorized, "The organization of the credential has been deleted.")
+	}
 	return vigil.Tier(tier), found("organization", err)
 }
 
