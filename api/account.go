@@ -21,6 +21,7 @@ type accountStore interface {
 	UserByEmail(ctx context.Context, email string) (vigil.User, error)
 	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
 	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
+	DeleteAccount(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error
 	signupRequestStore
 }
 
@@ -138,6 +139,7 @@ func (a *accounts) register(r *rest.Registrar) {
 		Method: http.MethodGet, Path: "/v1/auth/me", ID: "get-me", Tag: tagAccount, Scope: rest.AnyScope,
 		Summary: "Get the user and organization of the credential",
 	}, a.me)
+	a.registerDelete(r)
 	a.registerRequests(r)
 }
 

@@ -320,6 +320,7 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 	add(post, "/v1/invitations", `{"email":"x@example.com","role":"viewer"}`)
 	add(put, "/v1/organization", `{"name":"x"}`)
 	add(http.MethodDelete, "/v1/organization", `{"confirm":"not its name"}`) // which would end the test
+	add(http.MethodDelete, "/v1/auth/me", `{"confirm":"x@example.com"}`)
 	add(put, "/v1/members/{id}", `{"role":"owner"}`)
 	add(put, "/v1/auth/email", `{"new_email":"y@example.com"}`)
 	add(put, "/v1/auth/password", `{"new_password":"difference engine"}`)

@@ -24,16 +24,22 @@ func (m *accountMail) memberChanged(ctx context.Context, owner, member vigil.Use
 // organizationDeleted mails a former owner who deleted the organization. It takes no place of a
 // quota, which would keep a row about an account that is gone.
 func (m *accountMail) organizationDeleted(ctx context.Context, owner, by vigil.User, org vigil.Organization) {
-	if m.mailer == nil {
-		return
-	}
-	message := mail.Message{
+	m.send(ctx, "mail an owner of a deleted organization", mail.Message{
 		To: []string{owner.Email}, Subject: "Your organization in Vigil is deleted",
 		Text: fmt.Sprintf("%s (%s) deleted the organization %s at %s, with the accounts of its members and everything that it had. "+
 			"It cannot be restored.\n\nIf you do not expect this, write to the operator of this instance: %s\n",
 			vigil.WithoutLinks(by.Name), by.Email, vigil.WithoutLinks(org.Name), m.now().UTC().Format(time.RFC1123), m.publicURL),
-	}
-	m.tasks.start(ctx, "mail an owner of a deleted organization", func(ctx context.Context) error { return m.deliver(ctx, message) })
+	})
+}
+
+// accountDeleted mails a former user that the account is deleted.
+func (m *accountMail) accountDeleted(ctx context.Context, user vigil.User) {
+	m.send(ctx, "mail the owner of a deleted account", mail.Message{
+		To: []string{user.Email}, Subject: "Your account in Vigil is deleted",
+		Text: fmt.Sprintf("Your account at %s was deleted at %s. It cannot be restored.\n\n"+
+			"If you do not expect this, write to an owner of your organization, who can invite you again.\n",
+			m.publicURL, m.now().UTC().Format(time.RFC1123)),
+	})
 }
 
 // invitation mails the link of an invitation. An address that has an account in another

@@ -43,7 +43,8 @@ func (s *Store) BeginLogin(ctx context.Context, email, origin string) (wait time
 	if !strings.HasPrefix(origin, "browser/") {
 		origins = []string{"", origin}
 	}
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	// Not inTx: the entry of the audit log is about what the password allows, and comes with that.
+	err = s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		for _, one := range origins {
 			_, err := tx.NewRaw(`INSERT INTO login_attempts (address, origin, failures, first_at, last_at) VALUES (?, ?, 0, ?, ?)
 				ON CONFLICT DO NOTHING`, address, one, now, now).Exec(ctx)
