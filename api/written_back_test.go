@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,50 +10,55 @@ import (
 
 	"vigil"
 	"vigil/api"
+	"vigil/api/apitest"
 )
 
 // TestWhatIsReadCanBeWritten reads every resource that has a PUT and writes the same body back:
-// nothing changes, and the revision stays.
+// nothing changes, and the revision stays. The resources set every member that the document has.
 func TestWhatIsReadCanBeWritten(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(d *api.Deps) { d.Config.EnterpriseRate = 1e6 })
 	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
-	owned := belongings(t, b, a)
-	check, channel := owned["/v1/checks"], owned["/v1/notification-channels"]
+	owned, real := belongings(t, b, a), certified(t)
+	check := owned["/v1/checks"]
 	paths := map[string][]string{
-		"/v1/status-pages/{id}":        {"/v1/status-pages/" + owned["/v1/status-pages"]},
-		"/v1/maintenance-windows/{id}": {"/v1/maintenance-windows/" + owned["/v1/maintenance-windows"]},
-		"/v1/organization":             {"/v1/organization"},
-		"/v1/members/{id}":             nil, // TestMemberThatIsReadCanBeWritten
+		"/v1/organization": {"/v1/organization"},
+		"/v1/members/{id}": nil, // TestMemberThatIsReadCanBeWritten
 	}
-	made := func(list, path string, body map[string]any) {
-		id := text(a.want(t, http.StatusCreated, http.MethodPost, list, body).data(t), "id")
-		paths[path] = append(paths[path], list+"/"+id)
+	made := func(list, path, body string) {
+		sent := asked(t, body)
+		created := a.want(t, http.StatusCreated, http.MethodPost, list, sent).data(t)
+		for name, value := range sent {
+			// A config is masked, and a condition is shown in the form in which it is stored.
+			if form := name == "config" || name == "condition"; created[name] == nil || !form && encoded(t, created[name]) != encoded(t, value) {
+				t.Errorf("%s: %s is %v, and was written as %v", list, name, created[name], value)
+			}
+		}
+		paths[path] = append(paths[path], list+"/"+text(created, "id"))
 	}
-	managed := func(key string) map[string]any { return map[string]any{"tool": "t", "project": "p", "key": key} }
-	for _, kind := range slices.Sorted(maps.Keys(checkConfigs())) {
-		made("/v1/checks", "/v1/checks/{id}", map[string]any{
-			"name": kind, "type": kind, "interval_seconds": 300, "config": asked(t, checkConfigs()[kind]),
-			"labels": map[string]any{"a": "b"}, "managed_by": managed(kind),
-		})
-	}
-	for _, kind := range slices.Sorted(maps.Keys(channelConfigs())) {
-		made("/v1/notification-channels", "/v1/notification-channels/{id}", map[string]any{
-			"name": kind, "type": kind, "config": asked(t, channelConfigs()[kind]),
-		})
-	}
-	for _, condition := range []string{
-		`{"failure_threshold":3}`, `{"response_time_ms":5,"recovery_threshold":2}`, `{"health_status":"down","ssl_days_remaining":7}`,
+	checks, channels := configured(t, fullChecks(), real, "check"), configured(t, fullChannels(), real, "channel")
+	rules, windows := fullRules(owned["/v1/notification-channels"]), fullWindows(check)
+	for list, bodies := range map[string][]string{
+		"/v1/checks": append(checks, minimal(checkConfigs())...), "/v1/notification-channels": append(channels, minimal(channelConfigs())...),
+		"/v1/maintenance-windows": windows, "/v1/status-pages": fullPages(check),
 	} {
-		made("/v1/checks/"+check+"/alerts", "/v1/checks/{id}/alerts/{ruleID}", map[string]any{
-			"name": "x", "condition": asked(t, condition), "notification_channel_ids": []string{channel},
-		})
+		for _, body := range bodies {
+			made(list, list+"/{id}", body)
+		}
 	}
-	made("/v1/maintenance-windows", "/v1/maintenance-windows/{id}", map[string]any{
-		"name": "x", "scope": map[string]any{"all": true}, "starts_at": localTime(1e15), "duration_seconds": 60,
-		"rrule": "FREQ=WEEKLY", "until": localTime(1e16), "managed_by": managed("window"),
-	})
-	for _, one := range documented(t).Operations() {
+	for _, body := range rules {
+		made("/v1/checks/"+check+"/alerts", "/v1/checks/{id}/alerts/{ruleID}", body)
+	}
+	c := documented(t)
+	for path, bodies := range map[string][]string{
+		"/v1/checks": checks, "/v1/notification-channels": channels, "/v1/maintenance-windows": windows, "/v1/status-pages": fullPages(check),
+		"/v1/checks/{id}/alerts": rules,
+	} {
+		for _, missing := range unset(t, c, path, bodies) {
+			t.Errorf("POST %s: no body here sets %s to what is not its default", path, missing)
+		}
+	}
+	for _, one := range c.Operations() {
 		credential := one.Path == "/v1/auth/email" || one.Path == "/v1/auth/password" // what they take is never shown
 		if (one.Method == http.MethodPut || one.Method == http.MethodPatch) && !credential {
 			if _, ok := paths[one.Path]; !ok {
@@ -71,6 +77,126 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 			if x, y := encoded(t, before.data(t)), encoded(t, again.data(t)); x != y {
 				t.Errorf("%s: it was %s\nand is %s", path, x, y)
 			}
+		}
+	}
+}
+
+// configured returns bodies that create a resource of each type with each of its configs.
+func configured(t *testing.T, configs map[string][]string, real func(string) string, key string) []string {
+	t.Helper()
+	var bodies []string
+	for _, kind := range slices.Sorted(maps.Keys(configs)) {
+		for i, config := range configs[kind] {
+			more := ""
+			if key == "check" {
+				more = `"interval_seconds":301,"evidence":false,"simultaneous_regions":false,"regions":["na-east-ewr","eu-central-fra"],` +
+					`"retry":{"attempts":1,"delay_seconds":2,"unsafe":true,"on":"network"},`
+			}
+			bodies = append(bodies, real(fmt.Sprintf(`{"name":"x","type":%q,"enabled":false,"labels":{"a":"b"},%s%s,"config":%s}`,
+				kind, more, managedAs(fmt.Sprint(key, kind, i)), config)))
+		}
+	}
+	return bodies
+}
+
+// minimal returns bodies with what a resource of each type needs.
+func minimal(configs map[string]string) []string {
+	var bodies []string
+	for _, kind := range slices.Sorted(maps.Keys(configs)) {
+		interval := ""
+		if _, check := checkConfigs()[kind]; check {
+			interval = `"interval_seconds":300,`
+		}
+		bodies = append(bodies, fmt.Sprintf(`{"name":"x","type":%q,%s"config":%s}`, kind, interval, configs[kind]))
+	}
+	return bodies
+}
+
+// unset returns the members of an operation's body that none of the bodies sets to another value
+// than the default. The members of each alternative of a schema count, and a config is held to the
+// schema of its type.
+func unset(t *testing.T, c *apitest.Contract, path string, bodies []string) []string {
+	t.Helper()
+	schema, _ := c.At("paths", path, "post", "requestBody", "content", apitest.JSON, "schema").(map[string]any)
+	u := &unsetMembers{contract: c}
+	var values []any
+	byType, configs := map[string][]any{}, map[string][]any{}
+	for _, body := range bodies {
+		value := asked(t, body)
+		values = append(values, value)
+		byType[text(value, "type")] = append(byType[text(value, "type")], value["config"])
+	}
+	u.walk(schema, "", values)
+	branches, _ := u.resolved(schema)["oneOf"].([]any)
+	for _, branch := range branches {
+		members := u.members(branch)
+		ref := text(members["config"].(map[string]any), "$ref") // types may share a schema
+		names, _ := u.resolved(members["type"])["enum"].([]any)
+		for _, name := range names {
+			configs[ref] = append(configs[ref], byType[name.(string)]...)
+		}
+	}
+	for ref, values := range configs {
+		u.walk(map[string]any{"$ref": ref}, strings.TrimPrefix(ref, "#/components/schemas/"), values)
+	}
+	return u.missing
+}
+
+// unsetMembers finds members that are not set.
+type unsetMembers struct {
+	contract *apitest.Contract
+	missing  []string
+}
+
+func (u *unsetMembers) resolved(schema any) map[string]any {
+	object, _ := schema.(map[string]any)
+	if ref, ok := object["$ref"].(string); ok {
+		return u.resolved(u.contract.At(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...))
+	}
+	return object
+}
+
+// members returns the properties of an object and of its alternatives.
+func (u *unsetMembers) members(schema any) map[string]any {
+	all := map[string]any{}
+	object := u.resolved(schema)
+	for _, key := range []string{"oneOf", "anyOf", "allOf"} {
+		branches, _ := object[key].([]any)
+		for _, branch := range branches {
+			maps.Copy(all, u.members(branch))
+		}
+	}
+	properties, _ := object["properties"].(map[string]any)
+	maps.Copy(all, properties)
+	return all
+}
+
+func (u *unsetMembers) walk(schema any, at string, values []any) {
+	for name, member := range u.members(schema) {
+		one := u.resolved(member)
+		if one["readOnly"] == true || at == "" && name == "config" {
+			continue
+		}
+		var set []any
+		for _, value := range values {
+			object, _ := value.(map[string]any)
+			if given, ok := object[name]; ok && fmt.Sprint(given) != fmt.Sprint(one["default"]) {
+				set = append(set, given)
+			}
+		}
+		to := strings.TrimPrefix(at+"."+name, ".")
+		if len(set) == 0 {
+			u.missing = append(u.missing, to)
+			continue
+		}
+		u.walk(one, to, set)
+		if one["items"] != nil {
+			var items []any
+			for _, list := range set {
+				of, _ := list.([]any)
+				items = append(items, of...)
+			}
+			u.walk(one["items"], to, items)
 		}
 	}
 }
