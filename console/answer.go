@@ -52,7 +52,9 @@ func (c *Console) Print(a Answer) error {
 		return err
 	}
 	for _, note := range notes {
-		c.Note("%s", note)
+		for _, line := range wrapped(note, c.errWidth) { // 0 when it is no terminal
+			c.Note("%s", line)
+		}
 	}
 	return nil
 }

@@ -46,6 +46,21 @@ func (all Remarks) draw(p *painter) {
 	p.drawnSomePart = true
 }
 
+// broken breaks a text into lines of a width at most: between words, and inside of a word that is
+// longer, such as a URL.
+func broken(text string, width int) []string {
+	width = max(width, least)
+	var lines []string
+	for _, line := range wrapped(text, width) {
+		for Width(line) > width {
+			begin := head(line, width)
+			lines, line = append(lines, begin), line[len(begin):]
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
 // wrapped breaks a text into lines of a width at most, unless a word is longer. A width
 // below least is not known.
 func wrapped(text string, width int) []string {

@@ -130,8 +130,30 @@ func (f Fields) draw(p *painter) {
 	if p.drawnSomePart {
 		p.out.WriteByte('\n')
 	}
-	p.aligned(rows)
+	p.named(rows)
 	p.drawnSomePart = true
+}
+
+// named writes names and their values for people. A value goes on below its beginning, and below its
+// name when there is little room beside the names: nothing of it is left out.
+func (p *painter) named(rows [][]Cell) {
+	texts, widths := p.measure(rows)
+	for i, row := range rows {
+		name, value, first := texts[i][0], texts[i][1], widths[0]+columnGap
+		if p.width > 0 && p.width-first < leastNote && first+Width(value) > p.width {
+			p.out.WriteString(strings.Join(broken(name, p.width), "\n") + "\n")
+			name, first = "", columnGap
+		}
+		lines := []string{value}
+		if p.width > 0 {
+			lines = broken(value, p.width-first)
+		}
+		for _, line := range lines {
+			begin := name + strings.Repeat(" ", max(0, first-Width(name)))
+			p.out.WriteString(strings.TrimRight(begin+p.paint(line, row[1].tone), " ") + "\n")
+			name = ""
+		}
+	}
 }
 
 // plain writes rows for scripts.

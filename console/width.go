@@ -1,8 +1,6 @@
 package console
 
 import (
-	"strings"
-
 	"github.com/rivo/uniseg"
 )
 
@@ -20,15 +18,18 @@ func Cut(text string, width int) string {
 	if width < Width(mark) {
 		return ""
 	}
-	var short strings.Builder
-	left, rest, state := width-Width(mark), text, -1
-	for {
-		var character string
-		var columns int
-		character, rest, columns, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if left -= columns; left < 0 {
-			return short.String() + mark
+	return head(text, width-Width(mark)) + mark
+}
+
+// head returns the beginning of a text that takes so many columns at most.
+func head(text string, width int) string {
+	rest, state := text, -1
+	for rest != "" {
+		_, after, columns, next := uniseg.FirstGraphemeClusterInString(rest, state)
+		if width -= columns; width < 0 {
+			return text[:len(text)-len(rest)]
 		}
-		short.WriteString(character)
+		rest, state = after, next
 	}
+	return text
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -148,7 +149,64 @@ func commandScripts(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	if runtime.GOOS == "linux" { // where testscript has terminals
+		if err := os.WriteFile(filepath.Join(dir, "narrow.txtar"), []byte(narrowScript()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return dir
+}
+
+// Names and an address that no terminal of sixty columns has room for.
+const (
+	longName    = "of a company whose services have names that are much longer than sixty columns"
+	longAddress = "/status/503?path=" + "a/very/long/path/of/a/service/that/has/many/parts/in/its/address/"
+)
+
+// narrowReady makes what the lines of narrowScript name, with an incident and its deliveries.
+const narrowReady = `
+cli 0 channel create webhook $TARGET/status/500?$LONG --name 'oncall $NAMES'
+cli 0 check create $TARGET$LONG --name 'Shop $NAMES' --interval 1s --rule failure_threshold=1 --channel 'oncall $NAMES' --label team=$LABEL
+cli 0 rule create --check 'Shop $NAMES' --condition failure_threshold=2 --channel 'oncall $NAMES' --name 'Down $NAMES'
+cli 0 status-page create $SLUG --title 'Shop status $NAMES' --check 'Shop $NAMES'
+cli 0 api-key create 'reader $NAMES' --scopes read
+cli 0 member invite a.person.with.a.very.long.address.of.the.night.shift@a-company-with-a-long-name.example.com
+cli 0 maintenance create 'Upgrade $NAMES' --check 'Shop $NAMES' --starts 2099-12-01T02:30 --duration 1h
+eventually '\texhausted\t' delivery list
+`
+
+// narrowScript runs everything that reads on a terminal of sixty columns, with long names. A line that
+// is longer, which the terminal itself would break anywhere, fails it.
+func narrowScript() string {
+	names := strings.NewReplacer("Shop", "''Shop $NAMES''", "oncall", "''oncall $NAMES''", "Down", "''Down $NAMES''")
+	words := []string{
+		"maintenance list", "maintenance get ''Upgrade $NAMES''", "incident get $(cut -c1-36 incident)", "delivery get $(cut -c1-36 delivery)",
+		"context list",
+	}
+	for _, lines := range clientLines() {
+		for _, line := range lines {
+			if line.reads != "" && !strings.HasPrefix(line.words, "request ") { // which prints JSON
+				words = append(words, names.Replace(line.words))
+			}
+		}
+	}
+	slices.Sort(words)
+	var script strings.Builder
+	script.WriteString(
+		strings.NewReplacer("$NAMES", longName, "$LONG", longAddress, "$LABEL", strings.Repeat("long", 40)).Replace(narrowReady),
+	)
+	script.WriteString("cli 0 incident list -o name\ncp stdout incident\ncli 0 delivery list -o name\ncp stdout delivery\n")
+	for _, one := range words {
+		one = strings.ReplaceAll(one, "$NAMES", longName)
+		fmt.Fprintf(
+			&script,
+			"\nttyin -stdin nothing\nexec sh -c 'stty cols 60 </dev/tty; vigil %s --no-color >/dev/tty 2>&1 || test $? = 3'\n",
+			one,
+		)
+		script.WriteString("ttyout '[^\\n\\r]{20}'\n! ttyout '[^\\n\\r]{61}'\n")
+	}
+	script.WriteString("\n-- nothing --\n\n")
+	return script.String()
 }
 
 // write writes what a command does while the server answers.
