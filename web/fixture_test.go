@@ -93,7 +93,8 @@ func openAs(t *testing.T, public string, change func(*web.Config), options ...fu
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
 			return rest.ActAs(ctx, who.UserID, who.Version)
 		},
-		FromBrowser: rest.FromBrowser,
+		InBackground: rest.InBackground,
+		FromBrowser:  rest.FromBrowser,
 		Identify: func(ctx context.Context, token string) (web.Identity, error) {
 			user, version, err := s.api.Identify(ctx, token)
 			return web.Identity{UserID: user, Version: version}, err

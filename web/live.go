@@ -126,7 +126,7 @@ func (e *events) run(r *request, p *livePage) error {
 			wake = p.wake
 		case <-wake:
 			follows, err := e.changes(r, p)
-			if err != nil {
+			if err != nil && !hasCode(err, "rate_limited") { // many pages of the user: the next look shows what changed
 				if r.Context().Err() == nil {
 					r.s.deps.Log.DebugContext(r.Context(), "a live page ended", "error", err)
 				}

@@ -281,9 +281,9 @@ func readChanged(ctx context.Context, pages []*livePage, ids []uuid.UUID) (found
 	return nil, err
 }
 
-// acting returns a context in which requests are those of the user of r.
+// acting returns a context in which requests are those of the user of r, in the background.
 func (r *request) acting(ctx context.Context) context.Context {
-	return r.s.deps.ActAs(context.WithValue(ctx, fromKey{}, r.Request), r.who)
+	return r.s.deps.InBackground(r.s.deps.ActAs(context.WithValue(ctx, fromKey{}, r.Request), r.who))
 }
 
 // hand gives the page what changed on it. What it has not shown yet is replaced.

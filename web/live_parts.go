@@ -101,7 +101,7 @@ func (r *request) ofPage() *request {
 		address = &url.URL{Path: "/app"}
 	}
 	copied := *r
-	copied.Request = r.Clone(r.Context())
+	copied.Request = r.Clone(r.s.deps.InBackground(r.Context()))
 	copied.URL = address
 	copied.SetPathValue("id", path.Base(address.Path))
 	return &copied

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"vigil/api/rest"
 	"vigil/web"
 )
 
@@ -193,6 +195,49 @@ func (e *eventStream) until(t *testing.T, text string) string {
 
 // TestTheStreamOfAnEndedSessionEnds holds that a stream looks for the end of its session more
 // often than it shows a sign of life.
+// What open pages read by themselves has a rate of its own: it goes on when the user has made all
+// requests of a minute, and does not count among them.
+func TestLivePagesDoNotUseUpTheRateOfTheirUser(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	id := f.check(t, "a.example")
+	events := f.b.stream(t, "page=check&check="+id.String()+"&of=/app/checks/"+id.String())
+	events.until(t, "event: hello")
+	user, err := f.store.UserByEmail(t.Context(), f.email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(ctx context.Context) int {
+		answer := httptest.NewRecorder()
+		ctx = rest.ActAs(ctx, user.ID, user.SessionVersion)
+		f.api.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/auth/me", http.NoBody))
+		return answer.Code
+	}
+	made := 0
+	for ask(t.Context()) == http.StatusOK {
+		made++
+	}
+	if code := ask(t.Context()); code != http.StatusTooManyRequests || made > rest.SessionRate {
+		t.Fatalf("%d requests, and then %d", made, code)
+	}
+	f.result(t, id, 5, "connection_refused")
+	events.until(t, `id="check-results`)
+	// And the other way around.
+	other, email := f.signUp(t)
+	user, err = f.store.UserByEmail(t.Context(), email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made = 0
+	for ask(rest.InBackground(t.Context())) == http.StatusOK {
+		made++
+	}
+	if made != rest.SessionRate {
+		t.Errorf("%d requests in the background", made)
+	}
+	other.get(t, http.StatusOK, "/app")
+}
+
 func TestTheStreamOfAnEndedSessionEnds(t *testing.T) {
 	t.Parallel()
 	s := openAs(t, "", func(c *web.Config) { c.Beat = time.Hour })

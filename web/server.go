@@ -29,6 +29,8 @@ type Deps struct {
 	API http.Handler // answers /v1
 	// ActAs returns a context whose requests are authenticated as the user.
 	ActAs func(ctx context.Context, who Identity) context.Context
+	// InBackground returns a context whose requests do not count in the rate of what the user does.
+	InBackground func(ctx context.Context) context.Context
 	// FromBrowser returns a context whose requests come from a browser in which the user has
 	// signed in before.
 	FromBrowser func(ctx context.Context, userID uuid.UUID, browser string) context.Context
@@ -82,8 +84,10 @@ func (d *Deps) validate() error {
 	if d.LinkUser == nil || d.UseLink == nil || d.FromBrowser == nil {
 		return errors.New("web: LinkUser, UseLink and FromBrowser are required")
 	}
-	if d.API == nil || d.ActAs == nil || d.Identify == nil || d.Sessions == nil || d.ClientAddress == nil || d.Log == nil || d.Now == nil {
-		return errors.New("web: API, ActAs, Identify, Sessions, ClientAddress, Log and Now are required")
+	if d.API == nil || d.ActAs == nil || d.InBackground == nil || d.Identify == nil || d.Sessions == nil || d.ClientAddress == nil ||
+		d.Log == nil ||
+		d.Now == nil {
+		return errors.New("web: API, ActAs, InBackground, Identify, Sessions, ClientAddress, Log and Now are required")
 	}
 	return nil
 }

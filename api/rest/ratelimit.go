@@ -20,8 +20,8 @@ type Limiter struct {
 	store   LeaseStore
 	limitOf func(vigil.Tier) int64
 	now     func() time.Time
-	// sessions counts requests of sessions, by user.
-	sessions *RateWindow
+	// sessions counts requests of sessions, by user, and background those of open pages.
+	sessions, background *RateWindow
 
 	mu      sync.Mutex
 	windows map[uuid.UUID]*orgWindow
@@ -37,7 +37,7 @@ type LeaseStore interface {
 func NewLimiter(store LeaseStore, limitOf func(vigil.Tier) int64, now func() time.Time) *Limiter {
 	return &Limiter{
 		store: store, limitOf: limitOf, now: now, windows: make(map[uuid.UUID]*orgWindow),
-		sessions: NewRateWindow(SessionRate, time.Minute, now),
+		sessions: NewRateWindow(SessionRate, time.Minute, now), background: NewRateWindow(SessionRate, time.Minute, now),
 	}
 }
 
@@ -46,7 +46,11 @@ func NewLimiter(store LeaseStore, limitOf func(vigil.Tier) int64, now func() tim
 func (l *Limiter) LimitOrganization(ctx huma.Context, next func(huma.Context)) {
 	req := RequestOf(ctx.Context())
 	if req.Caller.Session {
-		if wait := l.sessions.Count(req.Caller.User.ID.String()); wait > 0 {
+		window := l.sessions
+		if inBackground(ctx.Context()) {
+			window = l.background
+		}
+		if wait := window.Count(req.Caller.User.ID.String()); wait > 0 {
 			refuse(ctx, ErrTooMany("Your sessions made too many requests", wait))
 			return
 		}

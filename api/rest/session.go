@@ -26,6 +26,16 @@ func ActAs(ctx context.Context, userID uuid.UUID, version int64) context.Context
 	return context.WithValue(ctx, actingKey{}, acting{userID: userID, version: version})
 }
 
+type backgroundKey struct{}
+
+// InBackground returns a context under which requests of a session count apart, up to SessionRate as
+// well: what open pages read by themselves does not keep their user from anything.
+func InBackground(ctx context.Context) context.Context {
+	return context.WithValue(ctx, backgroundKey{}, true)
+}
+
+func inBackground(ctx context.Context) bool { return ctx.Value(backgroundKey{}) != nil }
+
 // ActingUser returns the user of ActAs; ok is false outside of it.
 func ActingUser(ctx context.Context) (userID uuid.UUID, version int64, ok bool) {
 	who, ok := ctx.Value(actingKey{}).(acting)

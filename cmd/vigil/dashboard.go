@@ -25,7 +25,8 @@ func (p *platform) newDashboard(server *api.Server) (*web.Server, error) {
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
 			return rest.ActAs(ctx, who.UserID, who.Version)
 		},
-		FromBrowser: rest.FromBrowser,
+		InBackground: rest.InBackground,
+		FromBrowser:  rest.FromBrowser,
 		Identify: func(ctx context.Context, token string) (web.Identity, error) {
 			user, version, err := server.Identify(ctx, token)
 			return web.Identity{UserID: user, Version: version}, err
