@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"vigil/console"
+	"vigil/demo"
 )
 
 // demoEvent is a line of `vigil up --demo --json`.
@@ -40,6 +43,7 @@ type demoRun struct {
 	*process
 	mu     sync.Mutex
 	events []demoEvent
+	shown  []demo.Event // the same, as the program has them
 }
 
 // upDemo starts `vigil up --demo` and reads its events.
@@ -78,8 +82,12 @@ func upDemo(t *testing.T, dir string) *demoRun {
 			if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 				t.Errorf("a line is no JSON: %s", lines.Text())
 			}
+			var shown demo.Event
+			if err := json.Unmarshal(lines.Bytes(), &shown); err != nil {
+				t.Errorf("a line is no event: %v", err)
+			}
 			d.mu.Lock()
-			d.events = append(d.events, event)
+			d.events, d.shown = append(d.events, event), append(d.shown, shown)
 			d.mu.Unlock()
 		}
 		_, _ = io.Copy(io.Discard, out)
@@ -148,6 +156,19 @@ func (d *demoRun) links() (n int) {
 	return n
 }
 
+// checkLines holds that a terminal of 100 columns shows each event whole, on one line.
+func (d *demoRun) checkLines() {
+	d.t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, event := range d.shown {
+		line := event.Line(100)
+		if console.Width(line) > 100 || strings.Contains(line, "\n") || !strings.Contains(line, event.Text) || event.Text == "" {
+			d.t.Errorf("a terminal of 100 columns shows %q of %q", line, event.Text)
+		}
+	}
+}
+
 // checkMessages checks the attempts of a story: the first one refused, the others delivered
 // with valid signatures, and the same message under the same id.
 func checkMessages(t *testing.T, attempts []demoEvent) {
@@ -180,6 +201,7 @@ func TestDemo(t *testing.T) {
 	if got := steps(d.seen()); !slices.Equal(got, want) {
 		t.Errorf("the story is %v\nwant %v", got, want)
 	}
+	d.checkLines()
 	figure(t, "the story takes, in seconds from ready", done.Seconds, 60, 0)
 	if done.Incidents != 1 || done.Deliveries != 2 || done.Attempts != 3 {
 		t.Errorf("the end says %+v", done)
