@@ -21,6 +21,15 @@ func CheckLine(member, text string) error {
 	return nil
 }
 
+// JoinWords writes words as a sentence does: "a", "a and b", "a, b and c".
+func JoinWords(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
 // checkBreaks refuses characters that break a line wherever the text is shown.
 func checkBreaks(member, text string) error {
 	if strings.ContainsFunc(text, breaksLine) {

@@ -123,6 +123,7 @@ func (a *applies) apply(ctx context.Context, in *struct{ Body applyBody }) (*res
 	plan := a.checks.plans.of(who)
 	d := a.decider(ctx, body)
 	d.hide, d.verified, d.plan, d.overloaded = lacks != nil, verified, plan, a.checks.loads.overloaded(ctx)
+	d.live = a.checks.liveRegions(ctx)
 	request := d.request()
 	request.Plan, request.Allow, request.DryRun = plan, a.checks.allowance(plan, verified), body.DryRun
 	show := func(applied vigil.Applied) applyResultView { return d.show(applied, !body.DryRun) }

@@ -25,6 +25,7 @@ type decider struct {
 	verified   bool
 	plan       vigil.Plan
 	overloaded map[string]time.Duration
+	live       liveRegions
 
 	problems []vigil.Problem
 	limited  int // of the problems, how many are about the plan

@@ -9,9 +9,35 @@ import (
 	"vigil"
 )
 
-// warn adds to the actions on rules what the endpoints of rules would warn of, with the rules
-// that the checks have afterwards.
+// warn adds to the actions what the endpoints of single definitions would warn of.
 func (d *decider) warn() {
+	d.warnOfRegions()
+	d.warnOfRules()
+}
+
+// warnOfRegions adds to the actions on checks the regions in which no worker can probe them.
+func (d *decider) warnOfRegions() {
+	warnings := make(map[string][]string) // by key
+	for i := range d.changes.Checks {
+		before, after := d.changes.Checks[i].Before, d.changes.Checks[i].After
+		if after == nil || after.ManagedBy == nil {
+			continue // deleted or released
+		}
+		if before == nil {
+			before = &vigil.Check{}
+		}
+		warnings[after.ManagedBy.Key] = d.live.warnings(before, after)
+	}
+	for i := range d.set.Actions {
+		if action := &d.set.Actions[i]; action.Kind == vigil.KindCheck {
+			action.Warnings = warnings[action.Key]
+		}
+	}
+}
+
+// warnOfRules adds to the actions on rules what they miss beside the rules that their checks
+// have afterwards.
+func (d *decider) warnOfRules() {
 	rules := make(map[uuid.UUID]*vigil.Rule)
 	for i := range d.stored.inventory.Rules {
 		rules[d.stored.inventory.Rules[i].ID] = &d.stored.inventory.Rules[i]

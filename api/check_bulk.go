@@ -76,6 +76,8 @@ type bulkCheckView struct {
 	ID      uuid.UUID `json:"id" format:"uuid"`
 	Name    string    `json:"name"`
 	Changed bool      `json:"changed"`
+
+	Warnings []string `json:"warnings,omitempty" doc:"What is accepted and may not be what is meant, as in the answer to a write of the check alone. Each begins with the name of a member."`
 }
 
 func (c *checks) registerBulk(r *rest.Registrar) {
@@ -99,11 +101,13 @@ func (c *checks) bulk(ctx context.Context, in *struct{ Body checkBulkBody }) (*r
 		return nil, err
 	}
 	view := bulkResultView{Action: in.Body.Action, DryRun: in.Body.DryRun, Matched: len(edits), Checks: make([]bulkCheckView, len(edits))}
+	live := c.liveRegions(ctx)
 	for i, edit := range edits {
 		view.Checks[i] = bulkCheckView{ID: edit.Before.ID, Name: edit.Before.Name, Changed: edit.Changed}
 		if edit.Changed {
 			view.Changed++
 		}
+		view.Checks[i].Warnings = live.warnings(&edit.Before, &edit.After)
 	}
 	if !in.Body.DryRun {
 		c.notifier.changed(ctx, edits)

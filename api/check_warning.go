@@ -9,43 +9,63 @@ import (
 	"vigil/api/rest"
 )
 
+// liveRegions are the regions that have a worker now, each with the types that one of its
+// workers cannot run. It is nil where that cannot be read: a check is stored all the same, and
+// what it may lack can be read later.
+type liveRegions map[string][]vigil.CheckType
+
+func (c *checks) liveRegions(ctx context.Context) liveRegions {
+	live, err := c.store.LiveRegions(ctx, leaseSilence)
+	if err != nil {
+		return nil
+	}
+	return live
+}
+
 // answerWritten shows a check that was changed, with what may surprise in the regions in which
 // it begins to be probed.
 func (c *checks) answerWritten(ctx context.Context, before, check vigil.Check) (*rest.Answer[checkView], error) {
 	answer, err := c.answer(ctx, check)
 	if err == nil {
-		answer.Body.Data.Warnings = c.regionWarnings(ctx, before, check)
+		answer.Body.Data.Warnings = c.liveRegions(ctx).warnings(&before, &check)
 	}
 	return answer, err
 }
 
-// regionWarnings says in which regions that a check did not have before no worker can probe it
-// now. It says nothing where that cannot be read: a check is stored all the same, and what it
-// may lack can be read later.
-func (c *checks) regionWarnings(ctx context.Context, before, check vigil.Check) []string {
-	regions := slices.Clone(check.Regions)
-	if before.Enabled {
-		regions = slices.DeleteFunc(regions, func(region string) bool { return slices.Contains(before.Regions, region) })
-	}
-	if !check.Enabled || len(regions) == 0 {
+// warnings says in which regions that a check did not have before, or not for its type, no
+// worker can probe it now. A check that is made has none before; one that is disabled is
+// probed from none.
+func (l liveRegions) warnings(before, check *vigil.Check) []string {
+	if l == nil || !check.Enabled {
 		return nil
 	}
-	live, err := c.store.LiveRegions(ctx, leaseSilence)
-	if err != nil {
-		return nil
-	}
-	var warnings []string
-	for _, region := range regions {
-		unavailable, online := live[region]
+	var missing, unable []string
+	for _, region := range check.Regions {
+		if before.Enabled && before.Type == check.Type && slices.Contains(before.Regions, region) {
+			continue
+		}
+		unavailable, online := l[region]
 		switch {
 		case !online:
-			warnings = append(warnings, fmt.Sprintf(
-				"regions: %s has no worker, so the check is not probed from there until one runs. See %s.", region, regionsPath))
+			missing = append(missing, region)
 		case slices.Contains(unavailable, check.Type):
-			warnings = append(warnings, fmt.Sprintf(
-				"regions: a worker of %s cannot run checks of the type %s, so results from there may be missing. See %s.",
-				region, check.Type, regionsPath))
+			unable = append(unable, region)
 		}
+	}
+	var warnings []string
+	if len(missing) > 0 {
+		have := "has"
+		if len(missing) > 1 {
+			have = "have"
+		}
+		warnings = append(warnings, fmt.Sprintf(
+			"regions: %s %s no worker, so the check is not probed from there until one runs. See %s.",
+			vigil.JoinWords(missing), have, regionsPath))
+	}
+	if len(unable) > 0 {
+		warnings = append(warnings, fmt.Sprintf(
+			"regions: a worker of %s cannot run checks of the type %s, so results from there may be missing. See %s.",
+			vigil.JoinWords(unable), check.Type, regionsPath))
 	}
 	return warnings
 }

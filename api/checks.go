@@ -131,7 +131,7 @@ func (c *checks) create(ctx context.Context, in *struct{ Body checkCreate }) (*r
 	if !verified {
 		check.ExpiresAt = new(c.now().Add(unverifiedDays * 24 * time.Hour).UTC())
 	}
-	warnings := c.regionWarnings(ctx, vigil.Check{}, check)
+	warnings := c.liveRegions(ctx).warnings(&vigil.Check{}, &check)
 	rest.ShowRepeated(ctx, func(check vigil.Check) checkView {
 		view := c.show(check)
 		view.Warnings = warnings

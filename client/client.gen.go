@@ -3665,6 +3665,9 @@ type BulkCheck struct {
 	Changed bool               `json:"changed"`
 	Id      openapi_types.UUID `json:"id"`
 	Name    string             `json:"name"`
+
+	// Warnings What is accepted and may not be what is meant, as in the answer to a write of the check alone. Each begins with the name of a member.
+	Warnings *[]string `json:"warnings,omitempty"`
 }
 
 // BulkMembers defines model for BulkMembers.

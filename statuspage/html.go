@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"vigil"
 )
 
 //go:embed page.html page.css
@@ -128,7 +130,7 @@ func (s *service) Bars(v *view) bars {
 		bad = append([]string{fmt.Sprintf("%d earlier days", n)}, bad[n:]...)
 	}
 	if len(bad) > 0 {
-		label += "; failures on " + joined(bad)
+		label += "; failures on " + vigil.JoinWords(bad)
 	}
 	drawn.Label = strings.TrimSpace(label)
 	return drawn

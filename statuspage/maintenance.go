@@ -29,7 +29,7 @@ func (v *view) addMaintenance(from *vigil.PublicMaintenance) {
 	if len(one.names) == 0 || !one.End.After(v.At) {
 		return
 	}
-	one.Services = joined(one.names)
+	one.Services = vigil.JoinWords(one.names)
 	if len(one.names) == len(v.all) && len(v.all) > 1 {
 		one.Services = "All services"
 	}

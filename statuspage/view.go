@@ -179,18 +179,18 @@ func (v *view) decide() {
 		v.State, v.Headline, v.Detail = noData, "No recent data", "The last results are too old to say what works."
 	case known && len(paused) > 0:
 		v.State, v.Headline = working, "Everything works"
-		v.Detail = subject(paused) + " paused. Checked from " + joined(continents(regions)) + "."
+		v.Detail = subject(paused) + " paused. Checked from " + vigil.JoinWords(continents(regions)) + "."
 	case len(paused) > 0 && len(paused) == len(v.all):
 		v.State, v.Headline, v.Detail = noData, "Paused", "Nothing is checked at the moment."
 	case known:
-		v.State, v.Headline, v.Detail = working, "Everything works", "Checked from "+joined(continents(regions))+"."
+		v.State, v.Headline, v.Detail = working, "Everything works", "Checked from "+vigil.JoinWords(continents(regions))+"."
 	default:
 		v.State, v.Headline, v.Detail = noData, "No data yet", "The first results are on their way."
 	}
 }
 
 // noRecent says that services have no recent results.
-func noRecent(names []string) string { return "No recent data for " + joined(names) }
+func noRecent(names []string) string { return "No recent data for " + vigil.JoinWords(names) }
 
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
@@ -205,11 +205,11 @@ func (v *view) seen(since time.Time, from []string) string {
 	case since.IsZero() && len(from) == 0:
 		return ""
 	case since.IsZero():
-		return "Seen from " + joined(from) + "."
+		return "Seen from " + vigil.JoinWords(from) + "."
 	case len(from) == 0:
 		return "Since " + clock(since.UTC(), v.At) + " UTC."
 	}
-	return "Since " + clock(since.UTC(), v.At) + " UTC, seen from " + joined(from) + "."
+	return "Since " + clock(since.UTC(), v.At) + " UTC, seen from " + vigil.JoinWords(from) + "."
 }
 
 // addIncident adds an incident, if the public saw it or people wrote about it.
@@ -287,7 +287,7 @@ func place(seen, all []string) string {
 		return "from all regions"
 	}
 	if names := continents(seen); len(names) > 0 {
-		return "from " + joined(names)
+		return "from " + vigil.JoinWords(names)
 	}
 	return ""
 }

@@ -3,18 +3,10 @@ package statuspage
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
-)
 
-// joined lists words: "a", "a and b", "a, b and c".
-func joined(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
+	"vigil"
+)
 
 // subject names services, or counts them when there are more than two, with the verb.
 func subject(names []string) string {
@@ -22,7 +14,7 @@ func subject(names []string) string {
 	case 1:
 		return names[0] + " is"
 	case 2:
-		return joined(names) + " are"
+		return vigil.JoinWords(names) + " are"
 	default:
 		return strconv.Itoa(len(names)) + " services are"
 	}

@@ -86,13 +86,20 @@ func (s *Server) switchCheck(r *request) error {
 		action, word, undo = client.CheckBulkRequestActionEnable, "Resumed", "false"
 	}
 	ids := []string{id.String()}
-	if _, err := r.api.ChangeChecksWithResponse(r.Context(), client.CheckBulkRequest{Action: action, Ids: &ids}); err != nil {
+	done, err := r.api.ChangeChecksWithResponse(r.Context(), client.CheckBulkRequest{Action: action, Ids: &ids})
+	if err != nil {
 		return err
 	}
 	path := "/app/checks/" + id.String()
-	r.flash(
-		flash{Mark: "done", Text: word, Post: true, Link: path + "/enabled", LinkText: "Undo", Fields: map[string][]string{"enabled": {undo}}},
-	)
+	note := flash{
+		Mark:     "done",
+		Text:     word,
+		Post:     true,
+		Link:     path + "/enabled",
+		LinkText: "Undo",
+		Fields:   map[string][]string{"enabled": {undo}},
+	}
+	r.flash(note.warn(warningsOf(done.JSON200.Data.Checks)...))
 	return r.redirect(path)
 }
 

@@ -66,14 +66,14 @@ func (c *checkForm) save() error {
 		return err
 	}
 	based := &client.UpdateCheckParams{IfMatch: givenOrNil(c.typed.Get(formRevision))}
-	_, err = c.r.api.UpdateCheckWithBodyWithResponse(c.r.Context(), c.stored.id, based, jsonType, bytes.NewReader(text))
+	saved, err := c.r.api.UpdateCheckWithBodyWithResponse(c.r.Context(), c.stored.id, based, jsonType, bytes.NewReader(text))
 	if known, ok := errors.AsType[*APIError](err); ok && known.Status == http.StatusPreconditionFailed {
 		return c.showConflict()
 	}
 	if err != nil {
 		return c.refuse(err)
 	}
-	c.r.flash(flash{Mark: "up", Text: "Saved."})
+	c.r.flash(flash{Mark: "up", Text: "Saved"}.warn(saved.JSON200.Data.Warnings))
 	return c.r.redirect("/app/checks/" + c.stored.id.String())
 }
 

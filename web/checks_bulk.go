@@ -103,6 +103,7 @@ func bulkFlash(posted url.Values, result *client.BulkResult, back string) flash 
 	reverse := map[string]string{"disable": "enable", "enable": "disable"}
 	action := posted.Get("action")
 	f := flash{Mark: "done", Text: counted(result.Changed, "check") + " " + words[action]}
+	f = f.warn(warningsOf(result.Checks)...)
 	undo, ok := reverse[action]
 	if !ok || result.Changed == 0 {
 		return f
@@ -116,6 +117,15 @@ func bulkFlash(posted url.Values, result *client.BulkResult, back string) flash 
 	f.Post, f.Link, f.LinkText = true, "/app/checks/bulk", "Undo"
 	f.Fields = map[string][]string{"action": {undo}, "id": ids, "back": {back}}
 	return f
+}
+
+// warningsOf returns what the API warns of each check.
+func warningsOf(checks []client.BulkCheck) []*[]string {
+	warnings := make([]*[]string, len(checks))
+	for i := range checks {
+		warnings[i] = checks[i].Warnings
+	}
+	return warnings
 }
 
 // confirmDelete asks, and lists what would be deleted.

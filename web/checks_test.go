@@ -181,7 +181,8 @@ func TestChecksPage(t *testing.T) {
 		paused := f.b.follow(t, "/app/checks/bulk", url.Values{"id": both, "action": {"disable"}, "back": {"/app?state=passing"}})
 		paused.shows(t, "2 checks paused", "Undo", `name="action" value="enable"`)
 		f.b.get(t, http.StatusOK, "/app?state=disabled").shows(t, one.String(), two.String())
-		f.b.follow(t, "/app/checks/bulk", url.Values{"all": {"yes"}, "f.state": {"disabled"}, "action": {"enable"}}).shows(t, "2 checks resumed")
+		f.b.follow(t, "/app/checks/bulk", url.Values{"all": {"yes"}, "f.state": {"disabled"}, "action": {"enable"}}).
+			shows(t, "2 checks resumed. regions: ", " no worker, so the check is not probed from there")
 		asked := f.b.post(t, http.StatusOK, "/app/checks/bulk", url.Values{"id": both[:1], "action": {"delete"}})
 		asked.shows(t, "Delete 1 check?", "<li>a.example</li>", `name="confirmed" value="yes"`)
 		f.b.get(t, http.StatusOK, "/app/checks/"+one.String())

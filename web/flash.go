@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // flash is a message that the next page shows once.
@@ -16,6 +18,25 @@ type flash struct {
 	Post           bool                `json:",omitempty"`
 	Fields         map[string][]string `json:",omitempty"`
 	Until          int64               // Unix seconds
+}
+
+// warn adds what the API warns of, each once.
+func (f flash) warn(of ...*[]string) flash {
+	var added []string
+	for _, warnings := range of {
+		if warnings == nil {
+			continue
+		}
+		for _, warning := range *warnings {
+			if !slices.Contains(added, warning) {
+				added = append(added, warning)
+			}
+		}
+	}
+	if len(added) > 0 {
+		f.Mark, f.Text = "warn", f.Text+". "+strings.Join(added, " ")
+	}
+	return f
 }
 
 const (

@@ -249,10 +249,7 @@ func (s *Server) updateRule(r *request) error {
 
 // writtenRule says that a rule is written, and what the API warns of.
 func writtenRule(done string, rule *client.AlertRule) flash {
-	if rule.Warnings == nil || len(*rule.Warnings) == 0 {
-		return flash{Mark: "done", Text: done}
-	}
-	return flash{Mark: "warn", Text: done + ". " + strings.Join(*rule.Warnings, " ")}
+	return flash{Mark: "done", Text: done}.warn(rule.Warnings)
 }
 
 func (s *Server) confirmRuleDelete(r *request) error {

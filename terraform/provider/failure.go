@@ -78,3 +78,15 @@ func (f *field) given(member string, values map[string]tftypes.Value) *field {
 	}
 	return found
 }
+
+// warnings are what the API accepts and what may not be what is meant. Each begins with the
+// name of a member, and stands at its attribute.
+func (s *shape) warnings(got map[string]any) (all diag.Diagnostics) {
+	list, _ := got["warnings"].([]any)
+	for _, one := range list {
+		if member, _, ok := strings.Cut(plain(one), ":"); ok {
+			all.AddAttributeWarning(path.Root(member), "The "+s.Noun+" is written, with a warning", plain(one))
+		}
+	}
+	return all
+}

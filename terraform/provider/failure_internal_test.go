@@ -3,6 +3,7 @@ package provider
 import (
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
@@ -47,5 +48,20 @@ func TestMemberOfTheAPIIsFoundAsAnAttribute(t *testing.T) {
 		if got := one.shape.pathOf(one.member, one.values).String(); got != one.want {
 			t.Errorf("%s is at %q, not at %q", one.member, got, one.want)
 		}
+	}
+}
+
+func TestWarningsStandAtTheirAttributes(t *testing.T) {
+	t.Parallel()
+	said := "regions: af-south-jnb has no worker, so the check is not probed from there until one runs."
+	got := shapes()["check"].warnings(map[string]any{"name": "Far", "warnings": []any{said}})
+	if len(got) != 1 || got.HasError() || got[0].Detail() != said {
+		t.Fatalf("warnings %v", got)
+	}
+	if at, ok := got[0].(diag.DiagnosticWithPath); !ok || at.Path().String() != "regions" {
+		t.Errorf("it stands at %v, want regions", got[0])
+	}
+	if none := shapes()["check"].warnings(map[string]any{"name": "Near"}); len(none) != 0 {
+		t.Errorf("without warnings: %v", none)
 	}
 }

@@ -76,6 +76,7 @@ func (r *object) Create(ctx context.Context, request resource.CreateRequest, res
 		return
 	}
 	response.State.Raw = r.shape.state(r.api, got, from.plan, false)
+	response.Diagnostics.Append(r.shape.warnings(got)...)
 }
 
 // withKey gives an object that has none a key of its own.
@@ -142,6 +143,7 @@ func (r *object) Update(ctx context.Context, request resource.UpdateRequest, res
 		return
 	}
 	response.State.Raw = r.shape.state(r.api, got, from.plan, false)
+	response.Diagnostics.Append(r.shape.warnings(got)...)
 }
 
 // Delete deletes the object if it still has the revision that the plan is based on.

@@ -136,7 +136,9 @@ func (s *session) changeChecks(ctx context.Context, selected []named, what bulkA
 	}
 	table := console.List{Columns: console.Columns("ID", "NAME", "CHANGE"), Empty: "No checks."}
 	ids := []string{}
+	var warnings []*[]string
 	for _, check := range result.Data.Checks {
+		warnings = append(warnings, check.Warnings)
 		did := what.done
 		if !check.Changed {
 			did = "was " + what.done + " already"
@@ -144,5 +146,7 @@ func (s *session) changeChecks(ctx context.Context, selected []named, what bulkA
 		ids = append(ids, check.Id.String())
 		table.Rows = append(table.Rows, []console.Cell{console.ID(check.Id.String()), console.Text(check.Name), console.Word(did)})
 	}
-	return s.Print(console.Answer{Body: body, Names: ids, Parts: []console.Part{table}})
+	err = s.Print(console.Answer{Body: body, Names: ids, Parts: []console.Part{table}})
+	s.noteWarnings(warnings...)
+	return err
 }

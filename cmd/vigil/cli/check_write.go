@@ -89,7 +89,7 @@ func (s *session) createCheck(ctx context.Context, n newCheck, args []string) er
 	}}); err != nil {
 		return err
 	}
-	s.noteWarnings(made)
+	s.noteWarnings(made.Warnings)
 	for i, rule := range rules {
 		response, err := s.api.CreateAlertRuleWithBody(ctx, made.Id, nil, "application/json", bytes.NewReader(rule), once())
 		if _, _, err := read[client.AlertRuleAnswer](s, response, err); err != nil {
@@ -99,13 +99,27 @@ func (s *session) createCheck(ctx context.Context, n newCheck, args []string) er
 	return nil
 }
 
-// noteWarnings shows what may surprise of a check that was written.
-func (s *session) noteWarnings(made client.Check) {
-	if made.Warnings == nil {
-		return
+// noteWarnings shows what may surprise of what was written: each warning once, with how many
+// of several checks have it.
+func (s *session) noteWarnings(of ...*[]string) {
+	counts := make(map[string]int)
+	var order []string
+	for _, warnings := range of {
+		if warnings == nil {
+			continue
+		}
+		for _, warning := range *warnings {
+			if counts[warning]++; counts[warning] == 1 {
+				order = append(order, warning)
+			}
+		}
 	}
-	for _, warning := range *made.Warnings {
-		s.Note("warning: %s", warning)
+	for _, warning := range order {
+		more := ""
+		if len(of) > 1 {
+			more = fmt.Sprintf(" (%d of %d checks)", counts[warning], len(of))
+		}
+		s.Note("warning: %s%s", warning, more)
 	}
 }
 

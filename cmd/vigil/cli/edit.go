@@ -212,6 +212,7 @@ func (a *app) checkEditCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				defer s.noteWarnings(answer.Data.Warnings)
 				return s.Print(console.Answer{Body: body, Parts: []console.Part{
 					console.List{Columns: checkColumns(), Rows: [][]console.Cell{checkRow(answer.Data)}},
 				}})

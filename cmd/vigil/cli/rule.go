@@ -219,11 +219,7 @@ func (s *session) printRule(answer client.AlertRuleAnswer, body []byte, err erro
 	if err != nil {
 		return err
 	}
-	if answer.Data.Warnings != nil {
-		for _, warning := range *answer.Data.Warnings {
-			s.Note("warning: %s", warning)
-		}
-	}
+	s.noteWarnings(answer.Data.Warnings)
 	return s.Print(console.Answer{Body: body, Parts: []console.Part{
 		console.List{Columns: ruleColumns(), Rows: [][]console.Cell{ruleRow(answer.Data)}},
 	}})
