@@ -247,21 +247,25 @@ func (b *browser) fits(what string) {
 	b.resize(1440, 900)
 }
 
-// layoutShift sums the shifts of the layout that no input caused.
-const layoutShift = `new Promise(done => {
-	let sum = 0;
+// layoutShifts names each shift of the layout that no input caused, and the parts of the page that moved.
+const layoutShifts = `new Promise(done => {
+	const shifts = [];
+	const box = r => [r.x, r.y, r.width, r.height].map(Math.round).join(" ");
+	const moved = s => (s.node ? (s.node.outerHTML || s.node.textContent).slice(0, 120) : "a part that is gone") +
+		" from " + box(s.previousRect) + " to " + box(s.currentRect);
 	new PerformanceObserver(list => {
-		for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value;
+		for (const entry of list.getEntries()) if (!entry.hadRecentInput)
+			shifts.push(entry.value.toFixed(4) + " after " + Math.round(entry.startTime) + " ms: " + entry.sources.map(moved).join("; "));
 	}).observe({type: "layout-shift", buffered: true});
-	setTimeout(() => done(sum), 50);
+	setTimeout(() => done(shifts), 50);
 })`
 
 // judge is what every page must withstand.
 func (b *browser) judge(what string) {
 	b.t.Helper()
 	b.until("no request under way, which dims what it will replace", `!document.querySelector(".htmx-request")`)
-	if moved := eval[float64](b, layoutShift); moved > 0 {
-		b.t.Errorf("%s: the layout moved by %.4f after it was shown", what, moved)
+	if shifts := eval[[]string](b, layoutShifts); len(shifts) > 0 {
+		b.t.Errorf("%s: the layout moved after it was shown:\n\t%s", what, strings.Join(shifts, "\n\t"))
 	}
 	b.axe(what)
 	b.fits(what)
