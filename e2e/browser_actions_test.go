@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -218,18 +219,28 @@ func widths() []int64 { return []int64{360, 721, 768, 961, 1024, 1141, 1240, 132
 // Widths in pixels that the names in a list keep, on a phone and on everything else.
 const leastNameOfAPhone, leastName = 120, 200
 
+// tooWide are the parts of a page that end beyond the window, when the page does.
+const tooWide = `(() => {
+	const most = document.documentElement.clientWidth;
+	if (document.documentElement.scrollWidth <= most) return [];
+	return [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > most + 1)
+		.slice(-6).map(e => e.outerHTML.slice(0, 120) + " ends at " + Math.round(e.getBoundingClientRect().right));
+})()`
+
 // fits fails the test when the page is wider than the window at one of the widths, or the names of a
 // list are narrower than leastName.
 func (b *browser) fits(what string) {
 	b.t.Helper()
 	for _, width := range widths() {
 		b.resize(width, 800)
-		wide := eval[[]string](b, `(() => {
-			const most = document.documentElement.clientWidth;
-			if (document.documentElement.scrollWidth <= most) return [];
-			return [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > most + 1)
-				.slice(-6).map(e => e.outerHTML.slice(0, 120) + " ends at " + Math.round(e.getBoundingClientRect().right));
-		})()`)
+		// Charts take their width from their place in a later frame.
+		var wide []string
+		for deadline := time.Now().Add(browserWait); ; time.Sleep(50 * time.Millisecond) {
+			wide = eval[[]string](b, tooWide)
+			if len(wide) == 0 || time.Now().After(deadline) {
+				break
+			}
+		}
 		if len(wide) > 0 {
 			b.t.Errorf("%s is wider than %d px:\n\t%s", what, width, strings.Join(wide, "\n\t"))
 		}

@@ -77,6 +77,7 @@ func TestBrowserDashboard(t *testing.T) {
 		{"ResolveWithANote", d.resolve},
 		{"WithoutScripts", d.withoutScripts},
 		{"BulkPauseByKeyboard", d.bulkPause},
+		{"OnAPhone", d.onAPhone},
 		{"EveryPage", d.everyPage},
 		{"ARevokedKeyIsRefused", d.revokeKey},
 		{"SignOutEverywhere", d.signOutEverywhere},
