@@ -28,7 +28,7 @@ func TestBackup(t *testing.T) {
 	file := filepath.Join(dataDir(t), "vigil.backup")
 	env := []string{"VIGIL_REGIONS=eu-central-fra", fastSchedule}
 	p := up(t, dir, env...)
-	d := newAlertScenario(t, client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}, privateDatabase(t, dir), 2, 0, "eu-central-fra")
+	d := newAlertScenario(t, client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}, privateDatabase(t, dir), 1, 2, 0, "eu-central-fra")
 	d.service.fail(path(0))
 	if !d.awaitIncidents(0, 1, "active") {
 		t.FailNow()

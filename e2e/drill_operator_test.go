@@ -76,7 +76,7 @@ func newOperator(t *testing.T, p *process, dsn string) *operator {
 	t.Cleanup(func() { _ = db.Close() })
 	api := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	o := &operator{
-		alertScenario: newAlertScenario(t, api, dsn, 10, 0, clusterRegion), temporal: c, namespace: p.ready.Namespace,
+		alertScenario: newAlertScenario(t, api, dsn, 1, 10, 0, clusterRegion), temporal: c, namespace: p.ready.Namespace,
 		slots: &cluster{t: t, dsn: dsn, db: db},
 	}
 	eventually(t, "every loop has a result", func() bool { return o.slots.loopsOn(nil) == len(o.checks) })

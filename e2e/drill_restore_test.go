@@ -44,7 +44,7 @@ func newRestoreDrill(t *testing.T) *restoreDrill {
 	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "restore@vigil.test", "org_name": "restore"})
 	c.key = account.APIKey
 	d := &restoreDrill{cluster: s, dump: dataDir(t)}
-	d.alertScenario = newAlertScenario(t, c, s.dsn, checksOfRestore, 0, clusterRegion)
+	d.alertScenario = newAlertScenario(t, c, s.dsn, 1, checksOfRestore, 0, clusterRegion)
 	streams, stop := subscribe(c, 3)
 	d.streams = streams
 	t.Cleanup(stop)

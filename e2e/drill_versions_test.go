@@ -21,7 +21,7 @@ func TestDrillVersions(t *testing.T) {
 	site := newSwitchable(t)
 	s := newCluster(t, append(wideTurns(d.window), "VIGIL_LOG_LEVEL=info", fastSchedule)...)
 	s.seed(site.URL, d.checks, d.interval)
-	scenario := newAlertScenario(t, client{t: t, url: s.apiURL, key: s.operatorKey()}, s.dsn, 1, 0, clusterRegion)
+	scenario := newAlertScenario(t, client{t: t, url: s.apiURL, key: s.operatorKey()}, s.dsn, 1, 1, 0, clusterRegion)
 	eventually(t, "the check of the scenario has a result", func() bool { return s.loopsOn(nil) == d.checks+1 })
 	s.began = time.Now().Truncate(time.Microsecond)
 	p := notePauses(t)

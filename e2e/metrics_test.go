@@ -24,7 +24,7 @@ func TestMetrics(t *testing.T) {
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS=eu-central-fra", "VIGIL_METRICS_LISTEN=127.0.0.1:0", fastSchedule)
 	api := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 
-	d := newAlertScenario(t, api, dsn, 1, 0, "eu-central-fra")
+	d := newAlertScenario(t, api, dsn, 1, 1, 0, "eu-central-fra")
 	_, stopStreams := subscribe(api, 1)
 	defer stopStreams()
 	eventually(t, "a stream is open", func() bool { return scrape(t, p).value("vigil_alert_streams_open") == 1 })

@@ -22,7 +22,7 @@ func TestPayloadCodec(t *testing.T) {
 	env := []string{"DATABASE_URL=" + dsn, "VIGIL_REGIONS=" + clusterRegion, "VIGIL_QUIET_WINDOW=2s", "VIGIL_TURN_RATE=0.001", fastSchedule}
 	p := up(t, dir, append(env, "VIGIL_PAYLOAD_CODEC=encrypt")...)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
-	d := newAlertScenario(t, c, dsn, 1, 0, clusterRegion)
+	d := newAlertScenario(t, c, dsn, 1, 1, 0, clusterRegion)
 	d.service.fail(path(0))
 	d.awaitIncidents(0, 1, "active")
 	d.awaitDeliveries()

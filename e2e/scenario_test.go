@@ -33,8 +33,10 @@ type alertScenario struct {
 	checks   []string // ids; check i probes path /i
 }
 
-// newAlertScenario creates a channel for the receiver, and checks with one rule each.
-func newAlertScenario(t *testing.T, c client, dsn string, checks, failing int, regions ...string) *alertScenario {
+// newAlertScenario creates a channel for the receiver, and checks of an interval (s) with one rule
+// each. A region is silent after three intervals, and one that reports again later opens an
+// incident of its own: scenarios of two regions and of kills take more than a second.
+func newAlertScenario(t *testing.T, c client, dsn string, interval, checks, failing int, regions ...string) *alertScenario {
 	t.Helper()
 	d := &alertScenario{t: t, client: c, dsn: dsn, service: newService(t), receiver: newReceiver(t, failing), regions: len(regions)}
 	var channel struct {
@@ -45,7 +47,7 @@ func newAlertScenario(t *testing.T, c client, dsn string, checks, failing int, r
 	})
 	for i := range checks {
 		var made check
-		c.into(&made, http.MethodPost, "/v1/checks", httpCheck(fmt.Sprintf("episode %d", i), d.service.URL+path(i), 1, regions...))
+		c.into(&made, http.MethodPost, "/v1/checks", httpCheck(fmt.Sprintf("episode %d", i), d.service.URL+path(i), interval, regions...))
 		c.into(nil, http.MethodPost, "/v1/checks/"+made.ID+"/alerts", map[string]any{
 			// Two, because a single probe may time out on a busy machine.
 			"name": "down", "condition": map[string]any{"failure_threshold": 2},
@@ -224,7 +226,7 @@ func TestEpisodes(t *testing.T) {
 	dsn := database(t)
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS=eu-central-fra,na-east-ewr", fastSchedule)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
-	d := newAlertScenario(t, c, dsn, 10, 30, "eu-central-fra", "na-east-ewr")
+	d := newAlertScenario(t, c, dsn, 5, 10, 30, "eu-central-fra", "na-east-ewr")
 	const episodes = 3
 	d.runEpisodes(episodes)
 	d.awaitDeliveries()
@@ -271,7 +273,7 @@ func TestEpisodesWithProcessesKilled(t *testing.T) {
 	eventually(t, "the API answers", func() bool { _, err := c.try(http.MethodGet, "/health", nil); return err == nil })
 	c.into(&account, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": "episodes@vigil.test", "org_name": "episodes"})
 	c.key = account.APIKey
-	d := newAlertScenario(t, c, s.dsn, checks, 30, clusterRegion)
+	d := newAlertScenario(t, c, s.dsn, 2, checks, 30, clusterRegion)
 	streams, closeStreams := subscribe(c, subscribers)
 	defer closeStreams()
 

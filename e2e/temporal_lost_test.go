@@ -13,7 +13,7 @@ func TestTemporalDataLost(t *testing.T) {
 	dsn, dir := database(t), dataDir(t)
 	env := []string{"DATABASE_URL=" + dsn, "VIGIL_REGIONS=eu-central-fra", fastSchedule}
 	p := up(t, dir, env...)
-	d := newAlertScenario(t, client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}, dsn, 3, 0, "eu-central-fra")
+	d := newAlertScenario(t, client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}, dsn, 1, 3, 0, "eu-central-fra")
 	for i := range d.checks {
 		d.service.fail(path(i))
 		if !d.awaitIncidents(i, 1, "active") {
