@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The targets that people use have a ## comment; `make help` lists them.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -62,7 +63,7 @@ flaky: ready ## Run what CI tests five times (ROUNDS) beside two busy loops; pri
 
 .PHONY: test-fast
 test-fast: postgres ## Run what takes minutes, between two edits: no end-to-end tests, no long drills
-	go test -short -timeout 10m $(TESTFLAGS) $$(go list ./... | grep -v '^vigil/e2e')
+	go test -short -timeout 10m $(TESTFLAGS) $$(go list ./... | grep -v '^github.com/vigil-monitor/vigil/e2e')
 
 .PHONY: chromium
 chromium: # find a Chromium, or install the Debian package
@@ -121,7 +122,7 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full .ci/test-provider -v -run Killed
 
 .PHONY: check
-check: format vet lint terraform words sleeps arrows openapi tidy size vendored vulnerabilities ## Everything that CI runs besides the tests
+check: format vet lint terraform words sleeps arrows openapi tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
@@ -166,6 +167,20 @@ tidy:
 .PHONY: size
 size:
 	@.ci/size
+
+.PHONY: license
+license: ## Write the line of the license into new files
+	@.ci/license --write
+
+.PHONY: license-check
+license-check: # find files without it
+	@.ci/license
+
+# PATH on the command line of make is also where the shell looks for programs.
+SEARCH := $(shell echo "$$PATH"):/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin
+.PHONY: module
+module: ## Give the module another path, to publish it there: make module PATH=github.com/you/vigil
+	@export PATH='$(SEARCH)'; go run ./.ci/module '$(if $(filter command line,$(origin PATH)),$(PATH))'
 
 .PHONY: vendored
 vendored: # compare the files of other projects with their checksums

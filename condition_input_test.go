@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"reflect"
 	"testing"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 func TestConditionInput(t *testing.T) {

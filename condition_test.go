@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
@@ -10,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // wantRefused expects an error about a member that lists the accepted forms.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TestDecideRulesOfAnOpenIncident has a line for each of the table "Rules of an open incident"

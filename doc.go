@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vigil is the vocabulary of the platform and its pure decisions: what
 // a check, a slot, a result, a region, an account and a plan are, which instant
 // a check is due at, and what a result does to a check's state.

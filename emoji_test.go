@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
 	"testing"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TestCheckLineOfEmoji holds that joined emoji are text, and that their joiners hide nothing

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil
 
 // Epoch is a number that is written to Postgres and to Temporal every few seconds, so that a

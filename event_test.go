@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 func contextOf(t vigil.EventType) vigil.EventContext {

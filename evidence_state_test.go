@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
@@ -9,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // episode is a loop that probes at an interval and keeps evidence as its state decides.

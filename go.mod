@@ -1,4 +1,4 @@
-module vigil
+module github.com/vigil-monitor/vigil
 
 go 1.26.8
 

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
 	"testing"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // BenchmarkSearchOfAnOccurrence measures the longest searches: rules that never occur, and

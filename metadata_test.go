@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
@@ -9,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // encoded returns the JSON of metadata as the API writes it.

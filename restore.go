@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil
 
 // RestoreSign says which of the two stores was restored from a backup.

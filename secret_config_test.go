@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 const secretConfig = `{"url":"https://a.example/?q=<1>",` +

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
@@ -6,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 func TestVariables(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TestUnobservedEventHasTheCheck: its check is that of other events, with the labels.

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package vigil_test
 
 import (
 	"testing"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // The words of JSON, SQL and recorded histories never change.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -11,8 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // How a catalogue follows changes of definitions.

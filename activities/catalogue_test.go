@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -6,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // TestCatalogueOfAWorkerWhoseClockIsWrong tests that a catalogue finds changes by the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -10,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // deliveryStore stores deliveries and their attempts.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -10,9 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // steppedDelivery records the steps of a delivery, in order.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package activities does what workflows may not do themselves: a turn of a check's
 // loop waits for its slots and probes, incidents are stored, and notifications are sent.
 //

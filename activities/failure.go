@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
 	"go.temporal.io/sdk/temporal"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // failure converts an error for a workflow. An error that every attempt would return

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -7,7 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // What activities know is counted by the handler that the SDK puts into their

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -13,10 +15,10 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/testsuite"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/metrics"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/metrics"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // counted runs an activity and returns the lines with own metrics that a process

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -19,10 +21,10 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/fair"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 const region = "eu-central-fra"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -8,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // incidentStore stores incidents. Each change is one transaction with its event and

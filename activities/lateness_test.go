@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -5,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil"
-	"vigil/activities"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
 )
 
 // TestLoad tests when a process counts as overloaded.

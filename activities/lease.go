@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -6,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"vigil"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // LeaseHolder knows whether the leases of this process still hold: it may take turns and

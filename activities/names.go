@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 // The names of activities whose methods have another name in Go. Running workflows

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -6,8 +8,8 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"vigil"
-	"vigil/fair"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fair"
 )
 
 // TypeParked is the type of the error of an activity that reached a worker whose leases do

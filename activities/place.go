@@ -1,12 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
 	"context"
 	"time"
 
-	"vigil"
-	"vigil/fair"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // TurnSlack is how much longer than its slots and its last probe a turn may take before

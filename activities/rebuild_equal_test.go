@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -12,10 +14,10 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/storage"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // history is the rules of a check, and its results in a region with edits of the check between

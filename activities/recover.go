@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -5,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // rebuildRows is the minimum number of stored results from which the state of a loop is

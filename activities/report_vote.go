@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // newsTimeout is how long a turn tries to report its vote: a part of TurnSlack.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -6,8 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"vigil"
-	"vigil/activities"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
 )
 
 // TestWatchRestored tests what a turn does after Postgres or Temporal was restored from a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -6,9 +8,9 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"vigil"
-	"vigil/fair"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // single is how long one attempt may take, 0 when the config cannot run.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -10,10 +12,10 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
 
-	"vigil"
-	"vigil/fair"
-	"vigil/probe"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // HeartbeatInterval is how often a test by hand reports that it runs. The answer is the

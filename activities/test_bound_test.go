@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TestATestByHandIsBounded: what a target sends is bounded in the result of a test that is

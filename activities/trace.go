@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -5,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // spanRecorder receives the steps of traces. Record never waits.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
 	"context"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -10,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/activities"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
 )
 
 // manyVotes receives the votes of many turns at once.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
 	"context"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // extension is how far beyond its planned end a turn may go while Temporal is busy.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
@@ -5,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"vigil"
-	"vigil/fair"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fair"
 )
 
 // probeApart runs an attempt on a goroutine of its own. A probe needs a stack of 16 KB or

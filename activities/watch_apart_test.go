@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TestWatchRunsProbesApart tests that a probe does not run on the goroutine of its turn,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -6,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // refused is a probe of a port on which nothing listens, which has evidence where it is wanted.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -5,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/fair"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/fair"
 )
 
 // TestWatchPlan tests the plan of the next turn.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -9,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/fair"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/fair"
 )
 
 // places are limits of n probes at once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -8,8 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"vigil"
-	"vigil/activities"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
 )
 
 // TestWatchStore tests what a turn stores, and how it handles the stored row.

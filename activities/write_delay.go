@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities
 
 import (
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // A result that is no news waits for others to be stored with it: maxWriteDelay, or the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package activities_test
 
 import (
@@ -6,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TestWriteDelay tests which results may wait to be stored with others.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -5,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 func TestDeleteAccount(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -9,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil/api"
-	"vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
 )
 
 // inbox is the mail server of a test, with the API that uses it.

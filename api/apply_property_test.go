@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -9,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/notify"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // checkSpecimens are configs of each check type: with all members, and with few.

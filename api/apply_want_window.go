@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
 	"maps"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 func (d *decider) wantWindow(w *vigil.Wanted) error {

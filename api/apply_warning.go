@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // warn adds to the actions what the endpoints of single definitions would warn of.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -5,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // atOnce bounds how many requests of a kind an organization has under way in this process.

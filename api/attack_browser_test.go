@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/api"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 // targets are private targets that a test opens.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -6,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/api"
-	"vigil/egress"
-	"vigil/notify"
-	"vigil/probe"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // aim is a config that leads where it must not, or breaks out of its protocol.

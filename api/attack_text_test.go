@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -8,7 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TestTextsThatPostgresRefuses puts what Postgres cannot store into every parameter of every

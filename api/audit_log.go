@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -7,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api/rest"
-	"vigil/audit"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/audit"
 )
 
 // auditStore reads the audit log.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/api"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 func TestAuditLog(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -10,7 +12,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"vigil/api"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 func TestAPIKeys(t *testing.T) {

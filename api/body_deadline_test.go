@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -10,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil/api"
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // TestAFormThatDoesNotArrive holds that a form whose body stops to arrive is answered, and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"vigil/api/apitest"
+	"github.com/vigil-monitor/vigil/api/apitest"
 )
 
 // TestEveryMistakeIsNamed pins that one answer names all mistakes of a body, in

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
 	"testing"
 	"time"
 
-	"vigil/api"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 func TestBurst(t *testing.T) {

@@ -1,12 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
 	"context"
 	"net/http"
 
-	"vigil"
-	"vigil/api/rest"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // maxTestMessages bounds the test messages that one process sends at a time: each may

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -5,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"vigil"
-	"vigil/api/rest"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // recipientView is an address of an email channel.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -14,8 +16,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 func TestChannelTypes(t *testing.T) {

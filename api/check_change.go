@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -10,9 +12,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"vigil"
-	"vigil/api/rest"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // CheckMembers are the members of a check that can be written. What else a check

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -6,8 +8,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"vigil"
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // checkRetryView is the member retry of a check.

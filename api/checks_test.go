@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -9,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/api"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 func TestCreateCheck(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -13,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/api"
-	"vigil/codec"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/codec"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -11,11 +13,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api/rest"
-	"vigil/api/stream"
-	"vigil/notify"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/api/stream"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // Deps is what the API needs.

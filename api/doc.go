@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package api is the HTTP interface of the platform, described by one OpenAPI
 // document and served by Huma on net/http.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // documentVersion is the version of the API description (spec section 9).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -8,7 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"vigil/api/apitest"
+	"github.com/vigil-monitor/vigil/api/apitest"
 )
 
 //nolint:gochecknoglobals // read once for all tests

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -6,10 +8,10 @@ import (
 	"os"
 	"testing"
 
-	"vigil/api"
-	"vigil/egress"
-	"vigil/notify"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // TestFileSchema holds the schema of the files to the one that is kept, which shows what a

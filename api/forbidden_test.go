@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -9,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/api"
-	"vigil/api/apitest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 )
 
 // specimen is a request with a body that the document and the API allow.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -19,9 +21,9 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"vigil"
-	"vigil/api"
-	"vigil/api/apitest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 )
 
 // fuzzSeed is the seed of the requests of TestFuzzedRequests.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -9,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 const keyHeader = "Idempotency-Key"

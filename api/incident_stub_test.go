@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -7,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/audit"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // incidentStub stands in for the workflows of incidents: it changes the rows as

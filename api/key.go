@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -7,7 +9,7 @@ import (
 	"hash/crc32"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // An API key is keyPrefix, keyRandom characters of base62 and keyChecksum

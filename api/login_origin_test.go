@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"vigil/api"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 // TestAStrangersWrongPasswordsDoNotLockOutTheOwner holds that wrong passwords from one network

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -12,10 +14,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api/rest"
-	"vigil/mail"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // mailer sends mail to people.

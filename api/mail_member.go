@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -5,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"vigil"
-	"vigil/api/rest"
-	"vigil/mail"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/mail"
 )
 
 // memberChanged mails an owner of an organization what happened to a member of it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -11,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/api"
-	"vigil/egress"
-	"vigil/mail"
-	"vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
 )
 
 // withMail gives the API a mail server.

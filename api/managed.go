@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
-	"vigil"
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // managedByView names the program that manages a definition.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -9,7 +11,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // session returns a client with a session token of a user who never signed out.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -11,8 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
 )
 
 // invitationToken returns the token of the nth invitation that was mailed to an address.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -6,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // exposition is an answer in the text format of Prometheus.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -13,10 +15,10 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"vigil/api"
-	"vigil/egress"
-	"vigil/notify"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 var update = flag.Bool("update", false, "renew openapi.yaml and the client") //nolint:gochecknoglobals // a flag

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -15,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/api"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 // process starts one more API process on the same database; the caller closes the server.

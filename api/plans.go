@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
 	"time"
 
-	"vigil"
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // requestsPerWindow is how many requests a window admits (spec section 8).

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
 	"net/http"
 	"time"
 
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // publicPerMinute is how many status pages and badges an address may read in a minute. Many

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -9,7 +11,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"vigil/api"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 // Every operation below /v1/ refuses a parameter that it does not have, before it does anything.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -14,9 +16,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // hold keeps the windows open that are: a machine may be too slow for the minute

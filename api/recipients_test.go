@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -9,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/api"
-	"vigil/egress"
-	"vigil/mail"
-	"vigil/mail/mailtest"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // setupRecipients is an API whose mail leaves the machine, with email channels that send it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -7,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 const tagResults = "Results"

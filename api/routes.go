@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
 	"net/http"
 
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // routes serves what is no operation. Whether query parameters that a route does not have are

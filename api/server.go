@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
@@ -8,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api/rest"
-	"vigil/api/stream"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/api/stream"
 )
 
 // Server is the HTTP interface. It is safe for concurrent use.

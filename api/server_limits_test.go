@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -14,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/api"
-	"vigil/api/rest"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // countingStore counts the questions that cost something.

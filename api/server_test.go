@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -17,12 +19,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api"
-	"vigil/egress"
-	"vigil/notify"
-	"vigil/probe"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // testServer is a running API on a database of its own, with a real registry of

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
 	"context"
 
-	"vigil"
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // signupLimits cap the organizations that are not verified.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // pageOf is the body of a status page that shows checks in one group.

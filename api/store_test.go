@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
 	"testing"
 
-	"vigil"
-	"vigil/storage"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // newStore returns a store on a fresh database, which goes by the test's clock.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -13,8 +15,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 // frame is a block of server-sent events.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -12,8 +14,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"vigil"
-	"vigil/api"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 // tally is what a subscriber saw that it must not have seen.

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api
 
 import (
 	"context"
 	"net/http"
 
-	"vigil"
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // templateVariableView is a name that message templates may hold.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
 	"testing"
 	"time"
 
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // eventually waits until a condition holds that other goroutines bring about.

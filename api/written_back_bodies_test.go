@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // certified replaces <ca>, <chain> and <key> in a body with a real authority, and a certificate of

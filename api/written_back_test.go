@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package api_test
 
 import (
@@ -8,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/api"
-	"vigil/api/apitest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 )
 
 // TestWhatIsReadCanBeWritten reads every resource that has a PUT and writes the same body back:

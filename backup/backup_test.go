@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package backup_test
 
 import (
@@ -10,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/backup"
+	"github.com/vigil-monitor/vigil/backup"
 )
 
 // files fills a directory with the files of a backup.

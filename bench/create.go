@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package bench
 
 import (
@@ -12,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // CreateOptions configure MeasureCreate.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package bench
 
 import (
@@ -17,10 +19,10 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib" // reads the results as any client would
 
-	"vigil"
-	"vigil/standalone"
-	"vigil/storage"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // LoopOptions configure MeasureLoops.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package bench
 
 import (
@@ -11,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // RequestOptions configure MeasureRequests.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package bench
 
 import (
@@ -19,7 +21,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // TurnOptions configure MeasureTurns.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package client_test
 
 import (
@@ -13,14 +15,14 @@ import (
 	"github.com/google/uuid"
 	openapi_types "github.com/oapi-codegen/runtime/types"
 
-	"vigil"
-	"vigil/api"
-	"vigil/client"
-	"vigil/egress"
-	"vigil/notify"
-	"vigil/probe"
-	"vigil/storage"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // prober runs each check once, as soon as its loop is asked for.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package client_test
 
 import (
@@ -6,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 func TestRetryAfter(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package codec
 
 import (
@@ -10,7 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // The metadata of an encrypted payload, as in Temporal's samples: the UI and the CLI show

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package codec_test
 
 import (
@@ -14,8 +16,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
-	"vigil"
-	"vigil/codec"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/codec"
 )
 
 const secret = "the plain text of a note"

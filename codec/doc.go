@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package codec encrypts the payloads that Temporal stores: the inputs and results of
 // workflows and activities, signals, updates, query results, failures, memos and
 // summaries. Search attributes are not payloads and stay as they are: the server indexes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package codec_test
@@ -19,9 +21,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
-	"vigil"
-	"vigil/codec"
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/codec"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 const queue = "notebook"

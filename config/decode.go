@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package config
 
 import (
@@ -11,7 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Decode reads a config of at most limit bytes into a struct, embedded and inner

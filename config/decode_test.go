@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package config_test
 
 import (
@@ -7,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/config"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
 )
 
 type inner struct {

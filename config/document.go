@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package config
 
 import (
@@ -6,7 +8,7 @@ import (
 	"errors"
 	"io"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maxDepth bounds how deep objects and lists are nested.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package config_test
 
 import (
@@ -5,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/notify"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // TestSecretsHaveAPlace holds that every secret of a config lies in an object that says

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package config
 
 import (
@@ -5,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // The values of the tag secret.

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package config_test
 
 import (
 	"reflect"
 	"testing"
 
-	"vigil"
-	"vigil/config"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
 )
 
 type login struct {

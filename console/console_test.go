@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package console_test
 
 import (
@@ -12,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"pgregory.net/rapid"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // noon is the clock of the tests.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package console_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 func TestContexts(t *testing.T) {

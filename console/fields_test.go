@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package console_test
 
 import (
 	"strings"
 	"testing"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // TestFields holds that the values of one thing fit a terminal with every character, and that a pipe

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package console_test
 
 import (
 	"testing"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 func TestShortID(t *testing.T) {

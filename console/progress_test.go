@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package console_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // progressed returns what a progress writes to standard error while a function runs. Time

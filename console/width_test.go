@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package console_test
 
 import (
 	"strings"
 	"testing"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 func TestCut(t *testing.T) {

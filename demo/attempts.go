@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package demo
 
 import (
@@ -9,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // showAttempts shows the attempts of the present incident that have ended since.

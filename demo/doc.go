@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package demo is what `vigil up --demo` adds to a platform on this machine: a shop that
 // is checked and fails on command, a receiver of its messages, and a story that breaks the
 // shop, waits for the incident and its messages, and repairs it. It is a client of the

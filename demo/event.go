@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package demo
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // Kind is what happened.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package demo_test
 
 import (
@@ -22,7 +24,7 @@ import (
 	"github.com/google/uuid"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"vigil/demo"
+	"github.com/vigil-monitor/vigil/demo"
 )
 
 // kept is what a test reads of the state file.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package demo
 
 import (
@@ -10,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/client"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // alert is an event of the alert stream.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package dispatch
 
 import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/temporal"
 
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // The search attributes of Vigil's workflows, all keywords. They are set at the

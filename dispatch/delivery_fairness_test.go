@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package dispatch_test
@@ -11,12 +13,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/notify"
-	"vigil/timing/timingtest"
-	"vigil/workers"
-	"vigil/workers/workerstest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/workers"
+	"github.com/vigil-monitor/vigil/workers/workerstest"
 )
 
 // hangingStore is a store whose attempts hang until the test lets them go.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package dispatch_test
@@ -12,8 +14,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/proto"
 
-	"vigil"
-	"vigil/workers/workerstest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/workers/workerstest"
 )
 
 // history returns the events of the newest run of the check's incident workflow.

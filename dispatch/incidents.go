@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package dispatch
 
 import (
@@ -11,9 +13,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"vigil"
-	"vigil/timing"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package dispatch_test
@@ -13,8 +15,8 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 
-	"vigil"
-	"vigil/workers/workerstest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/workers/workerstest"
 )
 
 func TestIncidents(t *testing.T) {

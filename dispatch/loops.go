@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package dispatch
 
 import (
@@ -14,9 +16,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // A test on demand waits testPickup for a worker, may take testTimeout in all, and

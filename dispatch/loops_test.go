@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package dispatch_test
 
 import (
@@ -17,9 +19,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 
-	"vigil"
-	"vigil/codec"
-	"vigil/dispatch"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/codec"
+	"github.com/vigil-monitor/vigil/dispatch"
 )
 
 // unreachable is a Temporal that stops answering after some calls. The client

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package dispatch_test
 
 import (
@@ -11,7 +13,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"vigil/dispatch"
+	"github.com/vigil-monitor/vigil/dispatch"
 )
 
 // TestWarnPaused tests that a paused activity of an incident is logged with what makes it

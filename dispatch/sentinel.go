@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package dispatch
 
 import (
@@ -10,7 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // sentinelDelay is how long the first workflow task of a sentinel is delayed: for good.

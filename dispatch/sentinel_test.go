@@ -1,12 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package dispatch_test
 
 import (
 	"testing"
 
-	"vigil"
-	"vigil/dispatch"
-	"vigil/workers/workerstest"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/workers/workerstest"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // TestSentinel writes epochs to a sentinel of a real Temporal.

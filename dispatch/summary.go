@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package dispatch
 
 import (
 	"encoding/json"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // summaryLimit is the length in bytes that two names share in a summary, and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package dispatch
 
 import (
@@ -6,9 +8,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // Turns completes turns that run apart from their activity, or whose worker is gone.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docker_test tests the container images without a container engine: it runs the
 // build steps as plain commands, and tries every command line, health check and setting of
 // the files on the program itself.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docs has the pages of the documentation, which the program serves as text.
 package docs
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package doctor_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/doctor"
+	"github.com/vigil-monitor/vigil/doctor"
 )
 
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // the clock of the tests

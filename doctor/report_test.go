@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package doctor_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/doctor"
+	"github.com/vigil-monitor/vigil/doctor"
 )
 
 func said(part string, state doctor.State, message string) doctor.Probe {

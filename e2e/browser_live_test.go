@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // factsOf returns the facts of a page: its title, its navigation and its text, with the rows of

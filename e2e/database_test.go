@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -8,7 +10,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // database returns an empty database on its own Postgres server, which listens on

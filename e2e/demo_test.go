@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -15,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil/console"
-	"vigil/demo"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/demo"
 )
 
 // demoEvent is a line of `vigil up --demo --json`.

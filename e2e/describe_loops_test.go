@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // describeLoops logs the rows of loops and the newest events of their workflows, to explain a failure.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package e2e tests the built program as a separate process, with real Postgres,
 // Temporal and targets. Every fact is read through the API, in Postgres or at the
 // target, never from the code under test.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -10,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // hangable are HTTP targets that answer until they hang: then they accept connections and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -8,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // repeated returns how many slots of the drill were probed more than once, by the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -16,8 +18,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	temporal "go.temporal.io/sdk/client"
 
-	"vigil"
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // operatorBound is how long the platform may take after an operator has ended, reset or

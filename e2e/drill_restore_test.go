@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -10,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/pgbin"
+	"github.com/vigil-monitor/vigil/pgbin"
 )
 
 // Bounds of a restore, counted from the moment at which the restored database answers.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -15,7 +17,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // drill is the size of an outage test. Tests use small ones; VIGIL_DRILL=full

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -6,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // TestPingForbidden runs the platform on a machine that forbids ICMP: the region

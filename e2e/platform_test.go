@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -22,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // waitLimit is the longest that a test waits for a condition.
@@ -52,7 +54,7 @@ func TestMain(m *testing.M) {
 		defer func() { _ = os.RemoveAll(dir) }()
 		_ = os.Chmod(dir, 0o755)
 		binary = filepath.Join(dir, "vigil")
-		build := exec.Command("go", "build", "-o", binary, "vigil/cmd/vigil") //nolint:noctx // bounded by the test's own timeout
+		build := exec.Command("go", "build", "-o", binary, "../cmd/vigil") //nolint:noctx // bounded by the test's own timeout
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		build.Stdout, build.Stderr = os.Stderr, os.Stderr
 		if err := build.Run(); err != nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 // TestWorkerWithoutAPIAddress: a separate worker cannot infer from the default of

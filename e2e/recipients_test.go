@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -9,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
 )
 
 // linkIn finds the token of a link to a page in the mails to an address.

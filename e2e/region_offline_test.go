@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // TestRegionWithoutWorkers stops all workers of a region: it is shown as offline,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -14,8 +16,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // fastSchedule lets deliveries end within a test: the waits of 12 attempts.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -11,7 +13,7 @@ import (
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"vigil/dispatch"
+	"github.com/vigil-monitor/vigil/dispatch"
 )
 
 // TestTemporalSetup creates a namespace, repeats the command, and changes the

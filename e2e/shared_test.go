@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -11,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // common is what the tests share that kill, freeze and reconfigure nothing: one platform,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -14,7 +16,7 @@ import (
 
 	temporal "go.temporal.io/sdk/client"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // temporalDirs has the data directory of the platform at an address of Temporal.

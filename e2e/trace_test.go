@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -9,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/telemetry/telemetrytest"
+	"github.com/vigil-monitor/vigil/telemetry/telemetrytest"
 )
 
 // tracedReceiver is a webhook receiver that keeps the traceparent of every request, and

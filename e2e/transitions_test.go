@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -19,12 +21,12 @@ import (
 	"go.temporal.io/api/temporalproto"
 	temporal "go.temporal.io/sdk/client"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/dispatch"
-	"vigil/fair"
-	"vigil/probe"
-	"vigil/workers"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 // record keeps histories of the workflows of these tests. Every later version must

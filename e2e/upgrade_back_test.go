@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -12,7 +14,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // lastFixture is the newest fixture, lastSchema the newest migration of the version that

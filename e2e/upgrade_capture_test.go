@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -9,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // capture names the upgrade fixture to make. One that exists is never replaced.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
 	"testing"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // keptLoop is a loop of the fixture as Postgres has it now.

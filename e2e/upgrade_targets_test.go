@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -22,7 +24,7 @@ import (
 	"github.com/miekg/dns"
 	"github.com/quic-go/quic-go/http3"
 
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // The addresses that the configs in an upgrade fixture name. They are fixed,

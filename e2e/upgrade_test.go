@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package e2e_test
 
 import (
@@ -14,9 +16,9 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"vigil"
-	"vigil/standalone"
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 const tokenHeaderIsSecret = true

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package egress_test
 
 import (
@@ -11,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 // target serves on a loopback address of its own, so that two are two hosts.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package egress_test
 
 import (
@@ -12,8 +14,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil/egress"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // TestDeadIPv6 connects to a name with a dead IPv6 address and a live IPv4 one.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package egress_test
 
 import (
@@ -10,8 +12,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil/egress"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 func TestRebinding(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package egress makes all connections to the outside: every address that a user
 // can make the platform reach is dialed here, and nowhere else.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package egress_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 // everything permits all that a setting can permit.

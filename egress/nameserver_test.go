@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package egress_test
 
 import (
@@ -15,8 +17,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil/egress"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // overTCP is a name server that refers every question to TCP, where the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package egress_test
 
 import (
@@ -6,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 // refusalOf returns the refusal of an address, nil when it is permitted.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package egress_test
 
 import (
@@ -14,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 // TestTargetsCannotWriteIntoTheLog: the standard library logs what a server says

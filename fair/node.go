@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fair
 
 // node is what one target, one organization or the process holds of the places. The

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fair_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil/fair"
+	"github.com/vigil-monitor/vigil/fair"
 )
 
 // holds reports whether a claim holds a place now.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -7,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/importer/importertest"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/importer/importertest"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // TestYAMLBounds pins what is not given to the parser of YAML, whose time grows with its square.

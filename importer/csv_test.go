@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/importer"
+	"github.com/vigil-monitor/vigil/importer"
 )
 
 func csvText(tb testing.TB, text string) (*importer.Result, error) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package importer reads the configuration of another monitoring program and writes it as
 // files of a project, in the format of package manifest. It talks to no server and reads no
 // environment variable: a variable of the source stays a variable in the files.

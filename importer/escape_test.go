@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -10,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/importer/importertest"
+	"github.com/vigil-monitor/vigil/importer/importertest"
 )
 
 // crafted is what a hostile source may hold in any text.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
 	"fmt"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // What Gatus takes for thresholds that are absent.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/importer"
+	"github.com/vigil-monitor/vigil/importer"
 )
 
 // The parts of a config that a condition makes. anyStatus is what an endpoint without a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -5,7 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // domainCondition notes how many days the registration of the domain must have left, which a

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
 	"slices"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // readGRPC reads grpc:// and grpcs://: Gatus, too, asks for the health of the whole server.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
 	"slices"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // gatusProvider is a provider of alerts that becomes channels.

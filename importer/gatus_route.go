@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -5,7 +7,7 @@ import (
 	"net/url"
 	"slices"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // loseRoutes reports credentials and ways to the target that the check lacks: it is disabled. What

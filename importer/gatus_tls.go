@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
-	"vigil"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // readTLS reads tls://: a check of the certificate, or one of TCP over TLS when something is sent.

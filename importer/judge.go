@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // judge asks a server's own readers about the configs. A resource that they refuse leaves

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/importer/importertest"
+	"github.com/vigil-monitor/vigil/importer/importertest"
 )
 
 // kumaDefaults are the columns that Uptime Kuma 2.5 writes for a new monitor of any type, as its page

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // kumaDomain is a registered domain that monitors watch beside what they check. Kuma warns of its end

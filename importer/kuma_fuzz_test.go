@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"vigil/importer/importertest"
+	"github.com/vigil-monitor/vigil/importer/importertest"
 )
 
 // readsOrRefuses imports a file: it is refused with an error, or what is written is valid and

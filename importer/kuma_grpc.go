@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -5,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // healthPackage matches the package of the health service in a definition of protobuf.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
 	"strings"
 	"testing"
 
-	"vigil/importer/importertest"
+	"github.com/vigil-monitor/vigil/importer/importertest"
 )
 
 // TestKumaMaintenance imports on Sunday, 22 November 2026, 21:00 UTC.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/importer"
+	"github.com/vigil-monitor/vigil/importer"
 )
 
 // kumaUse is a column that Uptime Kuma uses for a monitor (server/model/monitor.js and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -11,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // kumaInterval returns the interval of a monitor. Kuma's own bounds are 20 s and 24 days.

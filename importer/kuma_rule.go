@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -5,7 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // addRules makes a rule for each notification of a monitor.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -10,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/importer"
-	"vigil/importer/importertest"
+	"github.com/vigil-monitor/vigil/importer"
+	"github.com/vigil-monitor/vigil/importer/importertest"
 )
 
 // kuma imports a file of Uptime Kuma, with switches.

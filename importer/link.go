@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
 	"slices"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // unlink removes the references to a resource that is not in the files.

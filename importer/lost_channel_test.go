@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/importer/importertest"
+	"github.com/vigil-monitor/vigil/importer/importertest"
 )
 
 // wantLostChannel expects that a channel is lost, that the check of the first key has no other, and that no

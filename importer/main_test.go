@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -9,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/api"
-	"vigil/egress"
-	"vigil/importer"
-	"vigil/manifest"
-	"vigil/notify"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/importer"
+	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // options are those of an import on a Sunday, with the rules of the real API.

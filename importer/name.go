@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -6,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Limits of the API that an import has to respect.

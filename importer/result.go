@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
 	"fmt"
 	"slices"
 
-	"vigil"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // Result is an imported configuration: the resources of a project, and what they lack.

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
 	"fmt"
 	"strings"
 
-	"vigil"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // Variable notes a variable of the source that the files use, and returns how a file

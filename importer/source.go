@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
 	"encoding/json"
 	"time"
 
-	"vigil"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // Source is a program whose configuration can be imported.

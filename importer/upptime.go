@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -9,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"vigil"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // What Upptime takes for members that are absent.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -6,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // readHTTP reads a site that Upptime requests with curl.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/importer"
+	"github.com/vigil-monitor/vigil/importer"
 )
 
 func upptimeText(tb testing.TB, text string) (*importer.Result, error) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/importer"
+	"github.com/vigil-monitor/vigil/importer"
 )
 
 const small = "alerting: {slack: {webhook-url: 'https://a.example/it''s'}}\nendpoints: [{name: x, url: 'https://a.example/'}]\n"

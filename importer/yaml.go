@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package importer
 
 import (
@@ -12,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // kind is the type of a value of YAML.

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mail_test
 
 import (
 	"strings"
 	"testing"
 
-	"vigil/mail"
-	"vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
 )
 
 // Check signs in as a mail would, and sends none.

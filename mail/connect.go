@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mail
 
 import (
@@ -13,8 +15,8 @@ import (
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
-	"vigil/egress"
-	"vigil/smtpdialog"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/smtpdialog"
 )
 
 // link is a connection to the mail server that is ready for mail.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mail_test
 
 import (
@@ -8,8 +10,8 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"vigil/mail"
-	"vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
 )
 
 func TestSendEach(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mail_test
 
 import (
@@ -8,9 +10,9 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"vigil/mail"
-	"vigil/mail/mailtest"
-	"vigil/smtpdialog"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/smtpdialog"
 )
 
 // TestByTheLetter sends mails that are hard to write by the letter to a server that takes

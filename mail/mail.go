@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mail
 
 import (
@@ -16,7 +18,7 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
-	"vigil/smtpdialog"
+	"github.com/vigil-monitor/vigil/smtpdialog"
 )
 
 // defaultTimeout bounds a mail whose context has no deadline of its own.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mail_test
 
 import (
@@ -17,10 +19,10 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"vigil/egress"
-	"vigil/mail"
-	"vigil/mail/mailtest"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 const password = "correct-horse-battery"

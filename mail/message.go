@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mail
 
 import (
@@ -11,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	gomail "github.com/wneessen/go-mail"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maxSubject bounds a subject, in bytes; what is longer is cut.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mail
 
 import (
@@ -8,8 +10,8 @@ import (
 	"strings"
 	"unicode"
 
-	"vigil"
-	"vigil/neterr"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/neterr"
 )
 
 // The codes of a Error.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mail
 
 import (
@@ -13,8 +15,8 @@ import (
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
-	"vigil/redact"
-	"vigil/smtpdialog"
+	"github.com/vigil-monitor/vigil/redact"
+	"github.com/vigil-monitor/vigil/smtpdialog"
 )
 
 // server is where mail is handed over.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package manifest_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // TestFilesOfVariables pins which files ${file:...} reads.

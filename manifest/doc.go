@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package manifest reads and writes the files of monitoring as code: YAML or JSON files
 // that describe the checks, rules, channels, status pages and maintenance windows of one
 // project.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package manifest
 
 import (
@@ -8,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Objects are the definitions of an organization as the API lists them.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package manifest
 
 import (
 	"encoding/json"
 	"maps"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Each kind of resource as the files have it.

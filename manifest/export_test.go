@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package manifest_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // TestExportOfRetry writes what a file must have for the same check, and nothing else.

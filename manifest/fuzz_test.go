@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package manifest_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // Read answers any text: with a document that is JSON, or with problems.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package manifest_test
 
 import (
 	"fmt"
 	"testing"
 
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // TestKeys pins that each key is made once, also of names that look like keys with a number.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package manifest_test
 
 import (
@@ -8,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // shop is a project with something of everything.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package manifest
 
 import (
@@ -8,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // check returns what is wrong with a document.

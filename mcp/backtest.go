@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
 	"encoding/json"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 func (s *Server) backtestTools() []*tool {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
@@ -13,8 +15,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"vigil"
-	"vigil/client"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // object is an object of JSON.

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // askVersion is the oldest version of the protocol in which a server without sessions can ask

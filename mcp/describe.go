@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
@@ -5,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"vigil"
-	"vigil/client"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 func (s *Server) describeTools() []*tool {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mcp serves the Model Context Protocol at /mcp: tools, resources and prompts for
 // assistants. It is a client of /v1 in the same process: a tool calls the API's own handler
 // with the credential of the caller, which authenticates, validates, limits, audits and keeps

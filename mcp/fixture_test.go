@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp_test
 
 import (
@@ -17,17 +19,17 @@ import (
 	"github.com/google/uuid"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"vigil"
-	"vigil/api"
-	"vigil/api/rest"
-	"vigil/audit"
-	"vigil/docs"
-	"vigil/egress"
-	"vigil/mcp"
-	"vigil/notify"
-	"vigil/probe"
-	"vigil/storage"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/docs"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/mcp"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // site is the MCP server on the real API and a database of its own. Only Temporal is

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
 	"time"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 func (s *Server) incidentTools() []*tool {

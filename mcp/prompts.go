@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // prompt is a text with which a user starts a task. {argument} is replaced by its value.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
@@ -8,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"vigil"
-	"vigil/client"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // Beginnings of the addresses of resources.

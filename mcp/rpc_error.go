@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
@@ -13,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // rpcError is the error of an answer of JSON-RPC 2.0 (section 5.1).

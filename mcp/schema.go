@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
@@ -8,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // schemas are the parts of the OpenAPI document that tools show.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
@@ -17,8 +19,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"vigil"
-	"vigil/client"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // Deps are the parts that the server needs. All are required unless said otherwise.

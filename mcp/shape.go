@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp
 
 import (
 	"encoding/json"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Bounds of what comes from outside.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mcp_test
 
 import (
@@ -11,7 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"vigil/docs"
+	"github.com/vigil-monitor/vigil/docs"
 )
 
 // text reads a text without a credential.

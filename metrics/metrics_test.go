@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package metrics_test
 
 import (
@@ -9,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/metrics"
+	"github.com/vigil-monitor/vigil/metrics"
 )
 
 func newMetrics(t *testing.T) *metrics.Metrics {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package neterr
 
 import (
@@ -11,7 +13,7 @@ import (
 	"time"
 	"unicode"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // The problems of a chain of certificates.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package neterr_test
 
 import (
@@ -6,7 +8,7 @@ import (
 	"io"
 	"testing"
 
-	"vigil/neterr"
+	"github.com/vigil-monitor/vigil/neterr"
 )
 
 // TestErrorsOfNoCertificate: the other kinds are shown against servers, by the check types.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package neterr explains errors of the network: a code for programs and a
 // sentence for people. What a library says is not repeated, since it quotes
 // addresses and answers.
@@ -12,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 // The codes of errors.

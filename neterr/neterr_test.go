@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package neterr_test
 
 import (
@@ -17,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil/egress"
-	"vigil/neterr"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/neterr"
 )
 
 func TestExplain(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify_test
 
 import (
@@ -10,10 +12,10 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/notify"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // Attacks on those who run the platform, through the addresses that channels

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -7,8 +9,8 @@ import (
 	"net/url"
 	"strings"
 
-	"vigil"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // Bounds of the parts of a message, in characters. Slack refuses a message with a longer

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -8,8 +10,8 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"vigil"
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 // maxConfigBytes bounds a config as text.

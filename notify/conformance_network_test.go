@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify_test
 
 import (
@@ -10,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/notify"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 func conformBrokenReceivers(t *testing.T, send sendTo) {

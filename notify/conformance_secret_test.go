@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify_test
 
 import (
@@ -15,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 func conformRepeated(t *testing.T, kind vigil.ChannelType) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify_test
 
 import (
@@ -11,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // secretText is in everything of a config that must not be shown.

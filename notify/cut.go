@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -5,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // cutMark stands at the end of a text that was cut.

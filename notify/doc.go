@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package notify sends messages to people and programs: one file per channel
 // type, each of which reads a config and sends one message once.
 //

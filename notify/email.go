@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -11,9 +13,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/mail"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 var _ = register(newEmail)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -8,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/mail"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // send sends each recipient its mail, and stores what becomes of it as it goes: a process that dies

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify_test
 
 import (
@@ -15,10 +17,10 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"vigil"
-	"vigil/mail"
-	"vigil/mail/mailtest"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 var _ = addFixture(fixture{

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -13,8 +15,8 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	"vigil/egress"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // Bounds of an answer, in bytes.

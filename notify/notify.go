@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -11,11 +13,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/config"
-	"vigil/egress"
-	"vigil/mail"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // Timeout is the longest that one attempt takes.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
 	"time"
 
-	"vigil"
-	"vigil/neterr"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/neterr"
 )
 
 // The values of Outcome.ErrorCode.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify_test
 
 import (
@@ -6,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 var _ = addFixture(fixture{

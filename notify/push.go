@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -10,8 +12,8 @@ import (
 	"net/url"
 	"regexp"
 
-	"vigil"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // defaultPushServer is the public server of ntfy.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
 	"context"
 	"time"
 
-	"vigil/neterr"
+	"github.com/vigil-monitor/vigil/neterr"
 )
 
 // explain names an error in a word for programs and a sentence for people.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify_test
 
 import (
@@ -12,9 +14,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // posted is one request that a receiver got.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -9,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/mail"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail"
 )
 
 // recipientStore knows who agreed to get the mail of an organization, and counts mails.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify_test
 
 import (
@@ -11,9 +13,9 @@ import (
 	"github.com/emersion/go-smtp"
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/mail/mailtest"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // mailPolicy answers for the store, whose own tests are in storage and api.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -10,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // The headers by which a receiver verifies the sender of a body.

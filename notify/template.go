@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -8,7 +10,7 @@ import (
 
 	"github.com/valyala/fasttemplate"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Bounds of what a template makes, in bytes. A value can be longer than any

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify_test
 
 import (
@@ -9,8 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"vigil"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // FuzzTemplate renders every template that is accepted, with a value that may

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package notify
 
 import (
@@ -8,9 +10,9 @@ import (
 	"slices"
 	"strconv"
 
-	"vigil"
-	"vigil/config"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 var _ = register(newWebhook)

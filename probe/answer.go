@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -8,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"vigil"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // answer is an HTTP answer, for assertions and extractions.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -5,8 +7,8 @@ import (
 	"net/url"
 	"strconv"
 
-	"vigil"
-	"vigil/config"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
 )
 
 // Assertion is one thing that the answer of an HTTP target must be like.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 const document = `{"status": "ok", "agent": "007", "version": "1.10", "hash": "0e12345", "id": "9007199254740993", "text": "12 apples",

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -12,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // TestAttackSteps: a server that answers the first step cannot lead the second

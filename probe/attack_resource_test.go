@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -13,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // TestAttackResources: targets that cost memory, time or sockets. Every one is

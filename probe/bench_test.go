@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -6,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // BenchmarkTypes runs every type against its healthy target. The CPU time is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -5,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // minBodyText is the length in bytes from which a text inside a secret body is hidden under any

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -15,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // asserting is a config with one assertion.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -6,7 +8,7 @@ import (
 	"net/http"
 	"slices"
 
-	"vigil/neterr"
+	"github.com/vigil-monitor/vigil/neterr"
 )
 
 // firstToExpire returns the certificate that ends first of those that a server sent and that a client needs:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -18,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // until limits a certificate to so many days.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -14,9 +16,9 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/config"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // The values of secret members in the tests below.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 const (

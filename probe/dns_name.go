@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -8,8 +10,8 @@ import (
 	"github.com/miekg/dns"
 	"golang.org/x/net/idna"
 
-	"vigil"
-	"vigil/config"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
 )
 
 // dnsNames writes internationalized names as they are registered (UTS 46). What is no host

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -8,9 +10,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // named answers for the machine, that ns.test is this machine, and for the name server ns.test itself.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -13,7 +15,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 // Bounds of the time after which a query that is not answered is sent again over UDP (RFC 1035,

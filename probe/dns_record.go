@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -10,7 +12,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // values returns the values of the records of the type asked for, sorted and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -10,8 +12,8 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // strict answers queries that are as RFC 1035 and RFC 6891 demand them, and refuses the others.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -12,9 +14,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 var _ = addFixture(fixtureDNS)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package probe checks targets: one file per check type, each of which reads a
 // config, bounds how long a run may take, and returns what one run observed.
 //

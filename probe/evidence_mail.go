@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -6,7 +8,7 @@ import (
 	"net/textproto"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maxDialogLine is the longest line of a mail server that is noted, in bytes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -8,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"vigil"
-	"vigil/config"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
 )
 
 // Bounds of what is extracted.

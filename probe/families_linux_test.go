@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -17,9 +19,9 @@ import (
 	"github.com/quic-go/quic-go/http3"
 	"golang.org/x/sys/unix"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // TestDeadIPv6 asks every type that connects for a name with a dead IPv6 address and a live IPv4

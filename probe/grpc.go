@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -20,10 +22,10 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
 
-	"vigil"
-	"vigil/config"
-	"vigil/egress"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 const (

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
 	"net/http"
 	"strings"
 
-	"vigil"
-	"vigil/config"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
 )
 
 // parseHeaders checks the headers of a config. Host is returned apart, as the

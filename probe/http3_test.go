@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -7,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 var _ = addFixture(fixtureHTTP3)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -8,10 +10,10 @@ import (
 
 	"github.com/miekg/dns"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // outside is a registry whose guard refuses private targets and asks one name server.

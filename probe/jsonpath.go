@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"github.com/ohler55/ojg/jp"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maxUnion is how many commas a path may have: each can select a value twice.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -13,9 +15,9 @@ import (
 	"strings"
 	"sync"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/smtpdialog"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/smtpdialog"
 )
 
 // The protocols of mail servers, as they are shown.

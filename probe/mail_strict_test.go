@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -7,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/mail/mailtest"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // TestMailByTheLetter sends the message of a round trip through a server that takes nothing which is

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // TestMailTLSMember holds what the member tls of the servers of a mail check does: over TLS from

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -10,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"vigil"
-	"vigil/config"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // MultistepConfig is the config of multistep checks.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -10,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TestValuesAreEscapedForTheirPlace sends what a first step extracted in a second one, and reads

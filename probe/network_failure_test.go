@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -8,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // TestNetworkFailure is about which failures are those of the network, for checks that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -8,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // tokenServer gives tokens, each with a number, and a target takes those from some number on.

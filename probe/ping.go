@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -15,9 +17,9 @@ import (
 
 	probing "github.com/prometheus-community/pro-bing"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // PingConfig is the config of ping checks.

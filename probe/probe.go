@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -9,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"vigil"
-	"vigil/config"
-	"vigil/egress"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // Prober is a check type.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -7,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"vigil"
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 // parseProxy reads the members proxy and proxy_auth. What passes through a proxy goes where it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -11,9 +13,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // forwarder is an HTTP proxy: it forwards requests, and tunnels for CONNECT.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -14,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 const (

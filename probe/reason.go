@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -11,10 +13,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/neterr"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/neterr"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 const maxReason = 500 // bytes of an explanation

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -9,7 +11,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TestReasons: each reason says what was seen and what was expected.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -6,9 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // expiry is the cause of a context that ended at the probe's own deadline.

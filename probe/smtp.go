@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -14,7 +16,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
-	"vigil/smtpdialog"
+	"github.com/vigil-monitor/vigil/smtpdialog"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -7,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 var _ = addFixture(fixtureSMTPIMAP)

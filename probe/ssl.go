@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -10,10 +12,10 @@ import (
 	"strconv"
 	"time"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/neterr"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/neterr"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 const (

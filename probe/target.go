@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -9,8 +11,8 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"vigil"
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 const maxURLBytes = 2048

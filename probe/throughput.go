@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -14,9 +16,9 @@ import (
 	"sync"
 	"time"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -13,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe"
-	"vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/probe/probetest"
 )
 
 // tolerance is how far a phase may be from what the server injected.

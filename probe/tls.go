@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -6,7 +8,7 @@ import (
 	"encoding/pem"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TLSOptions is the member tls of the types that speak TLS.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe
 
 import (
@@ -15,11 +17,11 @@ import (
 
 	"github.com/coder/websocket"
 
-	"vigil"
-	"vigil/config"
-	"vigil/egress"
-	"vigil/neterr"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/config"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/neterr"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package probe_test
 
 import (
@@ -18,11 +20,11 @@ import (
 	"github.com/miekg/dns"
 	"go.uber.org/goleak"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/probe"
-	"vigil/probe/probetest"
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package reconcile_test
 
 import (
@@ -11,8 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/reconcile"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/reconcile"
 )
 
 const region = "eu-central-fra"

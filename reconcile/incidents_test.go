@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package reconcile_test
@@ -7,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/dispatch"
-	"vigil/reconcile"
-	"vigil/workers/workerstest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/reconcile"
+	"github.com/vigil-monitor/vigil/workers/workerstest"
 )
 
 // TestReenabledRuleAlerts proves that a rule that was disabled and enabled again

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package reconcile
 
 import (
@@ -7,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // overdueGrace is how late a loop may be beyond its deadline before it is nudged.

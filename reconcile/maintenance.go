@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package reconcile
 
 import (
 	"context"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maintenanceStore is what the sweep reads and marks of maintenance.

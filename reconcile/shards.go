@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package reconcile
 
 import (
@@ -10,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // renewTimeout bounds a renewal, so that two attempts fit into the length of a lease.

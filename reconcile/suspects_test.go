@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package reconcile_test
 
 import (
@@ -10,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/reconcile"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/reconcile"
 )
 
 // lateLoops are loops that are late by more than the given grace; one of them has lost its

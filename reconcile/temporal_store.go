@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package reconcile
 
 import (
@@ -5,7 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // sentinel is a workflow that stays open for good and does nothing, one for each generation of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package reconcile_test
 
 import (
@@ -8,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil"
-	"vigil/reconcile"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/reconcile"
 )
 
 // temporalSide is the sentinels of a Temporal, by their generation. run numbers their runs.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package reconcile_test
@@ -11,12 +13,12 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 
-	"vigil"
-	"vigil/dispatch"
-	"vigil/reconcile"
-	"vigil/storage"
-	"vigil/timing/timingtest"
-	"vigil/workers/workerstest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/reconcile"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/workers/workerstest"
 )
 
 // staleStore is a store whose first two reads of the tombstones are out of date.

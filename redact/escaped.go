@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package redact
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // minEscaped is the length in bytes from which a secret is looked for in any case, and behind

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package redact_test
 
 import (
@@ -5,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // TestEscapesOfAnyCharacter holds that escaping more of a secret than is needed does not

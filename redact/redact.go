@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package redact hides the secrets of a config in what a target or a receiver
 // sends back: errors, metadata, answers. Every room that speaks to other systems
 // uses it before a text is stored or shown.
@@ -14,7 +16,7 @@ import (
 	"strings"
 	"sync"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // minEncoded is the length in bytes from which a secret is looked for in base64, in

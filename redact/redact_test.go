@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package redact_test
 
 import (
@@ -9,8 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"vigil"
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 const secret = `s3cr3t-"q<u>o&t/e"ö`

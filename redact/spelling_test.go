@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package redact_test
 
 import (
@@ -10,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/redact"
+	"github.com/vigil-monitor/vigil/redact"
 )
 
 // TestPromisedSpellings holds the list of docs/security.md: the spellings in which a secret that

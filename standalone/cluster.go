@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package standalone
 
 import (
@@ -13,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"vigil/pgbin"
+	"github.com/vigil-monitor/vigil/pgbin"
 )
 
 const superuser = "vigil"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package standalone_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 func TestCredentials(t *testing.T) {

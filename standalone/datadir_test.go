@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package standalone_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 func TestDataDir(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package standalone_test
 
 import (
@@ -9,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // TestFullDiskAtTheFirstStart holds that a start on a disk that is too small says so, at

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package standalone runs the servers of `vigil up`: a data directory that one process
 // owns, a private Postgres from the programs installed on the machine, and the
 // embedded Temporal server with its web interface, which keeps its data in that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package standalone_test
 
 import (
@@ -6,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"vigil/pgbin"
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/pgbin"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // InspectCluster finds what a start would use, and changes nothing.

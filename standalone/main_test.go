@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package standalone_test
 
 import (
@@ -11,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // TestMain is also the program of the tests that need another process: started

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package standalone_test
 
 import (
@@ -6,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/backup"
-	"vigil/pgbin"
+	"github.com/vigil-monitor/vigil/backup"
+	"github.com/vigil-monitor/vigil/pgbin"
 )
 
 // TestDataDirectoryOfAnyName starts the private Postgres in directories whose names have a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package standalone_test
 
 import (
@@ -15,8 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"vigil/standalone"
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // stopAndCheck stops the server and fails when its process is still there.

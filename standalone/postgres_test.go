@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package standalone_test
 
 import (
@@ -12,7 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 func TestPostgres(t *testing.T) {

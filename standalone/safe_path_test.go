@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //nolint:thelper // the steps of tables take the test
 package standalone_test
 
@@ -6,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // stranger is the id of a user that is neither root nor the one that runs the tests.

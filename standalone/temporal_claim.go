@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package standalone
@@ -12,7 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 const (

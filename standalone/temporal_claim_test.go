@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package standalone_test
@@ -9,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // TestTemporalClaim proves that no second server claims the database of a running one,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package standalone_test
@@ -11,7 +13,7 @@ import (
 
 	"go.temporal.io/server/common/dynamicconfig"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // TestDynamicSettings proves that the file for clusters has the settings of the embedded

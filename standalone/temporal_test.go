@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package standalone_test
@@ -26,7 +28,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 const queue = "region/eu-central-fra"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package standalone_test
@@ -10,7 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // checkVersioned proves that the server has Worker Deployment Versions, and that eager and

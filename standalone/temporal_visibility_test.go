@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package standalone_test
@@ -11,8 +13,8 @@ import (
 	"go.temporal.io/sdk/client"
 	sdktemporal "go.temporal.io/sdk/temporal"
 
-	"vigil/standalone"
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // TestVisibilityIndexes tests that a workflow has no entries in the indexes of search

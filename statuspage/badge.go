@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package statuspage
 
 import (
@@ -6,7 +8,7 @@ import (
 	"html/template"
 	"unicode/utf8"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Sizes of a badge, in pixels. A letter of the font is at most this wide on average.

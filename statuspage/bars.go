@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package statuspage
 
 import (
 	"fmt"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // The box of the bars of a service, in units of its SVG: one column for each day.

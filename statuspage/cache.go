@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package statuspage
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maxCached bounds the entries of a cache.

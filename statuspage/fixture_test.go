@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package statuspage_test
 
 import (
@@ -15,10 +17,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/statuspage"
-	"vigil/storage"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/statuspage"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 const (

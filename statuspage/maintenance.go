@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package statuspage
 
 import (
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maintenance is planned work on services of the page.

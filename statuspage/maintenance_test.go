@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package statuspage_test
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maintain stores a window that covers checks; its start is so far from the database's time.

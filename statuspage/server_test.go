@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package statuspage_test
 
 import (
@@ -12,7 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // harbor is the site of the example: Checkout fails in two of three regions, Search is

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package statuspage
 
 import (
 	"slices"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // state is what the public sees of a check. The constants are in the order in which

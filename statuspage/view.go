@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package statuspage
 
 import (
@@ -8,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // historyDays is how many days the bars show, and incidentDays how many the incidents.

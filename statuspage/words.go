@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package statuspage
 
 import (
@@ -5,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // subject names services, or counts them when there are more than two, with the verb.

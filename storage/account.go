@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -13,7 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 type orgRow struct {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -7,8 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"vigil"
-	"vigil/audit"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/audit"
 )
 
 // DeletedUser is the name that the entries of the audit log show in place of that of a user

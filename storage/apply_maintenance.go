@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
 	"context"
 	"fmt"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // readWindows reads the maintenance windows of the project.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // inventory reads what is stored. Rows that may be edited are locked first, unless it is a

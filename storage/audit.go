@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -8,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"vigil"
-	"vigil/audit"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/audit"
 )
 
 type auditRow struct {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -5,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/storage"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // BenchmarkResultWriter stores results of 1,000 loops from 500 goroutines through one

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -12,7 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/schema"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // definitionRow is a check with its rules and the slot 0 of each region

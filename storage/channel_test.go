@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -12,9 +14,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/storage"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 const hook = `{"url": "https://hooks.example.com/", "secret": "hunter2", "headers": {"Authorization": "Bearer hunter3", "X-Team": "shop"}}`

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maxIllLoops is how many loops that are not healthy are looked at one by one. With more

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -8,7 +10,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // listedCheckRow is a check on a page of a list.

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // retryRow are the columns of vigil.Check.Retry.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
 	"testing"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 func TestCheckRetry(t *testing.T) {

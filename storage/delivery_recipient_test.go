@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -7,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/mail/mailtest"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // TestMailToEachOnce holds that no recipient gets the mail of a delivery twice, for all that the server

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package storage keeps all durable state of the platform in Postgres: accounts,
 // checks and their loops, results with rollups and gaps, incidents, deliveries, and
 // the leases of workers. Callers use one type, Store; each resource has its own file.

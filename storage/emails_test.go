@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
 	"slices"
 	"testing"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 func TestEmails(t *testing.T) {

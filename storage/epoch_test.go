@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
 	"testing"
 
-	"vigil"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 func epochOf(t *testing.T, s *storage.Store) vigil.Epoch {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -10,10 +12,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/storage"
-	"vigil/storage/storagetest"
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 const (

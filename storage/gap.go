@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
 	"slices"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // gap is a run of Count slots without a result, one Step apart, from First to Last

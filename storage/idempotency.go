@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -9,8 +11,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"vigil"
-	"vigil/idempotency"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/idempotency"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -6,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/idempotency"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/idempotency"
 )
 
 // TestRequestTakenOver lets the process of a request be slow or die, and repeats the request

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // incidentEnd is the end of an incident whose check is deleted: what publishEnds stores.

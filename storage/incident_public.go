@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -8,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // errTooManyUpdates reports an incident that has as many updates as it can have.

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
 	"github.com/uptrace/bun"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // storedLabels returns labels for their column, which is never NULL.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -10,7 +12,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // UpdateMaintenanceWindow changes a window of the organization: change edits a copy of what is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -6,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // reportMaintenance bounds the maintenance on a status page.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -9,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"vigil"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // writeExcluded stores results, some of them in maintenance.

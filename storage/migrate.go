@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -13,8 +15,8 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/migrate"
 
-	"vigil"
-	"vigil/storage/migrations"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/migrations"
 )
 
 // migrationLock is the key of the advisory lock that serializes migrations. The lock of

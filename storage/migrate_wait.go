@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -9,8 +11,8 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/migrate"
 
-	"vigil/storage/migrations"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/storage/migrations"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // All statements on a table queue behind a migration that waits for its lock. So the

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
 	"context"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Operator returns the account that CreateOperator made; CodeNotFound when there is none

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
 	"sync"
 	"testing"
 
-	"vigil"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // TestOperator holds that the operator's account is known by a mark that only CreateOperator

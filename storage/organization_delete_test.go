@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -10,9 +12,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"vigil"
-	"vigil/audit"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // furnished is an organization with something in every table that has organizations: an open

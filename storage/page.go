@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maxPageBytes is how many bytes of large columns one page of a list holds. A page with

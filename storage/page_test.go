@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -5,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // TestPageIsBoundedInBytes proves that a page of large rows ends early, and that going on

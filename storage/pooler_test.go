@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -12,9 +14,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"vigil"
-	"vigil/storage"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // TestBehindPgBouncer runs the store behind a real PgBouncer in transaction mode.

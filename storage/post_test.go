@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -12,12 +14,12 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/testsuite"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/egress"
-	"vigil/mail"
-	"vigil/mail/mailtest"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // post is an incident whose opening is mailed to eight people through a real server.

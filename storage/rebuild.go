@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -8,7 +10,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/schema"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // StateBefore returns what the stored results before a slot leave in the state of a loop, for a

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
 	"context"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // CheckRecovery returns nil when a recovery token could be used now, without consuming

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -10,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // replayColumns are what rules depend on; metadata is read as its few members, since the

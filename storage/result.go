@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -11,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // resultRow is a result as Postgres stores it. ResponseTimeMS has a precision of 1 µs.

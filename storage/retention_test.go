@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 func TestIncidentRetention(t *testing.T) {

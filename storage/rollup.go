@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // hourKey is the key of a rollup.

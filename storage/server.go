@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
 	"context"
 	"strconv"
 
-	"vigil/storage/migrations"
+	"github.com/vigil-monitor/vigil/storage/migrations"
 )
 
 // Server describes the database and the server that it is on.

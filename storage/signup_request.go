@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -6,8 +8,8 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"vigil"
-	"vigil/audit"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/audit"
 )
 
 type signupRequestRow struct {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/schema"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // renewSweep does a whole renewal in one statement, which no crash of the process can leave

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -9,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // TestSweepAtRestWritesOneRow tests that a renewal writes the row of its process and no shard,

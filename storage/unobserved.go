@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -10,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // unobservedRow is a check that is known not to be probed.

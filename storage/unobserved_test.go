@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -5,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // reported are the events about a check that was not probed, in the order of the stream.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -10,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // partitionsAhead is how many days in advance partitions are created.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage_test
 
 import (
@@ -6,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/storage"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 const day = 24 * time.Hour

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -9,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // WriterOptions of a ResultWriter.

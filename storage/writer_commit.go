@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -13,7 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // This file is the hot path: it uses pgx directly, without bun, so that a group is sent

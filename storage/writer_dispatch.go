@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -7,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -11,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // attempt is one try to store the rows of some lanes.

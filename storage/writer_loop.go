@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storage
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // loopProgress is the part of a loop's row that results change. It is read under the lock

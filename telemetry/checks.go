@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package telemetry
 
 import (
@@ -10,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // readTimeout bounds reading the figures of checks.

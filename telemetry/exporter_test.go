@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package telemetry_test
 
 import (
@@ -13,10 +15,10 @@ import (
 	"github.com/google/uuid"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
-	"vigil"
-	"vigil/metrics"
-	"vigil/telemetry"
-	"vigil/telemetry/telemetrytest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/metrics"
+	"github.com/vigil-monitor/vigil/telemetry"
+	"github.com/vigil-monitor/vigil/telemetry/telemetrytest"
 )
 
 // lockedBuffer collects log lines.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package telemetry
 
 import (
@@ -7,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // chosen are the IDs of the span that is about to start.

@@ -1,4 +1,4 @@
-module vigil/terraform
+module github.com/vigil-monitor/vigil/terraform
 
 go 1.26.8
 
@@ -9,7 +9,7 @@ require (
 	github.com/hashicorp/terraform-plugin-framework-validators v0.19.0
 	github.com/hashicorp/terraform-plugin-go v0.31.0
 	github.com/hashicorp/terraform-plugin-testing v1.16.0
-	vigil v0.0.0-00010101000000-000000000000
+	github.com/vigil-monitor/vigil v0.0.0-00010101000000-000000000000
 )
 
 require (
@@ -71,4 +71,4 @@ require (
 	google.golang.org/protobuf v1.36.11 // indirect
 )
 
-replace vigil => ../
+replace github.com/vigil-monitor/vigil => ../

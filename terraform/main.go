@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command terraform-provider-vigil is the Terraform provider of Vigil. Terraform starts
 // it; see docs/terraform.md.
 package main
@@ -9,7 +11,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
-	"vigil/terraform/provider"
+	"github.com/vigil-monitor/vigil/terraform/provider"
 )
 
 // version is set by the build of a release.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package timing_test
 
 import (
 	"testing"
 	"time"
 
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // TestAge takes the longer of the times by the monotonic and by the wall clock. Round(0)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package timing_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 func TestSleep(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // accountRoutes are the pages about the user's own account.

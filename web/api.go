@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"errors"
 	"net/http"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // APIError is an answer of the API that is not a success.

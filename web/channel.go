@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"net/http"
 	"strings"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // channelBody is what the page of a channel shows, and the one that creates a channel.

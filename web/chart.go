@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -6,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // chart is the response time of a check by region: data for the script, and the same as

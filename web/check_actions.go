@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"net/http"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // testOutcome is the result of a test by hand.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -9,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // A form of a check is a flat list of texts, named by the members that they fill:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -14,7 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // editCheck shows the form of a check, and saves what was posted.

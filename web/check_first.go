@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"time"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // firstBody is the form of the first check: one field.

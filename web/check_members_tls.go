@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 // tlsMembers is the member tls of the types that speak TLS.

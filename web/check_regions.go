@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -5,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // regionsView are the regions of the form: the primary ones, then the others by continent.

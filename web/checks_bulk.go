@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -11,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // Bounds of a test of several checks at once, which the page waits for.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web_test
 
 import (
@@ -12,8 +14,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // fleet is an account with checks, and results as workers store them.

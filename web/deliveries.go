@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -5,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // deliveriesBody is what the list of deliveries shows.

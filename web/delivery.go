@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -10,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // deliveryBody is what the page of a delivery shows.

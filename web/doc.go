@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package web is the dashboard under /app: pages of HTML that the server renders from
 // what the API answers. It is a client of /v1 in the same process: a page calls the API's
 // own handler, which validates, limits, audits and keeps organizations apart, so nothing

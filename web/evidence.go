@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"fmt"
 	"strings"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // evidenceView is what a failed probe saw of its target. All of it is text from outside, which

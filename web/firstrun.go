@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"errors"
 	"net/http"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // firstRunRoutes sign in by a link that is printed on the machine itself. Reading the page

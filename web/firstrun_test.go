@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web_test
 
 import (
@@ -6,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/api"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 // link makes a login link for an account, and returns its token.

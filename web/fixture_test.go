@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web_test
 
 import (
@@ -17,17 +19,17 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api"
-	"vigil/api/rest"
-	"vigil/egress"
-	"vigil/mail"
-	"vigil/notify"
-	"vigil/probe"
-	"vigil/storage"
-	"vigil/storage/storagetest"
-	"vigil/timing/timingtest"
-	"vigil/web"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/web"
 )
 
 // site is the dashboard on the real API and a database of its own. Only Temporal is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web_test
 
 import (
@@ -15,10 +17,10 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/net/html"
 
-	"vigil"
-	"vigil/api"
-	"vigil/egress"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // office is a site with a signed-in user and a worker in two regions. Only loops do not

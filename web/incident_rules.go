@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"strings"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // severityNow is the most severe one of the rules that fire in an incident now; the most severe

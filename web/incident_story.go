@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -5,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // entry is a line of an incident's timeline: one stored row, or several that repeat.

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"github.com/google/uuid"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // publicUpdates is the part of an incident's page with what the public reads about it.

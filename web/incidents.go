@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -5,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // incidentsBody is what the list of incidents shows.

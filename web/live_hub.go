@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -9,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // Changes finds out what changed. It is asked each second for the organizations and the checks

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -8,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // rowID starts the ids of the cells of a check's row.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web_test
 
 import (
@@ -11,8 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/api/rest"
-	"vigil/web"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/web"
 )
 
 // TestLive holds that an open page gets what changes on it.

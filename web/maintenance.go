@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"net/http"
 	"time"
 
-	"vigil"
-	"vigil/client"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // maintenanceListBody is what the list of maintenance windows shows.

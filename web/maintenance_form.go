@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -8,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // maintenanceForm is the form of a maintenance window.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // Items of the navigation.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web_test
 
 import (
@@ -10,9 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/egress"
-	"vigil/notify"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
 )
 
 // TestPagesOfAnEmptyOrganization opens every list of an organization that has nothing yet.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -10,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // request is a request for a page, with what its handler needs to answer.

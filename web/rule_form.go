@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // ruleForm is a rule as a sentence whose choices are the controls.

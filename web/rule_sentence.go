@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"fmt"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // ruleCard is a rule as a sentence.

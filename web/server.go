@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -13,7 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // Identity is whom a session belongs to.

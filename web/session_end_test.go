@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web_test
 
 import (
@@ -6,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // TestSessionsEndWithTime holds that a session ends after 7 days without use, and after 30

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web_test
 
 import (
@@ -9,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/api"
+	"github.com/vigil-monitor/vigil/api"
 )
 
 func (b *browser) sessionCookie(t *testing.T) string {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web_test
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/web"
+	"github.com/vigil-monitor/vigil/web"
 )
 
 // TestSignUpByMail holds that, where mail leaves the machine, the page of a sign-up is the same

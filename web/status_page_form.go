@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -9,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // pageForm is the form of a status page: a row for each check, which is on the page when it

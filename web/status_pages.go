@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
 	"net/http"
 	"strings"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // statusPagesBody is what the list of status pages shows.

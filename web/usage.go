@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package web
 
 import (
@@ -6,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // usageBody is what the page of the plan shows.

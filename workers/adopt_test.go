@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package workers_test
@@ -11,11 +13,11 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
 
-	"vigil"
-	"vigil/dispatch"
-	"vigil/storage"
-	"vigil/workers"
-	"vigil/workers/workerstest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/workers"
+	"github.com/vigil-monitor/vigil/workers/workerstest"
 )
 
 // askedBuilds counts the questions that a worker asks Temporal.

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workers_test
 
 import (
 	"testing"
 	_ "unsafe" // for go:linkname
 
-	"vigil/workers"
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 // cacheSize is the size that the SDK's next workflow cache gets. The SDK does not

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workers
 
 import (
@@ -7,9 +9,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // Activity slots of the control and delivery workers. A delivery holds one while it

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package workers_test
@@ -10,10 +12,10 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"vigil"
-	"vigil/dispatch"
-	"vigil/workers"
-	"vigil/workers/workerstest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/workers"
+	"github.com/vigil-monitor/vigil/workers/workerstest"
 )
 
 // TestEagerStart tests that the first workflow tasks of a loop and of a delivery do not go

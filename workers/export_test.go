@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workers
 
 import (
 	"context"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Steps are the parts of Regions that run by themselves, one by one, without a Temporal.

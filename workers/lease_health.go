@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workers
 
 import (
@@ -5,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // clockDifference is by how much the clock of this process is ahead of another one that

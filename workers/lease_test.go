@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package workers_test
@@ -13,15 +15,15 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/dispatch"
-	"vigil/fair"
-	"vigil/probe"
-	"vigil/storage"
-	"vigil/timing/timingtest"
-	"vigil/workers"
-	"vigil/workers/workerstest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/workers"
+	"github.com/vigil-monitor/vigil/workers/workerstest"
 )
 
 const newark = "na-east-ewr"

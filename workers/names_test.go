@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package workers_test
@@ -11,10 +13,10 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 
-	"vigil"
-	"vigil/dispatch"
-	"vigil/workers"
-	"vigil/workers/workerstest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/workers"
+	"github.com/vigil-monitor/vigil/workers/workerstest"
 )
 
 // TestNamesInTemporal tests that operators find workflows by the names of checks, also

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workers_test
 
 import (
@@ -9,10 +11,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/fair"
-	"vigil/workers"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 // modelSlots is how many slots a turn of the model covers.

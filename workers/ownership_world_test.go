@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workers_test
 
 import (
@@ -12,9 +14,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/reconcile"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/reconcile"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // world is one loop with its workers and a sweep. Its clock is ahead of the real one; what

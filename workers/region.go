@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workers
 
 import (
@@ -11,9 +13,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // Sizes of a region worker. A waiting turn holds only an activity slot, so there may

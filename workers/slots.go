@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workers
 
 import (
@@ -5,7 +7,7 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
-	"vigil/activities"
+	"github.com/vigil-monitor/vigil/activities"
 )
 
 // leaseSlots are the activity slots of a region: as many as activitySlots, and none while

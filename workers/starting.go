@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workers
 
 import (
@@ -5,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // Starting are workers that start in the background, as soon as Temporal answers.

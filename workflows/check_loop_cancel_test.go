@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // A canceled loop ends as such: every call would fail with its context, so that it would

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows
 
 import (
@@ -7,7 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"vigil/activities"
+	"github.com/vigil-monitor/vigil/activities"
 )
 
 // AttributeCheckName is the search attribute with the name of a check, by which operators

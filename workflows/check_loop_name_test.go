@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -6,8 +8,8 @@ import (
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/temporal"
 
-	"vigil/activities"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // called is a covered turn that names the check.

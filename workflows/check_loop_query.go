@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows
 
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // query returns the handler of QueryState.

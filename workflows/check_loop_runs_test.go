@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -9,9 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 func TestCheckLoopContinuesAsNewAfter250TurnsWithItsState(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 func TestCheckLoopGivesUpATurnForANewerRevisionAndIgnoresAnOlder(t *testing.T) {

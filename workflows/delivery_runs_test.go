@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -10,10 +12,10 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/temporal"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/notify"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 func TestDeliverySetsItsSearchAttributeOncePerStatus(t *testing.T) {

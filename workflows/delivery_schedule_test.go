@@ -1,12 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/notify"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 func TestDeliveryArrivesAtOnce(t *testing.T) {

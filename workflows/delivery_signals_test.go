@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -7,10 +9,10 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/notify"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 func TestDeliveryAnHourOfDowntimeIsOneTriggeredAndOneResolvedInOrder(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -11,10 +13,10 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/notify"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // deliveryTest runs the workflow that notifies one channel of one incident, in

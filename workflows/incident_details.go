@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // suppressed reports whether a context keeps incidents from opening. A run whose earlier

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -8,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // forget lets Postgres forget the incidents and the votes, as a restore from an older

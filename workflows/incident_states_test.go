@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // TestIncidentStates is the state table of the spec, section 3.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -14,9 +16,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // incidentTest runs the workflow of a check's incidents in skipped time. It is the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -7,8 +9,8 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"vigil"
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 func TestIncidentOpensAndResolvesAnEpisodeThatEndsBeforeTheContextIsRead(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package workflows_test
 
 import (
@@ -10,7 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"vigil/workflows"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // TestReplay runs today's code over histories that were recorded from real runs.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command count reads what `go test -json` prints and shows what a person needs of it: a
 // line for each package, what failed tests printed, and at the end the ten slowest tests.
 // It exits with 1 when a test or a package failed, or when no test passed.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Find-postgres prints the directory of the Postgres programs that Vigil and its
 // tests would use, and fails when there are none.
 package main
@@ -7,7 +9,7 @@ import (
 	"fmt"
 	"os"
 
-	"vigil/pgbin"
+	"github.com/vigil-monitor/vigil/pgbin"
 )
 
 func main() {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sleeps finds fixed waits in tests: a call of time.Sleep or timing.Sleep, or a
 // statement that only receives from time.After, after which a test hopes that something has
 // happened. A test waits for a condition instead. Allowed are:

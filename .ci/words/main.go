@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command words finds private metaphors in names, comments and texts: an engineer
 // who knows the field must be able to guess what a word means. It reads the files
 // that git tracks, takes names in camelCase and snake_case apart, and exits with 1

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package apitest_test
 
 import (
@@ -8,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/api/apitest"
+	"github.com/vigil-monitor/vigil/api/apitest"
 )
 
 // tiny is the document of the program below.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -9,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/audit"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/audit"
 )
 
 // identified is an input that names a resource by its path.

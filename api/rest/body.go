@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -7,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maxIgnored bounds, in bytes, what is skipped of a body that no handler reads.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest_test
 
 import (
@@ -12,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/api/rest"
-	"vigil/audit"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/audit"
 )
 
 // mostAllocated bounds the bytes that are allocated for a body of 1 MiB before its handler runs.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -9,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // PrivateTargets says whether probes may reach private addresses. That is safe only

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest_test
 
 import (
@@ -14,8 +16,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"vigil/api/rest"
-	"vigil/audit"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/audit"
 )
 
 // itemBody is a body with a member of each kind.

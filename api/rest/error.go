@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -8,7 +10,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // ErrorView is the body of every answer that is not a success.

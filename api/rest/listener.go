@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -7,7 +9,7 @@ import (
 	"net"
 	"strings"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // JSONErrors returns a listener whose connections answer in JSON what net/http answers

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -12,7 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // queryProblem returns what is wrong with the query of a request: a parameter that the

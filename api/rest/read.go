@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -7,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // IsUnknownMember reports whether a problem is about a member that does not exist.

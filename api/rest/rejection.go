@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -12,7 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // configureHuma sets Huma's package variables once, before the first operation is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -13,9 +15,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/audit"
-	"vigil/idempotency"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/idempotency"
 )
 
 const (

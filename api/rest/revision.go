@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -9,7 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -10,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Bounds of every body.

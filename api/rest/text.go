@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest
 
 import (
@@ -6,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // maxName bounds every name that people give to something, in characters.

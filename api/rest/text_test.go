@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package rest_test
 
 import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/api/rest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 func TestCleanName(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package stream
 
 import (
@@ -8,7 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // ContentType is the media type of server-sent events.

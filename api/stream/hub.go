@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package stream
 
 import (
@@ -11,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/singleflight"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Config holds the settings of the streams. Zero members mean their defaults.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package stream
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"vigil"
+	"github.com/vigil-monitor/vigil"
 )
 
 // Subscription says what a stream follows, and for whom.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package stream
 
 import (
@@ -9,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // pollEvery is how often the newest positions of all organizations with streams

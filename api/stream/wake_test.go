@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package stream_test
 
 import (
@@ -15,8 +17,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/humatest"
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api/stream"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/stream"
 )
 
 // burstStore has one event more with each wake.

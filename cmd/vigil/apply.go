@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -17,10 +19,10 @@ import (
 	"strings"
 	"time"
 
-	"vigil"
-	"vigil/cmd/vigil/cli"
-	"vigil/manifest"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 const (

@@ -1,14 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"context"
 	"log/slog"
 
-	"vigil"
-	"vigil/api"
-	"vigil/api/rest"
-	"vigil/docs"
-	"vigil/mcp"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/docs"
+	"github.com/vigil-monitor/vigil/mcp"
 )
 
 // newMCP returns the tools for assistants at /mcp, which ask the API in this process.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -15,10 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/backup"
-	"vigil/pgbin"
-	"vigil/standalone"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil/backup"
+	"github.com/vigil-monitor/vigil/pgbin"
+	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 func newBackupCommand() *cobra.Command {

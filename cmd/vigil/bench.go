@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -6,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/bench"
-	"vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/bench"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 )
 
 func newBenchCommand() *cobra.Command {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/bench"
+	"github.com/vigil-monitor/vigil/bench"
 )
 
 func newBenchDashboardCommand() *cobra.Command {

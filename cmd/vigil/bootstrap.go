@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api"
-	"vigil/audit"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/audit"
 )
 
 // bootstrapEmail is the address of the operator's own account, which is found by its mark

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -24,7 +26,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"vigil/importer/importertest"
+	"github.com/vigil-monitor/vigil/importer/importertest"
 )
 
 // TestClient runs the client commands against one platform: `vigil up` of this program.

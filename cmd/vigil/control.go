@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -5,12 +7,12 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/dispatch"
-	"vigil/reconcile"
-	"vigil/storage"
-	"vigil/workers"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/reconcile"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 // startControl starts the sweep, and the workers of incidents and deliveries.

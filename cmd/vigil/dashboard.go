@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -11,11 +13,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api"
-	"vigil/api/rest"
-	"vigil/mcp"
-	"vigil/web"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/mcp"
+	"github.com/vigil-monitor/vigil/web"
 )
 
 // newDashboard returns the pages below /app, which ask the API in this process.

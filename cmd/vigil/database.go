@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -10,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"vigil"
-	"vigil/notify"
-	"vigil/standalone"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // databaseFile is where `vigil up` writes the connection string of its private

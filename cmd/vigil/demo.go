@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -8,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"vigil/demo"
+	"github.com/vigil-monitor/vigil/demo"
 )
 
 // demoFile is the file of the data directory that has the state of the demo.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -13,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
-	"vigil/cmd/vigil/cli"
-	"vigil/dispatch"
-	"vigil/workers"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 // deployment is the version that the workers of this process poll as; zero when the

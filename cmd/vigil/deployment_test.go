@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"testing"
 
-	"vigil/workers"
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 func TestDeployment(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -13,8 +15,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"vigil/cmd/vigil/cli"
-	"vigil/doctor"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/doctor"
 )
 
 func (m *machineExam) judgeInstance(context.Context) *doctor.Finding {

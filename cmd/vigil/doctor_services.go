@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -12,14 +14,14 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"vigil"
-	"vigil/dispatch"
-	"vigil/doctor"
-	"vigil/egress"
-	"vigil/mail"
-	"vigil/probe"
-	"vigil/standalone"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/doctor"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 func (m *machineExam) judgePostgres(ctx context.Context) *doctor.Finding {

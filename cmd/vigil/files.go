@@ -1,16 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"encoding/json"
 	"time"
 
-	"vigil"
-	"vigil/api"
-	"vigil/egress"
-	"vigil/importer"
-	"vigil/manifest"
-	"vigil/notify"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/importer"
+	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 // fileSchema is the JSON Schema of the files of monitoring as code.

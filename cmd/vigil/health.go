@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -11,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/cmd/vigil/cli"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // A role that does not answer within healthTimeout is unhealthy. A worker is healthy

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -8,9 +10,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"vigil/api"
-	"vigil/cmd/vigil/cli"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 func newKeysCommand() *cobra.Command {

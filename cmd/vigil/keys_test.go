@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"strings"
 	"testing"
 
-	"vigil"
-	"vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // With separate roles, which never run `vigil up`, this command creates the first key.

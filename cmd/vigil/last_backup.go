@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // lastBackupFile is the file of the data directory that says when `vigil backup` was last

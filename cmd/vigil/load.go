@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -5,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // loadInterval is how often a worker measures its load, and loadTimeout how long the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -14,11 +16,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil"
-	"vigil/api"
-	"vigil/audit"
-	"vigil/cmd/vigil/cli"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // dataDir is the data directory of an instance on this machine, for the client commands.

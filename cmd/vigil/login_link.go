@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,9 +9,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"vigil/api"
-	"vigil/audit"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 func newLoginLinkCommand() *cobra.Command {

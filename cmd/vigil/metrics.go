@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -5,9 +7,9 @@ import (
 	"net/http"
 	"time"
 
-	"vigil/api/rest"
-	"vigil/metrics"
-	"vigil/telemetry"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/metrics"
+	"github.com/vigil-monitor/vigil/telemetry"
 )
 
 // metricsServer serves the metrics of this process; the zero value serves none.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -5,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 func newMigrateCommand() *cobra.Command {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -6,9 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	"vigil"
-	"vigil/mail"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // notices mails organizations what the platform did on its own.

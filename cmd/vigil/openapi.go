@@ -1,12 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"github.com/spf13/cobra"
 
-	"vigil/api"
-	"vigil/egress"
-	"vigil/notify"
-	"vigil/probe"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
 )
 
 func newOpenAPICommand() *cobra.Command {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,9 +9,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"vigil"
-	"vigil/audit"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // actionFirstKey is the action of a command that creates the operator's account.

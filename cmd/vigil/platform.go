@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -15,18 +17,18 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"vigil/codec"
-	"vigil/demo"
-	"vigil/dispatch"
-	"vigil/egress"
-	"vigil/mail"
-	"vigil/metrics"
-	"vigil/notify"
-	"vigil/probe"
-	"vigil/standalone"
-	"vigil/storage"
-	"vigil/telemetry"
-	"vigil/workers"
+	"github.com/vigil-monitor/vigil/codec"
+	"github.com/vigil-monitor/vigil/demo"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/metrics"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/telemetry"
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 // inputs are what the parts of a platform are built from.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -6,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"vigil/api/rest"
-	"vigil/egress"
-	"vigil/timing"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/timing"
 )
 
 // privateTargets connects the API, which notices who reaches it, with the guard of the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -13,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/egress"
+	"github.com/vigil-monitor/vigil/egress"
 )
 
 func TestPrivateTargets(t *testing.T) {

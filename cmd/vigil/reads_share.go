@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"vigil/fair"
+	"github.com/vigil-monitor/vigil/fair"
 )
 
 // readShares shares the reads of the API among organizations.

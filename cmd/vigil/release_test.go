@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -67,7 +69,8 @@ func release(t *testing.T) map[string][]byte {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		".ci/release": string(script), "go.mod": "module vigil\n\ngo 1.26\n", "README.md": "# Vigil\n", "cmd/vigil/main.go": smallProgram,
+		".ci/release": string(script), "go.mod": "module vigil\n\ngo 1.26\n", "README.md": "# Vigil\n", "LICENSE": "Apache-2.0\n",
+		"NOTICE": "Vigil\n", "CHANGELOG.md": "# Changelog\n", "cmd/vigil/main.go": smallProgram,
 		"cmd/vigil/full.go": smallFull, "cmd/vigil/slim.go": smallSlim,
 	} {
 		path := filepath.Join(dir, name)
@@ -118,7 +121,8 @@ func archived(t *testing.T, name string, archive []byte) {
 		}
 		isStatic(t, name, program)
 	}
-	if want := "README.md 644 0 1790000000 vigil 755 0 1790000000 "; entries != want {
+	if want := "CHANGELOG.md 644 0 1790000000 LICENSE 644 0 1790000000 NOTICE 644 0 1790000000 " +
+		"README.md 644 0 1790000000 vigil 755 0 1790000000 "; entries != want {
 		t.Errorf("%s has %q, want %q", name, entries, want)
 	}
 }

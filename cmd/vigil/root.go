@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -13,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 )
 
 // run is the program: it returns the exit code, and explains one other than 0 in one

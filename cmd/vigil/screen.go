@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -14,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"vigil/console"
-	"vigil/demo"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/demo"
 )
 
 // summary describes a started platform; scripts read its JSON.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -9,10 +11,10 @@ import (
 	"fmt"
 	"log/slog"
 
-	"vigil"
-	"vigil/notify"
-	"vigil/probe"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // secretKeyFile is the file of the data directory that holds the generated key,

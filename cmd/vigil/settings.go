@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -13,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // settings are all settings of an operator. Each is an environment variable, and a flag

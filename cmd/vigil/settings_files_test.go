@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
 	"testing"
 
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // TestFilesCannotReadSettings holds that no file of a project reads what the program is

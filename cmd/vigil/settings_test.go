@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -13,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // settingsOf reads the settings of a command line; the environment has none.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/bench"
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/bench"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // stageKey is the key of the function of a context that shows what a command is at.

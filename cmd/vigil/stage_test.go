@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -12,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // A command that takes long shows in a pipe what it is at, a line every ten seconds, and its

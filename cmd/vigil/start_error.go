@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 
-	"vigil/cmd/vigil/cli"
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // runsAlready says where the platform is reached that holds a data directory.

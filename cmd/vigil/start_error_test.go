@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -10,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
-	"vigil/cmd/vigil/cli"
-	"vigil/demo"
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/demo"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // An address that cannot be listened on is explained with what helps.

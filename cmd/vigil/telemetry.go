@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,9 +9,9 @@ import (
 	"github.com/google/uuid"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
-	"vigil"
-	"vigil/metrics"
-	"vigil/telemetry"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/metrics"
+	"github.com/vigil-monitor/vigil/telemetry"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"vigil/telemetry/telemetrytest"
+	"github.com/vigil-monitor/vigil/telemetry/telemetrytest"
 )
 
 func TestHeaderList(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -15,11 +17,11 @@ import (
 	"go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
 
-	"vigil/cmd/vigil/cli"
-	"vigil/codec"
-	"vigil/dispatch"
-	"vigil/metrics"
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/codec"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/metrics"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // temporalServer is the Temporal that a platform uses.

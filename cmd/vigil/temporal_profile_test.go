@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -6,8 +8,8 @@ import (
 
 	"go.temporal.io/sdk/contrib/envconfig"
 
-	"vigil/cmd/vigil/cli"
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // TestTemporalProfile: Temporal's own tools, and the commands of this program, find the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -8,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/dispatch"
+	"github.com/vigil-monitor/vigil/dispatch"
 )
 
 func newTemporalSetupCommand() *cobra.Command {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -12,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/cmd/vigil/cli"
-	"vigil/standalone"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 func newUpCommand() *cobra.Command {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -16,9 +18,9 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"vigil"
-	"vigil/mail"
-	"vigil/smtpdialog"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail"
+	"github.com/vigil-monitor/vigil/smtpdialog"
 )
 
 // Each type here parses one kind of value. An error completes a sentence that begins

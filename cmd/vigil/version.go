@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/cmd/vigil/cli"
-	"vigil/standalone"
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/standalone"
 )
 
 // version and commit are set by the build.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -8,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/activities"
-	"vigil/dispatch"
-	"vigil/fair"
-	"vigil/storage"
-	"vigil/workers"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 func newWorkerCommand() *cobra.Command {

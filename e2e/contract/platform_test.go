@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package contract_test
 
 import (
@@ -16,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"vigil/api/apitest"
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/api/apitest"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // waitTimeout limits every wait for something that must happen.
@@ -41,7 +43,7 @@ func run(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(dir) }()
 	_ = os.Chmod(dir, 0o755) // its Postgres may run as another user
 	binary := filepath.Join(dir, "vigil")
-	build := exec.Command("go", "build", "-o", binary, "vigil/cmd/vigil") //nolint:noctx // bounded by the test's own timeout
+	build := exec.Command("go", "build", "-o", binary, "../../cmd/vigil") //nolint:noctx // bounded by the test's own timeout
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package mailtest
 
 import (
@@ -16,8 +18,8 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"vigil/probe/probetest"
-	"vigil/smtpdialog"
+	"github.com/vigil-monitor/vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/smtpdialog"
 )
 
 // Start runs a server until the test ends that takes nothing which is not by the letter of RFC

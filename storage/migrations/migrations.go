@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package migrations holds the steps that lead an empty Postgres to the schema
 // that storage works on, and back.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storagetest
 
 import (
@@ -13,7 +15,7 @@ import (
 	"sync"
 	"syscall"
 
-	"vigil/pgbin"
+	"github.com/vigil-monitor/vigil/pgbin"
 )
 
 // binaries are the Postgres programs of one installation and the user that runs them.

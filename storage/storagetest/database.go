@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storagetest
 
 import (
@@ -15,8 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"vigil/storage"
-	"vigil/storage/migrations"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/migrations"
 )
 
 const (

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package storagetest gives every test its own real Postgres database.
 //
 // The server is that of VIGIL_TEST_DATABASE_URL (a role that may create roles and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package storagetest
 
 import (
@@ -7,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"vigil"
-	"vigil/notify"
-	"vigil/storage"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // New returns a store on a new database with the latest schema. Both are removed after

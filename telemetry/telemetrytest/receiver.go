@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package telemetrytest has an OTLP/HTTP receiver for tests.
 package telemetrytest
 

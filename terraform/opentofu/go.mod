@@ -1,4 +1,4 @@
-module vigil/terraform/opentofu
+module github.com/vigil-monitor/vigil/terraform/opentofu
 
 go 1.26.8
 

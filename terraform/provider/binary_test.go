@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package provider_test
 
 import (
@@ -34,7 +36,7 @@ func overridden(t *testing.T, p *platform, config string) workspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newWorkspace(t, p, config, "dev_overrides { \"vigil/vigil\" = \""+programs+"\" }\n  direct {}")
+	return newWorkspace(t, p, config, "dev_overrides { \"vigil-monitor/vigil\" = \""+programs+"\" }\n  direct {}")
 }
 
 // newWorkspace returns a workspace whose CLI configuration says where providers are.
@@ -122,7 +124,7 @@ func TestBuiltProviderWorksByDevOverrides(t *testing.T) {
 func header(project string) string {
 	return fmt.Sprintf(`terraform {
   required_providers {
-    vigil = { source = "vigil/vigil" }
+    vigil = { source = "vigil-monitor/vigil" }
   }
 }
 provider "vigil" { project = %q }
@@ -137,7 +139,7 @@ func TestBuiltProviderIsInstalledFromAMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	mirror := t.TempDir()
-	dir := filepath.Join(mirror, registry, "vigil/vigil/0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
+	dir := filepath.Join(mirror, registry, "vigil-monitor/vigil/0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

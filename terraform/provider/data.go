@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package provider
 
 import (
@@ -14,7 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // listed is a data source: one object, or a list of those that its filters select.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package provider_test
 
 import (
@@ -18,7 +20,7 @@ func TestDocsAreThoseOfTheSchema(t *testing.T) {
 	w := overridden(t, shared, header("docs"))
 	schema := w.run("providers", "schema", "-json")
 	at := filepath.Join(w.dir, "schema.json")
-	write(t, at, strings.Replace(schema[strings.IndexByte(schema, '{'):], `"`+registry+`/vigil/vigil"`, `"vigil"`, 1))
+	write(t, at, strings.Replace(schema[strings.IndexByte(schema, '{'):], `"`+registry+`/vigil-monitor/vigil"`, `"vigil"`, 1))
 	made := filepath.Join(w.dir, "module")
 	if err := os.CopyFS(filepath.Join(made, "examples"), os.DirFS("../examples")); err != nil {
 		t.Fatal(err)

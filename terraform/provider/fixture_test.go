@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package provider_test
 
 import (
@@ -22,7 +24,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"vigil/terraform/provider"
+	"github.com/vigil-monitor/vigil/terraform/provider"
 )
 
 // startLimit is the longest that a start of the platform may take.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package provider_test
 
 import (
@@ -10,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
-	"vigil/terraform/provider"
+	"github.com/vigil-monitor/vigil/terraform/provider"
 )
 
 // renamed are members of the API that have another name in Terraform, or none: those that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package provider is the Terraform provider of Vigil: a client of its API. What the
 // resources have comes from the OpenAPI document; the table in kinds.go says what is
 // special to Terraform.
@@ -15,11 +17,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
-// Address is where Terraform looks for the provider.
-const Address = "registry.terraform.io/vigil/vigil"
+// Source is the provider's name in a required_providers block, and Address where Terraform looks
+// for it. `make module` changes both.
+const (
+	Source  = "vigil-monitor/vigil"
+	Address = "registry.terraform.io/" + Source
+)
 
 // defaultProject is the project of managed_by without the attribute project.
 const defaultProject = "terraform"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package provider
 
 import (
@@ -6,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // given is what the configuration of the provider says about the server; "" is absent.

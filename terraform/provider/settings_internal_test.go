@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package provider
 
 import (
 	"strings"
 	"testing"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 func TestServerAndKeyAreChosen(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package provider
 
 import (
@@ -10,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // Bounds of the retries of one request.

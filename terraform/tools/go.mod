@@ -1,4 +1,4 @@
-module vigil/terraform/tools
+module github.com/vigil-monitor/vigil/terraform/tools
 
 go 1.26.8
 

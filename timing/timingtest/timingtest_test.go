@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package timingtest_test
 
 import (
@@ -7,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
 
 // said keeps what a test logs and how it fails.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the pages do beyond reading and forms. Everything works without it.
 "use strict";
 

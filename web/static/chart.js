@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws the response times of a check. The page says the same as text and as a table.
 "use strict";
 

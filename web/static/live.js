@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps a page up to date: one stream of events with fragments of the page, each of which
 // changes the element with its id. Rows stay where they are until the user sorts again.
 "use strict";

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build !slim
 
 package workerstest
@@ -20,15 +22,15 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
-	"vigil"
-	"vigil/activities"
-	"vigil/dispatch"
-	"vigil/egress"
-	"vigil/notify"
-	"vigil/standalone"
-	"vigil/storage"
-	"vigil/storage/storagetest"
-	"vigil/workers"
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 // pollPause is the pause between two looks at what a test waits for, and patience how

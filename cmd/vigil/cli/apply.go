@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -9,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/console"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // applyFlags are the flags of apply.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -11,8 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"vigil/client"
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // maxReplayed is how many rules one backtest compares.

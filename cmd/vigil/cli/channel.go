@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -7,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/client"
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 func (a *app) channelCommand() *cobra.Command {

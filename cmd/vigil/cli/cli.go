@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -7,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/console"
-	"vigil/importer"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/importer"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // Host is what the commands take from the program that they are part of.

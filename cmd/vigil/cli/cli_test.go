@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -7,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // The first start of an instance logs its user in, but replaces no context.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -8,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/client"
+	"github.com/vigil-monitor/vigil/client"
 )
 
 // suggestTime bounds a suggestion of the shell. One that takes longer is left out.

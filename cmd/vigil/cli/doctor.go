@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -11,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/console"
-	"vigil/doctor"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/doctor"
 )
 
 // Machine is what doctor looks at on the machine of a server.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -8,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"vigil/client"
-	"vigil/console"
-	"vigil/doctor"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/doctor"
 )
 
 // afar looks at a server through its API.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -6,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"vigil/client"
-	"vigil/doctor"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/doctor"
 )
 
 // usedRegions asks which regions no worker serves although checks use them, and where

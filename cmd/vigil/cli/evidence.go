@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -5,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"vigil/client"
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // evidenceParts show the evidence of results, a part for each result that has some.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // exitCodesTopic is what `vigil help exit-codes` shows.

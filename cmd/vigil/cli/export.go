@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -12,8 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"vigil/console"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // exportFlags are the flags of export.

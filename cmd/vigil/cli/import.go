@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -7,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/console"
-	"vigil/importer"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/importer"
 )
 
 // importFlags are the flags of import.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -12,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // Instance describes a platform that runs on this machine.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -12,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 func (a *app) mcpCommand() *cobra.Command {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -8,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/client"
-	"vigil/console"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // plan is what an apply does, or would do.

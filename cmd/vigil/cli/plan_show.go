@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -8,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"vigil/console"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // planView shows a plan.

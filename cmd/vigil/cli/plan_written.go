@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
 	"bytes"
 	"encoding/json"
 
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // asWritten puts the files' own text in place of everything that came from a variable, in the

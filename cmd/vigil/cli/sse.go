@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -8,8 +10,8 @@ import (
 	"net/http"
 	"time"
 
-	"vigil/client"
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // alert is an event of the alert stream.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -8,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // typos is how many letters may differ between what was typed and what is suggested.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -11,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"vigil/client"
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // A request is repeated after repeatAfter and, each time doubled, at most repeats times.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -5,9 +7,9 @@ import (
 	"encoding/json"
 	"slices"
 
-	"vigil/client"
-	"vigil/console"
-	"vigil/manifest"
+	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/manifest"
 )
 
 // selectTrials returns the checks with the keys, or all of them without one.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -8,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // duration reads a duration such as 90s, 1h or 30d.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cli
 
 import (
@@ -10,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"vigil/console"
+	"github.com/vigil-monitor/vigil/console"
 )
 
 // watched makes a command that can show its answer again and again, with --watch.

@@ -1,7 +1,7 @@
 terraform {
   required_providers {
     vigil = {
-      source = "vigil/vigil"
+      source = "vigil-monitor/vigil"
     }
   }
 }
