@@ -51,6 +51,20 @@ type incidentRepair struct {
 	lastPass     time.Time
 }
 
+// passes are those over incidents, votes and deliveries, in the order in which they begin.
+func (r *incidentRepair) passes() []pass {
+	return []pass{
+		{"incidents", incidentsInterval, passTimeout, ofChecks, r.watched(r.reviveIncidents)},
+		{"votes", incidentsInterval, passTimeout, ofChecks, r.watched(r.handleVotes)},
+		{"deliveries", incidentsInterval, passTimeout, ofChecks, r.watched(r.sendDeliveries)},
+		{"silent regions", incidentsInterval, passTimeout, ofChecks, r.watched(r.markSilentRegions)},
+		{"unobserved checks", incidentsInterval, passTimeout, ofChecks, r.watched(r.reportUnobserved)},
+		{"ends of maintenance", maintenanceInterval, passTimeout, ofChecks, r.endMaintenance},
+		{"results in maintenance", loopsInterval, passTimeout, ofChecks, r.reclassify},
+		{"places of deliveries", incidentsInterval, passTimeout, ofCommon, r.admitDeliveries},
+	}
+}
+
 // watched adds to a pass that it keeps healthySince.
 func (r *incidentRepair) watched(run func(context.Context, work) error) func(context.Context, work) error {
 	return func(ctx context.Context, w work) error {

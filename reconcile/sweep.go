@@ -203,19 +203,7 @@ func (s *Sweep) passes() []pass {
 		{"housekeeping", housekeepingLook, housekeepingTimeout, ofCommon, s.keepHouse},
 	}
 	if s.incidents != nil {
-		for name, run := range map[string]func(context.Context, work) error{
-			"incidents": s.incidents.reviveIncidents, "votes": s.incidents.handleVotes,
-			"deliveries": s.incidents.sendDeliveries, "silent regions": s.incidents.markSilentRegions,
-			"unobserved checks": s.incidents.reportUnobserved,
-		} {
-			all = append(all, pass{name, incidentsInterval, passTimeout, ofChecks, s.incidents.watched(run)})
-		}
-	}
-	if s.incidents != nil {
-		all = append(all,
-			pass{"ends of maintenance", maintenanceInterval, passTimeout, ofChecks, s.incidents.endMaintenance},
-			pass{"results in maintenance", loopsInterval, passTimeout, ofChecks, s.incidents.reclassify})
-		all = append(all, pass{"places of deliveries", incidentsInterval, passTimeout, ofCommon, s.incidents.admitDeliveries})
+		all = append(all, s.incidents.passes()...)
 	}
 	if s.temporalStore != nil {
 		all = append(all, pass{"temporal store", loopsInterval, passTimeout, ofCommon, s.temporalStore.check})
