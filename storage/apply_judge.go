@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
 )
@@ -122,25 +121,5 @@ func (a *applyRun) judgeBudgets(ctx context.Context, changes *vigil.Changes) err
 		return fmt.Errorf("sum the budget: %w", err)
 	}
 	a.applied.ExecutionsBefore, a.applied.ExecutionsAfter = used, max(0, used+addedRuns)
-	if addedRuns > 0 {
-		if err := bulkBudget(ctx, a.tx, org, addedRuns, a.request.Plan); err != nil {
-			return err
-		}
-	}
-	if addedBytes > 0 {
-		return bulkThroughput(ctx, a.tx, org, addedBytes, a.request.Plan)
-	}
-	return nil
-}
-
-// bulkThroughput is checkThroughput for several changes.
-func bulkThroughput(ctx context.Context, tx bun.Tx, orgID uuid.UUID, added float64, plan vigil.Plan) error {
-	if plan.ThroughputBytesPerHour == vigil.Unlimited {
-		return nil
-	}
-	used, err := usedThroughput(ctx, tx, orgID, uuid.Nil)
-	if err != nil || used+added <= float64(plan.ThroughputBytesPerHour)+1 { // the sum adds fractions
-		return err
-	}
-	return planLimit(plan.Tier, plan.ThroughputBytesPerHour, used, added, throughputLimitText)
+	return checkBudgets(ctx, a.tx, org, addedRuns, addedBytes, a.request.Plan)
 }

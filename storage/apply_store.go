@@ -154,6 +154,9 @@ func (a *applyRun) createChecks(ctx context.Context, changes *vigil.Changes) err
 	if err := insertAll(ctx, a.tx, loops, "loops"); err != nil {
 		return err
 	}
+	if a.request.Allow.CreationsPerHour == vigil.Unlimited {
+		return nil // as countCreation
+	}
 	_, err := a.tx.NewRaw("DELETE FROM check_creations WHERE org_id = ? AND at <= ?", a.request.OrgID, a.now.Add(-creationWindow)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("delete old creations: %w", err)

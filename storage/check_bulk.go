@@ -146,18 +146,18 @@ func (s *Store) updateLocked(
 	ctx context.Context, tx bun.Tx, checks []vigil.Check, plan vigil.Plan, change func(*vigil.Check) error,
 ) ([]vigil.CheckEdit, error) {
 	edits := make([]vigil.CheckEdit, len(checks))
-	added := 0.0
+	addedRuns, addedBytes := 0.0, 0.0
 	for i, before := range checks {
 		after, err := applyEdit(before, change)
 		if err != nil {
 			return nil, aboutCheck(err, before.ID)
 		}
 		edits[i] = vigil.CheckEdit{Before: before, After: after, Changed: !sameDefinition(&before, &after)}
-		added += after.HourlyCost() - before.HourlyCost()
+		addedRuns += after.HourlyCost() - before.HourlyCost()
+		addedBytes += after.HourlyBytes() - before.HourlyBytes()
 	}
-	if added > 0 {
-		// None of the changes is stored yet, so the sum has what the checks cost before.
-		if err := bulkBudget(ctx, tx, checks[0].OrgID, added, plan); err != nil {
+	if len(checks) > 0 {
+		if err := checkBudgets(ctx, tx, checks[0].OrgID, addedRuns, addedBytes, plan); err != nil {
 			return nil, err
 		}
 	}
@@ -170,6 +170,20 @@ func (s *Store) updateLocked(
 		}
 	}
 	return edits, nil
+}
+
+// checkBudgets judges several changes of an organization's checks by their sum, in executions and
+// in bytes an hour. None of them is stored yet, so what is used has what the checks cost before.
+func checkBudgets(ctx context.Context, tx bun.Tx, orgID uuid.UUID, addedRuns, addedBytes float64, plan vigil.Plan) error {
+	if addedRuns > 0 {
+		if err := bulkBudget(ctx, tx, orgID, addedRuns, plan); err != nil {
+			return err
+		}
+	}
+	if addedBytes > 0 {
+		return bulkThroughput(ctx, tx, orgID, addedBytes, plan)
+	}
+	return nil
 }
 
 // bulkBudget returns a CodePlanLimit error when the changes of an organization's checks

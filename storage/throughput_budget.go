@@ -39,8 +39,23 @@ func checkThroughput(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.
 	return planLimit(plan.Tier, plan.ThroughputBytesPerHour, used, moves, throughputLimitText)
 }
 
+// bulkThroughput is checkThroughput for several changes, of which none is stored yet.
+func bulkThroughput(ctx context.Context, tx bun.Tx, orgID uuid.UUID, added float64, plan vigil.Plan) error {
+	if plan.ThroughputBytesPerHour == vigil.Unlimited {
+		return nil
+	}
+	used, err := usedThroughput(ctx, tx, orgID, uuid.Nil)
+	if err != nil || used+added <= float64(plan.ThroughputBytesPerHour)+1 { // the sum adds fractions
+		return err
+	}
+	return planLimit(plan.Tier, plan.ThroughputBytesPerHour, used, added,
+		"The checks may move %.0f more bytes an hour, and the organization's throughput checks already move up to %.0f "+throughputLimitRest)
+}
+
 const throughputLimitText = "The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f " +
-	"of the %d that the %s plan allows. " +
+	throughputLimitRest
+
+const throughputLimitRest = "of the %d that the %s plan allows. " +
 	"Lower max_bytes or retry.attempts, choose a longer interval or fewer regions, or change the plan."
 
 // usedThroughput returns how many bytes an hour the enabled checks of an organization may

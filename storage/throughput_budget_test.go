@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/vigil-monitor/vigil"
 )
 
@@ -60,6 +62,21 @@ func TestThroughputBudget(t *testing.T) {
 		t.Errorf("within what another one left: %v", err)
 	}
 	wantCode(t, change(first, func(c *vigil.Check) { c.Enabled = true }), vigil.CodePlanLimit)
+	for _, dryRun := range []bool{true, false} {
+		bulk := func(ids []uuid.UUID, edit func(*vigil.Check)) error {
+			_, err := s.UpdateChecks(t.Context(), org.ID, vigil.CheckFilter{IDs: ids}, plan, dryRun,
+				func(c *vigil.Check) error { edit(c); return nil })
+			return err
+		}
+		wantCode(t, bulk([]uuid.UUID{first.ID}, func(c *vigil.Check) { c.Enabled = true }), vigil.CodePlanLimit)
+		wantCode(t, bulk([]uuid.UUID{small.ID}, func(c *vigil.Check) { c.Retry.Attempts = 1 }), vigil.CodePlanLimit)
+		if err := bulk([]uuid.UUID{first.ID, small.ID}, func(c *vigil.Check) { c.Enabled = c.ID == first.ID }); err != nil {
+			t.Errorf("one takes what the other one leaves: %v", err)
+		}
+		if err := bulk([]uuid.UUID{first.ID, small.ID}, func(c *vigil.Check) { c.Enabled = c.ID == small.ID }); err != nil {
+			t.Errorf("and back: %v", err)
+		}
+	}
 	other, _ := newOrg(t, s)
 	free := measuring(vigil.TypeThroughput, `{"url":"http://a.example/"}`)
 	free.OrgID = other.ID
