@@ -25,38 +25,31 @@ const hourlyBytes = `3600000.0 / c.interval_ms * cardinality(c.regions) * (1 + c
 // throughput checks of the organization move in an hour above the budget of its plan. The
 // organization must be locked.
 func checkThroughput(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan) error {
-	moves := c.HourlyBytes()
-	if plan.ThroughputBytesPerHour == vigil.Unlimited || moves == 0 {
-		return nil
-	}
-	used, err := usedThroughput(ctx, tx, c.OrgID, c.ID)
-	if err != nil {
-		return err
-	}
-	if used+moves <= float64(plan.ThroughputBytesPerHour)+1 { // the sum adds fractions
-		return nil
-	}
-	return planLimit(plan.Tier, plan.ThroughputBytesPerHour, used, moves, throughputLimitText)
+	return judgeThroughput(ctx, tx, c.OrgID, c.ID, c.HourlyBytes(), plan,
+		"The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f ")
 }
 
 // bulkThroughput is checkThroughput for several changes, of which none is stored yet.
 func bulkThroughput(ctx context.Context, tx bun.Tx, orgID uuid.UUID, added float64, plan vigil.Plan) error {
-	if plan.ThroughputBytesPerHour == vigil.Unlimited {
+	return judgeThroughput(ctx, tx, orgID, uuid.Nil, added, plan,
+		"The checks may move %.0f more bytes an hour, and the organization's throughput checks already move up to %.0f ")
+}
+
+// judgeThroughput compares what the checks of an organization, without one of them, and what is
+// added to them move in an hour with the plan. The beginning of the error names both.
+func judgeThroughput(
+	ctx context.Context, tx bun.Tx, orgID, without uuid.UUID, added float64, plan vigil.Plan, beginning string,
+) error {
+	if plan.ThroughputBytesPerHour == vigil.Unlimited || added == 0 {
 		return nil
 	}
-	used, err := usedThroughput(ctx, tx, orgID, uuid.Nil)
+	used, err := usedThroughput(ctx, tx, orgID, without)
 	if err != nil || used+added <= float64(plan.ThroughputBytesPerHour)+1 { // the sum adds fractions
 		return err
 	}
-	return planLimit(plan.Tier, plan.ThroughputBytesPerHour, used, added,
-		"The checks may move %.0f more bytes an hour, and the organization's throughput checks already move up to %.0f "+throughputLimitRest)
+	return planLimit(plan.Tier, plan.ThroughputBytesPerHour, used, added, beginning+"of the %d that the %s plan allows. "+
+		"Lower max_bytes or retry.attempts, choose a longer interval or fewer regions, or change the plan.")
 }
-
-const throughputLimitText = "The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f " +
-	throughputLimitRest
-
-const throughputLimitRest = "of the %d that the %s plan allows. " +
-	"Lower max_bytes or retry.attempts, choose a longer interval or fewer regions, or change the plan."
 
 // usedThroughput returns how many bytes an hour the enabled checks of an organization may
 // move, without one check.
