@@ -20,19 +20,19 @@ import (
 // word has a letter for each region, up (+), down (x) or without a result (.).
 func replayed(words string, rules ...vigil.Rule) (vigil.BacktestInput, iter.Seq2[vigil.BacktestRow, error]) {
 	slots := strings.Fields(words)
-	in := vigil.BacktestInput{Rules: rules, Silence: 3 * time.Minute, From: epoch(), To: minute(len(slots))}
+	in := vigil.BacktestInput{Rules: rules, Silence: 3 * time.Minute, From: start(), To: minute(len(slots))}
 	for i := range slots[0] {
 		in.Regions = append(in.Regions, string(rune('a'+i)))
 	}
 	return in, func(yield func(vigil.BacktestRow, error) bool) {
 		for n, slot := range slots {
 			for i, letter := range slot {
-				row := vigil.BacktestRow{Region: string(rune('a' + i)), Result: up(nil)}
+				row := vigil.BacktestRow{Region: string(rune('a' + i)), Result: vigil.Result{Observation: vigil.Observation{Success: true}}}
 				if letter == '.' {
 					continue
 				}
 				if letter == 'x' {
-					row.Result = down(nil)
+					row.Result.Observation = vigil.Observation{Error: "down"}
 				}
 				row.Result.ID, row.Result.Slot = uuid.New(), minute(n)
 				if !yield(row, nil) {
@@ -43,15 +43,22 @@ func replayed(words string, rules ...vigil.Rule) (vigil.BacktestInput, iter.Seq2
 	}
 }
 
-func minute(n int) time.Time { return epoch().Add(time.Duration(n) * time.Minute) }
+func start() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+// enabled is a rule with the condition.
+func enabled(c vigil.Condition) vigil.Rule {
+	return vigil.Rule{ID: uuid.New(), Condition: c, Enabled: true}
+}
+
+func minute(n int) time.Time { return start().Add(time.Duration(n) * time.Minute) }
 
 // spans writes incidents as "opened-resolved", in minutes; "-" at the end for open ones.
 func spans(incidents []vigil.BacktestIncident) string {
 	var all []string
 	for _, i := range incidents {
-		text := fmt.Sprintf("%g-", i.OpenedAt.Sub(epoch()).Minutes())
+		text := fmt.Sprintf("%g-", i.OpenedAt.Sub(start()).Minutes())
 		if !i.ResolvedAt.IsZero() {
-			text += fmt.Sprintf("%g", i.ResolvedAt.Sub(epoch()).Minutes())
+			text += fmt.Sprintf("%g", i.ResolvedAt.Sub(start()).Minutes())
 		}
 		all = append(all, text)
 	}
@@ -60,9 +67,9 @@ func spans(incidents []vigil.BacktestIncident) string {
 
 func TestBacktest(t *testing.T) {
 	t.Parallel()
-	down1 := ruleOf(vigil.Condition{HealthStatus: "down"})
-	twice := ruleOf(vigil.Condition{FailureThreshold: 2})
-	held := ruleOf(vigil.Condition{HealthStatus: "down", RecoveryThreshold: 3})
+	down1 := enabled(vigil.Condition{HealthStatus: "down"})
+	twice := enabled(vigil.Condition{FailureThreshold: 2})
+	held := enabled(vigil.Condition{HealthStatus: "down", RecoveryThreshold: 3})
 	most, all := twice, down1
 	most.Policy, all.Policy = vigil.MostRegions, vigil.AllRegions
 	for name, test := range map[string]struct {
@@ -98,7 +105,7 @@ func TestBacktest(t *testing.T) {
 			t.Parallel()
 			in, rows := replayed(test.slots, test.rule)
 			in.From = minute(test.from)
-			at := func(minutes float64) time.Time { return epoch().Add(time.Duration(minutes * float64(time.Minute))) }
+			at := func(minutes float64) time.Time { return start().Add(time.Duration(minutes * float64(time.Minute))) }
 			in.Maintenance = []vigil.Occurrence{{StartsAt: at(test.works[0]), EndsAt: at(test.works[1])}}
 			if strings.HasPrefix(name, "RegionsThatWereRemoved") {
 				in.Regions = in.Regions[:1]
@@ -121,7 +128,7 @@ func disabledRule(r vigil.Rule) vigil.Rule {
 
 func TestBacktestReport(t *testing.T) {
 	t.Parallel()
-	rule := ruleOf(vigil.Condition{FailureThreshold: 2})
+	rule := enabled(vigil.Condition{FailureThreshold: 2})
 	in, rows := replayed("++ x+ x+ xx ++ xx xx ++ ++ ++ ++ ++ ++ ++ ++ ++ ++ ++ ++ ++ xx xx", rule)
 	reports, count, err := vigil.Backtest(in, rows)
 	if err != nil {
@@ -156,7 +163,7 @@ func TestBacktestReport(t *testing.T) {
 
 func TestBacktestComparesRules(t *testing.T) {
 	t.Parallel()
-	in, rows := replayed("+ x + x x x +", ruleOf(vigil.Condition{HealthStatus: "down"}), ruleOf(vigil.Condition{FailureThreshold: 2}))
+	in, rows := replayed("+ x + x x x +", enabled(vigil.Condition{HealthStatus: "down"}), enabled(vigil.Condition{FailureThreshold: 2}))
 	reports, _, err := vigil.Backtest(in, rows)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +190,7 @@ func TestBacktestComparesRules(t *testing.T) {
 
 func TestBacktestComparesWithWhatWasRecorded(t *testing.T) {
 	t.Parallel()
-	in, rows := replayed("+ x + x x x +", ruleOf(vigil.Condition{FailureThreshold: 2}))
+	in, rows := replayed("+ x + x x x +", enabled(vigil.Condition{FailureThreshold: 2}))
 	reports, _, err := vigil.Backtest(in, rows)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +211,7 @@ func TestBacktestComparesWithWhatWasRecorded(t *testing.T) {
 func TestBacktestEndsWithTheError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the connection is lost")
-	in, _ := replayed("+", ruleOf(vigil.Condition{HealthStatus: "down"}))
+	in, _ := replayed("+", enabled(vigil.Condition{HealthStatus: "down"}))
 	_, _, err := vigil.Backtest(in, func(yield func(vigil.BacktestRow, error) bool) { yield(vigil.BacktestRow{}, broken) })
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
@@ -213,7 +220,7 @@ func TestBacktestEndsWithTheError(t *testing.T) {
 
 // BenchmarkBacktest prints how many stored results a second are replayed.
 func BenchmarkBacktest(b *testing.B) {
-	in, rows := replayed(strings.Repeat("+++ +++ x++ xx+ +++ ", 2000), ruleOf(vigil.Condition{FailureThreshold: 2}))
+	in, rows := replayed(strings.Repeat("+++ +++ x++ xx+ +++ ", 2000), enabled(vigil.Condition{FailureThreshold: 2}))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := vigil.Backtest(in, rows); err != nil {

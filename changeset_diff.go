@@ -72,7 +72,7 @@ func (d *differ) compare(path string, from, to any, fields SecretFields) {
 	}
 	old, isList := from.([]any)
 	items, becomesList := to.([]any)
-	if isList && becomesList && len(old) == len(items) && (fields.any() || hasObject(items)) {
+	if isList && becomesList && len(old) == len(items) && (fields.Any() || hasObject(items)) {
 		for i := range items {
 			d.compare(path+"["+strconv.Itoa(i)+"]", old[i], items[i], fields)
 		}
@@ -81,8 +81,8 @@ func (d *differ) compare(path string, from, to any, fields SecretFields) {
 	if sameTree(from, to) {
 		return
 	}
-	change := MemberChange{Path: path, From: masked(from, fields), To: masked(to, fields)}
-	if fields.any() {
+	change := MemberChange{Path: path, From: fields.MaskTree(from), To: fields.MaskTree(to)}
+	if fields.Any() {
 		d.secrets = true
 	}
 	d.found = append(d.found, change)
@@ -94,12 +94,12 @@ func (d *differ) objects(path string, from, to map[string]any, fields SecretFiel
 		typed = from
 	}
 	for _, name := range unionOf(from, to) {
-		of, was := fields.member(name, typed), fields.member(name, from)
+		of, was := fields.MemberOf(name, typed), fields.MemberOf(name, from)
 		switch inner := fields.Members[name]; {
 		case inner.ByType != nil && from != nil && to != nil && from["type"] != to["type"]:
 			// Each side has its own secrets, and all of it is another config.
-			d.secrets = d.secrets || of.any() || was.any()
-			d.compare(path+"."+name, masked(from[name], was), masked(to[name], of), SecretFields{})
+			d.secrets = d.secrets || of.Any() || was.Any()
+			d.compare(path+"."+name, was.MaskTree(from[name]), of.MaskTree(to[name]), SecretFields{})
 		default:
 			of.Secret = of.Secret || was.Secret // a text that is not secret any more was so
 			d.compare(path+"."+name, from[name], to[name], of)
@@ -110,7 +110,7 @@ func (d *differ) objects(path string, from, to map[string]any, fields SecretFiel
 // query adds a difference between two addresses. The secrets in them are compared where
 // nothing else differs, and only for who may know whether they are equal.
 func (d *differ) query(path string, from, to any, fields SecretFields) {
-	shownFrom, shownTo := masked(from, fields), masked(to, fields)
+	shownFrom, shownTo := fields.MaskTree(from), fields.MaskTree(to)
 	hidden := shownFrom != from || shownTo != to
 	d.secrets = d.secrets || hidden
 	change := MemberChange{Path: path}
@@ -148,11 +148,6 @@ func (d *differ) secret(path string, from, to any) {
 	d.found = append(d.found, change)
 }
 
-// any reports whether there can be a secret.
-func (f SecretFields) any() bool {
-	return f.Secret || f.Query || f.If != "" || f.ByName || f.ByType != nil || len(f.Members) > 0
-}
-
 func isText(node any) bool {
 	_, ok := node.(string)
 	return ok
@@ -163,19 +158,6 @@ func hasObject(items []any) bool {
 		_, ok := item.(map[string]any)
 		return ok
 	})
-}
-
-// masked returns a copy of a tree with SecretMask in the place of every secret.
-func masked(node any, fields SecretFields) any {
-	if !fields.any() {
-		return node
-	}
-	walk := secretWalk{change: mask}
-	shown, err := walk.visit(cloneTree(node), fields, "")
-	if err != nil {
-		return nil
-	}
-	return shown
 }
 
 // sameTree reports whether two trees say the same. Numbers are compared as such, however
@@ -210,7 +192,7 @@ func sameNumber(a, b json.Number) bool {
 
 // DecodeMembers decodes an object as Members; what is not an object is nil.
 func DecodeMembers(object json.RawMessage) Members {
-	tree, err := decodeTree(object)
+	tree, err := DecodeTree(object)
 	if err != nil {
 		return nil
 	}
@@ -219,4 +201,4 @@ func DecodeMembers(object json.RawMessage) Members {
 }
 
 // EncodeMembers encodes a tree as it was written, without escapes for HTML.
-func EncodeMembers(tree any) (json.RawMessage, error) { return encodeTree(tree) }
+func EncodeMembers(tree any) (json.RawMessage, error) { return EncodeTree(tree) }

@@ -135,7 +135,7 @@ func (d *Document) readSection(p *problems, name string, value any) {
 	case "project":
 		text, ok := value.(string)
 		if d.Project = text; !ok || !ValidProject(text) {
-			p.add(name, "must have 1 to %d letters, digits, '.', '_' and '-', such as shop", maxManagedProject)
+			p.add(name, "must have 1 to %d letters, digits, '.', '_' and '-', such as shop", MaxProjectName)
 		}
 	case "defaults":
 		d.readDefaults(p, value)

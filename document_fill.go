@@ -104,14 +104,14 @@ func treeSize(node any) int {
 // Fill returns members with what they lack of the defaults: objects are merged, and anything
 // else replaces its default. Neither argument is changed.
 func Fill(given, defaults Members) Members {
-	filled, _ := cloneTree(given).(map[string]any)
+	filled, _ := CloneTree(given).(map[string]any)
 	if filled == nil {
 		filled = make(Members)
 	}
 	for name, value := range defaults {
 		own, has := filled[name]
 		if !has {
-			filled[name] = cloneTree(value)
+			filled[name] = CloneTree(value)
 			continue
 		}
 		if inner, ok := own.(map[string]any); ok {
@@ -121,24 +121,6 @@ func Fill(given, defaults Members) Members {
 		}
 	}
 	return filled
-}
-
-func cloneTree(node any) any {
-	switch node := node.(type) {
-	case map[string]any:
-		copied := make(map[string]any, len(node))
-		for name, value := range node {
-			copied[name] = cloneTree(value)
-		}
-		return copied
-	case []any:
-		copied := make([]any, len(node))
-		for i, value := range node {
-			copied[i] = cloneTree(value)
-		}
-		return copied
-	}
-	return node
 }
 
 // convertDurations replaces the durations of a definition by members in seconds.

@@ -147,7 +147,7 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 			Check:        showCheck(i.CheckID, &s.Check),
 			AlertRule:    envelopeRule{ID: i.RuleID, Name: truncate(s.Rule.Name), NotifyOn: s.Rule.NotifyOn},
 			Regions:      orEmpty(s.Regions),
-			Organization: envelopeOrganization{ID: i.OrgID, Name: truncate(s.Organization.Name)},
+			Organization: envelopeOrganization{ID: i.OrgID, Name: truncate(s.OrganizationName)},
 			Message:      envelopeMessage{Title: truncate(title), Body: truncate(body)},
 		},
 	}

@@ -85,13 +85,14 @@ func EventID(incident uuid.UUID, t EventType) uuid.UUID {
 // EventContext is the content of an event: the state at the time of the change.
 type EventContext struct {
 	// ID of the event; zero: that of the type of event of the incident (EventID).
-	ID           uuid.UUID
-	Type         EventType
-	Time         time.Time
-	Incident     Incident
-	Check        Check
-	Rule         Rule // its name is empty when the rule is gone
-	Organization Organization
+	ID       uuid.UUID
+	Type     EventType
+	Time     time.Time
+	Incident Incident
+	Check    Check
+	Rule     Rule // its name is empty when the rule is gone
+	// OrganizationName is what people call the owner of the check.
+	OrganizationName string
 	// Regions in which a rule fires now, sorted.
 	Regions []string
 	// PublicURL is the address at which the platform is reached, without a slash at
@@ -184,7 +185,7 @@ func (s *EventContext) variables() map[string]string {
 		"rules_firing": s.firingText(uuid.Nil), "worst_severity": string(i.WorstSeverity()),
 		"rule_id": i.RuleID.String(), "rule_name": s.Rule.Name,
 		"dns_previous": i.Trigger.DNSPrevious, "dns_current": i.Trigger.DNSCurrent,
-		"organization_name": s.Organization.Name, "event_type": string(s.Type),
+		"organization_name": s.OrganizationName, "event_type": string(s.Type),
 	})
 	values["failure_count"] = strconv.Itoa(i.Trigger.FailureCount)
 	if !r.Slot.IsZero() {

@@ -43,8 +43,8 @@ func contextOf(t vigil.EventType) vigil.EventContext {
 			Config:   json.RawMessage(`{"url":"https://user:hunter2@shop.example.com"}`),
 			Labels:   vigil.Labels{"example.com/on-call": "web & mobile"},
 		},
-		Rule:         vigil.Rule{ID: uuid.New(), Name: "Down", Condition: vigil.Condition{FailureThreshold: 3}},
-		Organization: vigil.Organization{Name: "Example Shop"},
+		Rule:             vigil.Rule{ID: uuid.New(), Name: "Down", Condition: vigil.Condition{FailureThreshold: 3}},
+		OrganizationName: "Example Shop",
 	}
 	if t == vigil.EventResolved {
 		s.Incident.Status, s.Incident.ResolvedAt, s.Incident.Resolution = vigil.IncidentResolved, &resolved, vigil.ResolvedAutomatically
@@ -121,7 +121,7 @@ func TestNewEvent(t *testing.T) {
 			)
 			details := contextOf(vigil.EventTriggered)
 			details.Incident.Title, details.Incident.Description, details.Incident.Note = long, long, long
-			details.Check.Name, details.Check.Target, details.Rule.Name, details.Organization.Name = long, long, long, long
+			details.Check.Name, details.Check.Target, details.Rule.Name, details.OrganizationName = long, long, long, long
 			details.Incident.Trigger.Result.Error = long
 			details.Check.Labels = vigil.Labels{}
 			for i := range vigil.MaxLabels {

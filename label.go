@@ -91,8 +91,8 @@ func ParseLabelSelectors(member string, texts []string) ([]LabelSelector, error)
 	return selectors, nil
 }
 
-// cutSelector splits a selector key=value. A value may have more signs of equality.
-func cutSelector(selector string) (key, value string) {
+// CutSelector splits a selector key=value. A value may have more signs of equality.
+func CutSelector(selector string) (key, value string) {
 	key, value, _ = strings.Cut(selector, "=")
 	return key, value
 }

@@ -53,7 +53,7 @@ type MaintenanceScope struct {
 // Covers reports whether a check of the organization is covered.
 func (s *MaintenanceScope) Covers(check uuid.UUID, labels Labels) bool {
 	return s.All || slices.Contains(s.CheckIDs, check) || slices.ContainsFunc(s.Labels, func(selector string) bool {
-		key, value := cutSelector(selector)
+		key, value := CutSelector(selector)
 		found, ok := labels[key]
 		return ok && found == value
 	})

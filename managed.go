@@ -13,9 +13,9 @@ const ToolApply = "apply"
 
 // Limits of the parts of ManagedBy, in characters.
 const (
-	maxManagedTool    = 40
-	maxManagedProject = 63
-	maxManagedKey     = 200
+	maxManagedTool = 40
+	MaxProjectName = 63
+	maxManagedKey  = 200
 )
 
 // ManagedBy names the program that manages a definition. No two definitions of one kind in
@@ -34,7 +34,7 @@ func (m *ManagedBy) Validate() error {
 	case !validManaged(m.Tool, maxManagedTool, func(r rune) bool { return lowerOrDigit(r) || r == '.' || r == '-' }):
 		return Invalid("managed_by.tool", "must have 1 to %d characters of a-z, 0-9, '.' and '-', such as terraform", maxManagedTool)
 	case !ValidProject(m.Project):
-		return Invalid("managed_by.project", "must have 1 to %d letters, digits, '.', '_' and '-', such as shop", maxManagedProject)
+		return Invalid("managed_by.project", "must have 1 to %d letters, digits, '.', '_' and '-', such as shop", MaxProjectName)
 	case !validManaged(m.Key, maxManagedKey, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }):
 		return Invalid("managed_by.key", "must have 1 to %d visible characters without spaces, such as home", maxManagedKey)
 	}
@@ -43,7 +43,7 @@ func (m *ManagedBy) Validate() error {
 
 // ValidProject reports whether a text can be the project of ManagedBy and of a file.
 func ValidProject(project string) bool {
-	return validManaged(project, maxManagedProject, func(r rune) bool {
+	return validManaged(project, MaxProjectName, func(r rune) bool {
 		return lowerOrDigit(r) || r >= 'A' && r <= 'Z' || strings.ContainsRune("._-", r)
 	})
 }

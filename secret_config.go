@@ -162,7 +162,7 @@ func (f SecretFields) rewrite(config json.RawMessage, change secretChange) (json
 	if len(config) == 0 {
 		return config, nil
 	}
-	tree, err := decodeTree(config)
+	tree, err := DecodeTree(config)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (f SecretFields) rewrite(config json.RawMessage, change secretChange) (json
 	if err != nil || !walk.changed {
 		return config, err
 	}
-	return encodeTree(tree)
+	return EncodeTree(tree)
 }
 
 // secretWalk changes the secrets of a decoded config.
@@ -198,7 +198,7 @@ func (w *secretWalk) visit(node any, fields SecretFields, path string) (any, err
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(node)) {
-			changed, err := w.visit(node[name], fields.member(name, node), join(path, name))
+			changed, err := w.visit(node[name], fields.MemberOf(name, node), join(path, name))
 			if err != nil {
 				return nil, err
 			}
@@ -230,8 +230,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// member returns the fields of one member of an object.
-func (f SecretFields) member(name string, object map[string]any) SecretFields {
+// MemberOf returns the fields of one member of an object.
+func (f SecretFields) MemberOf(name string, object map[string]any) SecretFields {
 	return f.Member(name, func(beside string) any { return object[beside] })
 }
 

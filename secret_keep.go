@@ -3,9 +3,7 @@
 package vigil
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -34,11 +32,11 @@ type PlaceMember struct {
 // CodeInvalid one that names every member to send again: the first as details.member,
 // all of them as details.members.
 func (f SecretFields) Keep(config, stored json.RawMessage) (json.RawMessage, error) {
-	given, err := decodeTree(config)
+	given, err := DecodeTree(config)
 	if err != nil {
 		return nil, err
 	}
-	known, err := decodeTree(stored)
+	known, err := DecodeTree(stored)
 	if err != nil {
 		return nil, fmt.Errorf("stored config: %w", err)
 	}
@@ -50,7 +48,7 @@ func (f SecretFields) Keep(config, stored json.RawMessage) (json.RawMessage, err
 	if !k.changed {
 		return config, nil
 	}
-	return encodeTree(given)
+	return EncodeTree(given)
 }
 
 // keeper replaces the masks of one config.
@@ -97,7 +95,7 @@ func (k *keeper) visit(node, stored any, fields SecretFields, same bool) any {
 		known, _ := stored.(map[string]any)
 		same = same && samePlace(fields, node, known)
 		for _, name := range slices.Sorted(maps.Keys(node)) {
-			k.enter("."+name, func() { node[name] = k.visit(node[name], known[name], fields.member(name, node), same) })
+			k.enter("."+name, func() { node[name] = k.visit(node[name], known[name], fields.MemberOf(name, node), same) })
 		}
 	}
 	return node
@@ -271,29 +269,4 @@ func goesByVariable(item any) bool {
 		}
 	}
 	return false
-}
-
-// decodeTree decodes a config; an empty one is nil.
-func decodeTree(config json.RawMessage) (any, error) {
-	if len(config) == 0 {
-		return nil, nil //nolint:nilnil // an empty config is no tree, and no error
-	}
-	decoder := json.NewDecoder(bytes.NewReader(config))
-	decoder.UseNumber()
-	var tree any
-	if err := decoder.Decode(&tree); err != nil {
-		return nil, errors.New("config is not JSON")
-	}
-	return tree, nil
-}
-
-// encodeTree encodes a config as it was written: without escapes for HTML.
-func encodeTree(tree any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(tree); err != nil {
-		return nil, fmt.Errorf("encode config: %w", err)
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
 }

@@ -71,9 +71,9 @@ func UnobservedRules(rules []Rule) []UnobservedRule {
 type UnobservedContext struct {
 	UnobservedCheck
 
-	Check        Check
-	Organization Organization
-	Time         time.Time
+	Check            Check
+	OrganizationName string
+	Time             time.Time
 	// End is empty when the time without results begins.
 	End UnobservedEnd
 	// Rules that notify channels of it, the leading one first; none for the stream alone.
@@ -148,7 +148,7 @@ func NewUnobservedEvent(c *UnobservedContext) (Event, error) {
 		Check:        showCheck(c.CheckID, &c.Check),
 		Regions:      orEmpty(c.Regions),
 		Rules:        append([]UnobservedRule{}, rules...),
-		Organization: envelopeOrganization{ID: c.OrgID, Name: truncate(c.Organization.Name)},
+		Organization: envelopeOrganization{ID: c.OrgID, Name: truncate(c.OrganizationName)},
 		Message:      envelopeMessage{Title: truncate(title), Body: truncate(body)},
 	}
 	id := c.eventID(kind)
@@ -169,7 +169,7 @@ func (c *UnobservedContext) variables(kind EventType, title string) map[string]s
 		"check_id": c.CheckID.String(), "check_name": c.Check.Name, "check_type": string(c.Check.Type), "check_target": c.Check.Target,
 		"regions_down": strings.Join(c.Regions, ", "), "incident_id": c.ID.String(), "incident_title": title,
 		"incident_status": string(IncidentActive), "started_at": stamp(c.Since),
-		"duration": c.duration(), "organization_name": c.Organization.Name, "event_type": string(kind),
+		"duration": c.duration(), "organization_name": c.OrganizationName, "event_type": string(kind),
 	}
 	if len(c.Regions) == 1 {
 		values["region"] = c.Regions[0]

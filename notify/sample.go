@@ -26,7 +26,7 @@ func Sample(channel vigil.Channel, org vigil.Organization, publicURL string, now
 		Description: fmt.Sprintf("This is a test message. Vigil can reach the channel %s; nothing is wrong.", channel.Name),
 	}
 	event, err := vigil.NewEvent(vigil.EventContext{
-		Type: vigil.EventTest, Time: now, Incident: incident, Organization: org, PublicURL: publicURL,
+		Type: vigil.EventTest, Time: now, Incident: incident, OrganizationName: org.Name, PublicURL: publicURL,
 		Check: vigil.Check{
 			ID: incident.CheckID, Name: values["check_name"], Type: vigil.TypeHTTPS, Target: values["check_target"],
 			Interval: time.Minute, Enabled: true, Labels: vigil.Labels{"team": values["label.team"]},

@@ -135,7 +135,7 @@ func (c *incidentChange) event(ctx context.Context, eventContext vigil.EventCont
 	if err != nil {
 		return vigil.Event{}, err
 	}
-	eventContext.Incident, eventContext.Check, eventContext.Organization = incident, c.check, c.org
+	eventContext.Incident, eventContext.Check, eventContext.OrganizationName = incident, c.check, c.org.Name
 	switch eventContext.Type {
 	case vigil.EventAcknowledged:
 		eventContext.Time = *incident.AcknowledgedAt

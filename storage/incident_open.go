@@ -138,7 +138,7 @@ func (s *Store) insertIncident(
 		return vigil.IncidentOutcome{}, fmt.Errorf("insert: %w", err)
 	}
 	event, err := vigil.NewEvent(vigil.EventContext{
-		Type: vigil.EventTriggered, Time: now, Incident: incident, Check: check, Rule: lead, Organization: org,
+		Type: vigil.EventTriggered, Time: now, Incident: incident, Check: check, Rule: lead, OrganizationName: org.Name,
 		Regions: incident.Regions, PublicURL: o.PublicURL,
 	})
 	if err != nil {

@@ -238,7 +238,7 @@ func (c *incidentChange) lateEvent(late *lateOpening, request *vigil.RulesReques
 	incident.Title, incident.Description = late.cause.Describe(c.check.Name)
 	return vigil.NewEvent(vigil.EventContext{
 		ID: vigil.RuleEventID(incident.ID, late.rule.ID, late.nth), Type: vigil.EventTriggered, Time: now,
-		Incident: incident, Check: c.check, Rule: late.rule, Organization: c.org,
+		Incident: incident, Check: c.check, Rule: late.rule, OrganizationName: c.org.Name,
 		Regions: firingRegions(request.Votes), PublicURL: request.PublicURL,
 	})
 }

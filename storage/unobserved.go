@@ -177,7 +177,7 @@ func (s *Store) BeginUnobserved(
 		if err != nil {
 			return wrap("insert", err)
 		}
-		about := vigil.UnobservedContext{Check: check, Organization: org, Time: now, PublicURL: publicURL, Rules: vigil.UnobservedRules(rules)}
+		about := vigil.UnobservedContext{Check: check, OrganizationName: org.Name, Time: now, PublicURL: publicURL, Rules: vigil.UnobservedRules(rules)}
 		switch {
 		case len(rows) > 0:
 			about.UnobservedCheck = rows[0].check()

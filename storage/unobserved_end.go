@@ -167,7 +167,7 @@ func (s *Store) aboutEnd(
 		return vigil.UnobservedContext{}, found("organization", err)
 	}
 	return vigil.UnobservedContext{
-		UnobservedCheck: about, Check: described.check(about.CheckID, about.OrgID), Organization: org.organization(), Time: now,
+		UnobservedCheck: about, Check: described.check(about.CheckID, about.OrgID), OrganizationName: org.organization().Name, Time: now,
 		Rules: described.Rules,
 	}, nil
 }
