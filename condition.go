@@ -42,8 +42,8 @@ const (
 const (
 	MaxFailureThreshold  = 1000
 	MaxRecoveryThreshold = 100
-	MaxResponseTimeMS    = 24 * 60 * 60 * 1000
-	MinStatusCode        = 100
+	maxResponseTimeMS    = 24 * 60 * 60 * 1000
+	minStatusCode        = 100
 	MaxStatusCode        = 999
 	MaxSSLDays           = 36500
 )
@@ -128,9 +128,9 @@ func pairCondition(kindMember, numberMember string, kind ConditionType, threshol
 	case ConsecutiveFailures:
 		c.FailureThreshold, err = boundedInt(numberMember, threshold, 1, MaxFailureThreshold)
 	case ResponseTime:
-		c.ResponseTimeMS, err = pointer(boundedInt(numberMember, threshold, 0, MaxResponseTimeMS))
+		c.ResponseTimeMS, err = pointer(boundedInt(numberMember, threshold, 0, maxResponseTimeMS))
 	case StatusCode:
-		c.StatusCode, err = boundedInt(numberMember, threshold, MinStatusCode, MaxStatusCode)
+		c.StatusCode, err = boundedInt(numberMember, threshold, minStatusCode, MaxStatusCode)
 	case SSLExpiry:
 		c.SSLDaysRemaining, err = pointer(boundedInt(numberMember, threshold, 0, MaxSSLDays))
 	default:
@@ -280,9 +280,9 @@ func (c *Condition) setMember(key string, value json.RawMessage) (err error) {
 	case KeyFailureThreshold:
 		c.FailureThreshold, err = parseWholeNumber(member, value, 1, MaxFailureThreshold)
 	case KeyResponseTime:
-		c.ResponseTimeMS, err = pointer(parseWholeNumber(member, value, 0, MaxResponseTimeMS))
+		c.ResponseTimeMS, err = pointer(parseWholeNumber(member, value, 0, maxResponseTimeMS))
 	case KeyStatusCode:
-		c.StatusCode, err = parseWholeNumber(member, value, MinStatusCode, MaxStatusCode)
+		c.StatusCode, err = parseWholeNumber(member, value, minStatusCode, MaxStatusCode)
 	case KeyRecoveryThreshold:
 		c.RecoveryThreshold, err = parseWholeNumber(member, value, 1, MaxRecoveryThreshold)
 	case KeySSLDaysRemaining:

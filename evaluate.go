@@ -49,7 +49,7 @@ type State struct {
 	Matches []Match `json:"matches,omitempty"`
 	// Evidence is what the loop remembers of the evidence of its results; nil while nothing
 	// failed lately, and after a worker of an older release.
-	Evidence *EvidenceState `json:"evidence,omitempty"`
+	Evidence *evidenceState `json:"evidence,omitempty"`
 }
 
 // For returns the state for a check of type t. A state of another type is reset to

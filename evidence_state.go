@@ -29,10 +29,10 @@ const (
 // MaxEvidencePerDay is how many results of a loop keep evidence on one day at most.
 const MaxEvidencePerDay = evidenceBurst + int(24*time.Hour/evidenceRefill)
 
-// EvidenceState is what a loop remembers of the evidence that its results kept. It enters
+// evidenceState is what a loop remembers of the evidence that its results kept. It enters
 // workflow histories: instants and hashes only. A worker of an older release drops it; then
 // the next failure keeps evidence as if an hour had passed.
-type EvidenceState struct {
+type evidenceState struct {
 	// Slot of the newest result with evidence.
 	Slot time.Time `json:"slot"`
 	// Errors are hashes of the errors that have evidence in this episode, the newest last.
@@ -65,17 +65,17 @@ func (s State) WantsEvidence(rules []Rule, result Result) bool {
 
 // foldEvidence returns what a loop remembers after a result. Results by hand have no part in
 // the allowance.
-func foldEvidence(known *EvidenceState, result Result) *EvidenceState {
+func foldEvidence(known *evidenceState, result Result) *evidenceState {
 	if result.Success {
 		if known == nil || !known.Spent.After(result.Slot) {
 			return nil
 		}
-		return &EvidenceState{Slot: known.Slot, Spent: known.Spent}
+		return &evidenceState{Slot: known.Slot, Spent: known.Spent}
 	}
 	if !result.HasEvidence || result.Manual {
 		return known
 	}
-	next := EvidenceState{Slot: result.Slot, Spent: result.Slot}
+	next := evidenceState{Slot: result.Slot, Spent: result.Slot}
 	if known != nil {
 		next.Errors = slices.Clone(known.Errors)
 		if known.Spent.After(next.Spent) {

@@ -175,7 +175,7 @@ type UserAction struct {
 	By         string // name or address of the user, for display
 	Note       string // of a resolution
 	// Key makes a repeated action the same action. It is the Idempotency-Key of the
-	// request, at most 255 characters; empty: every action is another one.
+	// request, at most 255 characters; empty in a request without one.
 	Key string
 }
 
@@ -190,12 +190,8 @@ type IncidentText struct {
 }
 
 // ActionID returns the ID of a user's action on an incident, which is also that of its
-// text. It follows from the operation, the incident and the key; without a key it is
-// random.
+// text. It follows from the operation, the incident and the key.
 func (a *UserAction) ActionID(operation string) uuid.UUID {
-	if a.Key == "" {
-		return uuid.New()
-	}
 	return uuid.NewSHA1(incidentSpace, []byte(operation+"/"+a.IncidentID.String()+"/"+a.Key))
 }
 

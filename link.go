@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// LinkRemoved stands where WithoutLinks removed an address.
-const LinkRemoved = "[link removed]"
+// linkRemoved stands where WithoutLinks removed an address.
+const linkRemoved = "[link removed]"
 
 // Mail programs make links of addresses with a scheme or www, and of names with dots.
 var (
@@ -19,6 +19,6 @@ var (
 // WithoutLinks returns a text in which no mail program finds a link: addresses are
 // removed, and host names are written as example[.]com.
 func WithoutLinks(text string) string {
-	text = linkAddress.ReplaceAllString(text, LinkRemoved)
+	text = linkAddress.ReplaceAllString(text, linkRemoved)
 	return linkName.ReplaceAllStringFunc(text, func(name string) string { return strings.ReplaceAll(name, ".", "[.]") })
 }

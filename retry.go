@@ -23,8 +23,8 @@ const (
 
 // Limits of a Retry.
 const (
-	MaxRetryAttempts = 3
-	MaxRetryDelay    = 30 * time.Second
+	maxRetryAttempts = 3
+	maxRetryDelay    = 30 * time.Second
 )
 
 // MetadataAttempts is the member of the metadata of a result that lists the failed attempts
@@ -34,9 +34,9 @@ const MetadataAttempts = "attempts"
 // Retry says how often a failing probe is repeated, in the same region, before its failure
 // is stored. The zero value repeats nothing.
 type Retry struct {
-	// Attempts after the first one, 0 to MaxRetryAttempts.
+	// Attempts after the first one, 0 to maxRetryAttempts.
 	Attempts int
-	// Delay between two attempts, whole seconds from 0 to MaxRetryDelay.
+	// Delay between two attempts, whole seconds from 0 to maxRetryDelay.
 	Delay time.Duration
 	// On is which failures are retried; empty: RetryAny.
 	On RetryOn
@@ -82,10 +82,10 @@ func (r Retry) Retries(seen Observation, before int) bool {
 // Validate returns a CodeInvalid error when a member is out of range.
 func (r Retry) Validate() error {
 	switch {
-	case r.Attempts < 0 || r.Attempts > MaxRetryAttempts:
-		return Invalid("retry.attempts", "must be between 0 and %d", MaxRetryAttempts)
-	case r.Delay < 0 || r.Delay > MaxRetryDelay || r.Delay%time.Second != 0:
-		return Invalid("retry.delay_seconds", "must be between 0 and %d", int(MaxRetryDelay/time.Second))
+	case r.Attempts < 0 || r.Attempts > maxRetryAttempts:
+		return Invalid("retry.attempts", "must be between 0 and %d", maxRetryAttempts)
+	case r.Delay < 0 || r.Delay > maxRetryDelay || r.Delay%time.Second != 0:
+		return Invalid("retry.delay_seconds", "must be between 0 and %d", int(maxRetryDelay/time.Second))
 	case r.Which() != RetryAny && r.Which() != RetryNetwork:
 		return Invalid("retry.on", "must be %s or %s", RetryAny, RetryNetwork)
 	}

@@ -87,8 +87,8 @@ type UnobservedContext struct {
 	PublicURL string
 }
 
-// CheckPage is the path of the dashboard's page of a check, without its id.
-const CheckPage = "/app/checks/"
+// checkPage is the path of the dashboard's page of a check, without its id.
+const checkPage = "/app/checks/"
 
 // Unobserved reports whether the event is about a time without results, and no incident.
 func (t EventType) Unobserved() bool { return t == EventUnobserved || t == EventObserved }
@@ -183,7 +183,7 @@ func (c *UnobservedContext) variables(kind EventType, title string) map[string]s
 		values["incident_status"], values["resolved_at"] = string(IncidentResolved), stamp(c.Time)
 	}
 	if c.PublicURL != "" && c.End != UnobservedDeleted {
-		values["incident_url"] = c.PublicURL + CheckPage + c.CheckID.String()
+		values["incident_url"] = c.PublicURL + checkPage + c.CheckID.String()
 	}
 	return variablesOf(&c.Check, values)
 }

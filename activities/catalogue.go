@@ -58,7 +58,7 @@ type Catalogue struct {
 	now     func() time.Time
 	log     *slog.Logger
 
-	maintenance maintenance
+	maintenance windows
 
 	mu      sync.Mutex
 	entries map[uuid.UUID]*entry
@@ -94,7 +94,7 @@ type CatalogueOptions struct {
 func NewCatalogue(opts CatalogueOptions) *Catalogue {
 	return &Catalogue{
 		store: opts.Store, parser: opts.Parser, regions: opts.Regions, now: opts.Now, log: opts.Log,
-		entries: make(map[uuid.UUID]*entry), maintenance: maintenance{store: opts.Maintenance},
+		entries: make(map[uuid.UUID]*entry), maintenance: windows{store: opts.Maintenance},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -18,7 +19,12 @@ import (
 func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 	t.Parallel()
 	store := storagetest.New(t)
-	_, org, err := store.CreateAccount(t.Context(), vigil.Organization{Name: "Acme"}, vigil.User{Email: "ada@example.com", Name: "Ada"}, nil)
+	_, org, err := store.CreateAccount(
+		t.Context(),
+		account.Organization{Name: "Acme"},
+		account.User{Email: "ada@example.com", Name: "Ada"},
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +35,7 @@ func TestCatalogueOfAWorkerWhoseClockIsWrong(t *testing.T) {
 				OrgID: org.ID, Name: "home page", Type: vigil.TypeHTTP,
 				Config: json.RawMessage(`{"url": "https://example.com/"}`), Target: "example.com",
 				Interval: time.Minute, Regions: []string{name}, Enabled: true, Simultaneous: true,
-			}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
+			}, account.PlanOf(account.TierEnterprise, time.Second), account.Allowance{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // When slots count as late, and the process as overloaded.
@@ -92,7 +92,7 @@ func (s *second) isLate() bool { return s.late*lateShare >= s.slots }
 
 // Load returns the state at an instant: overloaded from ten late seconds in a row until
 // ten seconds without a late one. Seconds without a slot count as neither.
-func (l *Lateness) Load(now time.Time) vigil.Load {
+func (l *Lateness) Load(now time.Time) fleet.Load {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var measured, late int
@@ -114,7 +114,7 @@ func (l *Lateness) Load(now time.Time) vigil.Load {
 	case !l.overloaded && late == measured && measured >= lateSeconds:
 		l.overloaded, l.since = true, now
 	}
-	load := vigil.Load{Overloaded: l.overloaded}
+	load := fleet.Load{Overloaded: l.overloaded}
 	if len(delays) > 0 {
 		slices.Sort(delays)
 		load.Lateness = delays[len(delays)*9/10]

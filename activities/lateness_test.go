@@ -9,6 +9,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // TestLoad tests when a process counts as overloaded.
@@ -29,7 +30,7 @@ func TestLoad(t *testing.T) {
 			w := newWatchFixture(t)
 			def := w.define(every(200 * time.Millisecond))
 			turn := probe(w, def, w.started(def), 0, 20*time.Second)
-			if load := w.watcher.Load(); load != (vigil.Load{}) {
+			if load := w.watcher.Load(); load != (fleet.Load{}) {
 				t.Errorf("on time: %+v", load)
 			}
 			// Each probe takes 0.9 s: a probe begins 0.7 s after the slot that follows the
@@ -95,11 +96,11 @@ func TestLoad(t *testing.T) {
 				turn.Recover = true
 				turn = turnOf(def, w.must(w.watch(turn)).State)
 			}
-			if load := w.watcher.Load(); load != (vigil.Load{}) {
+			if load := w.watcher.Load(); load != (fleet.Load{}) {
 				t.Errorf("turns after an outage: %+v", load)
 			}
 			probe(w, def, turn, 8*time.Second, time.Minute)
-			if load := w.watcher.Load(); load != (vigil.Load{}) {
+			if load := w.watcher.Load(); load != (fleet.Load{}) {
 				t.Errorf("a target that answers after 8 s: %+v", load)
 			}
 		})

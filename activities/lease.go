@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/timing"
 )
 
@@ -71,7 +71,7 @@ func (h *LeaseHolder) Release() {
 
 // current reports whether the leases hold. The caller has mu.
 func (h *LeaseHolder) current() bool {
-	return !h.released && !h.sent.IsZero() && timing.Age(h.now(), h.sent) <= vigil.LeaseTimeout && h.difference.Abs() <= vigil.ClockLimit
+	return !h.released && !h.sent.IsZero() && timing.Age(h.now(), h.sent) <= fleet.LeaseTimeout && h.difference.Abs() <= fleet.ClockLimit
 }
 
 // Holds returns the fence of a region's lease, and whether it holds.
@@ -103,7 +103,7 @@ func (h *LeaseHolder) holdsFor(region string) (fence int64, left time.Duration) 
 	if !ok || !h.current() {
 		return fence, 0
 	}
-	return fence, vigil.LeaseTimeout - timing.Age(h.now(), h.sent) + time.Millisecond // it holds at this age
+	return fence, fleet.LeaseTimeout - timing.Age(h.now(), h.sent) + time.Millisecond // it holds at this age
 }
 
 // Await waits until the lease of a region holds. Its error is that of ctx.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // A catalogue knows the occurrences of maintenance windows that end after now less
@@ -28,21 +29,21 @@ type maintenanceStore interface {
 	// included. Next is the cursor of the call after it; when it is empty, everything must be
 	// read again.
 	MaintenanceSpans(ctx context.Context, endAfter, startBefore time.Time, cursor string) (
-		spans []vigil.MaintenanceSpan, next string, err error)
+		spans []maintenance.Span, next string, err error)
 }
 
 // maintenance is what a worker knows of maintenance. Changes of windows reach it by a query
 // each second, so that they change no revision of a check: one window may cover thousands.
-type maintenance struct {
+type windows struct {
 	store maintenanceStore // nil: there is none
-	known atomic.Pointer[map[uuid.UUID][]vigil.MaintenanceSpan]
+	known atomic.Pointer[map[uuid.UUID][]maintenance.Span]
 	// cursor is of what was read last; empty: everything must be read. The goroutine of
 	// Catalogue.Run has it after the first load.
 	cursor string
 }
 
 // load reads every occurrence around an instant.
-func (m *maintenance) load(ctx context.Context, at time.Time) error {
+func (m *windows) load(ctx context.Context, at time.Time) error {
 	if m.store == nil {
 		return nil
 	}
@@ -56,7 +57,7 @@ func (m *maintenance) load(ctx context.Context, at time.Time) error {
 }
 
 // refresh reads the occurrences around an instant that changed since the last read.
-func (m *maintenance) refresh(ctx context.Context, at time.Time) error {
+func (m *windows) refresh(ctx context.Context, at time.Time) error {
 	if m.store == nil {
 		return nil
 	}
@@ -71,14 +72,14 @@ func (m *maintenance) refresh(ctx context.Context, at time.Time) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	var spans []vigil.MaintenanceSpan
+	var spans []maintenance.Span
 	if known := m.known.Load(); known != nil {
 		for _, list := range *known {
 			spans = append(spans, list...)
 		}
 	}
-	spans = slices.DeleteFunc(spans, func(span vigil.MaintenanceSpan) bool {
-		return slices.ContainsFunc(changed, func(c vigil.MaintenanceSpan) bool {
+	spans = slices.DeleteFunc(spans, func(span maintenance.Span) bool {
+		return slices.ContainsFunc(changed, func(c maintenance.Span) bool {
 			return c.WindowID == span.WindowID && c.StartsAt.Equal(span.StartsAt)
 		})
 	})
@@ -87,8 +88,8 @@ func (m *maintenance) refresh(ctx context.Context, at time.Time) error {
 }
 
 // replace makes spans all that is known.
-func (m *maintenance) replace(spans []vigil.MaintenanceSpan) {
-	known := make(map[uuid.UUID][]vigil.MaintenanceSpan)
+func (m *windows) replace(spans []maintenance.Span) {
+	known := make(map[uuid.UUID][]maintenance.Span)
 	for _, span := range spans {
 		if !span.Removed {
 			known[span.OrgID] = append(known[span.OrgID], span)
@@ -99,15 +100,15 @@ func (m *maintenance) replace(spans []vigil.MaintenanceSpan) {
 
 // at reports what the maintenance of a check does at a slot: pause its probing, leave its
 // result out of uptime. Of several windows each adds what it does.
-func (m *maintenance) at(check *vigil.Check, slot time.Time) (paused, excluded bool) {
+func (m *windows) at(check *vigil.Check, slot time.Time) (paused, excluded bool) {
 	known := m.known.Load()
 	if known == nil {
 		return false, false
 	}
 	for _, span := range (*known)[check.OrgID] {
 		if span.Holds(slot) && span.Scope.Covers(check.ID, check.Labels) {
-			paused = paused || span.Probing == vigil.ProbingPause
-			excluded = excluded || span.Uptime == vigil.UptimeExclude
+			paused = paused || span.Probing == maintenance.ProbingPause
+			excluded = excluded || span.Uptime == maintenance.UptimeExclude
 		}
 	}
 	return paused, excluded

@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // TypeParked is the type of the error of an activity that reached a worker whose leases do
@@ -45,7 +45,7 @@ func (w *Watcher) refuse(ctx context.Context, turn *Turn) (*TurnResult, error) {
 // turns only that were on their way for long.
 func (w *Watcher) stale(ctx context.Context) bool {
 	started := activity.GetInfo(ctx).StartedTime // by the server's clock
-	if w.Lease == nil || started.IsZero() || w.Now().Sub(started) <= vigil.LeaseTimeout {
+	if w.Lease == nil || started.IsZero() || w.Now().Sub(started) <= fleet.LeaseTimeout {
 		return false
 	}
 	activity.RecordHeartbeat(ctx)

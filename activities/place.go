@@ -8,6 +8,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/probe"
 )
 
@@ -98,7 +99,7 @@ func (w *Watcher) Probing() int64 { return w.Probes.Held() + w.tests.places.Held
 func (w *Watcher) Waiting() int64 { return w.Probes.Waiting() + w.tests.places.Waiting() }
 
 // Load returns how late the slots of this process are.
-func (w *Watcher) Load() vigil.Load { return w.lateness.Load(w.Now()) }
+func (w *Watcher) Load() fleet.Load { return w.lateness.Load(w.Now()) }
 
 // evidenceIn makes a probe of the turn's loop collect evidence, as far as the check wants it.
 // Whether a failure keeps it follows from the loop's state.

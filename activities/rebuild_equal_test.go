@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
@@ -180,7 +181,7 @@ func TestARebuiltStateIsTheOneThatWasKept(t *testing.T) {
 func TestARebuiltStateIsTheOneThatWasKeptInPostgres(t *testing.T) {
 	t.Parallel()
 	s := storagetest.New(t)
-	_, org, err := s.CreateAccount(t.Context(), vigil.Organization{Name: "Acme"}, vigil.User{Email: "ada@example.com", Name: "Ada"}, nil)
+	_, org, err := s.CreateAccount(t.Context(), account.Organization{Name: "Acme"}, account.User{Email: "ada@example.com", Name: "Ada"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestARebuiltStateIsTheOneThatWasKeptInPostgres(t *testing.T) {
 			check, err := s.CreateCheck(t.Context(), vigil.Check{
 				OrgID: org.ID, Name: "c", Type: vigil.TypeHTTP, Config: json.RawMessage(`{"url": "https://example.com/"}`),
 				Target: "example.com", Interval: time.Second, Regions: []string{region}, Enabled: true, Simultaneous: true,
-			}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
+			}, account.PlanOf(account.TierEnterprise, time.Second), account.Allowance{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/timing"
 )
 
@@ -33,7 +34,7 @@ type turnCompleter interface {
 type loopOwners interface {
 	// OwnsLoop reports whether the loop belongs to the worker of a lease that was revoked,
 	// and was not nudged since.
-	OwnsLoop(ctx context.Context, checkID uuid.UUID, lease vigil.Lease) (bool, error)
+	OwnsLoop(ctx context.Context, checkID uuid.UUID, lease fleet.Lease) (bool, error)
 }
 
 // errAdopted is the error of a turn that another worker has adopted: it must not be completed.
@@ -244,7 +245,7 @@ func (t *turnRun) adopted(ctx context.Context) bool {
 		return false
 	}
 	for {
-		owns, err := t.Owners.OwnsLoop(ctx, t.turn.CheckID, vigil.Lease{Worker: t.Worker, Region: t.turn.Region})
+		owns, err := t.Owners.OwnsLoop(ctx, t.turn.CheckID, fleet.Lease{Worker: t.Worker, Region: t.turn.Region})
 		if err == nil {
 			return !owns
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // apart is a fixture whose turns run apart from their activity.
@@ -77,7 +78,7 @@ func (a *apart) RepeatTurn(_ context.Context, turn vigil.OpenTurn) error {
 	return nil
 }
 
-func (a *apart) OwnsLoop(context.Context, uuid.UUID, vigil.Lease) (bool, error) {
+func (a *apart) OwnsLoop(context.Context, uuid.UUID, fleet.Lease) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !a.moved && a.ownerErr == nil, a.ownerErr
@@ -148,7 +149,7 @@ func gone(t *testing.T) (a *apart, probes int) {
 	t.Helper()
 	a = newApart(t)
 	a.goOn(a.define(func(def *vigil.Definition) { def.Check.Interval = goOnInterval }))
-	time.Sleep(vigil.LeaseTimeout + time.Second) // sleep: in a bubble only
+	time.Sleep(fleet.LeaseTimeout + time.Second) // sleep: in a bubble only
 	return a, a.probes()
 }
 

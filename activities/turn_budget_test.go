@@ -34,7 +34,7 @@ func inPhase(span int) func(*vigil.Definition) {
 }
 
 // fleet runs the loops of many checks as their workflows do.
-type fleet struct {
+type machines struct {
 	*watchFixture
 	stop chan struct{}
 	wg   sync.WaitGroup
@@ -45,7 +45,7 @@ type fleet struct {
 }
 
 // launch starts the loops of n checks.
-func (f *fleet) launch(n int, interval time.Duration) {
+func (f *machines) launch(n int, interval time.Duration) {
 	for range n {
 		def := f.define(func(d *vigil.Definition) {
 			d.Check.Interval = interval
@@ -58,7 +58,7 @@ func (f *fleet) launch(n int, interval time.Duration) {
 }
 
 // loop runs turns until the fleet is stopped.
-func (f *fleet) loop(turn activities.Turn) {
+func (f *machines) loop(turn activities.Turn) {
 	f.wg.Go(func() {
 		for {
 			result, err := f.watchUntil(turn, f.stop)
@@ -80,7 +80,7 @@ func (f *fleet) loop(turn activities.Turn) {
 }
 
 // turnsIn returns how many turns end in the next while.
-func (f *fleet) turnsIn(while time.Duration) int {
+func (f *machines) turnsIn(while time.Duration) int {
 	f.mu.Lock()
 	f.ended = nil
 	f.mu.Unlock()
@@ -91,15 +91,15 @@ func (f *fleet) turnsIn(while time.Duration) int {
 }
 
 // end stops the loops and returns the results of their last turns.
-func (f *fleet) end() []activities.TurnResult {
+func (f *machines) end() []activities.TurnResult {
 	close(f.stop)
 	f.wg.Wait()
 	return f.last
 }
 
-func newFleet(t *testing.T, rate float64) *fleet {
+func newFleet(t *testing.T, rate float64) *machines {
 	t.Helper()
-	return &fleet{watchFixture: newWatchFixture(t, budgeted(rate)), stop: make(chan struct{})}
+	return &machines{watchFixture: newWatchFixture(t, budgeted(rate)), stop: make(chan struct{})}
 }
 
 func TestTurnBudget(t *testing.T) {
@@ -188,7 +188,7 @@ func TestTurnBudget(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFleet(t, 1)
 			f.launch(60, time.Minute)
-			others := &fleet{watchFixture: f.watchFixture, stop: make(chan struct{})}
+			others := &machines{watchFixture: f.watchFixture, stop: make(chan struct{})}
 			others.launch(240, time.Minute)
 			time.Sleep(20 * time.Minute)
 			if got := f.watcher.Turns().Slots; got != 5 {

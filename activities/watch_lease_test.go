@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // leased is a fixture whose worker needs a lease.
@@ -237,7 +238,7 @@ func TestWatchRefused(t *testing.T) {
 			def := w.define(nil)
 			turn := w.started(def)
 			turn.Span, turn.Recover = 4, true
-			time.Sleep(vigil.LeaseTimeout + time.Millisecond)
+			time.Sleep(fleet.LeaseTimeout + time.Millisecond)
 			began := time.Now()
 			got := w.must(w.watch(turn))
 			next := scheduleOf(def).Next(turn.State.Slot)
@@ -302,12 +303,12 @@ func TestLeaseHolder(t *testing.T) {
 		"Expires": {
 			{name: "before the first renewal"},
 			{name: "renewed", renew: true, want: true},
-			{name: "at its timeout", after: vigil.LeaseTimeout, want: true},
+			{name: "at its timeout", after: fleet.LeaseTimeout, want: true},
 			{name: "after it", after: time.Millisecond},
 			{name: "renewed again", renew: true, want: true},
 		},
 		"CountsFromTheRequest": {
-			{name: "the answer took as long as the lease", renew: true, took: vigil.LeaseTimeout, want: true},
+			{name: "the answer took as long as the lease", renew: true, took: fleet.LeaseTimeout, want: true},
 			{name: "a moment later", after: time.Millisecond},
 			{name: "the answer took longer", renew: true, took: 2 * time.Minute},
 		},
@@ -316,9 +317,9 @@ func TestLeaseHolder(t *testing.T) {
 			{name: "after a suspension", suspended: time.Minute},
 		},
 		"NeedsARightClock": {
-			{name: "ahead within the limit", renew: true, difference: vigil.ClockLimit, want: true},
-			{name: "ahead beyond it", renew: true, difference: vigil.ClockLimit + 1},
-			{name: "behind beyond it", renew: true, difference: -vigil.ClockLimit - 1},
+			{name: "ahead within the limit", renew: true, difference: fleet.ClockLimit, want: true},
+			{name: "ahead beyond it", renew: true, difference: fleet.ClockLimit + 1},
+			{name: "behind beyond it", renew: true, difference: -fleet.ClockLimit - 1},
 			{name: "right again", renew: true, want: true},
 		},
 	} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // windows is a store of maintenance in memory.
@@ -26,27 +27,27 @@ type windows struct {
 
 // changedSpan is an occurrence with the number of its last change.
 type changedSpan struct {
-	vigil.MaintenanceSpan
+	maintenance.Span
 
 	change int
 }
 
 func (m *windows) MaintenanceSpans(
 	_ context.Context, endAfter, startBefore time.Time, cursor string,
-) (spans []vigil.MaintenanceSpan, next string, err error) {
+) (spans []maintenance.Span, next string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	since, _ := strconv.Atoi(cursor)
 	for _, w := range m.spans {
 		if w.EndsAt.After(endAfter) && w.StartsAt.Before(startBefore) && w.change > since && (cursor != "" || !w.Removed) {
-			spans = append(spans, w.MaintenanceSpan)
+			spans = append(spans, w.Span)
 		}
 	}
 	return spans, strconv.Itoa(m.changes), nil
 }
 
 // put stores an occurrence, or changes the one with its window and start.
-func (m *windows) put(span vigil.MaintenanceSpan) {
+func (m *windows) put(span maintenance.Span) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.changes++
@@ -58,11 +59,11 @@ func (m *windows) put(span vigil.MaintenanceSpan) {
 
 // spanOf is an occurrence about a check.
 func spanOf(
-	def vigil.Definition, starts, ends time.Time, probing vigil.MaintenanceProbing, uptime vigil.MaintenanceUptime,
-) vigil.MaintenanceSpan {
-	return vigil.MaintenanceSpan{
-		Occurrence: vigil.Occurrence{StartsAt: starts, EndsAt: ends}, WindowID: uuid.New(), OrgID: def.Check.OrgID,
-		Scope: vigil.MaintenanceScope{CheckIDs: []uuid.UUID{def.Check.ID}}, Probing: probing, Uptime: uptime,
+	def vigil.Definition, starts, ends time.Time, probing maintenance.Probing, uptime maintenance.Uptime,
+) maintenance.Span {
+	return maintenance.Span{
+		Occurrence: maintenance.Occurrence{StartsAt: starts, EndsAt: ends}, WindowID: uuid.New(), OrgID: def.Check.OrgID,
+		Scope: maintenance.Scope{CheckIDs: []uuid.UUID{def.Check.ID}}, Probing: probing, Uptime: uptime,
 	}
 }
 
@@ -81,8 +82,8 @@ func TestWatchInMaintenance(t *testing.T) {
 				slots = append(slots, scheduleOf(def).Next(slots[len(slots)-1]))
 			}
 			// Slots 1 and 2 are inside: one at the start, one 1 µs before the end. Slot 3 is at the end of another.
-			w.windows.put(spanOf(def, slots[1], slots[2].Add(time.Microsecond), vigil.ProbingPause, vigil.UptimeExclude))
-			w.windows.put(spanOf(def, slots[0].Add(time.Microsecond), slots[3], vigil.ProbingContinue, vigil.UptimeInclude))
+			w.windows.put(spanOf(def, slots[1], slots[2].Add(time.Microsecond), maintenance.ProbingPause, maintenance.UptimeExclude))
+			w.windows.put(spanOf(def, slots[0].Add(time.Microsecond), slots[3], maintenance.ProbingContinue, maintenance.UptimeInclude))
 			for i := range slots {
 				result := w.must(w.watch(turn))
 				if !result.State.Slot.Equal(slots[i]) || result.End != activities.Covered {
@@ -106,7 +107,7 @@ func TestWatchInMaintenance(t *testing.T) {
 			w := newWatchFixture(t)
 			def := w.define(nil)
 			turn := w.started(def)
-			deleted := spanOf(def, time.Now(), time.Now().Add(24*time.Hour), vigil.ProbingPause, vigil.UptimeExclude)
+			deleted := spanOf(def, time.Now(), time.Now().Add(24*time.Hour), maintenance.ProbingPause, maintenance.UptimeExclude)
 			ended := deleted
 			ended.WindowID = uuid.New()
 			w.windows.put(deleted)
@@ -131,7 +132,7 @@ func TestWatchInMaintenance(t *testing.T) {
 			def := w.define(firing(vigil.Condition{FailureThreshold: 1}))
 			w.observe = fails
 			turn := w.started(def)
-			w.windows.put(spanOf(def, time.Now(), time.Now().Add(24*time.Hour), vigil.ProbingPause, vigil.UptimeExclude))
+			w.windows.put(spanOf(def, time.Now(), time.Now().Add(24*time.Hour), maintenance.ProbingPause, maintenance.UptimeExclude))
 			result := w.must(w.watch(turn))
 			if len(result.State.Firing) != 1 || result.State.Failures != 1 || result.Restarted {
 				t.Errorf("inside: %+v", result)
@@ -152,8 +153,8 @@ func TestWatchInMaintenance(t *testing.T) {
 			def := w.define(nil)
 			turn := w.started(def)
 			slot := scheduleOf(def).Next(def.Starts[region])
-			w.windows.put(spanOf(def, slot, slot.Add(time.Microsecond), vigil.ProbingContinue, vigil.UptimeExclude))
-			w.windows.put(spanOf(def, slot.Add(time.Second), slot.Add(time.Hour), vigil.ProbingContinue, vigil.UptimeInclude))
+			w.windows.put(spanOf(def, slot, slot.Add(time.Microsecond), maintenance.ProbingContinue, maintenance.UptimeExclude))
+			w.windows.put(spanOf(def, slot.Add(time.Second), slot.Add(time.Hour), maintenance.ProbingContinue, maintenance.UptimeInclude))
 			for range 2 {
 				turn = turnOf(def, w.must(w.watch(turn)).State)
 			}
@@ -173,7 +174,9 @@ func TestWatchInMaintenance(t *testing.T) {
 			w := newWatchFixture(t)
 			def := w.define(nil)
 			turn := w.started(def)
-			w.windows.put(spanOf(def, time.Now().Add(20*time.Hour), time.Now().Add(30*time.Hour), vigil.ProbingPause, vigil.UptimeExclude))
+			w.windows.put(
+				spanOf(def, time.Now().Add(20*time.Hour), time.Now().Add(30*time.Hour), maintenance.ProbingPause, maintenance.UptimeExclude),
+			)
 			time.Sleep(20*time.Hour + 2*time.Minute)
 			probes := len(w.runs)
 			if result := w.must(w.watch(turn)); len(w.runs) != probes || !result.State.Unstored {

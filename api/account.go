@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -18,12 +19,12 @@ const tagAccount = "Account"
 // accountStore is what sign-up and log-in need of the database.
 type accountStore interface {
 	SignUp(
-		ctx context.Context, limits vigil.SignupLimits, org vigil.Organization, user vigil.User, key *vigil.NewKey,
-	) (vigil.User, vigil.Organization, error)
-	UserByEmail(ctx context.Context, email string) (vigil.User, error)
-	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
-	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
-	DeleteAccount(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error
+		ctx context.Context, limits account.SignupLimits, org account.Organization, user account.User, key *account.NewKey,
+	) (account.User, account.Organization, error)
+	UserByEmail(ctx context.Context, email string) (account.User, error)
+	User(ctx context.Context, id uuid.UUID) (account.User, error)
+	Organization(ctx context.Context, id uuid.UUID) (account.Organization, error)
+	DeleteAccount(ctx context.Context, orgID, userID uuid.UUID, by account.Credential) error
 	signupRequestStore
 }
 
@@ -34,22 +35,22 @@ type accounts struct {
 	logins    logins
 	mail      *accountMail
 	tasks     *tasks
-	tier      vigil.Tier // of new organizations
+	tier      account.Tier // of new organizations
 	signups   signupLimits
 }
 
 // userView is a User (spec section 2).
 type userView struct {
-	ID            uuid.UUID  `json:"id" format:"uuid"`
-	Email         string     `json:"email" format:"email" example:"ada@example.com"`
-	EmailVerified bool       `json:"email_verified" doc:"Whether a link sent to the address was used."`
-	Name          string     `json:"name" example:"Ada"`
-	Role          vigil.Role `json:"role" enum:"owner,editor,responder,viewer" doc:"What the user may do in the organization."`
-	CreatedAt     time.Time  `json:"created_at"`
-	UpdatedAt     time.Time  `json:"updated_at"`
+	ID            uuid.UUID    `json:"id" format:"uuid"`
+	Email         string       `json:"email" format:"email" example:"ada@example.com"`
+	EmailVerified bool         `json:"email_verified" doc:"Whether a link sent to the address was used."`
+	Name          string       `json:"name" example:"Ada"`
+	Role          account.Role `json:"role" enum:"owner,editor,responder,viewer" doc:"What the user may do in the organization."`
+	CreatedAt     time.Time    `json:"created_at"`
+	UpdatedAt     time.Time    `json:"updated_at"`
 }
 
-func showUser(u vigil.User) userView {
+func showUser(u account.User) userView {
 	return userView{
 		ID: u.ID, Email: u.Email, EmailVerified: u.EmailVerified, Name: u.Name, Role: u.Role,
 		CreatedAt: u.CreatedAt.UTC(), UpdatedAt: u.UpdatedAt.UTC(),
@@ -58,15 +59,15 @@ func showUser(u vigil.User) userView {
 
 // organizationView is an Organization (spec section 2).
 type organizationView struct {
-	ID        uuid.UUID  `json:"id" format:"uuid"`
-	Name      string     `json:"name" example:"Analytical Engines"`
-	Slug      string     `json:"slug" example:"analytical-engines"`
-	Tier      vigil.Tier `json:"tier" enum:"free,paid,enterprise"`
-	CreatedAt time.Time  `json:"created_at"`
-	UpdatedAt time.Time  `json:"updated_at"`
+	ID        uuid.UUID    `json:"id" format:"uuid"`
+	Name      string       `json:"name" example:"Analytical Engines"`
+	Slug      string       `json:"slug" example:"analytical-engines"`
+	Tier      account.Tier `json:"tier" enum:"free,paid,enterprise"`
+	CreatedAt time.Time    `json:"created_at"`
+	UpdatedAt time.Time    `json:"updated_at"`
 }
 
-func showOrganization(o vigil.Organization) organizationView {
+func showOrganization(o account.Organization) organizationView {
 	return organizationView{
 		ID: o.ID, Name: o.Name, Slug: o.Slug, Tier: o.Tier,
 		CreatedAt: o.CreatedAt.UTC(), UpdatedAt: o.UpdatedAt.UTC(),
@@ -83,7 +84,7 @@ type authView struct {
 type meView struct {
 	User         userView         `json:"user"`
 	Organization organizationView `json:"organization"`
-	Scopes       []vigil.Scope    `json:"scopes" enum:"read,respond,write,admin" doc:"What the credential may do: the scopes of the user's role, for an API key those of them that the key has."`
+	Scopes       []account.Scope  `json:"scopes" enum:"read,respond,write,admin" doc:"What the credential may do: the scopes of the user's role, for an API key those of them that the key has."`
 	HasPassword  bool             `json:"has_password" doc:"Whether the user has a password, and so can log in with it."`
 	APIKey       *KeyView         `json:"api_key,omitempty" doc:"The API key of the request; absent for a session token."`
 }
@@ -154,7 +155,7 @@ func (a *accounts) signup(ctx context.Context, in *struct{ Body signupBody }) (*
 	if err != nil {
 		return nil, err
 	}
-	user, org, err := a.createAccount(ctx, vigil.User{Email: asked.Email, Name: asked.Name, PasswordHash: hash}, asked.Organization, nil)
+	user, org, err := a.createAccount(ctx, account.User{Email: asked.Email, Name: asked.Name, PasswordHash: hash}, asked.Organization, nil)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
 		return nil, vigil.Invalid("email", "already has an account: log in, or recover access")
 	}
@@ -166,9 +167,9 @@ func (a *accounts) signup(ctx context.Context, in *struct{ Body signupBody }) (*
 
 // createAccount makes a user and the organization that the user owns.
 func (a *accounts) createAccount(
-	ctx context.Context, user vigil.User, orgName string, key *vigil.NewKey,
-) (vigil.User, vigil.Organization, error) {
-	org := vigil.Organization{ID: uuid.New(), Name: orgName, Tier: a.tier}
+	ctx context.Context, user account.User, orgName string, key *account.NewKey,
+) (account.User, account.Organization, error) {
+	org := account.Organization{ID: uuid.New(), Name: orgName, Tier: a.tier}
 	user.ID, user.OrgID = uuid.New(), org.ID
 	if address := rest.RequestOf(ctx).Address; address.IsValid() {
 		user.CreatedAddress = address.String()
@@ -182,7 +183,7 @@ func (a *accounts) createAccount(
 }
 
 // session answers with a fresh token.
-func (a *authenticator) session(user vigil.User, org vigil.Organization) (*rest.Answer[authView], error) {
+func (a *authenticator) session(user account.User, org account.Organization) (*rest.Answer[authView], error) {
 	token, err := a.signer.sign(claims{Session: user.SessionVersion}, user.ID)
 	if err != nil {
 		return nil, err
@@ -228,7 +229,7 @@ func (a *accounts) quickSignup(ctx context.Context, in *struct{ Body quickSignup
 	if err != nil {
 		return nil, err
 	}
-	user, org, err := a.createAccount(ctx, vigil.User{Email: email, Name: name}, orgName, &key)
+	user, org, err := a.createAccount(ctx, account.User{Email: email, Name: name}, orgName, &key)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
 		a.tasks.start(ctx, "mail the owner of an address that signs up again", func(ctx context.Context) error {
 			return a.mail.recover(ctx, email, alreadyHasAccount)

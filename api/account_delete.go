@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -19,7 +20,7 @@ type deleteAccountBody struct {
 
 func (a *accounts) registerDelete(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/auth/me", ID: "delete-me", Tag: tagAccount, Scope: vigil.ScopeAdmin, Own: true,
+		Method: http.MethodDelete, Path: "/v1/auth/me", ID: "delete-me", Tag: tagAccount, Scope: account.ScopeAdmin, Own: true,
 		Status: http.StatusNoContent, Audit: "account.delete", Errors: []int{http.StatusConflict, http.StatusTooManyRequests},
 		Summary: "Delete your account",
 		Description: "Ends your sessions, API keys, links and invitations at once, everywhere within 5 seconds. What you made stays " +
@@ -55,7 +56,7 @@ func (a *accounts) deleteMe(ctx context.Context, in *struct{ Body deleteAccountB
 }
 
 // requirePassword refuses a request without the password of an account that has one.
-func (a *accounts) requirePassword(ctx context.Context, user vigil.User, password string) error {
+func (a *accounts) requirePassword(ctx context.Context, user account.User, password string) error {
 	if user.PasswordHash == "" {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -15,13 +15,13 @@ func TestDeleteAccount(t *testing.T) {
 	t.Parallel()
 	mails, mailing := withMail(t)
 	b := setup(t, mailing)
-	owner := b.tier(t, b.owner(t, mails), vigil.TierPaid)
+	owner := b.tier(t, b.owner(t, mails), account.TierPaid)
 	const path, password = "/v1/auth/me", "a compiler of words"
 	confirm := func(m member) map[string]any { return map[string]any{"confirm": m.email, "password": password} }
 
 	t.Run("EndsTheAccountAndKeepsWhatItMade", func(t *testing.T) {
 		t.Parallel()
-		m := b.joins(t, mails, b.session(t, owner.user.String()), vigil.RoleOwner)
+		m := b.joins(t, mails, b.session(t, owner.user.String()), account.RoleOwner)
 		made := m.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "k"}).data(t)
 		key := b.as(text(made, "api_key"))
 		check := key.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", newCheck()).data(t)
@@ -61,8 +61,8 @@ func TestDeleteAccount(t *testing.T) {
 		if !strings.Contains(string(r.raw), "Delete the organization") {
 			t.Errorf("alone: %s", r.raw)
 		}
-		first := b.tier(t, b.owner(t, mails), vigil.TierPaid)
-		second := b.joins(t, mails, first.client, vigil.RoleViewer)
+		first := b.tier(t, b.owner(t, mails), account.TierPaid)
+		second := b.joins(t, mails, first.client, account.RoleViewer)
 		r = first.want(t, http.StatusConflict, http.MethodDelete, path, map[string]any{"confirm": first.email})
 		if !strings.Contains(string(r.raw), "Make another member an owner first, or delete the organization") {
 			t.Errorf("with others: %s", r.raw)
@@ -74,7 +74,7 @@ func TestDeleteAccount(t *testing.T) {
 
 	t.Run("NamesTheMemberThatDoesNotMatch", func(t *testing.T) {
 		t.Parallel()
-		m := b.joins(t, mails, owner.client, vigil.RoleViewer)
+		m := b.joins(t, mails, owner.client, account.RoleViewer)
 		for _, test := range []struct {
 			member string
 			body   map[string]any
@@ -105,7 +105,7 @@ func TestDeleteAccount(t *testing.T) {
 	t.Run("IsNotForAKeyWithoutTheScopeAdmin", func(t *testing.T) {
 		t.Parallel()
 		a := b.signup(t)
-		a.keyWith(t, vigil.ScopeRead, vigil.ScopeRespond, vigil.ScopeWrite).
+		a.keyWith(t, account.ScopeRead, account.ScopeRespond, account.ScopeWrite).
 			want(t, http.StatusForbidden, http.MethodDelete, path, map[string]any{"confirm": a.email})
 	})
 }

@@ -50,12 +50,12 @@ func (i inbox) submit(t *testing.T, status int, page string, values url.Values) 
 }
 
 // prove confirms the address of a new account.
-func (i inbox) prove(t *testing.T, a account) {
+func (i inbox) prove(t *testing.T, a person) {
 	t.Helper()
 	i.want(t, http.StatusOK, http.MethodPost, "/v1/auth/verify", map[string]any{"token": i.link(t, a.email, "verify")})
 }
 
-func (i inbox) address(t *testing.T, a account) string {
+func (i inbox) address(t *testing.T, a person) string {
 	t.Helper()
 	user, _ := a.want(t, http.StatusOK, http.MethodGet, "/v1/auth/me", nil).data(t)["user"].(map[string]any)
 	return text(user, "email")
@@ -178,7 +178,7 @@ func TestFirstVerification(t *testing.T) {
 func TestChangeOfAProvenAddress(t *testing.T) {
 	t.Parallel()
 	b := setupMail(t)
-	request := func(t *testing.T, a account, body map[string]any) string {
+	request := func(t *testing.T, a person, body map[string]any) string {
 		t.Helper()
 		moved := "moved-" + a.email
 		body["new_email"] = moved

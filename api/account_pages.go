@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -107,9 +107,9 @@ func (p *pages) answerChange(_ http.ResponseWriter, r *http.Request) (page, erro
 
 // recipientStore keeps the answers of recipients of email channels.
 type recipientStore interface {
-	MailRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) (map[string]vigil.MailRecipient, error)
+	MailRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) (map[string]account.MailRecipient, error)
 	// RecipientByToken returns the recipient of a mailed link, and the organization's name.
-	RecipientByToken(ctx context.Context, token string) (vigil.MailRecipient, string, error)
+	RecipientByToken(ctx context.Context, token string) (account.MailRecipient, string, error)
 	ConfirmRecipient(ctx context.Context, token string) error
 	Unsubscribe(ctx context.Context, token string) error
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // channel creates a webhook.
-func (a account) channel(t *testing.T, changes ...func(map[string]any)) map[string]any {
+func (a person) channel(t *testing.T, changes ...func(map[string]any)) map[string]any {
 	t.Helper()
 	body := map[string]any{"name": "Hook", "type": "webhook", "config": map[string]any{"url": "http://127.0.0.1:9/hook", "secret": "hunter2"}}
 	for _, change := range changes {
@@ -24,7 +24,7 @@ func (a account) channel(t *testing.T, changes ...func(map[string]any)) map[stri
 }
 
 // rule creates a rule of a check that notifies a channel.
-func (a account) rule(t *testing.T, check, channel string, changes ...func(map[string]any)) map[string]any {
+func (a person) rule(t *testing.T, check, channel string, changes ...func(map[string]any)) map[string]any {
 	t.Helper()
 	body := map[string]any{
 		"name": "Down", "condition": map[string]any{"failure_threshold": 1}, "notification_channel_ids": []string{channel}, "notify_on": "both",
@@ -42,7 +42,7 @@ type episode struct {
 	checkPath, incidentPath string
 }
 
-func (b *testServer) episode(t *testing.T, a account) *episode {
+func (b *testServer) episode(t *testing.T, a person) *episode {
 	t.Helper()
 	check, channel := text(a.check(t), "id"), text(a.channel(t), "id")
 	rule := text(a.rule(t, check, channel), "id")

@@ -32,7 +32,7 @@ func TestAnswersByLinkAreAudited(t *testing.T) {
 }
 
 // audited waits until the audit log has an entry of each action.
-func (a account) audited(t *testing.T, actions ...string) {
+func (a person) audited(t *testing.T, actions ...string) {
 	t.Helper()
 	for _, action := range actions {
 		eventually(t, action+" is audited", func() bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -17,8 +18,8 @@ const tagKeys = "API keys"
 
 // keyStore keeps API keys.
 type keyStore interface {
-	CreateKey(ctx context.Context, orgID, userID uuid.UUID, key vigil.NewKey) (vigil.APIKey, error)
-	Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.APIKey, int, error)
+	CreateKey(ctx context.Context, orgID, userID uuid.UUID, key account.NewKey) (account.APIKey, error)
+	Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.APIKey, int, error)
 	DeleteKey(ctx context.Context, orgID, id uuid.UUID) error
 }
 
@@ -31,14 +32,14 @@ type apiKeys struct {
 
 // KeyView is an API key without the key.
 type KeyView struct {
-	ID         uuid.UUID     `json:"id" format:"uuid"`
-	Name       string        `json:"name" example:"deployment"`
-	KeyPrefix  string        `json:"key_prefix" doc:"The first characters of the key, to recognize it." example:"vgl_8mKq2VxT"`
-	CreatedAt  time.Time     `json:"created_at"`
-	LastUsedAt *time.Time    `json:"last_used_at" doc:"When the key was last used, to about a minute; null before its first use."`
-	Scopes     []vigil.Scope `json:"scopes" enum:"read,respond,write,admin" doc:"What the key may do, as far as the role of its user allows it."`
-	ExpiresAt  *time.Time    `json:"expires_at" doc:"When the key stops to work; null: never."`
-	UserID     uuid.UUID     `json:"user_id" format:"uuid" doc:"The member whose key it is. It ends with the member."`
+	ID         uuid.UUID       `json:"id" format:"uuid"`
+	Name       string          `json:"name" example:"deployment"`
+	KeyPrefix  string          `json:"key_prefix" doc:"The first characters of the key, to recognize it." example:"vgl_8mKq2VxT"`
+	CreatedAt  time.Time       `json:"created_at"`
+	LastUsedAt *time.Time      `json:"last_used_at" doc:"When the key was last used, to about a minute; null before its first use."`
+	Scopes     []account.Scope `json:"scopes" enum:"read,respond,write,admin" doc:"What the key may do, as far as the role of its user allows it."`
+	ExpiresAt  *time.Time      `json:"expires_at" doc:"When the key stops to work; null: never."`
+	UserID     uuid.UUID       `json:"user_id" format:"uuid" doc:"The member whose key it is. It ends with the member."`
 }
 
 // newKeyView is an API key together with the key, which is shown only once.
@@ -47,7 +48,7 @@ type newKeyView struct {
 	APIKey string `json:"api_key" doc:"The key. It is shown only once." example:"vgl_8mKq2VxTz0bYd4RfWc7NjH1sLgPaEu5i0Xo2Qp"`
 }
 
-func showKey(k vigil.APIKey) KeyView {
+func showKey(k account.APIKey) KeyView {
 	view := KeyView{ID: k.ID, Name: k.Name, KeyPrefix: k.Prefix, CreatedAt: k.CreatedAt.UTC(), Scopes: k.Scopes, UserID: k.UserID}
 	if k.ExpiresAt != nil {
 		view.ExpiresAt = new(k.ExpiresAt.UTC())
@@ -74,7 +75,7 @@ type keyBody struct {
 
 func (k *apiKeys) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/api-keys", ID: "list-api-keys", Tag: tagKeys, Scope: vigil.ScopeAdmin,
+		Method: http.MethodGet, Path: "/v1/api-keys", ID: "list-api-keys", Tag: tagKeys, Scope: account.ScopeAdmin,
 		Summary: "List the organization's API keys, newest first",
 	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[KeyView], error) {
 		keys, total, err := k.store.Keys(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
@@ -88,7 +89,7 @@ func (k *apiKeys) register(r *rest.Registrar) {
 		Path:       "/v1/api-keys",
 		ID:         "create-api-key",
 		Tag:        tagKeys,
-		Scope:      vigil.ScopeAdmin,
+		Scope:      account.ScopeAdmin,
 		Status:     http.StatusCreated,
 		Audit:      "api_key.create",
 		Idempotent: true,
@@ -99,7 +100,7 @@ func (k *apiKeys) register(r *rest.Registrar) {
 		Errors: []int{http.StatusForbidden},
 	}, k.createKey)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: tagKeys, Scope: vigil.ScopeAdmin,
+		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: tagKeys, Scope: account.ScopeAdmin,
 		Status: http.StatusNoContent, Audit: "api_key.delete",
 		Summary: "Revoke an API key", Resource: resourceKey,
 		Description: "Takes effect everywhere within 5 seconds.",
@@ -123,7 +124,7 @@ func (k *apiKeys) createKey(ctx context.Context, in *struct{ Body keyBody }) (*r
 		return nil, err
 	}
 	kept.Creator = who.Credential()
-	rest.ShowRepeated(ctx, func(key vigil.APIKey) newKeyView { return newKeyView{KeyView: showKey(key)} })
+	rest.ShowRepeated(ctx, func(key account.APIKey) newKeyView { return newKeyView{KeyView: showKey(key)} })
 	key, err := k.store.CreateKey(ctx, who.Org.ID, who.User.ID, kept)
 	if err != nil {
 		return nil, err
@@ -134,11 +135,11 @@ func (k *apiKeys) createKey(ctx context.Context, in *struct{ Body keyBody }) (*r
 
 // delegate returns the scopes and the end of a new key: at most those of the caller's own
 // key, which are also what it gets when the body says nothing.
-func (k *apiKeys) delegate(who *rest.Caller, body keyBody) ([]vigil.Scope, *time.Time, error) {
+func (k *apiKeys) delegate(who *rest.Caller, body keyBody) ([]account.Scope, *time.Time, error) {
 	scopes, end := who.Scopes(), who.Key.ExpiresAt
 	if body.Scopes != nil {
 		var err error
-		if scopes, err = vigil.ParseScopes("scopes", body.Scopes); err != nil {
+		if scopes, err = account.ParseScopes("scopes", body.Scopes); err != nil {
 			return nil, nil, err
 		}
 		for _, scope := range scopes {

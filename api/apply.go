@@ -11,7 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 const (
@@ -25,8 +27,8 @@ const (
 // applyStore changes the definitions of a project in one transaction.
 type applyStore interface {
 	Apply(
-		ctx context.Context, r vigil.ApplyRequest, decide func(vigil.Inventory) (vigil.Changes, error),
-	) (vigil.Applied, error)
+		ctx context.Context, r project.ApplyRequest, decide func(project.Inventory) (project.Changes, error),
+	) (project.Applied, error)
 }
 
 // applies makes what is stored of a project equal to its files.
@@ -43,7 +45,7 @@ type applyBody struct {
 	Document rest.Object       `json:"document" doc:"What the files of the project say together, after variables are replaced; its schema is at /v1/schemas/vigil.json."`
 	Sources  map[string]string `json:"sources,omitempty" doc:"Where definitions come from, by their paths; the actions show it." example:"{\"checks.home\": \"monitoring/web.yaml:14\"}"`
 	DryRun   bool              `json:"dry_run,omitempty" doc:"Find every error and every action, and change nothing. It needs the scope read only; then secrets are not compared."`
-	Missing  vigil.Missing     `json:"missing,omitempty" enum:"keep,release,delete" default:"keep" doc:"What happens to definitions of the project that the document does not have: they stay, are no longer managed, or are deleted."`
+	Missing  project.Missing   `json:"missing,omitempty" enum:"keep,release,delete" default:"keep" doc:"What happens to definitions of the project that the document does not have: they stay, are no longer managed, or are deleted."`
 	Expect   string            `json:"expect,omitempty" pattern:"^[0-9a-f]{32}$" doc:"The plan to carry out. When it is another one meanwhile, nothing changes and the answer is 409." example:"3d1f0c5be2a94e7d8b6055f17f3a91c2"`
 	Adopt    map[string]string `json:"adopt,omitempty" doc:"Ids of definitions that nothing manages yet, by the paths under which the project takes them over." example:"{\"checks.api\": \"0191d2a7-6c1f-7000-8000-000000000001\"}"`
 }
@@ -57,11 +59,11 @@ type applyResultView struct {
 }
 
 type applyActionView struct {
-	Kind      vigil.Kind         `json:"kind" enum:"channel,check,rule,status_page,maintenance"`
+	Kind      project.Kind       `json:"kind" enum:"channel,check,rule,status_page,maintenance"`
 	Key       string             `json:"key" example:"home" doc:"The key in the project; that of a rule is check/rule."`
 	ID        *uuid.UUID         `json:"id" format:"uuid" nullable:"true" doc:"Null for what a dry run would create."`
 	Name      string             `json:"name"`
-	Action    vigil.ActionKind   `json:"action" enum:"create,change,restore,delete,release,leave,none" doc:"restore undoes what was changed outside of the files. leave: it is in no file any more, and stays."`
+	Action    project.ActionKind `json:"action" enum:"create,change,restore,delete,release,leave,none" doc:"restore undoes what was changed outside of the files. leave: it is in no file any more, and stays."`
 	Members   []memberChangeView `json:"members" doc:"The members that differ."`
 	ChangedBy *string            `json:"changed_by" doc:"Who made the change that restore undoes; null where it is not known."`
 	ChangedAt *time.Time         `json:"changed_at" doc:"When that was."`
@@ -92,8 +94,8 @@ func (a *applies) register(r *rest.Registrar) {
 		Path:       "/v1/apply",
 		ID:         "apply",
 		Tag:        tagApply,
-		Scope:      vigil.ScopeRead,  // a dry run
-		WriteScope: vigil.ScopeWrite, // see apply
+		Scope:      account.ScopeRead,  // a dry run
+		WriteScope: account.ScopeWrite, // see apply
 		Audit:      "apply.run",
 		Idempotent: true,
 		MaxBody:    maxApplyBody,
@@ -111,7 +113,7 @@ func (a *applies) register(r *rest.Registrar) {
 func (a *applies) apply(ctx context.Context, in *struct{ Body applyBody }) (*rest.Answer[applyResultView], error) {
 	who := rest.CallerOf(ctx)
 	body := &in.Body
-	lacks := who.Require(vigil.ScopeWrite)
+	lacks := who.Require(account.ScopeWrite)
 	if !body.DryRun && lacks != nil {
 		return nil, lacks
 	}
@@ -128,7 +130,7 @@ func (a *applies) apply(ctx context.Context, in *struct{ Body applyBody }) (*res
 	d.live = a.checks.liveRegions(ctx)
 	request := d.request()
 	request.Plan, request.Allow, request.DryRun = plan, a.checks.allowance(plan, verified), body.DryRun
-	show := func(applied vigil.Applied) applyResultView { return d.show(applied, !body.DryRun) }
+	show := func(applied project.Applied) applyResultView { return d.show(applied, !body.DryRun) }
 	if !body.DryRun {
 		rest.ShowRepeated(ctx, show)
 	}
@@ -146,12 +148,12 @@ func (a *applies) apply(ctx context.Context, in *struct{ Body applyBody }) (*res
 }
 
 // show returns the answer.
-func (d *decider) show(applied vigil.Applied, done bool) applyResultView {
+func (d *decider) show(applied project.Applied, done bool) applyResultView {
 	view := applyResultView{
 		Plan: d.set.Plan, Applied: done, Actions: make([]applyActionView, len(d.set.Actions)),
 		ExecutionsPerHour: applyBudgetView{Before: applied.ExecutionsBefore, After: applied.ExecutionsAfter},
 	}
-	if d.plan.ExecutionsPerHour != vigil.Unlimited {
+	if d.plan.ExecutionsPerHour != account.Unlimited {
 		view.ExecutionsPerHour.Limit = &d.plan.ExecutionsPerHour
 	}
 	for i, action := range d.set.Actions {
@@ -162,7 +164,7 @@ func (d *decider) show(applied vigil.Applied, done bool) applyResultView {
 		one := applyActionView{
 			Kind: action.Kind, Key: action.Key, ID: identity(id), Name: action.Name, Action: action.Action,
 			Members: make([]memberChangeView, len(action.Members)), ChangedBy: vigil.NilIfZero(action.ChangedBy),
-			Source: d.body.Sources[vigil.PathOf(action.Kind, action.Key)], Note: action.Note, Warnings: action.Warnings,
+			Source: d.body.Sources[project.PathOf(action.Kind, action.Key)], Note: action.Note, Warnings: action.Warnings,
 		}
 		if !action.ChangedAt.IsZero() {
 			one.ChangedAt = &action.ChangedAt

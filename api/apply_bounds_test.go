@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // TestMistakesOfAnApplyAreBounded pins how many mistakes an answer lists, and what defaults may
@@ -16,7 +16,7 @@ import (
 func TestMistakesOfAnApplyAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	checks, unknown := doc{}, doc{"version": 1}
 	for i := range 3000 {
 		checks[fmt.Sprintf("c%d", i)] = doc{"type": 1, "wrong": 2}
@@ -49,7 +49,7 @@ func TestMistakesOfAnApplyAreBounded(t *testing.T) {
 func TestDryRunsAreNotKept(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	check := text(a.check(t), "id")
 	for path, body := range map[string]any{
 		"/v1/apply":       doc{"project": "shop", "document": shop(), "dry_run": true},

@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // decider turns a document and what is stored into a changeset and its edits.
@@ -20,40 +22,40 @@ type decider struct {
 	applies  *applies
 	ctx      context.Context //nolint:containedctx // of the one request that it decides
 	body     *applyBody
-	document vigil.Document
-	wanted   []vigil.Wanted
+	document project.Document
+	wanted   []project.Wanted
 
 	hide       bool // the caller may not compare secrets
 	verified   bool
-	plan       vigil.Plan
+	plan       account.Plan
 	overloaded map[string]time.Duration
 	live       liveRegions
 
-	problems []vigil.Problem
+	problems []project.Problem
 	limited  int // of the problems, how many are about the plan
 	stored   *storedProject
 	// ids are those of the document's definitions, by kind and key.
-	ids     map[vigil.Kind]map[string]uuid.UUID
+	ids     map[project.Kind]map[string]uuid.UUID
 	pairs   []pairing
-	set     vigil.Changeset
-	changes vigil.Changes
+	set     project.Changeset
+	changes project.Changes
 	mailed  []vigil.Channel // that were created or changed
 	slugs   map[string]string
-	labels  map[uuid.UUID]string                // of references, see label
-	known   map[vigil.Kind]map[uuid.UUID]string // names, see names
+	labels  map[uuid.UUID]string                  // of references, see label
+	known   map[project.Kind]map[uuid.UUID]string // names, see names
 }
 
 // pairing is a pair with what stores its edit.
 type pairing struct {
-	vigil.Pair
-	store func(members []string, action vigil.ActionKind)
+	project.Pair
+	store func(members []string, action project.ActionKind)
 }
 
 func (a *applies) decider(ctx context.Context, body *applyBody) *decider {
 	d := &decider{
-		applies: a, ctx: ctx, body: body, ids: make(map[vigil.Kind]map[string]uuid.UUID), slugs: make(map[string]string),
+		applies: a, ctx: ctx, body: body, ids: make(map[project.Kind]map[string]uuid.UUID), slugs: make(map[string]string),
 	}
-	d.document, d.problems = vigil.ReadDocument(body.Document)
+	d.document, d.problems = project.ReadDocument(body.Document)
 	if d.document.Project != "" && d.document.Project != body.Project {
 		d.problem("project", "is not the project of the request")
 	}
@@ -73,7 +75,7 @@ func (d *decider) problem(path, format string, args ...any) {
 		d.document.MoreProblems++
 		return
 	}
-	d.problems = append(d.problems, vigil.Problem{Path: vigil.MemberPath(path), Message: fmt.Sprintf(format, args...)})
+	d.problems = append(d.problems, project.Problem{Path: vigil.MemberPath(path), Message: fmt.Sprintf(format, args...)})
 }
 
 // fault adds an error about a definition. One about its members names them by their path.
@@ -99,12 +101,12 @@ func memberOf(err error) string {
 }
 
 // request says what to read of the database.
-func (d *decider) request() vigil.ApplyRequest {
-	r := vigil.ApplyRequest{
-		OrgID: d.caller().Org.ID, Project: d.body.Project, Names: make(map[vigil.Kind][]string), IDs: make(map[vigil.Kind][]uuid.UUID),
+func (d *decider) request() project.ApplyRequest {
+	r := project.ApplyRequest{
+		OrgID: d.caller().Org.ID, Project: d.body.Project, Names: make(map[project.Kind][]string), IDs: make(map[project.Kind][]uuid.UUID),
 	}
-	refer := func(kind vigil.Kind, text string) {
-		if ref, err := vigil.ParseReference(text); err == nil {
+	refer := func(kind project.Kind, text string) {
+		if ref, err := project.ParseReference(text); err == nil {
 			if ref.Name != "" {
 				r.Names[kind] = append(r.Names[kind], ref.Name)
 			}
@@ -116,27 +118,27 @@ func (d *decider) request() vigil.ApplyRequest {
 	for _, one := range d.wanted {
 		name, _ := one.Members["name"].(string)
 		switch one.Kind {
-		case vigil.KindChannel, vigil.KindCheck:
+		case project.KindChannel, project.KindCheck:
 			r.Names[one.Kind] = append(r.Names[one.Kind], name)
-		case vigil.KindRule:
+		case project.KindRule:
 			for _, text := range texts(one.Members[memberChannels]) {
-				refer(vigil.KindChannel, text)
+				refer(project.KindChannel, text)
 			}
-		case vigil.KindStatusPage:
+		case project.KindStatusPage:
 			if slug, ok := one.Members["slug"].(string); ok {
 				r.Slugs = append(r.Slugs, slug)
 			}
 			for _, check := range pageReferences(one.Members) {
-				refer(vigil.KindCheck, check)
+				refer(project.KindCheck, check)
 			}
-		case vigil.KindMaintenance:
+		case project.KindMaintenance:
 			for _, check := range windowReferences(one.Members) {
-				refer(vigil.KindCheck, check)
+				refer(project.KindCheck, check)
 			}
 		}
 	}
 	for path, text := range d.body.Adopt {
-		kind, _, ok := vigil.ParsePath(path)
+		kind, _, ok := project.ParsePath(path)
 		if id, err := uuid.Parse(text); ok && err == nil {
 			r.IDs[kind] = append(r.IDs[kind], id)
 		}
@@ -157,55 +159,55 @@ func texts(list any) []string {
 }
 
 // decide is called with what is stored, in the transaction.
-func (d *decider) decide(inventory vigil.Inventory) (vigil.Changes, error) {
+func (d *decider) decide(inventory project.Inventory) (project.Changes, error) {
 	d.stored = newStoredProject(inventory, d.body.Project)
 	d.move()
 	d.adopt()
 	for i := range d.wanted {
 		if err := d.ctx.Err(); err != nil {
-			return vigil.Changes{}, err // who asked has left
+			return project.Changes{}, err // who asked has left
 		}
 		if err := d.want(&d.wanted[i]); err != nil {
-			return vigil.Changes{}, err
+			return project.Changes{}, err
 		}
 	}
 	d.missing()
 	if len(d.problems) > 0 {
-		return vigil.Changes{}, d.invalid()
+		return project.Changes{}, d.invalid()
 	}
-	pairs := make([]vigil.Pair, len(d.pairs))
+	pairs := make([]project.Pair, len(d.pairs))
 	for i := range d.pairs {
 		pairs[i] = d.pairs[i].Pair
 	}
-	d.set = vigil.NewChangeset(pairs, vigil.ChangesetOptions{Project: d.body.Project, Missing: d.body.Missing, HideSecrets: d.hide})
+	d.set = project.NewChangeset(pairs, project.ChangesetOptions{Project: d.body.Project, Missing: d.body.Missing, HideSecrets: d.hide})
 	d.edits()
 	d.warn()
 	if err := d.channelsInUse(); err != nil {
-		return vigil.Changes{}, err
+		return project.Changes{}, err
 	}
 	if d.body.Expect != "" && d.body.Expect != d.set.Plan {
-		view := d.show(vigil.Applied{}, false)
+		view := d.show(project.Applied{}, false)
 		err := vigil.Errorf(vigil.CodeConflict,
 			"The plan %s does not hold any more: something has changed since it was made, and the plan is %s now. Nothing was changed.",
 			d.body.Expect, d.set.Plan)
 		err.Details = map[string]any{"plan": d.set.Plan, "actions": view.Actions}
-		return vigil.Changes{}, err
+		return project.Changes{}, err
 	}
 	return d.changes, nil
 }
 
 // want pairs a definition of the document with what is stored of it.
-func (d *decider) want(w *vigil.Wanted) error {
+func (d *decider) want(w *project.Wanted) error {
 	switch w.Kind {
-	case vigil.KindChannel:
+	case project.KindChannel:
 		return d.wantChannel(w)
-	case vigil.KindCheck:
+	case project.KindCheck:
 		return d.wantCheck(w)
-	case vigil.KindRule:
+	case project.KindRule:
 		return d.wantRule(w)
-	case vigil.KindStatusPage:
+	case project.KindStatusPage:
 		return d.wantPage(w)
-	case vigil.KindMaintenance:
+	case project.KindMaintenance:
 		return d.wantWindow(w)
 	}
 	return nil
@@ -213,19 +215,19 @@ func (d *decider) want(w *vigil.Wanted) error {
 
 // edits turns the actions into edits.
 func (d *decider) edits() {
-	d.changes.Current = make(map[vigil.Kind][]uuid.UUID)
+	d.changes.Current = make(map[project.Kind][]uuid.UUID)
 	for i := range d.set.Actions {
 		action := &d.set.Actions[i]
 		if d.pairs[i].Wanted != nil && d.pairs[i].Stored != nil {
 			d.changes.Current[action.Kind] = append(d.changes.Current[action.Kind], action.ID)
 		}
 		switch action.Action {
-		case vigil.ActionNone, vigil.ActionLeave:
+		case project.ActionNone, project.ActionLeave:
 			continue
-		case vigil.ActionRestore:
+		case project.ActionRestore:
 			outside := d.stored.inventory.Outside[action.ID]
 			action.ChangedBy, action.ChangedAt = outside.By, outside.At
-		case vigil.ActionCreate, vigil.ActionChange, vigil.ActionDelete, vigil.ActionRelease:
+		case project.ActionCreate, project.ActionChange, project.ActionDelete, project.ActionRelease:
 		}
 		d.pairs[i].store(action.MemberNames(), action.Action)
 	}
@@ -233,14 +235,16 @@ func (d *decider) edits() {
 
 // missing pairs what the document does not have any more.
 func (d *decider) missing() {
-	for _, kind := range []vigil.Kind{vigil.KindRule, vigil.KindStatusPage, vigil.KindMaintenance, vigil.KindCheck, vigil.KindChannel} {
+	for _, kind := range []project.Kind{
+		project.KindRule, project.KindStatusPage, project.KindMaintenance, project.KindCheck, project.KindChannel,
+	} {
 		for _, key := range slices.Sorted(maps.Keys(d.stored.own[kind])) {
 			if _, wanted := d.ids[kind][key]; wanted {
 				continue
 			}
-			if check, _, _ := strings.Cut(key, "/"); kind == vigil.KindRule && d.body.Missing != vigil.MissingRelease {
-				_, stays := d.ids[vigil.KindCheck][check]
-				if _, stored := d.stored.own[vigil.KindCheck][check]; stored && !stays {
+			if check, _, _ := strings.Cut(key, "/"); kind == project.KindRule && d.body.Missing != project.MissingRelease {
+				_, stays := d.ids[project.KindCheck][check]
+				if _, stored := d.stored.own[project.KindCheck][check]; stored && !stays {
 					continue // it shares the fate of its check
 				}
 			}
@@ -259,7 +263,7 @@ const (
 // invalid is the error about what is wrong with the document: it lists the first mistakes by
 // their paths, and says how many more there are.
 func (d *decider) invalid() error {
-	slices.SortStableFunc(d.problems, func(a, b vigil.Problem) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(d.problems, func(a, b project.Problem) int { return strings.Compare(a.Path, b.Path) })
 	first, more := d.problems[0], ""
 	all := len(d.problems) + d.document.MoreProblems
 	if all > 1 {
@@ -288,6 +292,6 @@ func (d *decider) explain(err error) error {
 		return err
 	}
 	details := maps.Clone(known.Details)
-	details["errors"] = []vigil.Problem{{Message: known.Message}}
+	details["errors"] = []project.Problem{{Message: known.Message}}
 	return &vigil.Error{Code: known.Code, Message: known.Message, Details: details, Cause: known.Cause}
 }

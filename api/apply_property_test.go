@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/notify"
 	"github.com/vigil-monitor/vigil/probe"
@@ -226,7 +227,7 @@ func TestSecondPlanIsEmpty(t *testing.T) {
 	}
 	twice := func(t *testing.T, document func(writer) doc) {
 		t.Helper()
-		a := b.tier(t, b.signup(t), vigil.TierPaid)
+		a := b.tier(t, b.signup(t), account.TierPaid)
 		for round := range uint64(6) {
 			w := writer{rand.New(rand.NewPCG(round, 7))}
 			body := fmt.Sprintf(`{"project":"shop","document":%s}`, w.write(document(w)))

@@ -10,12 +10,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // rows returns everything that is stored of an organization's definitions outside of the
 // project shop, as text.
-func (b *testServer) rows(t *testing.T, a account) string {
+func (b *testServer) rows(t *testing.T, a person) string {
 	t.Helper()
 	var all []string
 	for _, table := range []string{"checks", "alert_rules", "channels", "status_pages"} {
@@ -44,7 +44,7 @@ func (b *testServer) rows(t *testing.T, a account) string {
 func TestApplyLeavesOtherProjectsAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	foreign := shop(at("status_pages.public.slug", "foreign"), at("project", "other"))
 	a.want(t, http.StatusOK, http.MethodPost, "/v1/apply", map[string]any{"project": "other", "document": foreign})
 	a.check(t, with("name", "Home page"))
@@ -64,7 +64,7 @@ func TestApplyLeavesOtherProjectsAlone(t *testing.T) {
 func TestAppliesOfOneProjectTakeTurns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	const applies, size = 4, 30
 	document := func(version int) doc {
 		checks := doc{}
@@ -97,7 +97,7 @@ func TestAppliesOfOneProjectTakeTurns(t *testing.T) {
 func TestApplyKeepsItsAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	body := map[string]any{"project": "shop", "document": shop(at("status_pages", nil))}
 	first := a.want(t, http.StatusOK, http.MethodPost, "/v1/apply", body, "Idempotency-Key", "one")
 	again := a.want(t, http.StatusOK, http.MethodPost, "/v1/apply", body, "Idempotency-Key", "one")
@@ -109,7 +109,7 @@ func TestApplyKeepsItsAnswer(t *testing.T) {
 func TestBodiesOfApplyMayBeLarge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	padded := func(size int) map[string]any {
 		return map[string]any{"project": "shop", "dry_run": true, "document": doc{"version": 1}, "sources": doc{"x": strings.Repeat("x", size)}}
 	}
@@ -127,7 +127,7 @@ func TestBodiesOfApplyMayBeLarge(t *testing.T) {
 func TestApplyScopes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	a.apply(t, http.StatusOK, shop())
 	made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "ci", "scopes": []any{"read"}}).data(t)
 	reader := a

@@ -11,13 +11,16 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // storedProject is what is stored of a project and of what its document refers to.
 type storedProject struct {
-	inventory vigil.Inventory
+	inventory project.Inventory
 	// own are the ids of the project's definitions, by kind and key.
-	own map[vigil.Kind]map[string]uuid.UUID
+	own map[project.Kind]map[string]uuid.UUID
 	// keys are those under which definitions are stored, which moved changes only later.
 	keys    map[uuid.UUID]string
 	adopted map[uuid.UUID]bool
@@ -25,19 +28,19 @@ type storedProject struct {
 	channels map[uuid.UUID]*vigil.Channel
 	checks   map[uuid.UUID]*vigil.Check
 	rules    map[uuid.UUID]*vigil.Rule
-	pages    map[uuid.UUID]*vigil.StatusPage
-	windows  map[uuid.UUID]*vigil.MaintenanceWindow
+	pages    map[uuid.UUID]*overview.StatusPage
+	windows  map[uuid.UUID]*maintenance.Window
 }
 
-func newStoredProject(inventory vigil.Inventory, project string) *storedProject {
+func newStoredProject(inventory project.Inventory, name string) *storedProject {
 	s := &storedProject{
-		inventory: inventory, own: make(map[vigil.Kind]map[string]uuid.UUID), keys: make(map[uuid.UUID]string),
+		inventory: inventory, own: make(map[project.Kind]map[string]uuid.UUID), keys: make(map[uuid.UUID]string),
 		adopted: make(map[uuid.UUID]bool), channels: make(map[uuid.UUID]*vigil.Channel), checks: make(map[uuid.UUID]*vigil.Check),
-		rules: make(map[uuid.UUID]*vigil.Rule), pages: make(map[uuid.UUID]*vigil.StatusPage),
-		windows: make(map[uuid.UUID]*vigil.MaintenanceWindow),
+		rules: make(map[uuid.UUID]*vigil.Rule), pages: make(map[uuid.UUID]*overview.StatusPage),
+		windows: make(map[uuid.UUID]*maintenance.Window),
 	}
-	own := func(kind vigil.Kind, id uuid.UUID, by *vigil.ManagedBy, key string) {
-		if ownedBy(by, project) {
+	own := func(kind project.Kind, id uuid.UUID, by *vigil.ManagedBy, key string) {
+		if ownedBy(by, name) {
 			s.take(kind, key, id)
 			s.keys[id] = key
 		}
@@ -45,31 +48,31 @@ func newStoredProject(inventory vigil.Inventory, project string) *storedProject 
 	for i := range inventory.Channels {
 		one := &inventory.Channels[i]
 		s.channels[one.ID] = one
-		own(vigil.KindChannel, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
+		own(project.KindChannel, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
 	}
 	for i := range inventory.Checks {
 		one := &inventory.Checks[i]
 		s.checks[one.ID] = one
-		own(vigil.KindCheck, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
+		own(project.KindCheck, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
 	}
 	for i := range inventory.Rules {
 		one := &inventory.Rules[i]
 		s.rules[one.ID] = one
 		key := keyOf(one.ManagedBy)
-		if check := s.checks[one.CheckID]; check != nil && ownedBy(check.ManagedBy, project) {
-			key = vigil.RuleKey(check.ManagedBy.Key, vigil.RuleKeyOf(key))
+		if check := s.checks[one.CheckID]; check != nil && ownedBy(check.ManagedBy, name) {
+			key = project.RuleKey(check.ManagedBy.Key, project.RuleKeyOf(key))
 		}
-		own(vigil.KindRule, one.ID, one.ManagedBy, key)
+		own(project.KindRule, one.ID, one.ManagedBy, key)
 	}
 	for i := range inventory.Pages {
 		one := &inventory.Pages[i]
 		s.pages[one.ID] = one
-		own(vigil.KindStatusPage, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
+		own(project.KindStatusPage, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
 	}
 	for i := range inventory.Windows {
 		one := &inventory.Windows[i]
 		s.windows[one.ID] = one
-		own(vigil.KindMaintenance, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
+		own(project.KindMaintenance, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
 	}
 	return s
 }
@@ -85,7 +88,7 @@ func keyOf(by *vigil.ManagedBy) string {
 	return by.Key
 }
 
-func (s *storedProject) take(kind vigil.Kind, key string, id uuid.UUID) {
+func (s *storedProject) take(kind project.Kind, key string, id uuid.UUID) {
 	if s.own[kind] == nil {
 		s.own[kind] = make(map[string]uuid.UUID)
 	}
@@ -93,25 +96,25 @@ func (s *storedProject) take(kind vigil.Kind, key string, id uuid.UUID) {
 }
 
 // manager returns what manages a definition, and whether it was read.
-func (s *storedProject) manager(kind vigil.Kind, id uuid.UUID) (by *vigil.ManagedBy, known bool) {
+func (s *storedProject) manager(kind project.Kind, id uuid.UUID) (by *vigil.ManagedBy, known bool) {
 	switch kind {
-	case vigil.KindChannel:
+	case project.KindChannel:
 		if one := s.channels[id]; one != nil {
 			return one.ManagedBy, true
 		}
-	case vigil.KindCheck:
+	case project.KindCheck:
 		if one := s.checks[id]; one != nil {
 			return one.ManagedBy, true
 		}
-	case vigil.KindRule:
+	case project.KindRule:
 		if one := s.rules[id]; one != nil {
 			return one.ManagedBy, true
 		}
-	case vigil.KindStatusPage:
+	case project.KindStatusPage:
 		if one := s.pages[id]; one != nil {
 			return one.ManagedBy, true
 		}
-	case vigil.KindMaintenance:
+	case project.KindMaintenance:
 		if one := s.windows[id]; one != nil {
 			return one.ManagedBy, true
 		}
@@ -126,8 +129,8 @@ func (d *decider) caller() *rest.Caller { return rest.CallerOf(d.ctx) }
 func (d *decider) move() {
 	for i, moved := range d.document.Moved {
 		path := "moved[" + itoa(i) + "]"
-		kind, from, ok := vigil.ParsePath(moved.From)
-		toKind, to, okTo := vigil.ParsePath(moved.To)
+		kind, from, ok := project.ParsePath(moved.From)
+		toKind, to, okTo := project.ParsePath(moved.To)
 		_, kept := d.ids[kind][from]
 		_, wanted := d.ids[kind][to]
 		id, stored := d.stored.own[kind][from]
@@ -147,7 +150,7 @@ func (d *decider) move() {
 		default:
 			delete(d.stored.own[kind], from)
 			d.stored.take(kind, to, id)
-			if kind == vigil.KindCheck {
+			if kind == project.KindCheck {
 				d.moveRules(from, to)
 			}
 		}
@@ -156,11 +159,11 @@ func (d *decider) move() {
 
 // moveRules takes the rules of a check along.
 func (d *decider) moveRules(from, to string) {
-	for _, key := range slices.Sorted(maps.Keys(d.stored.own[vigil.KindRule])) {
+	for _, key := range slices.Sorted(maps.Keys(d.stored.own[project.KindRule])) {
 		if rule, ok := strings.CutPrefix(key, from+"/"); ok {
-			id := d.stored.own[vigil.KindRule][key]
-			delete(d.stored.own[vigil.KindRule], key)
-			d.stored.take(vigil.KindRule, vigil.RuleKey(to, rule), id)
+			id := d.stored.own[project.KindRule][key]
+			delete(d.stored.own[project.KindRule], key)
+			d.stored.take(project.KindRule, project.RuleKey(to, rule), id)
 		}
 	}
 }
@@ -169,7 +172,7 @@ func (d *decider) moveRules(from, to string) {
 func (d *decider) adopt() {
 	for _, path := range slices.Sorted(maps.Keys(d.body.Adopt)) {
 		member := "adopt." + path
-		kind, key, ok := vigil.ParsePath(path)
+		kind, key, ok := project.ParsePath(path)
 		id, err := uuid.Parse(d.body.Adopt[path])
 		by, known := d.stored.manager(kind, id)
 		_, wanted := d.ids[kind][key]
@@ -201,9 +204,9 @@ func (d *decider) managed(key string) *vigil.ManagedBy {
 // pairUp adds a pair. Item is the wanted definition, and stored the members of what is
 // stored; nil for nothing.
 func (d *decider) pairUp(
-	wanted, stored *vigil.Item, note string, store func(members []string, action vigil.ActionKind),
+	wanted, stored *project.Item, note string, store func(members []string, action project.ActionKind),
 ) {
-	pair := vigil.Pair{Wanted: wanted, Stored: stored, Note: note}
+	pair := project.Pair{Wanted: wanted, Stored: stored, Note: note}
 	if stored != nil {
 		pair.Adopted = d.stored.adopted[stored.ID]
 		stored.Key = d.stored.keys[stored.ID]
@@ -213,59 +216,59 @@ func (d *decider) pairUp(
 
 // pairChange pairs a definition with what is stored, nil for nothing. Item makes the items
 // that are compared, and note is about what is stored.
-func pairChange[T any](d *decider, into *[]vigil.Edit[T], before, after *T, item func(*T) *vigil.Item, note string) {
-	var stored *vigil.Item
+func pairChange[T any](d *decider, into *[]project.Edit[T], before, after *T, item func(*T) *project.Item, note string) {
+	var stored *project.Item
 	if before == nil {
 		note = ""
 	} else {
 		stored = item(before)
 	}
-	d.pairUp(item(after), stored, note, func(members []string, _ vigil.ActionKind) {
-		*into = append(*into, vigil.Edit[T]{Before: before, After: after, Members: members})
+	d.pairUp(item(after), stored, note, func(members []string, _ project.ActionKind) {
+		*into = append(*into, project.Edit[T]{Before: before, After: after, Members: members})
 	})
 }
 
 // miss pairs a definition that the document does not have any more.
-func (d *decider) miss(kind vigil.Kind, key string, id uuid.UUID) {
-	item := &vigil.Item{Kind: kind, Key: key, ID: id}
-	var store func([]string, vigil.ActionKind)
+func (d *decider) miss(kind project.Kind, key string, id uuid.UUID) {
+	item := &project.Item{Kind: kind, Key: key, ID: id}
+	var store func([]string, project.ActionKind)
 	switch kind {
-	case vigil.KindChannel:
+	case project.KindChannel:
 		one := d.stored.channels[id]
 		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
 		store = missed(&d.changes.Channels, one, func(c *vigil.Channel) { c.ManagedBy = nil })
-	case vigil.KindCheck:
+	case project.KindCheck:
 		one := d.stored.checks[id]
 		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
 		store = missed(&d.changes.Checks, one, func(c *vigil.Check) { c.ManagedBy = nil })
-	case vigil.KindRule:
+	case project.KindRule:
 		one := d.stored.rules[id]
 		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
 		store = missed(&d.changes.Rules, one, func(r *vigil.Rule) { r.ManagedBy = nil })
-	case vigil.KindStatusPage:
+	case project.KindStatusPage:
 		one := d.stored.pages[id]
 		item.Name, item.Version, item.Applied = one.Title, one.Version, one.AppliedVersion
-		store = missed(&d.changes.Pages, one, func(p *vigil.StatusPage) { p.ManagedBy = nil })
-	case vigil.KindMaintenance:
+		store = missed(&d.changes.Pages, one, func(p *overview.StatusPage) { p.ManagedBy = nil })
+	case project.KindMaintenance:
 		one := d.stored.windows[id]
 		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
-		store = missed(&d.changes.Windows, one, func(w *vigil.MaintenanceWindow) { w.ManagedBy = nil })
+		store = missed(&d.changes.Windows, one, func(w *maintenance.Window) { w.ManagedBy = nil })
 	}
 	d.keys(item)
-	d.pairs = append(d.pairs, pairing{Pair: vigil.Pair{Stored: item}, store: store})
+	d.pairs = append(d.pairs, pairing{Pair: project.Pair{Stored: item}, store: store})
 }
 
-func (d *decider) keys(item *vigil.Item) {
+func (d *decider) keys(item *project.Item) {
 	if key := d.stored.keys[item.ID]; key != "" {
 		item.Key = key
 	}
 }
 
 // missed returns what deletes or releases a definition.
-func missed[T any](into *[]vigil.Edit[T], one *T, release func(*T)) func([]string, vigil.ActionKind) {
-	return func(_ []string, action vigil.ActionKind) {
-		edit := vigil.Edit[T]{Before: one}
-		if action == vigil.ActionRelease {
+func missed[T any](into *[]project.Edit[T], one *T, release func(*T)) func([]string, project.ActionKind) {
+	return func(_ []string, action project.ActionKind) {
+		edit := project.Edit[T]{Before: one}
+		if action == project.ActionRelease {
 			after := *one
 			release(&after)
 			edit.After, edit.Members = &after, []string{"managed_by"}

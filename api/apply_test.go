@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 type doc = map[string]any
@@ -55,7 +55,7 @@ func at(path string, value any) func(doc) {
 }
 
 // apply applies a document of the project shop.
-func (a account) apply(t *testing.T, status int, document doc, changes ...func(map[string]any)) answer {
+func (a person) apply(t *testing.T, status int, document doc, changes ...func(map[string]any)) answer {
 	t.Helper()
 	if pages, _ := document["status_pages"].(doc); pages != nil {
 		if page, _ := pages["public"].(doc); page["slug"] == "shop" {
@@ -90,7 +90,7 @@ func TestApply(t *testing.T) {
 
 	t.Run("CreatesEverythingAndThenNothing", func(t *testing.T) {
 		t.Parallel()
-		a := b.tier(t, b.signup(t), vigil.TierPaid)
+		a := b.tier(t, b.signup(t), account.TierPaid)
 		planned := a.apply(t, http.StatusOK, shop(), dryRun)
 		if rows := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t); len(rows) != 0 {
 			t.Fatalf("a dry run has made %v", rows)
@@ -213,11 +213,11 @@ func jsonNull() any { return []any(nil) }
 func TestApplyChanges(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	paid := func(t *testing.T) account {
+	paid := func(t *testing.T) person {
 		t.Helper()
-		return b.tier(t, b.signup(t), vigil.TierPaid)
+		return b.tier(t, b.signup(t), account.TierPaid)
 	}
-	find := func(t *testing.T, a account, list, key string) map[string]any {
+	find := func(t *testing.T, a person, list, key string) map[string]any {
 		t.Helper()
 		rows := a.want(t, http.StatusOK, http.MethodGet, list+"?tool=apply&key="+key, nil).rows(t)
 		if len(rows) != 1 {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // memberChannels is the member of a rule in a file that refers to channels, and
@@ -27,7 +29,7 @@ func itoa(i int) string { return strconv.Itoa(i) }
 
 // read reads the members of a definition, as a body of its endpoint, and reports whether
 // they can be used.
-func (d *decider) read(w *vigil.Wanted, into any, own ...string) bool {
+func (d *decider) read(w *project.Wanted, into any, own ...string) bool {
 	before := len(d.problems)
 	path := w.Path()
 	schema := d.applies.registry.SchemaFromRef(d.applies.registry.Schema(reflect.TypeOf(into).Elem(), true, "").Ref)
@@ -46,7 +48,7 @@ func (d *decider) read(w *vigil.Wanted, into any, own ...string) bool {
 	for _, found := range rest.ReadMembers(d.applies.registry, w.Members, into) {
 		if rest.IsUnknownMember(found) {
 			_, name, _ := cutLast(found.Path)
-			found.Message += vigil.Meant(name, known)
+			found.Message += project.Meant(name, known)
 		}
 		d.problem(strings.TrimSuffix(path+"."+found.Path, "."), "%s", found.Message)
 	}
@@ -62,16 +64,16 @@ func cutLast(path string) (before, after string, found bool) {
 
 // newID returns the id of a definition to create. It is known before it is stored, since
 // others refer to it.
-func (d *decider) newID(kind vigil.Kind, key string) (uuid.UUID, error) {
+func (d *decider) newID(kind project.Kind, key string) (uuid.UUID, error) {
 	id, err := uuid.NewV7()
 	d.ids[kind][key] = id
 	return id, err
 }
 
-func (d *decider) wantChannel(w *vigil.Wanted) error {
+func (d *decider) wantChannel(w *project.Wanted) error {
 	var in notificationChannelCreate
-	id, exists := d.stored.own[vigil.KindChannel][w.Key]
-	d.ids[vigil.KindChannel][w.Key] = id
+	id, exists := d.stored.own[project.KindChannel][w.Key]
+	d.ids[project.KindChannel][w.Key] = id
 	usable := d.read(w, &in)
 	if exists && !usable {
 		return nil
@@ -83,7 +85,7 @@ func (d *decider) wantChannel(w *vigil.Wanted) error {
 		after = *before
 	} else {
 		var err error
-		if after.ID, err = d.newID(vigil.KindChannel, w.Key); err != nil || !usable {
+		if after.ID, err = d.newID(project.KindChannel, w.Key); err != nil || !usable {
 			return err
 		}
 	}
@@ -102,32 +104,32 @@ func (d *decider) wantChannel(w *vigil.Wanted) error {
 	after.ManagedBy = d.managed(w.Key)
 	secrets := d.applies.channels.types.Secrets(after.Type)
 	wanted := channelItem(&after, w.Key, secrets)
-	var stored *vigil.Item
+	var stored *project.Item
 	note := ""
 	if before != nil {
 		stored = channelItem(before, w.Key, secrets)
 		note = disabledNote(after.Enabled, in.Enabled.Given)
 	} else {
-		note = d.sameName(vigil.KindChannel, w.Key, after.Name)
+		note = d.sameName(project.KindChannel, w.Key, after.Name)
 	}
-	d.pairUp(wanted, stored, note, func(members []string, _ vigil.ActionKind) {
-		d.changes.Channels = append(d.changes.Channels, vigil.Edit[vigil.Channel]{Before: before, After: &after, Members: members})
+	d.pairUp(wanted, stored, note, func(members []string, _ project.ActionKind) {
+		d.changes.Channels = append(d.changes.Channels, project.Edit[vigil.Channel]{Before: before, After: &after, Members: members})
 		d.mailed = append(d.mailed, after)
 	})
 	return nil
 }
 
-func channelItem(c *vigil.Channel, key string, secrets vigil.SecretFields) *vigil.Item {
-	return &vigil.Item{
-		Kind: vigil.KindChannel, Key: key, ID: c.ID, Name: c.Name, Version: c.Version, Applied: c.AppliedVersion, Secrets: secrets,
-		Members: vigil.Members{
+func channelItem(c *vigil.Channel, key string, secrets secret.Fields) *project.Item {
+	return &project.Item{
+		Kind: project.KindChannel, Key: key, ID: c.ID, Name: c.Name, Version: c.Version, Applied: c.AppliedVersion, Secrets: secrets,
+		Members: project.Members{
 			"name": c.Name, "type": string(c.Type), "config": configTree(c.Config), "enabled": c.Enabled, "labels": labelTree(c.Labels),
 		},
 	}
 }
 
 // configTree is a config as a changeset compares it.
-func configTree(config json.RawMessage) any { return map[string]any(vigil.DecodeMembers(config)) }
+func configTree(config json.RawMessage) any { return map[string]any(project.DecodeMembers(config)) }
 
 func labelTree(labels vigil.Labels) any {
 	members := make(map[string]any, len(labels))
@@ -154,18 +156,18 @@ func disabledNote(enabled, given bool) string {
 }
 
 // sameName notes a definition that nothing manages and that has the same name as a new one.
-func (d *decider) sameName(kind vigil.Kind, key, name string) string {
+func (d *decider) sameName(kind project.Kind, key, name string) string {
 	note := func(id uuid.UUID, command string) string {
 		return "a " + string(kind) + " of this name exists (" + shortID(id) + "): vigil adopt " + command + " " + shortID(id) +
 			" --as " + d.body.Project + "/" + key
 	}
 	for i := range d.stored.inventory.Channels {
-		if one := &d.stored.inventory.Channels[i]; kind == vigil.KindChannel && one.Name == name && d.free(one.ID, one.ManagedBy) {
+		if one := &d.stored.inventory.Channels[i]; kind == project.KindChannel && one.Name == name && d.free(one.ID, one.ManagedBy) {
 			return note(one.ID, "channel")
 		}
 	}
 	for i := range d.stored.inventory.Checks {
-		if one := &d.stored.inventory.Checks[i]; kind == vigil.KindCheck && one.Name == name && d.free(one.ID, one.ManagedBy) {
+		if one := &d.stored.inventory.Checks[i]; kind == project.KindCheck && one.Name == name && d.free(one.ID, one.ManagedBy) {
 			return note(one.ID, "check")
 		}
 	}
@@ -176,10 +178,10 @@ func (d *decider) free(id uuid.UUID, by *vigil.ManagedBy) bool {
 	return by == nil && !d.stored.adopted[id]
 }
 
-func (d *decider) wantCheck(w *vigil.Wanted) error {
+func (d *decider) wantCheck(w *project.Wanted) error {
 	var in checkCreate
-	id, exists := d.stored.own[vigil.KindCheck][w.Key]
-	d.ids[vigil.KindCheck][w.Key] = id
+	id, exists := d.stored.own[project.KindCheck][w.Key]
+	d.ids[project.KindCheck][w.Key] = id
 	usable := d.read(w, &in, "interval", "rules")
 	after := vigil.Check{OrgID: d.caller().Org.ID, Enabled: true, Simultaneous: true}
 	var before *vigil.Check
@@ -188,7 +190,7 @@ func (d *decider) wantCheck(w *vigil.Wanted) error {
 		after = *before
 	} else {
 		var err error
-		if after.ID, err = d.newID(vigil.KindCheck, w.Key); err != nil {
+		if after.ID, err = d.newID(project.KindCheck, w.Key); err != nil {
 			return err
 		}
 	}
@@ -226,11 +228,11 @@ func cmpCheck(before *vigil.Check) *vigil.Check {
 	return before
 }
 
-func (d *decider) pairCheck(w *vigil.Wanted, before, after *vigil.Check, enabledGiven bool) {
+func (d *decider) pairCheck(w *project.Wanted, before, after *vigil.Check, enabledGiven bool) {
 	types := d.applies.checks.types
 	secrets := types.Secrets(after.Type)
 	wanted := checkItem(after, w.Key, secrets)
-	var stored *vigil.Item
+	var stored *project.Item
 	note := ""
 	if before != nil {
 		stored = checkItem(before, w.Key, secrets)
@@ -238,24 +240,31 @@ func (d *decider) pairCheck(w *vigil.Wanted, before, after *vigil.Check, enabled
 		if before.Type != after.Type { // the secrets of the one type are not those of the other
 			stored.Members["config"] = configTree(types.Secrets(before.Type).Mask(before.Config))
 			wanted.Members["config"] = configTree(secrets.Mask(after.Config))
-			wanted.Secrets = vigil.SecretFields{}
+			wanted.Secrets = secret.Fields{}
 		}
 	} else {
-		note = d.sameName(vigil.KindCheck, w.Key, after.Name)
+		note = d.sameName(project.KindCheck, w.Key, after.Name)
 	}
-	d.pairUp(wanted, stored, note, func(members []string, _ vigil.ActionKind) {
-		d.changes.Checks = append(d.changes.Checks, vigil.Edit[vigil.Check]{Before: before, After: after, Members: members})
+	d.pairUp(wanted, stored, note, func(members []string, _ project.ActionKind) {
+		d.changes.Checks = append(d.changes.Checks, project.Edit[vigil.Check]{Before: before, After: after, Members: members})
 	})
 	d.stored.checks[after.ID] = after // for the names on status pages
 }
 
-func checkItem(c *vigil.Check, key string, secrets vigil.SecretFields) *vigil.Item {
-	return &vigil.Item{
-		Kind: vigil.KindCheck, Key: key, ID: c.ID, Name: c.Name, Version: c.Version, Applied: c.AppliedVersion, Secrets: secrets,
-		Members: vigil.Members{
-			"name": c.Name, "type": string(c.Type), "config": configTree(c.Config), "interval": vigil.FormatSeconds(int64(c.Interval / time.Second)),
-			"regions": textTree(c.Regions), "simultaneous_regions": c.Simultaneous, "retry": retryTree(c.Retry), "enabled": c.Enabled,
-			"labels": labelTree(c.Labels), "evidence": !c.NoEvidence,
+func checkItem(c *vigil.Check, key string, secrets secret.Fields) *project.Item {
+	return &project.Item{
+		Kind: project.KindCheck, Key: key, ID: c.ID, Name: c.Name, Version: c.Version, Applied: c.AppliedVersion, Secrets: secrets,
+		Members: project.Members{
+			"name":                 c.Name,
+			"type":                 string(c.Type),
+			"config":               configTree(c.Config),
+			"interval":             project.FormatSeconds(int64(c.Interval / time.Second)),
+			"regions":              textTree(c.Regions),
+			"simultaneous_regions": c.Simultaneous,
+			"retry":                retryTree(c.Retry),
+			"enabled":              c.Enabled,
+			"labels":               labelTree(c.Labels),
+			"evidence":             !c.NoEvidence,
 		},
 	}
 }

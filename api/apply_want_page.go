@@ -8,21 +8,22 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/project"
 )
 
-func (d *decider) wantPage(w *vigil.Wanted) error {
-	id, exists := d.stored.own[vigil.KindStatusPage][w.Key]
-	d.ids[vigil.KindStatusPage][w.Key] = id
-	after := vigil.StatusPage{OrgID: d.caller().Org.ID, Enabled: true}
-	var before *vigil.StatusPage
+func (d *decider) wantPage(w *project.Wanted) error {
+	id, exists := d.stored.own[project.KindStatusPage][w.Key]
+	d.ids[project.KindStatusPage][w.Key] = id
+	after := overview.StatusPage{OrgID: d.caller().Org.ID, Enabled: true}
+	var before *overview.StatusPage
 	if exists {
 		before = d.stored.pages[id]
 		after = *before
 		after.NoIndex, after.Groups = false, nil
 	} else {
 		var err error
-		if after.ID, err = d.newID(vigil.KindStatusPage, w.Key); err != nil {
+		if after.ID, err = d.newID(project.KindStatusPage, w.Key); err != nil {
 			return err
 		}
 	}
@@ -50,7 +51,7 @@ func (d *decider) wantPage(w *vigil.Wanted) error {
 	}
 	d.slugs[after.Slug] = w.Path()
 	after.ManagedBy = d.managed(w.Key)
-	item := func(p *vigil.StatusPage) *vigil.Item { return d.pageItem(p, w.Key) }
+	item := func(p *overview.StatusPage) *project.Item { return d.pageItem(p, w.Key) }
 	pairChange(d, &d.changes.Pages, before, &after, item, disabledNote(after.Enabled, in.Enabled.Given))
 	return nil
 }
@@ -96,7 +97,7 @@ func (d *decider) pageChecks(path string, checks []any) []any {
 		check, isObject := item.(map[string]any)
 		if _, byID := check["check_id"]; byID {
 			if text, ok := check["check_id"].(string); ok {
-				d.refer(vigil.KindCheck, "id:"+text, at+".check_id")
+				d.refer(project.KindCheck, "id:"+text, at+".check_id")
 			}
 			shown[i] = item
 			continue
@@ -109,7 +110,7 @@ func (d *decider) pageChecks(path string, checks []any) []any {
 		} else {
 			check = make(map[string]any)
 		}
-		id, ok := d.refer(vigil.KindCheck, reference, at)
+		id, ok := d.refer(project.KindCheck, reference, at)
 		if !ok {
 			continue
 		}
@@ -117,7 +118,7 @@ func (d *decider) pageChecks(path string, checks []any) []any {
 			if known := d.stored.checks[id]; known != nil {
 				name = known.Name
 			} else {
-				name = strings.TrimPrefix(d.label(vigil.KindCheck, id), "id:") // its own mistake is reported
+				name = strings.TrimPrefix(d.label(project.KindCheck, id), "id:") // its own mistake is reported
 			}
 		}
 		check["check_id"], check["name"] = id.String(), name
@@ -127,7 +128,7 @@ func (d *decider) pageChecks(path string, checks []any) []any {
 }
 
 // pageReferences returns the references to checks of a page's members.
-func pageReferences(members vigil.Members) []string {
+func pageReferences(members project.Members) []string {
 	groups, _ := members["groups"].([]any)
 	var found []string
 	for _, item := range groups {
@@ -150,17 +151,17 @@ func pageReferences(members vigil.Members) []string {
 	return found
 }
 
-func (d *decider) pageItem(p *vigil.StatusPage, key string) *vigil.Item {
+func (d *decider) pageItem(p *overview.StatusPage, key string) *project.Item {
 	groups := make([]any, len(p.Groups))
 	for i, group := range p.Groups {
 		checks := make([]any, len(group.Checks))
 		for j, check := range group.Checks {
-			checks[j] = map[string]any{"check": d.label(vigil.KindCheck, check.CheckID), "name": check.Name}
+			checks[j] = map[string]any{"check": d.label(project.KindCheck, check.CheckID), "name": check.Name}
 		}
 		groups[i] = map[string]any{"name": group.Name, "checks": checks}
 	}
-	return &vigil.Item{
-		Kind: vigil.KindStatusPage, Key: key, ID: p.ID, Name: p.Title, Version: p.Version, Applied: p.AppliedVersion,
-		Members: vigil.Members{"slug": p.Slug, "title": p.Title, "noindex": p.NoIndex, "enabled": p.Enabled, "groups": groups},
+	return &project.Item{
+		Kind: project.KindStatusPage, Key: key, ID: p.ID, Name: p.Title, Version: p.Version, Applied: p.AppliedVersion,
+		Members: project.Members{"slug": p.Slug, "title": p.Title, "noindex": p.NoIndex, "enabled": p.Enabled, "groups": groups},
 	}
 }

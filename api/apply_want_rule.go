@@ -12,12 +12,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
-func (d *decider) wantRule(w *vigil.Wanted) error {
+func (d *decider) wantRule(w *project.Wanted) error {
 	checkKey, _, _ := strings.Cut(w.Key, "/")
-	check := d.ids[vigil.KindCheck][checkKey]
-	id, exists := d.stored.own[vigil.KindRule][w.Key]
+	check := d.ids[project.KindCheck][checkKey]
+	id, exists := d.stored.own[project.KindRule][w.Key]
 	after := vigil.Rule{OrgID: d.caller().Org.ID, CheckID: check, NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion, Enabled: true}
 	var before *vigil.Rule
 	if exists {
@@ -32,7 +33,7 @@ func (d *decider) wantRule(w *vigil.Wanted) error {
 		}
 	} else {
 		var err error
-		if after.ID, err = d.newID(vigil.KindRule, w.Key); err != nil {
+		if after.ID, err = d.newID(project.KindRule, w.Key); err != nil {
 			return err
 		}
 	}
@@ -59,7 +60,7 @@ func (d *decider) wantRule(w *vigil.Wanted) error {
 	}
 	in.apply(&after)
 	after.ManagedBy = d.managed(w.Key)
-	item := func(r *vigil.Rule) *vigil.Item { return d.ruleItem(r, w.Key) }
+	item := func(r *vigil.Rule) *project.Item { return d.ruleItem(r, w.Key) }
 	pairChange(d, &d.changes.Rules, before, &after, item, disabledNote(after.Enabled, in.Enabled.Given))
 	return nil
 }
@@ -72,18 +73,18 @@ func idTexts(ids []uuid.UUID) []string {
 	return texts
 }
 
-func (d *decider) ruleItem(r *vigil.Rule, key string) *vigil.Item {
+func (d *decider) ruleItem(r *vigil.Rule, key string) *project.Item {
 	condition, err := json.Marshal(r.Condition)
 	if err != nil {
 		condition = nil // a condition can be written
 	}
 	channels := make([]string, len(r.Channels))
 	for i, id := range r.Channels {
-		channels[i] = d.label(vigil.KindChannel, id)
+		channels[i] = d.label(project.KindChannel, id)
 	}
-	return &vigil.Item{
-		Kind: vigil.KindRule, Key: key, ID: r.ID, Name: r.Name, Version: r.Version, Applied: r.AppliedVersion,
-		Members: vigil.Members{
+	return &project.Item{
+		Kind: project.KindRule, Key: key, ID: r.ID, Name: r.Name, Version: r.Version, Applied: r.AppliedVersion,
+		Members: project.Members{
 			"name": r.Name, "condition": configTree(condition), "channels": textTree(channels), "notify_on": string(r.NotifyOn),
 			"notify_if_open": r.NotifyIfOpen, "unobserved": string(cmp.Or(r.Unobserved, vigil.UnobservedIgnore)),
 			"region_policy": string(r.Policy), "enabled": r.Enabled, "labels": labelTree(r.Labels),
@@ -92,7 +93,7 @@ func (d *decider) ruleItem(r *vigil.Rule, key string) *vigil.Item {
 }
 
 // label names a definition as a file refers to it: by its key in the project, or by its id.
-func (d *decider) label(kind vigil.Kind, id uuid.UUID) string {
+func (d *decider) label(kind project.Kind, id uuid.UUID) string {
 	if d.labels == nil {
 		d.labels = make(map[uuid.UUID]string)
 	}
@@ -111,7 +112,7 @@ func (d *decider) label(kind vigil.Kind, id uuid.UUID) string {
 
 // channelsOf resolves the channels of a rule, and reports whether all of them were found.
 // A rule may also have the ids of the API instead.
-func (d *decider) channelsOf(w *vigil.Wanted) (ids []uuid.UUID, found bool) {
+func (d *decider) channelsOf(w *project.Wanted) (ids []uuid.UUID, found bool) {
 	path := w.Path() + "." + memberChannels
 	value, given := w.Members[memberChannels]
 	list, isList := value.([]any)
@@ -131,7 +132,7 @@ func (d *decider) channelsOf(w *vigil.Wanted) (ids []uuid.UUID, found bool) {
 	}
 	found = true
 	for i, item := range list {
-		id, ok := d.refer(vigil.KindChannel, item, path+"["+itoa(i)+"]")
+		id, ok := d.refer(project.KindChannel, item, path+"["+itoa(i)+"]")
 		found = found && ok
 		if ok && !slices.Contains(ids, id) {
 			ids = append(ids, id)
@@ -140,9 +141,9 @@ func (d *decider) channelsOf(w *vigil.Wanted) (ids []uuid.UUID, found bool) {
 	return ids, found
 }
 
-func (d *decider) channelsByID(w *vigil.Wanted) (ids []uuid.UUID, found bool) {
+func (d *decider) channelsByID(w *project.Wanted) (ids []uuid.UUID, found bool) {
 	for i, text := range texts(w.Members[memberChannelIDs]) {
-		id, ok := d.refer(vigil.KindChannel, "id:"+text, w.Path()+"."+memberChannelIDs+"["+itoa(i)+"]")
+		id, ok := d.refer(project.KindChannel, "id:"+text, w.Path()+"."+memberChannelIDs+"["+itoa(i)+"]")
 		if !ok {
 			return nil, false
 		}
@@ -152,13 +153,13 @@ func (d *decider) channelsByID(w *vigil.Wanted) (ids []uuid.UUID, found bool) {
 }
 
 // refer resolves a reference, or adds what is wrong with it.
-func (d *decider) refer(kind vigil.Kind, item any, path string) (uuid.UUID, bool) {
+func (d *decider) refer(kind project.Kind, item any, path string) (uuid.UUID, bool) {
 	text, ok := item.(string)
 	if !ok {
 		d.problem(path, "must be a string")
 		return uuid.Nil, false
 	}
-	ref, err := vigil.ParseReference(text)
+	ref, err := project.ParseReference(text)
 	if err != nil {
 		d.problem(path, "%s", err.Error())
 		return uuid.Nil, false
@@ -167,7 +168,7 @@ func (d *decider) refer(kind vigil.Kind, item any, path string) (uuid.UUID, bool
 	case ref.Key != "":
 		id, inDocument := d.ids[kind][ref.Key]
 		if !inDocument {
-			d.problem(path, "no %s has the key %q in the document%s", kind, ref.Key, vigil.Meant(ref.Key, slices.Collect(maps.Keys(d.ids[kind]))))
+			d.problem(path, "no %s has the key %q in the document%s", kind, ref.Key, project.Meant(ref.Key, slices.Collect(maps.Keys(d.ids[kind]))))
 		}
 		return id, inDocument
 	case ref.ID != uuid.Nil:
@@ -182,12 +183,12 @@ func (d *decider) refer(kind vigil.Kind, item any, path string) (uuid.UUID, bool
 
 // names returns the names of the channels or checks that can be referred to, as they will
 // be afterwards.
-func (d *decider) names(kind vigil.Kind) map[uuid.UUID]string {
+func (d *decider) names(kind project.Kind) map[uuid.UUID]string {
 	if known := d.known[kind]; known != nil {
 		return known
 	}
 	names := make(map[uuid.UUID]string)
-	if kind == vigil.KindChannel {
+	if kind == project.KindChannel {
 		for i := range d.stored.inventory.Channels {
 			names[d.stored.inventory.Channels[i].ID] = d.stored.inventory.Channels[i].Name
 		}
@@ -203,13 +204,13 @@ func (d *decider) names(kind vigil.Kind) map[uuid.UUID]string {
 		}
 	}
 	if d.known == nil {
-		d.known = make(map[vigil.Kind]map[uuid.UUID]string)
+		d.known = make(map[project.Kind]map[uuid.UUID]string)
 	}
 	d.known[kind] = names
 	return names
 }
 
-func (d *decider) byName(kind vigil.Kind, name, path string) (uuid.UUID, bool) {
+func (d *decider) byName(kind project.Kind, name, path string) (uuid.UUID, bool) {
 	var matches []uuid.UUID
 	for id, other := range d.names(kind) {
 		if other == name {

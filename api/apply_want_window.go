@@ -6,14 +6,15 @@ import (
 	"maps"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/project"
 )
 
-func (d *decider) wantWindow(w *vigil.Wanted) error {
-	id, exists := d.stored.own[vigil.KindMaintenance][w.Key]
-	d.ids[vigil.KindMaintenance][w.Key] = id
+func (d *decider) wantWindow(w *project.Wanted) error {
+	id, exists := d.stored.own[project.KindMaintenance][w.Key]
+	d.ids[project.KindMaintenance][w.Key] = id
 	after := newMaintenance(d.caller().Org.ID)
-	var before *vigil.MaintenanceWindow
+	var before *maintenance.Window
 	if exists {
 		before = d.stored.windows[id]
 		after.ID, after.Version, after.AppliedVersion = before.ID, before.Version, before.AppliedVersion
@@ -22,7 +23,7 @@ func (d *decider) wantWindow(w *vigil.Wanted) error {
 		after.StartsAt, after.Enabled = before.StartsAt, before.Enabled
 	} else {
 		var err error
-		if after.ID, err = d.newID(vigil.KindMaintenance, w.Key); err != nil {
+		if after.ID, err = d.newID(project.KindMaintenance, w.Key); err != nil {
 			return err
 		}
 	}
@@ -43,7 +44,7 @@ func (d *decider) wantWindow(w *vigil.Wanted) error {
 		return nil
 	}
 	after.ManagedBy = d.managed(w.Key)
-	item := func(m *vigil.MaintenanceWindow) *vigil.Item { return d.windowItem(m, w.Key) }
+	item := func(m *maintenance.Window) *project.Item { return d.windowItem(m, w.Key) }
 	pairChange(d, &d.changes.Windows, before, &after, item, disabledNote(after.Enabled, in.Enabled.Given))
 	return nil
 }
@@ -58,7 +59,7 @@ func (d *decider) windowScope(path string, scope map[string]any) map[string]any 
 	delete(scope, "checks")
 	ids, _ := scope["check_ids"].([]any)
 	for i, item := range checks {
-		if id, found := d.refer(vigil.KindCheck, item, path+".checks["+itoa(i)+"]"); found {
+		if id, found := d.refer(project.KindCheck, item, path+".checks["+itoa(i)+"]"); found {
 			ids = append(ids, id.String())
 		}
 	}
@@ -67,7 +68,7 @@ func (d *decider) windowScope(path string, scope map[string]any) map[string]any 
 }
 
 // windowReferences returns the references to checks of a window's members.
-func windowReferences(members vigil.Members) []string {
+func windowReferences(members project.Members) []string {
 	scope, _ := members["scope"].(map[string]any)
 	found := texts(scope["checks"])
 	for _, id := range texts(scope["check_ids"]) {
@@ -76,21 +77,31 @@ func windowReferences(members vigil.Members) []string {
 	return found
 }
 
-func (d *decider) windowItem(w *vigil.MaintenanceWindow, key string) *vigil.Item {
+func (d *decider) windowItem(w *maintenance.Window, key string) *project.Item {
 	checks := make([]any, len(w.Scope.CheckIDs))
 	for i, id := range w.Scope.CheckIDs {
-		checks[i] = d.label(vigil.KindCheck, id)
+		checks[i] = d.label(project.KindCheck, id)
 	}
 	until := any(nil)
 	if w.Until != nil {
-		until = vigil.FormatWallTime(*w.Until)
+		until = maintenance.FormatWallTime(*w.Until)
 	}
-	return &vigil.Item{
-		Kind: vigil.KindMaintenance, Key: key, ID: w.ID, Name: w.Name, Version: w.Version, Applied: w.AppliedVersion,
-		Members: vigil.Members{
-			"name": w.Name, "scope": map[string]any{"checks": checks, "labels": textTree(w.Scope.Labels), "all": w.Scope.All},
-			"starts_at": vigil.FormatWallTime(w.StartsAt), "timezone": w.Timezone, "duration": vigil.FormatSeconds(int64(w.Duration / time.Second)),
-			"rrule": w.RRule, "cron": w.Cron, "until": until, "probing": string(w.Probing), "uptime": string(w.Uptime), "enabled": w.Enabled,
+	return &project.Item{
+		Kind: project.KindMaintenance, Key: key, ID: w.ID, Name: w.Name, Version: w.Version, Applied: w.AppliedVersion,
+		Members: project.Members{
+			"name":  w.Name,
+			"scope": map[string]any{"checks": checks, "labels": textTree(w.Scope.Labels), "all": w.Scope.All},
+			"starts_at": maintenance.FormatWallTime(
+				w.StartsAt,
+			),
+			"timezone": w.Timezone,
+			"duration": project.FormatSeconds(int64(w.Duration / time.Second)),
+			"rrule":    w.RRule,
+			"cron":     w.Cron,
+			"until":    until,
+			"probing":  string(w.Probing),
+			"uptime":   string(w.Uptime),
+			"enabled":  w.Enabled,
 		},
 	}
 }

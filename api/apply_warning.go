@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // warn adds to the actions what the endpoints of single definitions would warn of.
@@ -31,7 +32,7 @@ func (d *decider) warnOfRegions() {
 		warnings[after.ManagedBy.Key] = d.live.warnings(before, after)
 	}
 	for i := range d.set.Actions {
-		if action := &d.set.Actions[i]; action.Kind == vigil.KindCheck {
+		if action := &d.set.Actions[i]; action.Kind == project.KindCheck {
 			action.Warnings = warnings[action.Key]
 		}
 	}
@@ -63,7 +64,7 @@ func (d *decider) warnOfRules() {
 	for i := range d.set.Actions {
 		action := &d.set.Actions[i]
 		rule := written[action.Key]
-		if action.Kind != vigil.KindRule || rule == nil {
+		if action.Kind != project.KindRule || rule == nil {
 			continue
 		}
 		others := of[rule.CheckID]

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // TestAttackSecrets sends a kept secret elsewhere: who may write a check or a channel
@@ -15,7 +15,7 @@ import (
 func TestAttackSecrets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	type object = map[string]any
 	web := func(url, secret string) object {
 		return object{"url": url, "headers": object{"X-Api-Key": secret}, "basic_auth": object{"username": "u", "password": secret}}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/notify"
@@ -193,7 +194,7 @@ func TestAttackTargets(t *testing.T) {
 	guard := egress.New(egress.Policy{}, egress.WithNameServer(probetest.Resolver(t, probetest.At("127.0.0.1"))))
 	probes := probe.NewRegistry(guard)
 	b := setup(t, func(d *api.Deps) { d.Probes, d.Channels = probes, notify.NewRegistry(guard) })
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	check := "/v1/checks/" + text(a.check(t), "id")
 	channel := "/v1/notification-channels/" + text(a.channel(t, with("config", map[string]any{"url": "https://hooks.example.com"})), "id")
 	requests := 0

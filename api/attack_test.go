@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // attack is a request that must not get through.
@@ -46,7 +46,7 @@ func checkWith(member, raw string) string {
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	check := text(a.check(t), "id")
 	attacks := append(append(bodyAttacks(), memberAttacks()...), otherAttacks(check)...)
 	t.Logf("%d attacks", len(attacks))

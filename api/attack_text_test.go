@@ -10,7 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // TestTextsThatPostgresRefuses puts what Postgres cannot store into every parameter of every
@@ -19,7 +19,7 @@ func TestTextsThatPostgresRefuses(t *testing.T) {
 	t.Parallel()
 	doc := document(t)
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	parameter, count := regexp.MustCompile(`{\w+}`), 0
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {

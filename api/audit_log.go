@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/audit"
 )
@@ -91,7 +92,7 @@ func (a *auditLog) list(ctx context.Context, in *auditInput) (*rest.Listing[audi
 	if err != nil {
 		return nil, err
 	}
-	if who.Require(vigil.ScopeAdmin) != nil {
+	if who.Require(account.ScopeAdmin) != nil {
 		for i := range entries {
 			entries[i].Address = ""
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -27,10 +28,10 @@ const (
 
 // credentialStore is what authentication needs of the database.
 type credentialStore interface {
-	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
-	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
-	KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error)
-	KeyByID(ctx context.Context, id uuid.UUID) (vigil.APIKey, vigil.Organization, vigil.User, error)
+	User(ctx context.Context, id uuid.UUID) (account.User, error)
+	Organization(ctx context.Context, id uuid.UUID) (account.Organization, error)
+	KeyByHash(ctx context.Context, hash []byte) (account.APIKey, account.Organization, account.User, error)
+	KeyByID(ctx context.Context, id uuid.UUID) (account.APIKey, account.Organization, account.User, error)
 	TouchKey(ctx context.Context, id uuid.UUID, at time.Time) error
 }
 
@@ -98,7 +99,7 @@ func (a *authenticator) byKey(ctx context.Context, key string) (*rest.Caller, er
 	if a.unknown.holds(string(hash)) {
 		return nil, errBadKey()
 	}
-	who, err := a.knownKey(ctx, string(hash), func(ctx context.Context) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+	who, err := a.knownKey(ctx, string(hash), func(ctx context.Context) (account.APIKey, account.Organization, account.User, error) {
 		return a.store.KeyByHash(ctx, hash)
 	})
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
@@ -111,14 +112,14 @@ func (a *authenticator) byKey(ctx context.Context, key string) (*rest.Caller, er
 // byKeyID returns the caller whom a key identifies; CodeNotFound when it was revoked, and
 // CodeUnauthorized when it has expired.
 func (a *authenticator) byKeyID(ctx context.Context, id uuid.UUID) (*rest.Caller, error) {
-	return a.knownKey(ctx, id.String(), func(ctx context.Context) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+	return a.knownKey(ctx, id.String(), func(ctx context.Context) (account.APIKey, account.Organization, account.User, error) {
 		return a.store.KeyByID(ctx, id)
 	})
 }
 
 // knownKey returns the caller of a key that find reads, unless the cache has it by the name.
 func (a *authenticator) knownKey(
-	ctx context.Context, name string, find func(context.Context) (vigil.APIKey, vigil.Organization, vigil.User, error),
+	ctx context.Context, name string, find func(context.Context) (account.APIKey, account.Organization, account.User, error),
 ) (*rest.Caller, error) {
 	who, err := a.keys.get(ctx, name, func(ctx context.Context) (rest.Caller, error) {
 		key, org, user, err := find(ctx)
@@ -138,7 +139,7 @@ func (a *authenticator) knownKey(
 }
 
 // touch notes that a key is used, about once a minute.
-func (a *authenticator) touch(ctx context.Context, key vigil.APIKey) {
+func (a *authenticator) touch(ctx context.Context, key account.APIKey) {
 	now := a.now()
 	if key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < touchEvery {
 		return

@@ -13,7 +13,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/backtest"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 const (
@@ -34,9 +37,9 @@ const (
 
 // replayStore reads stored results again, and writes nothing.
 type replayStore interface {
-	ReplayExtent(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) (vigil.ReplayExtent, error)
-	ReplayResults(ctx context.Context, checkID uuid.UUID, regions []string, from, to time.Time, warm int) iter.Seq2[vigil.BacktestRow, error]
-	PastMaintenance(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) ([]vigil.Occurrence, error)
+	ReplayExtent(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) (backtest.ReplayExtent, error)
+	ReplayResults(ctx context.Context, checkID uuid.UUID, regions []string, from, to time.Time, warm int) iter.Seq2[backtest.Row, error]
+	PastMaintenance(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) ([]maintenance.Occurrence, error)
 	Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error)
 	Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error)
 	RuleByID(ctx context.Context, orgID, id uuid.UUID) (vigil.Rule, error)
@@ -83,7 +86,7 @@ func (b *backtests) register(r *rest.Registrar) {
 		Path:     "/v1/checks/{id}/alerts/backtest",
 		ID:       "backtest-alert-rules",
 		Tag:      tagRules,
-		Scope:    vigil.ScopeRead,
+		Scope:    account.ScopeRead,
 		Computes: true,
 		Audit:    rest.NotAudited,
 		Resource: resourceCheck,
@@ -98,7 +101,7 @@ func (b *backtests) register(r *rest.Registrar) {
 		Path:     "/v1/backtest",
 		ID:       "backtest-checks",
 		Tag:      tagRules,
-		Scope:    vigil.ScopeRead,
+		Scope:    account.ScopeRead,
 		Computes: true,
 		Audit:    rest.NotAudited,
 		Summary:  "Replay the stored results of several checks through alert rules",
@@ -134,7 +137,7 @@ func (b *backtests) run(ctx context.Context, in *backtestInput) (*rest.Answer[ba
 	view := backtestView{Assumptions: append(assumptions(), replay.notes()...)}
 	view.show(replay)
 	if in.Body.Actual {
-		recorded, total, err := b.store.RecordedIncidents(ctx, org, id, replay.From, replay.To, vigil.MaxBacktestIncidents)
+		recorded, total, err := b.store.RecordedIncidents(ctx, org, id, replay.From, replay.To, backtest.MaxIncidents)
 		if err != nil {
 			return nil, err
 		}

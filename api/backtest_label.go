@@ -10,6 +10,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/backtest"
 )
 
 // labelBacktestBody is what to replay for the checks with a label.
@@ -83,7 +84,7 @@ func (b *backtests) labeled(ctx context.Context, org uuid.UUID, label string) ([
 	if err != nil {
 		return nil, err
 	}
-	list := vigil.CheckList{Sort: vigil.SortName, Page: vigil.Page{Limit: vigil.MaxBacktestChecks}}
+	list := vigil.CheckList{Sort: vigil.SortName, Page: vigil.Page{Limit: backtest.MaxChecks}}
 	list.Labels = labels
 	var checks []vigil.Check
 	for {
@@ -93,8 +94,8 @@ func (b *backtests) labeled(ctx context.Context, org uuid.UUID, label string) ([
 		}
 		checks = append(checks, rows...)
 		switch list.After = extent.Next; {
-		case extent.Next != nil && len(checks) >= vigil.MaxBacktestChecks:
-			return nil, vigil.Invalid("label", "%d checks have this label; at most %d are replayed at a time", extent.Total, vigil.MaxBacktestChecks)
+		case extent.Next != nil && len(checks) >= backtest.MaxChecks:
+			return nil, vigil.Invalid("label", "%d checks have this label; at most %d are replayed at a time", extent.Total, backtest.MaxChecks)
 		case extent.Next == nil && len(checks) == 0:
 			return nil, vigil.Invalid("label", "no check has this label")
 		case extent.Next == nil:
@@ -106,13 +107,13 @@ func (b *backtests) labeled(ctx context.Context, org uuid.UUID, label string) ([
 // labelSum adds up the replays of several checks.
 type labelSum struct {
 	view    labelBacktestView
-	reports []vigil.BacktestReport
-	compare vigil.BacktestComparison
+	reports []backtest.Report
+	compare backtest.Comparison
 }
 
 func (s *labelSum) add(r *checkReplay) {
 	if s.reports == nil {
-		s.reports = make([]vigil.BacktestReport, len(r.reports))
+		s.reports = make([]backtest.Report, len(r.reports))
 	}
 	shown := checkBacktestView{
 		ID: r.check.ID, Name: r.check.Name, Period: backtestPeriod{From: r.From, To: r.To}, Results: r.rows, SlotsMissed: r.extent.Missed,
@@ -121,8 +122,8 @@ func (s *labelSum) add(r *checkReplay) {
 		shown.Totals = append(shown.Totals, showTotals(&r.Rules[i], &r.reports[i]))
 		s.reports[i].Add(r.reports[i])
 	}
-	if len(r.reports) == vigil.MaxBacktestRules {
-		s.compare.Add(vigil.CompareBacktests(r.reports[0], r.reports[1]))
+	if len(r.reports) == backtest.MaxRules {
+		s.compare.Add(backtest.Compare(r.reports[0], r.reports[1]))
 	}
 	s.view.Checks = append(s.view.Checks, shown)
 	s.view.Results, s.view.SlotsMissed = s.view.Results+r.rows, s.view.SlotsMissed+r.extent.Missed
@@ -136,7 +137,7 @@ func (s *labelSum) answer(rules []vigil.Rule) labelBacktestView {
 		}
 		s.view.Rules = append(s.view.Rules, shown)
 	}
-	if len(rules) == vigil.MaxBacktestRules {
+	if len(rules) == backtest.MaxRules {
 		s.view.Compare = showComparison(&s.compare)
 	}
 	return s.view

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/backtest"
 )
 
 // checkReplay is the replay of one check.
 type checkReplay struct {
-	vigil.BacktestInput
+	backtest.Input
 
 	check   vigil.Check
-	extent  vigil.ReplayExtent
+	extent  backtest.ReplayExtent
 	clipped bool // the period begins with the oldest stored result
 
-	reports []vigil.BacktestReport
+	reports []backtest.Report
 	rows    int
 }
 
@@ -43,7 +44,7 @@ func replayPeriod(from, to *time.Time, now time.Time) (period backtestPeriod, er
 
 // measure prepares the replay of a check.
 func (b *backtests) measure(ctx context.Context, check vigil.Check, rules []vigil.Rule, period backtestPeriod) (*checkReplay, error) {
-	r := &checkReplay{check: check, BacktestInput: vigil.BacktestInput{
+	r := &checkReplay{check: check, Input: backtest.Input{
 		Rules: rules, Regions: check.Regions, From: period.From, To: period.To,
 	}}
 	var err error
@@ -65,7 +66,7 @@ func limitResults(replays []*checkReplay, period backtestPeriod) error {
 	for _, r := range replays {
 		total += r.extent.Results
 	}
-	if total <= vigil.MaxBacktestResults {
+	if total <= backtest.MaxResults {
 		return nil
 	}
 	of := "this check"
@@ -73,7 +74,7 @@ func limitResults(replays []*checkReplay, period backtestPeriod) error {
 		of = fmt.Sprintf("these %d checks", len(replays))
 	}
 	return vigil.Invalid("from", "the period has %d results; at most %d are replayed, which is about %.1f days of %s",
-		total, vigil.MaxBacktestResults, days*vigil.MaxBacktestResults/float64(total), of)
+		total, backtest.MaxResults, days*backtest.MaxResults/float64(total), of)
 }
 
 // run replays the results.
@@ -83,7 +84,7 @@ func (r *checkReplay) run(ctx context.Context, store replayStore) (err error) {
 		return err
 	}
 	warm := max(backtestWarm, vigil.RebuildResults(r.Rules))
-	r.reports, r.rows, err = vigil.Backtest(r.BacktestInput, store.ReplayResults(ctx, r.check.ID, r.Regions, r.From, r.To, warm))
+	r.reports, r.rows, err = backtest.Run(r.Input, store.ReplayResults(ctx, r.check.ID, r.Regions, r.From, r.To, warm))
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/backtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -164,7 +165,7 @@ func TestBacktest(t *testing.T) {
 }
 
 // labeled creates a check with a label.
-func (a *account) labeled(t *testing.T, name, label string) string {
+func (a *person) labeled(t *testing.T, name, label string) string {
 	t.Helper()
 	key, value, _ := strings.Cut(label, "=")
 	return text(a.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", map[string]any{
@@ -262,7 +263,7 @@ type slowReplay struct {
 
 func (s *slowReplay) ReplayResults(
 	ctx context.Context, check uuid.UUID, regions []string, from, to time.Time, warm int,
-) iter.Seq2[vigil.BacktestRow, error] {
+) iter.Seq2[backtest.Row, error] {
 	s.started <- struct{}{}
 	<-s.goOn
 	return s.Store.ReplayResults(ctx, check, regions, from, to, warm)

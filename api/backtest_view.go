@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/backtest"
 )
 
 // backtestView is the answer of a backtest.
@@ -97,13 +98,13 @@ func (v *backtestView) show(r *checkReplay) {
 	for i := range r.reports {
 		v.Rules = append(v.Rules, showBacktest(&r.Rules[i], &r.reports[i], r.To))
 	}
-	if len(r.reports) == vigil.MaxBacktestRules {
-		c := vigil.CompareBacktests(r.reports[0], r.reports[1])
+	if len(r.reports) == backtest.MaxRules {
+		c := backtest.Compare(r.reports[0], r.reports[1])
 		v.Compare = showComparison(&c)
 	}
 }
 
-func showComparison(c *vigil.BacktestComparison) *backtestCompareView {
+func showComparison(c *backtest.Comparison) *backtestCompareView {
 	return &backtestCompareView{
 		OnlyFirst: c.OnlyFirst, OnlySecond: c.OnlySecond, Both: c.Both, EarlierSecondsP50: c.EarlierP50().Seconds(),
 	}
@@ -111,8 +112,8 @@ func showComparison(c *vigil.BacktestComparison) *backtestCompareView {
 
 // showRecorded shows the recorded incidents of a period that ends at an instant, beside the
 // report of the first rule.
-func showRecorded(recorded []vigil.Incident, total int64, first vigil.BacktestReport, end time.Time) *backtestActualView {
-	both, only := vigil.CompareRecorded(recorded, first)
+func showRecorded(recorded []vigil.Incident, total int64, first backtest.Report, end time.Time) *backtestActualView {
+	both, only := backtest.CompareRecorded(recorded, first)
 	view := &backtestActualView{Incidents: make([]recordedIncidentView, len(recorded)), Total: total, OnlyFirst: only}
 	for i := range recorded {
 		incident := &recorded[i]
@@ -140,7 +141,7 @@ func showRecorded(recorded []vigil.Incident, total int64, first vigil.BacktestRe
 	return view
 }
 
-func showBacktest(rule *vigil.Rule, report *vigil.BacktestReport, end time.Time) backtestReportView {
+func showBacktest(rule *vigil.Rule, report *backtest.Report, end time.Time) backtestReportView {
 	view := backtestReportView{Name: rule.Name, Incidents: make([]backtestIncidentView, len(report.Incidents))}
 	if rule.CheckID != uuid.Nil {
 		view.ID = &rule.ID
@@ -152,7 +153,7 @@ func showBacktest(rule *vigil.Rule, report *vigil.BacktestReport, end time.Time)
 	return view
 }
 
-func showTotals(rule *vigil.Rule, report *vigil.BacktestReport) backtestTotals {
+func showTotals(rule *vigil.Rule, report *backtest.Report) backtestTotals {
 	totals := backtestTotals{
 		Incidents: report.Total, Messages: report.Pages(rule.NotifyOn), PagesByChannel: make(map[string]int, len(rule.Channels)),
 		MinutesOpen: report.TimeOpen.Minutes(), LongestSeconds: report.Longest.Seconds(), ShortestSeconds: report.Shortest.Seconds(),
@@ -164,7 +165,7 @@ func showTotals(rule *vigil.Rule, report *vigil.BacktestReport) backtestTotals {
 	return totals
 }
 
-func showBacktestIncident(i *vigil.BacktestIncident, end time.Time) backtestIncidentView {
+func showBacktestIncident(i *backtest.Incident, end time.Time) backtestIncidentView {
 	view := backtestIncidentView{
 		OpenedAt: i.OpenedAt, OpenBefore: i.OpenBefore, Regions: i.Regions, Matched: i.Keys, DetectionSeconds: i.Detection.Seconds(),
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/notify"
 )
@@ -21,7 +22,7 @@ func (c *channels) registerTest(r *rest.Registrar) {
 		Path:       "/v1/notification-channels/{id}/test",
 		ID:         "test-notification-channel",
 		Tag:        tagChannels,
-		Scope:      vigil.ScopeRespond,
+		Scope:      account.ScopeRespond,
 		Resource:   resourceChannel,
 		Audit:      "channel.test",
 		Idempotent: true,

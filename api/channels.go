@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -98,7 +99,7 @@ func (c *channels) register(r *rest.Registrar) {
 		Summary: "List the notification channels, newest first",
 	}, c.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
+		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: tagChannels, Scope: account.ScopeWrite,
 		Audit: "channel.create", Status: http.StatusCreated, Idempotent: true, Revisioned: true,
 		Summary: "Create a notification channel",
 		Errors:  []int{http.StatusForbidden},
@@ -108,7 +109,7 @@ func (c *channels) register(r *rest.Registrar) {
 		Summary: "Get a notification channel",
 	}, c.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
+		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: tagChannels, Scope: account.ScopeWrite,
 		Audit: "channel.update", Resource: resourceChannel, Revisioned: true,
 		Summary: "Update a notification channel",
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
@@ -116,7 +117,7 @@ func (c *channels) register(r *rest.Registrar) {
 		Errors: []int{http.StatusConflict},
 	}, c.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: tagChannels, Scope: vigil.ScopeWrite,
+		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: tagChannels, Scope: account.ScopeWrite,
 		Audit: "channel.delete", Resource: resourceChannel, Revisioned: true, Status: http.StatusNoContent,
 		Summary: "Delete a notification channel",
 		Description: "A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, " +

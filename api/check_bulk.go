@@ -11,13 +11,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // bulkStore changes several checks in one transaction.
 type bulkStore interface {
 	UpdateChecks(
-		ctx context.Context, orgID uuid.UUID, filter vigil.CheckFilter, plan vigil.Plan, dryRun bool, change func(*vigil.Check) error,
+		ctx context.Context, orgID uuid.UUID, filter vigil.CheckFilter, plan account.Plan, dryRun bool, change func(*vigil.Check) error,
 	) ([]vigil.CheckEdit, error)
 	DeleteChecks(ctx context.Context, orgID uuid.UUID, filter vigil.CheckFilter, dryRun bool) ([]vigil.CheckEdit, error)
 }
@@ -84,7 +85,7 @@ type bulkCheckView struct {
 
 func (c *checks) registerBulk(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/checks/bulk", ID: "change-checks", Tag: tagChecks, Scope: vigil.ScopeWrite,
+		Method: http.MethodPost, Path: "/v1/checks/bulk", ID: "change-checks", Tag: tagChecks, Scope: account.ScopeWrite,
 		Audit: "check.bulk", Resource: resourceCheck,
 		Summary: "Change several checks",
 		Description: "Enables, disables, deletes or changes up to 1000 checks in one transaction: all of them, or none after an error, " +

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/probe"
 )
@@ -72,7 +73,7 @@ func (m *CheckMembers) clean() (err error) {
 }
 
 // newCheck makes the check that a request describes.
-func (c *checks) newCheck(in *CheckMembers, plan vigil.Plan) (vigil.Check, error) {
+func (c *checks) newCheck(in *CheckMembers, plan account.Plan) (vigil.Check, error) {
 	check := vigil.Check{Enabled: true, Simultaneous: true}
 	in.fillRegions()
 	return check, c.change(&check, in, plan)
@@ -100,7 +101,7 @@ func (m *CheckMembers) fill() {
 
 // change applies the members that were given. The others are not judged again: a
 // check that an older plan allowed can still be renamed or disabled.
-func (c *checks) change(check *vigil.Check, in *CheckMembers, plan vigil.Plan) error {
+func (c *checks) change(check *vigil.Check, in *CheckMembers, plan account.Plan) error {
 	before := *check
 	if in.Name.Given {
 		check.Name = in.Name.Value

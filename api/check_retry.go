@@ -10,6 +10,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // checkRetryView is the member retry of a check.
@@ -64,7 +65,7 @@ func retryTree(r vigil.Retry) any {
 		members["attempts"] = json.Number(itoa(r.Attempts))
 	}
 	if r.Delay != 0 {
-		members["delay"] = vigil.FormatSeconds(int64(r.Delay / time.Second))
+		members["delay"] = project.FormatSeconds(int64(r.Delay / time.Second))
 	}
 	if which := r.Which(); which != vigil.RetryAny {
 		members["on"] = string(which)

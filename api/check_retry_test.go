@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // TestRetry is about the member retry of a check.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	shown := func(attempts, delay int, on string, unsafe bool) map[string]any {
 		return map[string]any{"attempts": float64(attempts), "delay_seconds": float64(delay), "on": on, "unsafe": unsafe}
 	}
@@ -156,7 +156,7 @@ func TestRetry(t *testing.T) {
 
 	t.Run("IsAMemberOfFiles", func(t *testing.T) {
 		t.Parallel()
-		a := b.tier(t, b.signup(t), vigil.TierPaid)
+		a := b.tier(t, b.signup(t), account.TierPaid)
 		apply := func(status int, retry string) answer {
 			return a.want(t, status, http.MethodPost, "/v1/apply", `{"project":"shop","document":{"version":1,
 				"defaults":{"check":{"retry":{"delay":"2s"}}},

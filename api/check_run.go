@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -53,7 +54,7 @@ func (c *checkRuns) register(r *rest.Registrar) {
 		Path:       "/v1/checks/{id}/test",
 		ID:         "test-check",
 		Tag:        tagResults,
-		Scope:      vigil.ScopeRespond,
+		Scope:      account.ScopeRespond,
 		Resource:   resourceCheck,
 		Audit:      "check.test",
 		Idempotent: true,

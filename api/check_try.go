@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -57,7 +58,7 @@ type tryBody struct {
 
 func (c *tries) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/checks/try", ID: "try-check", Tag: tagResults, Scope: vigil.ScopeWrite,
+		Method: http.MethodPost, Path: "/v1/checks/try", ID: "try-check", Tag: tagResults, Scope: account.ScopeWrite,
 		Audit: "check.try", Summary: "Try a config without saving it",
 		Description: "Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the " +
 			"results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, " +
@@ -91,7 +92,7 @@ func (c *tries) try(ctx context.Context, in *struct{ Body tryBody }) (*rest.List
 }
 
 // parse makes the check that a body describes.
-func (c *tries) parse(in *tryBody, plan vigil.Plan) (vigil.Check, error) {
+func (c *tries) parse(in *tryBody, plan account.Plan) (vigil.Check, error) {
 	names := in.Regions
 	if names == nil {
 		names = []string{vigil.DefaultRegionAlias}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // tryOf is the body of a try of a page.
@@ -33,7 +34,7 @@ func TestTry(t *testing.T) {
 	t.Run("ProbesFromEachRegionAndKeepsNothing", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
-		a := b.tier(t, b.signup(t), vigil.TierPaid)
+		a := b.tier(t, b.signup(t), account.TierPaid)
 		var tried []uuid.UUID
 		b.loops.test = func(check vigil.Check, region string, dryRun bool) (vigil.Result, error) {
 			b.loops.mu.Lock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // checkView is a Check (spec section 2).
@@ -47,10 +48,10 @@ func (v checkView) CurrentRevision() int64 { return v.Revision }
 
 // checkMaintenanceView is the maintenance that a check is in.
 type checkMaintenanceView struct {
-	ID      uuid.UUID                `json:"id" format:"uuid" doc:"Of the window; of several, the one that ends last."`
-	Name    string                   `json:"name" doc:"Of the window."`
-	Until   time.Time                `json:"until"`
-	Probing vigil.MaintenanceProbing `json:"probing" enum:"continue,pause" doc:"Whether the check is probed meanwhile."`
+	ID      uuid.UUID           `json:"id" format:"uuid" doc:"Of the window; of several, the one that ends last."`
+	Name    string              `json:"name" doc:"Of the window."`
+	Until   time.Time           `json:"until"`
+	Probing maintenance.Probing `json:"probing" enum:"continue,pause" doc:"Whether the check is probed meanwhile."`
 }
 
 // addMaintenance adds to checks of the caller's organization the maintenance that they are in.

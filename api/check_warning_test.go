@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // warningsIn returns the warnings of an answer, a line each.
@@ -24,7 +24,7 @@ func warningsIn(answer map[string]any) string {
 func TestARegionWithoutAWorkerIsSaid(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	made := a.check(t, with("regions", []string{"na-east-ewr"}))
 	if said := warningsIn(made); !strings.Contains(said, "na-east-ewr has no worker") {
 		t.Errorf("created in a region without a worker: warnings %q", said)
@@ -69,7 +69,7 @@ func TestARegionWithoutAWorkerIsSaid(t *testing.T) {
 func TestChecksChangedTogetherSayWhichRegionsHaveNoWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	b.works(t, "w1", "eu-central-fra")
 	far := a.check(t, with("enabled", false), with("regions", []string{"na-east-ewr"}))
 	near := a.check(t, with("enabled", false), with("regions", []string{"eu-central-fra"}))
@@ -109,7 +109,7 @@ func TestChecksChangedTogetherSayWhichRegionsHaveNoWorker(t *testing.T) {
 func TestApplySaysWhichRegionsHaveNoWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	b.works(t, "w1", "eu-central-fra")
 	said := func(answer answer) string {
 		list, _ := answer.data(t)["actions"].([]any)

@@ -10,7 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 const (
@@ -27,12 +29,12 @@ type checkStore interface {
 	summaryStore
 	bulkStore
 	CheckCounts(ctx context.Context, orgID uuid.UUID, filter vigil.CheckFilter) (vigil.CheckCounts, error)
-	CreateCheck(ctx context.Context, check vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error)
-	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan vigil.Plan, change func(*vigil.Check) error) (vigil.Check, error)
+	CreateCheck(ctx context.Context, check vigil.Check, plan account.Plan, allow account.Allowance) (vigil.Check, error)
+	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan account.Plan, change func(*vigil.Check) error) (vigil.Check, error)
 	DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (vigil.CheckEdit, error)
 	Verified(ctx context.Context, orgID uuid.UUID) (bool, error)
 	// InMaintenance returns those of the checks that are in maintenance now.
-	InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]vigil.CheckMaintenance, error)
+	InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]maintenance.Current, error)
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 }
 
@@ -54,7 +56,7 @@ func (c *checks) register(r *rest.Registrar) {
 		Path:       "/v1/checks",
 		ID:         "create-check",
 		Tag:        tagChecks,
-		Scope:      vigil.ScopeWrite,
+		Scope:      account.ScopeWrite,
 		Status:     http.StatusCreated,
 		Audit:      "check.create",
 		Idempotent: true,
@@ -73,7 +75,7 @@ func (c *checks) register(r *rest.Registrar) {
 		Path:       "/v1/checks/{id}",
 		ID:         "update-check",
 		Tag:        tagChecks,
-		Scope:      vigil.ScopeWrite,
+		Scope:      account.ScopeWrite,
 		Resource:   resourceCheck,
 		Revisioned: true,
 		Audit:      "check.update",
@@ -83,7 +85,7 @@ func (c *checks) register(r *rest.Registrar) {
 		Errors: []int{http.StatusConflict, http.StatusForbidden, http.StatusServiceUnavailable},
 	}, c.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: tagChecks, Scope: vigil.ScopeWrite,
+		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: tagChecks, Scope: account.ScopeWrite,
 		Status: http.StatusNoContent, Resource: resourceCheck, Revisioned: true, Audit: "check.delete",
 		Summary: "Delete a check and everything that belongs to it",
 	}, c.delete)
@@ -161,14 +163,14 @@ func (c *checks) verified(ctx context.Context, who *rest.Caller) (bool, error) {
 
 // allowance is how many checks the caller may create in an hour. Where no mail
 // can be sent, no address can be verified, so nothing is enforced.
-func (c *checks) allowance(plan vigil.Plan, verified bool) vigil.Allowance {
+func (c *checks) allowance(plan account.Plan, verified bool) account.Allowance {
 	switch {
 	case c.mailer == nil || !c.mailer.Sends():
-		return vigil.Allowance{CreationsPerHour: vigil.Unlimited}
+		return account.Allowance{CreationsPerHour: account.Unlimited}
 	case verified:
-		return vigil.Allowance{CreationsPerHour: plan.CreationsPerHourVerified}
+		return account.Allowance{CreationsPerHour: plan.CreationsPerHourVerified}
 	}
-	return vigil.Allowance{CreationsPerHour: plan.CreationsPerHour}
+	return account.Allowance{CreationsPerHour: plan.CreationsPerHour}
 }
 
 type updateCheckInput struct {

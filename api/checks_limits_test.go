@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 func TestRegionRules(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	free := b.signup(t)
-	enterprise := b.tier(t, b.signup(t), vigil.TierEnterprise)
-	create := func(a account, regions ...string) answer {
+	enterprise := b.tier(t, b.signup(t), account.TierEnterprise)
+	create := func(a person, regions ...string) answer {
 		return a.do(t, http.MethodPost, "/v1/checks", newCheck(with("regions", regions)))
 	}
 
@@ -71,13 +72,13 @@ func TestPlanLimits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	free := b.signup(t)
-	paid := b.tier(t, b.signup(t), vigil.TierPaid)
-	enterprise := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	paid := b.tier(t, b.signup(t), account.TierPaid)
+	enterprise := b.tier(t, b.signup(t), account.TierEnterprise)
 
 	t.Run("IntervalsBelowThePlanAreRefused", func(t *testing.T) {
 		t.Parallel()
 		for _, tt := range []struct {
-			a        account
+			a        person
 			interval int
 			status   int
 		}{
@@ -136,9 +137,9 @@ func TestPlanLimits(t *testing.T) {
 func TestOlderPlansAreNotJudgedAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	made := a.check(t, with("interval_seconds", 30), with("regions", []string{"eu-west-lhr", "eu-west-cdg"}))
-	a = b.tier(t, a, vigil.TierFree)
+	a = b.tier(t, a, account.TierFree)
 	path := "/v1/checks/" + text(made, "id")
 	made["name"] = "Renamed"
 	a.want(t, http.StatusOK, http.MethodPut, path, made)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -230,7 +231,7 @@ func (c *codecEndpoint) admit(r *http.Request, who *rest.Caller, err error) (*re
 		return nil, vigil.Errorf(vigil.CodeForbidden,
 			"The codec endpoint reads payloads of every organization. It needs a key of the operator's account; `vigil keys create` makes one.")
 	}
-	if err := who.Require(vigil.ScopeAdmin); err != nil {
+	if err := who.Require(account.ScopeAdmin); err != nil {
 		return nil, err
 	}
 	return who, nil

@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/codec"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 const (
@@ -30,13 +32,13 @@ const (
 type codecServer struct {
 	*testServer
 	t    *testing.T
-	user vigil.User // the operator
+	user account.User // the operator
 	key  string
 }
 
 func newCodecServer(t *testing.T, options ...func(*api.Deps)) *codecServer {
 	t.Helper()
-	keys, err := vigil.NewKeyring(bytes.Repeat([]byte{1}, 32))
+	keys, err := secret.NewKeyring(bytes.Repeat([]byte{1}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +56,8 @@ func (s *codecServer) operator() *codecServer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.user, _, err = s.store.CreateOperator(s.t.Context(), vigil.Organization{Name: "Operator", Tier: vigil.TierEnterprise},
-		vigil.User{Email: operatorEmail, EmailVerified: true, Name: "operator"}, &kept)
+	s.user, _, err = s.store.CreateOperator(s.t.Context(), account.Organization{Name: "Operator", Tier: account.TierEnterprise},
+		account.User{Email: operatorEmail, EmailVerified: true, Name: "operator"}, &kept)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -64,7 +66,7 @@ func (s *codecServer) operator() *codecServer {
 }
 
 // keyWith makes a key of the operator with scopes, and returns its id.
-func (s *codecServer) keyWith(end *time.Time, scopes ...vigil.Scope) (plain, id string) {
+func (s *codecServer) keyWith(end *time.Time, scopes ...account.Scope) (plain, id string) {
 	s.t.Helper()
 	plain, kept, err := api.NewKey("a key")
 	if err != nil {
@@ -173,8 +175,8 @@ func TestCodecEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = s.store.CreateAccount(t.Context(), vigil.Organization{Name: "Squatter"},
-			vigil.User{Email: operatorEmail, EmailVerified: true, Operator: true}, &kept)
+		_, _, err = s.store.CreateAccount(t.Context(), account.Organization{Name: "Squatter"},
+			account.User{Email: operatorEmail, EmailVerified: true, Operator: true}, &kept)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +302,7 @@ func TestCodecSession(t *testing.T) {
 	t.Run("NeedsTheScopeAdmin", func(t *testing.T) {
 		t.Parallel()
 		s := newCodecServer(t).operator()
-		lesser, _ := s.keyWith(nil, vigil.ScopeRead, vigil.ScopeRespond, vigil.ScopeWrite)
+		lesser, _ := s.keyWith(nil, account.ScopeRead, account.ScopeRespond, account.ScopeWrite)
 		res, _ := s.send(client, http.MethodPost, "/codec", url.Values{"key": {lesser}}.Encode(), "Content-Type", formType)
 		if res.StatusCode != http.StatusForbidden || len(res.Cookies()) != 0 {
 			t.Errorf("sign-in without admin: %d %v", res.StatusCode, res.Cookies())
@@ -309,7 +311,7 @@ func TestCodecSession(t *testing.T) {
 			res, body := s.send(client, http.MethodPost, path, plainPayloads(), "X-API-Key", lesser)
 			s.refused(res, body, http.StatusForbidden, vigil.CodeForbidden)
 		}
-		admin, _ := s.keyWith(nil, vigil.ScopeAdmin)
+		admin, _ := s.keyWith(nil, account.ScopeAdmin)
 		if res, body := s.send(client, http.MethodPost, "/codec/decode", plainPayloads(), "X-API-Key", admin); res.StatusCode != http.StatusOK {
 			t.Errorf("with admin: %d %s", res.StatusCode, body)
 		}
@@ -317,9 +319,9 @@ func TestCodecSession(t *testing.T) {
 	t.Run("EndsWithItsKey", func(t *testing.T) {
 		t.Parallel()
 		s := newCodecServer(t).operator()
-		plain, id := s.keyWith(nil, vigil.ScopeAdmin)
+		plain, id := s.keyWith(nil, account.ScopeAdmin)
 		until := s.clock.Now().Add(time.Hour)
-		short, _ := s.keyWith(&until, vigil.ScopeAdmin)
+		short, _ := s.keyWith(&until, account.ScopeAdmin)
 		revoked, _ := s.browser(plain)
 		expired, _ := s.browser(short)
 		for _, browser := range []*http.Client{revoked, expired} {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -182,7 +183,7 @@ func (d *deliveries) register(r *rest.Registrar) {
 			"After that the answer is 404 with a message that says so.",
 	}, d.message)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/deliveries/{id}/redeliver", ID: "redeliver", Tag: tagDeliveries, Scope: vigil.ScopeRespond,
+		Method: http.MethodPost, Path: "/v1/deliveries/{id}/redeliver", ID: "redeliver", Tag: tagDeliveries, Scope: account.ScopeRespond,
 		Resource: resourceDelivery, Status: http.StatusAccepted, Audit: "delivery.redeliver", Idempotent: true,
 		Summary: "Redeliver a notification",
 		Description: "Makes one more attempt soon, with the same id and body, in any state of the delivery. A mail goes to the recipients " +

@@ -14,10 +14,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/api/stream"
 	"github.com/vigil-monitor/vigil/notify"
 	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // Deps is what the API needs.
@@ -62,7 +64,7 @@ type Config struct {
 	// PublicURL is where people reach this API, without a trailing slash.
 	PublicURL string
 	// SignupTier is the tier of new organizations; empty means free.
-	SignupTier vigil.Tier
+	SignupTier account.Tier
 	// EnterpriseMinInterval is the smallest interval of the enterprise tier.
 	EnterpriseMinInterval time.Duration
 	// EnterpriseRate is how many requests a minute an organization of the
@@ -77,7 +79,7 @@ type Config struct {
 	// number. It does not apply while private targets are open.
 	AddressRate int
 	// UnverifiedPerAddress and UnverifiedTotal are how many organizations that are not
-	// verified may have been made from one address, and in all, within vigil.SignupWindow;
+	// verified may have been made from one address, and in all, within account.SignupWindow;
 	// 0 for any number. They do not apply while private targets are open.
 	UnverifiedPerAddress, UnverifiedTotal int
 	// TrustedProxies are the proxies whose X-Forwarded-For is used.
@@ -172,7 +174,7 @@ type checkTypes interface {
 	Config(t vigil.CheckType) any
 	Metadata(t vigil.CheckType) any
 	// Secrets returns the secret members of a type's config.
-	Secrets(t vigil.CheckType) vigil.SecretFields
+	Secrets(t vigil.CheckType) secret.Fields
 	// Parse reads a config, or names the member that is wrong.
 	Parse(t vigil.CheckType, config json.RawMessage, interval time.Duration) (probe.Probe, error)
 }
@@ -200,7 +202,7 @@ type channelTypes interface {
 	// Config returns a zero value of the struct that documents a type's config.
 	Config(t vigil.ChannelType) any
 	// Secrets returns the secret members of a type's config.
-	Secrets(t vigil.ChannelType) vigil.SecretFields
+	Secrets(t vigil.ChannelType) secret.Fields
 	// Parse reads a config, or names the member that is wrong.
 	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
 }
@@ -225,7 +227,7 @@ func (d *Deps) validate() error {
 		d.Incidents = noIncidentWorkflows{}
 	}
 	if d.Config.SignupTier == "" {
-		d.Config.SignupTier = vigil.TierFree
+		d.Config.SignupTier = account.TierFree
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // describeChecks writes into the document what depends on the check types that
@@ -79,7 +80,7 @@ func replacedConfig(configs []*huma.Schema, resource string) *huma.Schema {
 
 // describeSecrets marks the secret members of a config as write-only: they are
 // shown as *** only.
-func describeSecrets(registry huma.Registry, schema *huma.Schema, fields vigil.SecretFields) {
+func describeSecrets(registry huma.Registry, schema *huma.Schema, fields secret.Fields) {
 	if schema.Ref != "" {
 		schema = registry.SchemaFromRef(schema.Ref)
 	}

@@ -7,16 +7,17 @@ import (
 	"net/http"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // emailChangeStore is what a change of an account's address needs of the database.
 type emailChangeStore interface {
-	RequestEmailChange(ctx context.Context, by vigil.Credential, tokens ...vigil.AccountToken) error
-	EmailChange(ctx context.Context, hash []byte) (vigil.EmailChange, error)
+	RequestEmailChange(ctx context.Context, by account.Credential, tokens ...account.Token) error
+	EmailChange(ctx context.Context, hash []byte) (account.EmailChange, error)
 	// ApproveEmailChange stores the hash of the token that the new address gets.
-	ApproveEmailChange(ctx context.Context, hash, verify []byte) (vigil.EmailChange, error)
-	StopEmailChange(ctx context.Context, hash []byte) (vigil.EmailChange, error)
+	ApproveEmailChange(ctx context.Context, hash, verify []byte) (account.EmailChange, error)
+	StopEmailChange(ctx context.Context, hash []byte) (account.EmailChange, error)
 }
 
 type emailBody struct {
@@ -30,7 +31,7 @@ func (v *verifications) registerEmailChange(r *rest.Registrar) {
 		Path:    "/v1/auth/email",
 		ID:      "change-email",
 		Tag:     tagAccount,
-		Scope:   vigil.ScopeAdmin,
+		Scope:   account.ScopeAdmin,
 		Own:     true,
 		Audit:   "account.email_change",
 		Summary: "Change the email address",
@@ -99,7 +100,7 @@ func (v *verifications) changeEmail(ctx context.Context, in *struct{ Body emailB
 
 // requireFree refuses an address of another account where mail does not leave the machine.
 // Elsewhere the mail to the address says so, and the answer does not.
-func (v *verifications) requireFree(ctx context.Context, user vigil.User, email string) error {
+func (v *verifications) requireFree(ctx context.Context, user account.User, email string) error {
 	if v.mail.leaves() {
 		return nil
 	}
@@ -115,24 +116,29 @@ func (v *verifications) requireFree(ctx context.Context, user vigil.User, email 
 
 // requestChange mails the links of a change. A confirmed address takes part in it: it can
 // stop the change, and must allow it unless the request proved the password.
-func (v *verifications) requestChange(ctx context.Context, user vigil.User, email string, proved bool) (*rest.Answer[pendingView], error) {
+func (v *verifications) requestChange(
+	ctx context.Context,
+	user account.User,
+	email string,
+	proved bool,
+) (*rest.Answer[pendingView], error) {
 	recipient := email
 	if user.EmailVerified && !proved {
 		recipient = user.Email
 	}
-	if err := v.mail.admit(ctx, vigil.LinkQuotas(user.ID, recipient)); err != nil {
+	if err := v.mail.admit(ctx, account.LinkQuotas(user.ID, recipient)); err != nil {
 		return nil, err
 	}
-	confirm, verify, err := v.mail.newToken(vigil.TokenVerify, user, email)
+	confirm, verify, err := v.mail.newToken(account.TokenVerify, user, email)
 	if err != nil {
 		return nil, err
 	}
-	stop, change, err := v.mail.newToken(vigil.TokenChange, user, user.Email)
+	stop, change, err := v.mail.newToken(account.TokenChange, user, user.Email)
 	if err != nil {
 		return nil, err
 	}
 	change.NewEmail, change.Approved = email, proved
-	var tokens []vigil.AccountToken
+	var tokens []account.Token
 	if user.EmailVerified {
 		tokens = append(tokens, change)
 	}
@@ -153,16 +159,16 @@ func (v *verifications) requestChange(ctx context.Context, user vigil.User, emai
 }
 
 // approveChange lets the new address of a requested change be confirmed.
-func (v *verifications) approveChange(ctx context.Context, token string) (vigil.EmailChange, error) {
+func (v *verifications) approveChange(ctx context.Context, token string) (account.EmailChange, error) {
 	hash := hashToken(token)
 	change, err := v.store.EmailChange(ctx, hash)
 	if err != nil {
 		return change, err
 	}
-	if err := v.mail.admit(ctx, vigil.LinkQuotas(change.User.ID, change.NewEmail)); err != nil {
+	if err := v.mail.admit(ctx, account.LinkQuotas(change.User.ID, change.NewEmail)); err != nil {
 		return change, err
 	}
-	confirm, verify, err := v.mail.newToken(vigil.TokenVerify, change.User, change.NewEmail)
+	confirm, verify, err := v.mail.newToken(account.TokenVerify, change.User, change.NewEmail)
 	if err != nil {
 		return change, err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // TestAnswersDoNotSayWhichAddressesHaveAccounts holds that, where mail leaves the machine,
@@ -17,7 +17,7 @@ func TestAnswersDoNotSayWhichAddressesHaveAccounts(t *testing.T) {
 	t.Parallel()
 	mails, mailing := withMail(t)
 	b := setup(t, mailing)
-	owner := b.tier(t, b.owner(t, mails), vigil.TierPaid)
+	owner := b.tier(t, b.owner(t, mails), account.TierPaid)
 	taken := b.owner(t, mails).email
 	const free = "free@example.com"
 	// alike compares the answers to both addresses, but for the address, ids and tokens.
@@ -70,7 +70,7 @@ func TestAnswersDoNotSayWhichAddressesHaveAccounts(t *testing.T) {
 		return owner.do(t, http.MethodPut, "/v1/auth/email", map[string]any{"new_email": email})
 	})
 	// The member of the own organization is no secret.
-	member := b.joins(t, mails, owner.client, vigil.RoleViewer)
+	member := b.joins(t, mails, owner.client, account.RoleViewer)
 	owner.want(t, http.StatusConflict, http.MethodPost, "/v1/invitations", map[string]any{"email": member.email, "role": "viewer"})
 }
 

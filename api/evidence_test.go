@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 func TestEvidence(t *testing.T) {
@@ -18,7 +19,7 @@ func TestEvidence(t *testing.T) {
 	id := parseUUID(t, text(check, "id"))
 	failure := result(id, b.clock.Now(), false)
 	failure.Evidence = &vigil.Evidence{
-		StatusLine: "HTTP/1.1 503 Service Unavailable", Headers: []vigil.EvidenceHeader{{Name: "Set-Cookie", Value: vigil.SecretMask}},
+		StatusLine: "HTTP/1.1 503 Service Unavailable", Headers: []vigil.EvidenceHeader{{Name: "Set-Cookie", Value: secret.Mask}},
 		Body: &vigil.EvidenceContent{Text: "<script>alert(1)</script>", Bytes: 25},
 	}
 	b.record(t, failure, result(id, b.clock.Now().Add(time.Second), false))

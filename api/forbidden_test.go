@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/apitest"
 )
@@ -347,7 +347,7 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 func TestForbiddenBodies(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(d *api.Deps) { d.Config.AddressRate, d.Config.EnterpriseRate = 1e6, 1e6 })
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	c := documented(t)
 	tried, refused := map[string]bool{}, 0
 	for _, s := range specimens(t, belongings(t, b, a)) {

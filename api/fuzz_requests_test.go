@@ -21,7 +21,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/apitest"
 )
@@ -48,7 +48,7 @@ func TestFuzzedRequests(t *testing.T) {
 	}
 	t.Logf("-seed %d", seed)
 	b := setup(t, func(d *api.Deps) { d.Config.AddressRate, d.Config.EnterpriseRate = 1e6, 1e6 })
-	owner, other := b.tier(t, b.signup(t), vigil.TierEnterprise), b.signup(t)
+	owner, other := b.tier(t, b.signup(t), account.TierEnterprise), b.signup(t)
 	f := &fuzzer{
 		operations: fuzzedOperations(t),
 		values:     hostileValues(),
@@ -58,7 +58,7 @@ func TestFuzzedRequests(t *testing.T) {
 			owner.client,
 			owner.client,
 			owner.client,
-			owner.keyWith(t, vigil.ScopeRead),
+			owner.keyWith(t, account.ScopeRead),
 			other.client,
 			b.client,
 			b.as("vgl_nonsense"),

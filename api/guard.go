@@ -6,7 +6,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -41,7 +41,7 @@ func (s *Server) Count(ctx context.Context) error { return s.admit(ctx, rest.Cal
 // admit counts a request in the rate of its organization.
 func (s *Server) admit(ctx context.Context, who *rest.Caller) error {
 	limit := s.rateOf(who.Org.Tier)
-	if limit == vigil.Unlimited {
+	if limit == account.Unlimited {
 		return nil
 	}
 	rate, err := s.limiter.Admit(ctx, who.Org.ID, limit)

@@ -12,28 +12,30 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // incidentUpdateStore keeps public updates of incidents.
 type incidentUpdateStore interface {
-	CreateIncidentUpdate(ctx context.Context, update vigil.IncidentUpdate) (vigil.IncidentUpdate, error)
-	IncidentUpdates(ctx context.Context, orgID, incidentID uuid.UUID, page vigil.Page) ([]vigil.IncidentUpdate, vigil.Extent, error)
+	CreateIncidentUpdate(ctx context.Context, update overview.IncidentUpdate) (overview.IncidentUpdate, error)
+	IncidentUpdates(ctx context.Context, orgID, incidentID uuid.UUID, page vigil.Page) ([]overview.IncidentUpdate, vigil.Extent, error)
 }
 
 type incidentUpdates struct{ store incidentUpdateStore }
 
 // incidentUpdateView is what a person wrote for the public about an incident.
 type incidentUpdateView struct {
-	ID         uuid.UUID         `json:"id" format:"uuid"`
-	IncidentID uuid.UUID         `json:"incident_id" format:"uuid"`
-	State      vigil.UpdateState `json:"state" enum:"investigating,identified,monitoring,resolved"`
-	Text       string            `json:"text"`
-	Author     string            `json:"author" doc:"Who wrote it; status pages do not show it."`
-	CreatedAt  time.Time         `json:"created_at"`
+	ID         uuid.UUID            `json:"id" format:"uuid"`
+	IncidentID uuid.UUID            `json:"incident_id" format:"uuid"`
+	State      overview.UpdateState `json:"state" enum:"investigating,identified,monitoring,resolved"`
+	Text       string               `json:"text"`
+	Author     string               `json:"author" doc:"Who wrote it; status pages do not show it."`
+	CreatedAt  time.Time            `json:"created_at"`
 }
 
-func showIncidentUpdate(u vigil.IncidentUpdate) incidentUpdateView {
+func showIncidentUpdate(u overview.IncidentUpdate) incidentUpdateView {
 	return incidentUpdateView{
 		ID: u.ID, IncidentID: u.IncidentID, State: u.State, Text: u.Text, Author: u.Author, CreatedAt: u.CreatedAt.UTC(),
 	}
@@ -41,8 +43,8 @@ func showIncidentUpdate(u vigil.IncidentUpdate) incidentUpdateView {
 
 // incidentUpdateBody is a new public update.
 type incidentUpdateBody struct {
-	Text  string            `json:"text" minLength:"1" maxLength:"2000" doc:"Plain text; line breaks are kept. The public sees it as it is." example:"A fix is on its way."`
-	State vigil.UpdateState `json:"state" enum:"investigating,identified,monitoring,resolved" doc:"How far people are. It does not change the incident: resolved does not resolve it."`
+	Text  string               `json:"text" minLength:"1" maxLength:"2000" doc:"Plain text; line breaks are kept. The public sees it as it is." example:"A fix is on its way."`
+	State overview.UpdateState `json:"state" enum:"investigating,identified,monitoring,resolved" doc:"How far people are. It does not change the incident: resolved does not resolve it."`
 }
 
 func (i *incidentUpdates) register(r *rest.Registrar) {
@@ -52,7 +54,7 @@ func (i *incidentUpdates) register(r *rest.Registrar) {
 		Summary: "List the public updates of an incident, newest first",
 	}, i.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: path, ID: "create-incident-update", Tag: tagIncidents, Scope: vigil.ScopeRespond,
+		Method: http.MethodPost, Path: path, ID: "create-incident-update", Tag: tagIncidents, Scope: account.ScopeRespond,
 		Audit: "incident.publish", Resource: resourceIncident, Status: http.StatusCreated, Idempotent: true,
 		Summary:     "Publish an update of an incident",
 		Description: "Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.",
@@ -96,7 +98,7 @@ func (i *incidentUpdates) create(ctx context.Context, in *createIncidentUpdateIn
 		return nil, vigil.Invalid("text", "must be a text that is not empty")
 	}
 	who := rest.CallerOf(ctx)
-	update := vigil.IncidentUpdate{OrgID: who.Org.ID, IncidentID: id, State: in.Body.State, Text: text, Author: who.User.Email}
+	update := overview.IncidentUpdate{OrgID: who.Org.ID, IncidentID: id, State: in.Body.State, Text: text, Author: who.User.Email}
 	rest.ShowRepeated(ctx, showIncidentUpdate)
 	if update, err = i.store.CreateIncidentUpdate(ctx, update); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -109,8 +110,13 @@ func (i *incidents) register(r *rest.Registrar) {
 		Summary: "Get an incident",
 	}, i.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/incidents/{id}/acknowledge", ID: "acknowledge-incident", Tag: tagIncidents, Scope: vigil.ScopeRespond,
-		Resource: resourceIncident, Audit: "incident.acknowledge",
+		Method:      http.MethodPost,
+		Path:        "/v1/incidents/{id}/acknowledge",
+		ID:          "acknowledge-incident",
+		Tag:         tagIncidents,
+		Scope:       account.ScopeRespond,
+		Resource:    resourceIncident,
+		Audit:       "incident.acknowledge",
 		Summary:     "Acknowledge an incident",
 		Description: "Marks that someone is working on it. Acknowledging again changes nothing; a resolved incident cannot be acknowledged.",
 		Errors:      []int{http.StatusConflict, http.StatusServiceUnavailable},
@@ -120,7 +126,7 @@ func (i *incidents) register(r *rest.Registrar) {
 		Path:     "/v1/incidents/{id}/resolve",
 		ID:       "resolve-incident",
 		Tag:      tagIncidents,
-		Scope:    vigil.ScopeRespond,
+		Scope:    account.ScopeRespond,
 		Resource: resourceIncident,
 		Audit:    "incident.resolve",
 		Summary:  "Resolve an incident",

@@ -10,16 +10,17 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // invitationStore keeps invitations.
 type invitationStore interface {
-	CreateInvitation(ctx context.Context, invitation vigil.Invitation, by vigil.Credential, discreet bool) (vigil.Invitation, error)
-	Invitations(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Invitation, int, error)
+	CreateInvitation(ctx context.Context, invitation account.Invitation, by account.Credential, discreet bool) (account.Invitation, error)
+	Invitations(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.Invitation, int, error)
 	DeleteInvitation(ctx context.Context, orgID, id uuid.UUID) error
-	InvitationByHash(ctx context.Context, hash []byte) (vigil.Invitation, vigil.Organization, error)
-	AcceptInvitation(ctx context.Context, hash []byte, user vigil.User) (vigil.User, vigil.Organization, error)
+	InvitationByHash(ctx context.Context, hash []byte) (account.Invitation, account.Organization, error)
+	AcceptInvitation(ctx context.Context, hash []byte, user account.User) (account.User, account.Organization, error)
 }
 
 // resourceInvitation names an invitation in errors.
@@ -27,15 +28,15 @@ const resourceInvitation = "invitation"
 
 // invitationView is an invitation without its token.
 type invitationView struct {
-	ID        uuid.UUID  `json:"id" format:"uuid"`
-	Email     string     `json:"email" format:"email" example:"grace@example.com"`
-	Role      vigil.Role `json:"role" enum:"owner,editor,responder,viewer"`
-	InvitedBy uuid.UUID  `json:"invited_by" format:"uuid" doc:"The member who made it."`
-	CreatedAt time.Time  `json:"created_at"`
-	ExpiresAt time.Time  `json:"expires_at" doc:"When its link stops to work: 7 days after it was made."`
+	ID        uuid.UUID    `json:"id" format:"uuid"`
+	Email     string       `json:"email" format:"email" example:"grace@example.com"`
+	Role      account.Role `json:"role" enum:"owner,editor,responder,viewer"`
+	InvitedBy uuid.UUID    `json:"invited_by" format:"uuid" doc:"The member who made it."`
+	CreatedAt time.Time    `json:"created_at"`
+	ExpiresAt time.Time    `json:"expires_at" doc:"When its link stops to work: 7 days after it was made."`
 }
 
-func showInvitation(i vigil.Invitation) invitationView {
+func showInvitation(i account.Invitation) invitationView {
 	return invitationView{
 		ID: i.ID, Email: i.Email, Role: i.Role, InvitedBy: i.InvitedBy, CreatedAt: i.CreatedAt.UTC(), ExpiresAt: i.ExpiresAt.UTC(),
 	}
@@ -43,10 +44,10 @@ func showInvitation(i vigil.Invitation) invitationView {
 
 // invitedView is what an invited person needs to know before accepting.
 type invitedView struct {
-	Email        string     `json:"email" format:"email" doc:"The address that the invitation was mailed to, which the account gets."`
-	Role         vigil.Role `json:"role" enum:"owner,editor,responder,viewer"`
-	Organization string     `json:"organization" doc:"Name of the organization." example:"Analytical Engines"`
-	ExpiresAt    time.Time  `json:"expires_at"`
+	Email        string       `json:"email" format:"email" doc:"The address that the invitation was mailed to, which the account gets."`
+	Role         account.Role `json:"role" enum:"owner,editor,responder,viewer"`
+	Organization string       `json:"organization" doc:"Name of the organization." example:"Analytical Engines"`
+	ExpiresAt    time.Time    `json:"expires_at"`
 }
 
 type invitationBody struct {
@@ -62,7 +63,7 @@ type acceptBody struct {
 
 func (m *members) registerInvitations(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/invitations", ID: "list-invitations", Tag: tagMembers, Scope: vigil.ScopeAdmin,
+		Method: http.MethodGet, Path: "/v1/invitations", ID: "list-invitations", Tag: tagMembers, Scope: account.ScopeAdmin,
 		Summary: "List the open invitations, newest first",
 	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[invitationView], error) {
 		invitations, total, err := m.store.Invitations(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
@@ -72,7 +73,7 @@ func (m *members) registerInvitations(r *rest.Registrar) {
 		return rest.NewListing(invitations, total, showInvitation), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/invitations", ID: "create-invitation", Tag: tagMembers, Scope: vigil.ScopeAdmin,
+		Method: http.MethodPost, Path: "/v1/invitations", ID: "create-invitation", Tag: tagMembers, Scope: account.ScopeAdmin,
 		Status: http.StatusCreated, Audit: "invitation.create", Idempotent: true,
 		Errors:  []int{http.StatusConflict, http.StatusForbidden, http.StatusTooManyRequests},
 		Summary: "Invite a person to the organization",
@@ -82,7 +83,7 @@ func (m *members) registerInvitations(r *rest.Registrar) {
 			"API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.",
 	}, m.invite)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/invitations/{id}", ID: "delete-invitation", Tag: tagMembers, Scope: vigil.ScopeAdmin,
+		Method: http.MethodDelete, Path: "/v1/invitations/{id}", ID: "delete-invitation", Tag: tagMembers, Scope: account.ScopeAdmin,
 		Status: http.StatusNoContent, Audit: "invitation.delete", Resource: resourceInvitation,
 		Summary: "Revoke an invitation",
 	}, func(ctx context.Context, in *rest.IDPath) (*struct{}, error) {
@@ -120,7 +121,7 @@ func (m *members) invite(ctx context.Context, in *struct{ Body invitationBody })
 	if err != nil {
 		return nil, err
 	}
-	role, err := vigil.ParseRole("role", in.Body.Role)
+	role, err := account.ParseRole("role", in.Body.Role)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (m *members) invite(ctx context.Context, in *struct{ Body invitationBody })
 	if err := m.mail.mayInvite(ctx, who.User); err != nil {
 		return nil, err
 	}
-	if err := m.mail.admit(ctx, vigil.ConfirmationQuotas(who.Org.ID, email)); err != nil {
+	if err := m.mail.admit(ctx, account.ConfirmationQuotas(who.Org.ID, email)); err != nil {
 		return nil, err
 	}
 	token, hash, err := newSecret()
@@ -136,7 +137,7 @@ func (m *members) invite(ctx context.Context, in *struct{ Body invitationBody })
 		return nil, err
 	}
 	rest.ShowRepeated(ctx, showInvitation)
-	invitation, err := m.store.CreateInvitation(ctx, vigil.Invitation{
+	invitation, err := m.store.CreateInvitation(ctx, account.Invitation{
 		OrgID: who.Org.ID, Email: email, Role: role, Hash: hash, InvitedBy: who.User.ID,
 	}, who.Credential(), m.mail.leaves())
 	if err != nil {
@@ -156,7 +157,7 @@ func (m *members) accept(ctx context.Context, in *struct{ Body acceptBody }) (*r
 	if _, _, err := m.store.InvitationByHash(ctx, hash); err != nil {
 		return nil, err
 	}
-	user := vigil.User{ID: uuid.New(), Name: name}
+	user := account.User{ID: uuid.New(), Name: name}
 	if user.PasswordHash, err = m.passwords.hash(ctx, in.Body.Password); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"hash/crc32"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // An API key is keyPrefix, keyRandom characters of base62 and keyChecksum
@@ -27,13 +27,13 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // NewKey makes an API key: the key itself, which is shown once, and what is
 // kept of it.
-func NewKey(name string) (plain string, kept vigil.NewKey, err error) {
+func NewKey(name string) (plain string, kept account.NewKey, err error) {
 	secret, err := randomBase62(keyRandom)
 	if err != nil {
-		return "", vigil.NewKey{}, fmt.Errorf("make an API key: %w", err)
+		return "", account.NewKey{}, fmt.Errorf("make an API key: %w", err)
 	}
 	plain = keyPrefix + secret + checksum(secret)
-	return plain, vigil.NewKey{Name: name, Prefix: plain[:keyShown], Hash: hashKey(plain)}, nil
+	return plain, account.NewKey{Name: name, Prefix: plain[:keyShown], Hash: hashKey(plain)}, nil
 }
 
 // wellFormed reports whether a text can be an API key at all.

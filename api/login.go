@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -28,7 +28,7 @@ type logins struct {
 
 // try compares a password; CodeRateLimited after many failures for an address from where the
 // request comes from, or from all networks.
-func (l logins) try(ctx context.Context, email string, user vigil.User, password string) (bool, error) {
+func (l logins) try(ctx context.Context, email string, user account.User, password string) (bool, error) {
 	origin := rest.Origin(ctx, user.ID)
 	wait, err := l.store.BeginLogin(ctx, email, origin)
 	if err != nil {
@@ -50,7 +50,7 @@ func (l logins) try(ctx context.Context, email string, user vigil.User, password
 
 // noteFailure notes a wrong password in the audit log of the account, if there is one. It
 // does so in the background: the time of an answer must not depend on the account.
-func (l logins) noteFailure(ctx context.Context, user vigil.User) {
+func (l logins) noteFailure(ctx context.Context, user account.User) {
 	if user.ID == uuid.Nil {
 		return
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // loginLinkStore keeps the links that sign in without a password.
 type loginLinkStore interface {
-	LoginLink(ctx context.Context, hash []byte) (vigil.User, error)
-	UseLoginLink(ctx context.Context, hash []byte) (vigil.User, error)
+	LoginLink(ctx context.Context, hash []byte) (account.User, error)
+	UseLoginLink(ctx context.Context, hash []byte) (account.User, error)
 }
 
 // NewLoginLink makes the token of a link that signs in without a password, and what is
@@ -24,9 +25,9 @@ func NewLoginLink() (token string, hash []byte, err error) { return newSecret() 
 // LoginLinkUser returns whom a link would sign in. It does not use the link. A request
 // that does not come from this machine is a CodeForbidden error, an unknown, used or
 // expired link a CodeInvalid one.
-func (s *Server) LoginLinkUser(ctx context.Context, token string) (vigil.User, error) {
+func (s *Server) LoginLinkUser(ctx context.Context, token string) (account.User, error) {
 	if err := s.admitLoginLink(ctx); err != nil {
-		return vigil.User{}, err
+		return account.User{}, err
 	}
 	return s.loginLinks.LoginLink(ctx, hashToken(token))
 }

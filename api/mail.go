@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/mail"
 	"github.com/vigil-monitor/vigil/timing"
@@ -36,12 +37,12 @@ const (
 
 // tokenStore keeps the tokens of mailed links, and counts mails.
 type tokenStore interface {
-	UserByEmail(ctx context.Context, email string) (vigil.User, error)
-	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
-	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
-	ReplaceToken(ctx context.Context, token vigil.AccountToken) error
+	UserByEmail(ctx context.Context, email string) (account.User, error)
+	User(ctx context.Context, id uuid.UUID) (account.User, error)
+	Organization(ctx context.Context, id uuid.UUID) (account.Organization, error)
+	ReplaceToken(ctx context.Context, token account.Token) error
 	// TakeMail counts a mail, or returns how long a quota is used up.
-	TakeMail(ctx context.Context, quotas ...vigil.MailQuota) (wait time.Duration, err error)
+	TakeMail(ctx context.Context, quotas ...account.MailQuota) (wait time.Duration, err error)
 	RecordAudit(ctx context.Context) error
 }
 
@@ -84,7 +85,7 @@ func (m *accountMail) deliver(ctx context.Context, message mail.Message) error {
 }
 
 // admit counts a mail that a request causes; CodeRateLimited when a quota is used up.
-func (m *accountMail) admit(ctx context.Context, quotas []vigil.MailQuota) error {
+func (m *accountMail) admit(ctx context.Context, quotas []account.MailQuota) error {
 	wait, err := m.store.TakeMail(ctx, quotas...)
 	if err == nil && wait > 0 {
 		return rest.ErrTooMany("This account or this address was sent many mails", rest.CeilSeconds(wait))
@@ -93,13 +94,13 @@ func (m *accountMail) admit(ctx context.Context, quotas []vigil.MailQuota) error
 }
 
 // notice mails an account what happened to it, unless it got too many notices.
-func (m *accountMail) notice(ctx context.Context, user vigil.User, message mail.Message) {
+func (m *accountMail) notice(ctx context.Context, user account.User, message mail.Message) {
 	if m.mailer == nil {
 		return
 	}
 	message.To = []string{user.Email}
 	m.tasks.start(ctx, "send a notice", func(ctx context.Context) error {
-		wait, err := m.store.TakeMail(ctx, vigil.NoticeQuotas(user.ID)...)
+		wait, err := m.store.TakeMail(ctx, account.NoticeQuotas(user.ID)...)
 		if err != nil || wait > 0 {
 			rest.RequestOf(ctx).Log().LogAttrs(ctx, slog.LevelWarn, "notice to an account not sent",
 				slog.String("user", user.ID.String()), slog.Duration("quota_ends_in", wait))
@@ -110,13 +111,13 @@ func (m *accountMail) notice(ctx context.Context, user vigil.User, message mail.
 }
 
 // newToken makes the token of a link and its stored part.
-func (m *accountMail) newToken(purpose vigil.TokenPurpose, user vigil.User, email string) (string, vigil.AccountToken, error) {
+func (m *accountMail) newToken(purpose account.TokenPurpose, user account.User, email string) (string, account.Token, error) {
 	token, hash, err := newSecret()
 	if err != nil {
-		return "", vigil.AccountToken{}, err
+		return "", account.Token{}, err
 	}
-	return token, vigil.AccountToken{
-		Purpose: purpose, Hash: hash, UserID: user.ID, Email: email, Approved: true, ExpiresAt: m.now().Add(vigil.TokenLifetime),
+	return token, account.Token{
+		Purpose: purpose, Hash: hash, UserID: user.ID, Email: email, Approved: true, ExpiresAt: m.now().Add(account.TokenLifetime),
 	}, nil
 }
 
@@ -138,16 +139,16 @@ func hashToken(token string) []byte {
 
 // welcome mails the first verification link of a new account. Without a free quota the
 // account is made all the same, and its owner can request the link later.
-func (m *accountMail) welcome(ctx context.Context, user vigil.User) error {
-	if wait, err := m.store.TakeMail(ctx, vigil.SignupQuotas(user.Email)...); err != nil || wait > 0 {
+func (m *accountMail) welcome(ctx context.Context, user account.User) error {
+	if wait, err := m.store.TakeMail(ctx, account.SignupQuotas(user.Email)...); err != nil || wait > 0 {
 		return err
 	}
 	return m.sendVerification(ctx, user, user.Email)
 }
 
 // sendVerification mails the link that proves an address.
-func (m *accountMail) sendVerification(ctx context.Context, user vigil.User, email string) error {
-	token, stored, err := m.newToken(vigil.TokenVerify, user, email)
+func (m *accountMail) sendVerification(ctx context.Context, user account.User, email string) error {
+	token, stored, err := m.newToken(account.TokenVerify, user, email)
 	if err != nil {
 		return err
 	}
@@ -198,7 +199,7 @@ func (m *accountMail) verification(email, token string) mail.Message {
 
 // mailChange mails the present address of an account that another one was requested, with
 // a link that stops the change or, unless it is approved, allows it.
-func (m *accountMail) mailChange(ctx context.Context, user vigil.User, newEmail, token string, approved bool) {
+func (m *accountMail) mailChange(ctx context.Context, user account.User, newEmail, token string, approved bool) {
 	what := "The change takes effect when a link that was mailed to the new address is used. To stop it, open"
 	if !approved {
 		what = "The address stays as it is until you allow the change. To allow it, or to stop it, open"
@@ -214,8 +215,8 @@ func (m *accountMail) mailChange(ctx context.Context, user vigil.User, newEmail,
 }
 
 // sendRecovery mails the link that gives back access.
-func (m *accountMail) sendRecovery(ctx context.Context, user vigil.User, why string) error {
-	token, stored, err := m.newToken(vigil.TokenRecover, user, user.Email)
+func (m *accountMail) sendRecovery(ctx context.Context, user account.User, why string) error {
+	token, stored, err := m.newToken(account.TokenRecover, user, user.Email)
 	if err != nil {
 		return err
 	}
@@ -245,7 +246,7 @@ func (m *accountMail) sendReplaced(ctx context.Context, previous string) {
 // mayInvite refuses an invitation by a user whose address is not confirmed, where mail
 // leaves the machine: a stranger could let others into an account that was made with an
 // address of somebody else, and use the platform to mail strangers.
-func (m *accountMail) mayInvite(ctx context.Context, user vigil.User) error {
+func (m *accountMail) mayInvite(ctx context.Context, user account.User) error {
 	if user.EmailVerified || !m.leaves() {
 		return nil
 	}
@@ -258,7 +259,7 @@ func (m *accountMail) mayInvite(ctx context.Context, user vigil.User) error {
 }
 
 // keyCreated mails the owner of a new API key.
-func (m *accountMail) keyCreated(ctx context.Context, owner vigil.User, key vigil.APIKey) {
+func (m *accountMail) keyCreated(ctx context.Context, owner account.User, key account.APIKey) {
 	ends := "has no end"
 	if key.ExpiresAt != nil {
 		ends = "ends " + key.ExpiresAt.UTC().Format(time.RFC1123)
@@ -273,7 +274,7 @@ func (m *accountMail) keyCreated(ctx context.Context, owner vigil.User, key vigi
 }
 
 // passwordChanged mails the owner of an account whose password was set.
-func (m *accountMail) passwordChanged(ctx context.Context, user vigil.User) {
+func (m *accountMail) passwordChanged(ctx context.Context, user account.User) {
 	m.notice(ctx, user, mail.Message{
 		Subject: "Your password was changed",
 		Text: fmt.Sprintf("The password of your Vigil account was changed at %s, from the address %s. Every session has ended.\n\n%s",
@@ -282,7 +283,7 @@ func (m *accountMail) passwordChanged(ctx context.Context, user vigil.User) {
 }
 
 // recovered mails the owner of an account that a recovery link was used.
-func (m *accountMail) recovered(ctx context.Context, user vigil.User, key vigil.NewKey, withPassword bool) {
+func (m *accountMail) recovered(ctx context.Context, user account.User, key account.NewKey, withPassword bool) {
 	password := "The account has no password now."
 	if withPassword {
 		password = "The account has the password that was chosen there."
@@ -310,7 +311,7 @@ func (m *accountMail) recover(ctx context.Context, email, why string) error {
 	if err != nil {
 		return err
 	}
-	if wait, err := m.store.TakeMail(ctx, vigil.LinkQuotas(user.ID, user.Email)...); err != nil || wait > 0 {
+	if wait, err := m.store.TakeMail(ctx, account.LinkQuotas(user.ID, user.Email)...); err != nil || wait > 0 {
 		return err
 	}
 	noted := m.store.RecordAudit(rest.AboutAccount(ctx, "account.recover_request", user))

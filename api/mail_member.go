@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/mail"
 )
 
 // memberChanged mails an owner of an organization what happened to a member of it.
-func (m *accountMail) memberChanged(ctx context.Context, owner, member vigil.User, org vigil.Organization, what string) {
+func (m *accountMail) memberChanged(ctx context.Context, owner, member account.User, org account.Organization, what string) {
 	m.notice(ctx, owner, mail.Message{
 		Subject: "A member of your organization in Vigil",
 		Text: fmt.Sprintf("%s (%s) %s the organization %s since %s, with the role %s.\n\n"+
@@ -25,7 +26,7 @@ func (m *accountMail) memberChanged(ctx context.Context, owner, member vigil.Use
 
 // organizationDeleted mails a former owner who deleted the organization. It takes no place of a
 // quota, which would keep a row about an account that is gone.
-func (m *accountMail) organizationDeleted(ctx context.Context, owner, by vigil.User, org vigil.Organization) {
+func (m *accountMail) organizationDeleted(ctx context.Context, owner, by account.User, org account.Organization) {
 	m.send(ctx, "mail an owner of a deleted organization", mail.Message{
 		To: []string{owner.Email}, Subject: "Your organization in Vigil is deleted",
 		Text: fmt.Sprintf("%s (%s) deleted the organization %s at %s, with the accounts of its members and everything that it had. "+
@@ -35,7 +36,7 @@ func (m *accountMail) organizationDeleted(ctx context.Context, owner, by vigil.U
 }
 
 // accountDeleted mails a former user that the account is deleted.
-func (m *accountMail) accountDeleted(ctx context.Context, user vigil.User) {
+func (m *accountMail) accountDeleted(ctx context.Context, user account.User) {
 	m.send(ctx, "mail the owner of a deleted account", mail.Message{
 		To: []string{user.Email}, Subject: "Your account in Vigil is deleted",
 		Text: fmt.Sprintf("Your account at %s was deleted at %s. It cannot be restored.\n\n"+
@@ -46,7 +47,7 @@ func (m *accountMail) accountDeleted(ctx context.Context, user vigil.User) {
 
 // invitation mails the link of an invitation. An address that has an account in another
 // organization is mailed that it cannot accept: no answer of the API says so.
-func (m *accountMail) invitation(ctx context.Context, by *rest.Caller, invitation vigil.Invitation, token string) {
+func (m *accountMail) invitation(ctx context.Context, by *rest.Caller, invitation account.Invitation, token string) {
 	if m.mailer == nil {
 		return
 	}

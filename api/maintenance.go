@@ -10,7 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 const (
@@ -22,17 +24,17 @@ const (
 
 // maintenanceStore keeps maintenance windows.
 type maintenanceStore interface {
-	CreateMaintenanceWindow(ctx context.Context, w vigil.MaintenanceWindow) (vigil.MaintenanceStatus, error)
-	MaintenanceWindows(ctx context.Context, orgID uuid.UUID, f vigil.MaintenanceFilter) ([]vigil.MaintenanceStatus, vigil.Extent, error)
-	MaintenanceWindow(ctx context.Context, orgID, id uuid.UUID) (vigil.MaintenanceStatus, error)
+	CreateMaintenanceWindow(ctx context.Context, w maintenance.Window) (maintenance.Status, error)
+	MaintenanceWindows(ctx context.Context, orgID uuid.UUID, f maintenance.Filter) ([]maintenance.Status, vigil.Extent, error)
+	MaintenanceWindow(ctx context.Context, orgID, id uuid.UUID) (maintenance.Status, error)
 	UpdateMaintenanceWindow(
-		ctx context.Context, orgID, id uuid.UUID, change func(*vigil.MaintenanceWindow) error,
-	) (vigil.MaintenanceStatus, error)
-	EndMaintenance(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (vigil.MaintenanceStatus, error)
+		ctx context.Context, orgID, id uuid.UUID, change func(*maintenance.Window) error,
+	) (maintenance.Status, error)
+	EndMaintenance(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (maintenance.Status, error)
 	DeleteMaintenanceWindow(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error
 }
 
-type maintenance struct {
+type windows struct {
 	store maintenanceStore
 	now   func() time.Time
 }
@@ -54,13 +56,13 @@ type maintenanceWindowView struct {
 
 	ManagedBy *managedByView `json:"managed_by" doc:"The program that manages the window, such as a project of files; null when none does."`
 
-	State         vigil.MaintenanceState `json:"state" enum:"active,upcoming,ended,disabled" doc:"active: an occurrence runs. upcoming: the next one is planned. ended: there is none. disabled: the window is switched off."`
-	ActiveUntil   *time.Time             `json:"active_until" doc:"When the occurrence that runs ends; null when none does."`
-	Next          []occurrenceView       `json:"next" doc:"The occurrences that start later, at most 10, the earliest first."`
-	ChecksCovered int64                  `json:"checks_covered" doc:"How many checks the scope covers now."`
-	Revision      int64                  `json:"revision" doc:"Grows by one with every change of the window, also when one of its checks is deleted; the ETag for If-Match."`
-	CreatedAt     time.Time              `json:"created_at"`
-	UpdatedAt     time.Time              `json:"updated_at"`
+	State         maintenance.State `json:"state" enum:"active,upcoming,ended,disabled" doc:"active: an occurrence runs. upcoming: the next one is planned. ended: there is none. disabled: the window is switched off."`
+	ActiveUntil   *time.Time        `json:"active_until" doc:"When the occurrence that runs ends; null when none does."`
+	Next          []occurrenceView  `json:"next" doc:"The occurrences that start later, at most 10, the earliest first."`
+	ChecksCovered int64             `json:"checks_covered" doc:"How many checks the scope covers now."`
+	Revision      int64             `json:"revision" doc:"Grows by one with every change of the window, also when one of its checks is deleted; the ETag for If-Match."`
+	CreatedAt     time.Time         `json:"created_at"`
+	UpdatedAt     time.Time         `json:"updated_at"`
 }
 
 // CurrentRevision is the window's, for its ETag.
@@ -83,47 +85,62 @@ type occurrenceView struct {
 	ClockChange   int64     `json:"clock_change_seconds" doc:"How far clocks are set forward (or, when negative, back) during the occurrence; its local times differ by so much from its duration."`
 }
 
-func showOccurrence(s *vigil.MaintenanceSchedule, o vigil.Occurrence) occurrenceView {
+func showOccurrence(s *maintenance.Schedule, o maintenance.Occurrence) occurrenceView {
 	start, end := s.WallTime(o.StartsAt), s.WallTime(o.EndsAt)
 	return occurrenceView{
 		StartsAt: o.StartsAt.UTC(), EndsAt: o.EndsAt.UTC(), Shifted: o.Shifted,
-		LocalStartsAt: vigil.FormatWallTime(start), LocalEndsAt: vigil.FormatWallTime(end),
+		LocalStartsAt: maintenance.FormatWallTime(start), LocalEndsAt: maintenance.FormatWallTime(end),
 		ClockChange: int64((end.Sub(start) - o.EndsAt.Sub(o.StartsAt)) / time.Second),
 	}
 }
 
-func showMaintenance(w vigil.MaintenanceStatus) maintenanceWindowView {
+func showMaintenance(w maintenance.Status) maintenanceWindowView {
 	view := maintenanceWindowView{
-		ID: w.ID, Name: w.Name, Scope: maintenanceScopeView{Labels: w.Scope.Labels, All: w.Scope.All},
-		StartsAt: vigil.FormatWallTime(w.StartsAt), Timezone: w.Timezone, Duration: int64(w.Duration / time.Second), RRule: w.RRule, Cron: w.Cron,
-		Probing: string(w.Probing), Uptime: string(w.Uptime), Enabled: w.Enabled, State: w.State, Next: make([]occurrenceView, len(w.Next)),
-		ManagedBy: showManagedBy(w.ManagedBy), ChecksCovered: w.ChecksCovered, Revision: w.Version,
-		CreatedAt: w.CreatedAt.UTC(), UpdatedAt: w.UpdatedAt.UTC(),
+		ID:    w.ID,
+		Name:  w.Name,
+		Scope: maintenanceScopeView{Labels: w.Scope.Labels, All: w.Scope.All},
+		StartsAt: maintenance.FormatWallTime(
+			w.StartsAt,
+		),
+		Timezone:      w.Timezone,
+		Duration:      int64(w.Duration / time.Second),
+		RRule:         w.RRule,
+		Cron:          w.Cron,
+		Probing:       string(w.Probing),
+		Uptime:        string(w.Uptime),
+		Enabled:       w.Enabled,
+		State:         w.State,
+		Next:          make([]occurrenceView, len(w.Next)),
+		ManagedBy:     showManagedBy(w.ManagedBy),
+		ChecksCovered: w.ChecksCovered,
+		Revision:      w.Version,
+		CreatedAt:     w.CreatedAt.UTC(),
+		UpdatedAt:     w.UpdatedAt.UTC(),
 	}
 	for _, id := range w.Scope.CheckIDs {
 		view.Scope.CheckIDs = append(view.Scope.CheckIDs, id.String())
 	}
 	if w.Until != nil {
-		until := vigil.FormatWallTime(*w.Until)
+		until := maintenance.FormatWallTime(*w.Until)
 		view.Until = &until
 	}
 	if w.Current != nil {
 		view.ActiveUntil = &w.Current.EndsAt
 	}
 	for i, o := range w.Next {
-		view.Next[i] = showOccurrence(&w.MaintenanceSchedule, o)
+		view.Next[i] = showOccurrence(&w.Schedule, o)
 	}
 	return view
 }
 
-func (m *maintenance) register(r *rest.Registrar) {
+func (m *windows) register(r *rest.Registrar) {
 	const list, one = "/v1/maintenance-windows", "/v1/maintenance-windows/{id}"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: list, ID: "list-maintenance-windows", Tag: tagMaintenance,
 		Summary: "List the maintenance windows, newest first",
 	}, m.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-maintenance-window", Tag: tagMaintenance, Scope: vigil.ScopeWrite,
+		Method: http.MethodPost, Path: list, ID: "create-maintenance-window", Tag: tagMaintenance, Scope: account.ScopeWrite,
 		Audit: "maintenance_window.create", Status: http.StatusCreated, Idempotent: true, Revisioned: true,
 		Summary: "Create a maintenance window",
 		Description: "During its occurrences no incident of a check that it covers opens. A check that still fails at the end of an " +
@@ -132,7 +149,7 @@ func (m *maintenance) register(r *rest.Registrar) {
 	}, m.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: list + "/preview", ID: "preview-maintenance-window", Tag: tagMaintenance,
-		Scope: vigil.ScopeRead, Audit: rest.NotAudited,
+		Scope: account.ScopeRead, Audit: rest.NotAudited,
 		Summary: "Show when a maintenance window would occur",
 		Description: "The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or " +
 			"stretches says so.",
@@ -142,7 +159,7 @@ func (m *maintenance) register(r *rest.Registrar) {
 		Summary: "Get a maintenance window",
 	}, m.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-maintenance-window", Tag: tagMaintenance, Scope: vigil.ScopeWrite,
+		Method: http.MethodPut, Path: one, ID: "update-maintenance-window", Tag: tagMaintenance, Scope: account.ScopeWrite,
 		Audit: "maintenance_window.update", Resource: resourceMaintenance, Revisioned: true,
 		Summary: "Update a maintenance window",
 		Description: "Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as " +
@@ -150,13 +167,13 @@ func (m *maintenance) register(r *rest.Registrar) {
 		Errors: []int{http.StatusForbidden, http.StatusConflict},
 	}, m.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-maintenance-window", Tag: tagMaintenance, Scope: vigil.ScopeWrite,
+		Method: http.MethodDelete, Path: one, ID: "delete-maintenance-window", Tag: tagMaintenance, Scope: account.ScopeWrite,
 		Audit: "maintenance_window.delete", Resource: resourceMaintenance, Revisioned: true, Status: http.StatusNoContent,
 		Summary:     "Delete a maintenance window",
 		Description: "An occurrence that runs ends now. What past occurrences excluded from uptime stays excluded.",
 	}, m.delete)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: one + "/end", ID: "end-maintenance", Tag: tagMaintenance, Scope: vigil.ScopeRespond,
+		Method: http.MethodPost, Path: one + "/end", ID: "end-maintenance", Tag: tagMaintenance, Scope: account.ScopeRespond,
 		Audit: "maintenance_window.end", Resource: resourceMaintenance, Revisioned: true,
 		Summary:     "End the maintenance that runs now",
 		Description: "The occurrence that runs ends now; later ones stay. When none runs, the answer is 409.",
@@ -168,17 +185,17 @@ type listMaintenanceInput struct {
 	rest.ListQuery
 	ManagedSelection
 
-	State   vigil.MaintenanceState `query:"state" enum:"active,upcoming,ended,disabled" doc:"Windows in one state."`
-	CheckID string                 `query:"check_id" format:"uuid" doc:"Windows that cover this check."`
+	State   maintenance.State `query:"state" enum:"active,upcoming,ended,disabled" doc:"Windows in one state."`
+	CheckID string            `query:"check_id" format:"uuid" doc:"Windows that cover this check."`
 }
 
-func (m *maintenance) list(ctx context.Context, in *listMaintenanceInput) (*rest.Listing[maintenanceWindowView], error) {
+func (m *windows) list(ctx context.Context, in *listMaintenanceInput) (*rest.Listing[maintenanceWindowView], error) {
 	binding := append([]string{"maintenance-windows", string(in.State), in.CheckID}, in.managedBinding()...)
 	page, cursor, err := in.Open(rest.MaxPage, binding...)
 	if err != nil {
 		return nil, err
 	}
-	filter := vigil.MaintenanceFilter{State: in.State, Managed: in.managed(), Page: page}
+	filter := maintenance.Filter{State: in.State, Managed: in.managed(), Page: page}
 	if in.CheckID != "" {
 		id, err := filterID("check_id", in.CheckID)
 		if err != nil {
@@ -193,7 +210,7 @@ func (m *maintenance) list(ctx context.Context, in *listMaintenanceInput) (*rest
 	return rest.NewPage(rows, extent, cursor, showMaintenance), nil
 }
 
-func (m *maintenance) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[maintenanceWindowView], error) {
+func (m *windows) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[maintenanceWindowView], error) {
 	id, err := in.Parse(resourceMaintenance)
 	if err != nil {
 		return nil, err
@@ -201,14 +218,14 @@ func (m *maintenance) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[ma
 	return answerMaintenance(m.store.MaintenanceWindow(ctx, rest.CallerOf(ctx).Org.ID, id))
 }
 
-func answerMaintenance(w vigil.MaintenanceStatus, err error) (*rest.Answer[maintenanceWindowView], error) {
+func answerMaintenance(w maintenance.Status, err error) (*rest.Answer[maintenanceWindowView], error) {
 	if err != nil {
 		return nil, err
 	}
 	return rest.NewAnswer(showMaintenance(w)), nil
 }
 
-func (m *maintenance) create(ctx context.Context, in *struct{ Body maintenanceWindowCreate }) (*rest.Answer[maintenanceWindowView], error) {
+func (m *windows) create(ctx context.Context, in *struct{ Body maintenanceWindowCreate }) (*rest.Answer[maintenanceWindowView], error) {
 	window := newMaintenance(rest.CallerOf(ctx).Org.ID)
 	err := in.Body.change(&window, m.now())
 	if err != nil {
@@ -222,8 +239,8 @@ func (m *maintenance) create(ctx context.Context, in *struct{ Body maintenanceWi
 	return answerMaintenance(m.store.CreateMaintenanceWindow(ctx, window))
 }
 
-func (m *maintenance) preview(_ context.Context, in *struct{ Body maintenanceWindowPreview }) (*rest.Answer[[]occurrenceView], error) {
-	schedule := newMaintenance(uuid.Nil).MaintenanceSchedule
+func (m *windows) preview(_ context.Context, in *struct{ Body maintenanceWindowPreview }) (*rest.Answer[[]occurrenceView], error) {
+	schedule := newMaintenance(uuid.Nil).Schedule
 	if err := in.Body.schedule(&schedule); err != nil {
 		return nil, err
 	}
@@ -244,12 +261,12 @@ type updateMaintenanceInput struct {
 	Body maintenanceWindowUpdate
 }
 
-func (m *maintenance) update(ctx context.Context, in *updateMaintenanceInput) (*rest.Answer[maintenanceWindowView], error) {
+func (m *windows) update(ctx context.Context, in *updateMaintenanceInput) (*rest.Answer[maintenanceWindowView], error) {
 	id, err := in.Parse(resourceMaintenance)
 	if err != nil {
 		return nil, err
 	}
-	return answerMaintenance(m.store.UpdateMaintenanceWindow(ctx, rest.CallerOf(ctx).Org.ID, id, func(w *vigil.MaintenanceWindow) error {
+	return answerMaintenance(m.store.UpdateMaintenanceWindow(ctx, rest.CallerOf(ctx).Org.ID, id, func(w *maintenance.Window) error {
 		if err := rest.PreconditionOf(ctx).Check(resourceMaintenance, w.Version); err != nil {
 			return err
 		}
@@ -257,7 +274,7 @@ func (m *maintenance) update(ctx context.Context, in *updateMaintenanceInput) (*
 	}))
 }
 
-func (m *maintenance) end(ctx context.Context, in *rest.IDPath) (*rest.Answer[maintenanceWindowView], error) {
+func (m *windows) end(ctx context.Context, in *rest.IDPath) (*rest.Answer[maintenanceWindowView], error) {
 	id, err := in.Parse(resourceMaintenance)
 	if err != nil {
 		return nil, err
@@ -265,7 +282,7 @@ func (m *maintenance) end(ctx context.Context, in *rest.IDPath) (*rest.Answer[ma
 	return answerMaintenance(m.store.EndMaintenance(ctx, rest.CallerOf(ctx).Org.ID, id, rest.PreconditionOf(ctx)))
 }
 
-func (m *maintenance) delete(ctx context.Context, in *rest.IDPath) (*struct{}, error) {
+func (m *windows) delete(ctx context.Context, in *rest.IDPath) (*struct{}, error) {
 	id, err := in.Parse(resourceMaintenance)
 	if err != nil {
 		return nil, err

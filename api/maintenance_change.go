@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // MaintenanceMembers are the members of a maintenance window that can be written. What else a
@@ -66,16 +67,16 @@ func (maintenanceWindowPreview) TransformSchema(_ huma.Registry, s *huma.Schema)
 }
 
 // newMaintenance is a window before the members of a request.
-func newMaintenance(org uuid.UUID) vigil.MaintenanceWindow {
-	return vigil.MaintenanceWindow{
-		OrgID: org, Probing: vigil.ProbingContinue, Uptime: vigil.UptimeExclude, Enabled: true,
-		MaintenanceSchedule: vigil.MaintenanceSchedule{Timezone: "UTC"},
+func newMaintenance(org uuid.UUID) maintenance.Window {
+	return maintenance.Window{
+		OrgID: org, Probing: maintenance.ProbingContinue, Uptime: maintenance.UptimeExclude, Enabled: true,
+		Schedule: maintenance.Schedule{Timezone: "UTC"},
 	}
 }
 
 // change applies the members that were given and validates the window. A start in the past
 // is bounded where it is given.
-func (m *MaintenanceMembers) change(w *vigil.MaintenanceWindow, now time.Time) (err error) {
+func (m *MaintenanceMembers) change(w *maintenance.Window, now time.Time) (err error) {
 	if m.Name.Given {
 		if w.Name, err = rest.CleanName("name", m.Name.Value); err != nil {
 			return err
@@ -87,10 +88,10 @@ func (m *MaintenanceMembers) change(w *vigil.MaintenanceWindow, now time.Time) (
 		}
 	}
 	if m.Probing.Given {
-		w.Probing = vigil.MaintenanceProbing(m.Probing.Value)
+		w.Probing = maintenance.Probing(m.Probing.Value)
 	}
 	if m.Uptime.Given {
-		w.Uptime = vigil.MaintenanceUptime(m.Uptime.Value)
+		w.Uptime = maintenance.Uptime(m.Uptime.Value)
 	}
 	if m.Enabled.Given {
 		w.Enabled = m.Enabled.Value
@@ -99,7 +100,7 @@ func (m *MaintenanceMembers) change(w *vigil.MaintenanceWindow, now time.Time) (
 		return err
 	}
 	started := w.StartsAt
-	if err := m.schedule(&w.MaintenanceSchedule); err != nil {
+	if err := m.schedule(&w.Schedule); err != nil {
 		return err
 	}
 	if err := w.Validate(); err != nil {
@@ -112,9 +113,9 @@ func (m *MaintenanceMembers) change(w *vigil.MaintenanceWindow, now time.Time) (
 }
 
 // schedule applies the members that say when.
-func (m *MaintenanceScheduleMembers) schedule(s *vigil.MaintenanceSchedule) (err error) {
+func (m *MaintenanceScheduleMembers) schedule(s *maintenance.Schedule) (err error) {
 	if m.StartsAt.Given {
-		if s.StartsAt, err = vigil.ParseWallTime("starts_at", m.StartsAt.Value); err != nil {
+		if s.StartsAt, err = maintenance.ParseWallTime("starts_at", m.StartsAt.Value); err != nil {
 			return err
 		}
 	}
@@ -134,7 +135,7 @@ func (m *MaintenanceScheduleMembers) schedule(s *vigil.MaintenanceSchedule) (err
 	if m.Until.Given {
 		s.Until = nil
 		if m.Until.Value != nil && *m.Until.Value != "" {
-			until, err := vigil.ParseWallTime("until", *m.Until.Value)
+			until, err := maintenance.ParseWallTime("until", *m.Until.Value)
 			if err != nil {
 				return err
 			}
@@ -144,8 +145,8 @@ func (m *MaintenanceScheduleMembers) schedule(s *vigil.MaintenanceSchedule) (err
 	return nil
 }
 
-func (v *maintenanceScopeView) scope() (vigil.MaintenanceScope, error) {
-	scope := vigil.MaintenanceScope{All: v.All, Labels: append([]string{}, v.Labels...)}
+func (v *maintenanceScopeView) scope() (maintenance.Scope, error) {
+	scope := maintenance.Scope{All: v.All, Labels: append([]string{}, v.Labels...)}
 	for i, text := range v.CheckIDs {
 		id, err := rest.ParseID(text, resourceCheck)
 		if err != nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 const windows = "/v1/maintenance-windows"
@@ -22,7 +23,7 @@ func windowOf(checks ...string) map[string]any {
 
 // localTime is so far from now, as clocks in UTC show it.
 func localTime(from time.Duration) string {
-	return vigil.FormatWallTime(time.Now().UTC().Add(from).Truncate(time.Second))
+	return maintenance.FormatWallTime(time.Now().UTC().Add(from).Truncate(time.Second))
 }
 
 func TestMaintenanceWindows(t *testing.T) {
@@ -31,7 +32,7 @@ func TestMaintenanceWindows(t *testing.T) {
 
 	t.Run("AreCreatedReadChangedAndDeleted", func(t *testing.T) {
 		t.Parallel()
-		a := b.tier(t, b.signup(t), vigil.TierPaid)
+		a := b.tier(t, b.signup(t), account.TierPaid)
 		first, second := text(a.check(t), "id"), text(a.check(t), "id")
 		body := windowOf(first)
 		body["rrule"], body["timezone"] = "FREQ=DAILY;COUNT=3", "Europe/Berlin"
@@ -77,7 +78,7 @@ func TestMaintenanceWindows(t *testing.T) {
 
 	t.Run("AreEndedOnce", func(t *testing.T) {
 		t.Parallel()
-		a := b.tier(t, b.signup(t), vigil.TierPaid)
+		a := b.tier(t, b.signup(t), account.TierPaid)
 		body := windowOf(text(a.check(t), "id"))
 		body["starts_at"], body["rrule"] = localTime(-10*time.Minute), "FREQ=DAILY"
 		window := a.want(t, http.StatusCreated, http.MethodPost, windows, body).data(t)
@@ -101,7 +102,7 @@ func TestMaintenanceWindows(t *testing.T) {
 
 	t.Run("AreListedByStateAndCheck", func(t *testing.T) {
 		t.Parallel()
-		a := b.tier(t, b.signup(t), vigil.TierPaid)
+		a := b.tier(t, b.signup(t), account.TierPaid)
 		check, other := text(a.check(t), "id"), text(a.check(t), "id")
 		a.want(t, http.StatusOK, http.MethodPut, "/v1/checks/"+other, map[string]any{"labels": map[string]any{"team": "pay=ments"}})
 		for name, change := range map[string]map[string]any{
@@ -137,7 +138,7 @@ func TestMaintenanceWindows(t *testing.T) {
 
 	t.Run("NameWhatIsWrong", func(t *testing.T) {
 		t.Parallel()
-		a, other := b.tier(t, b.signup(t), vigil.TierPaid), b.signup(t)
+		a, other := b.tier(t, b.signup(t), account.TierPaid), b.signup(t)
 		check, foreign := text(a.check(t), "id"), text(other.check(t), "id")
 		for name, tt := range map[string]struct {
 			change func(map[string]any)

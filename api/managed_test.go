@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 func managedBy(project, key string) map[string]any {
@@ -17,7 +17,7 @@ func managedBy(project, key string) map[string]any {
 func TestManagedBy(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	resources := append(revisionedResources(t, a), revisioned{
 		kind: "status page", list: "/v1/status-pages", create: map[string]any{"slug": "managed", "title": "Managed"},
 	}, revisioned{kind: "maintenance window", list: windows, create: map[string]any{

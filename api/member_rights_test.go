@@ -11,7 +11,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // session returns a client with a session token of a user who never signed out.
@@ -33,7 +33,7 @@ func TestRightsToInvite(t *testing.T) {
 	t.Parallel()
 	mails, mailing := withMail(t)
 	b := setup(t, mailing)
-	owner := b.tier(t, b.owner(t, mails), vigil.TierPaid)
+	owner := b.tier(t, b.owner(t, mails), account.TierPaid)
 	signedIn := b.session(t, owner.user.String())
 	keyWith := func(t *testing.T, scopes ...string) *client {
 		t.Helper()
@@ -43,7 +43,7 @@ func TestRightsToInvite(t *testing.T) {
 
 	t.Run("AKeyGivesAtMostItsScopesAndNeverTheRoleOwner", func(t *testing.T) {
 		t.Parallel()
-		viewer := b.joins(t, mails, owner.client, vigil.RoleViewer)
+		viewer := b.joins(t, mails, owner.client, account.RoleViewer)
 		for _, one := range []struct {
 			scopes  []string
 			allowed string // the most that it gives; empty: nothing
@@ -76,7 +76,7 @@ func TestRightsToInvite(t *testing.T) {
 
 	t.Run("ADemotedOwnersInvitationsAreWithdrawn", func(t *testing.T) {
 		t.Parallel()
-		second := b.joins(t, mails, signedIn, vigil.RoleOwner)
+		second := b.joins(t, mails, signedIn, account.RoleOwner)
 		second.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "again@example.com", "role": "owner"})
 		token := invitationToken(t, mails, "again@example.com", 1)
 		owner.want(t, http.StatusOK, http.MethodPut, "/v1/members/"+second.id, map[string]any{"role": "editor"})
@@ -86,8 +86,8 @@ func TestRightsToInvite(t *testing.T) {
 
 	t.Run("TheOwnersAreMailedAboutANewMember", func(t *testing.T) {
 		t.Parallel()
-		alone := b.tier(t, b.owner(t, mails), vigil.TierPaid)
-		joined := b.joins(t, mails, alone.client, vigil.RoleEditor)
+		alone := b.tier(t, b.owner(t, mails), account.TierPaid)
+		joined := b.joins(t, mails, alone.client, account.RoleEditor)
 		mailed := func(what string) bool {
 			for _, one := range letters(t, mails, alone.email) {
 				if strings.Contains(one, joined.email) && strings.Contains(one, what) {

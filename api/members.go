@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -16,10 +17,15 @@ const tagMembers = "Members"
 
 // memberStore keeps the members of organizations.
 type memberStore interface {
-	Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.User, int, error)
-	Owners(ctx context.Context, orgID uuid.UUID) ([]vigil.User, error)
-	SetRole(ctx context.Context, orgID, userID uuid.UUID, role vigil.Role, by vigil.Credential) (user vigil.User, changed bool, err error)
-	RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error
+	Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.User, int, error)
+	Owners(ctx context.Context, orgID uuid.UUID) ([]account.User, error)
+	SetRole(
+		ctx context.Context,
+		orgID, userID uuid.UUID,
+		role account.Role,
+		by account.Credential,
+	) (user account.User, changed bool, err error)
+	RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by account.Credential) error
 	invitationStore
 }
 
@@ -67,7 +73,7 @@ func (m *members) register(r *rest.Registrar) {
 		Path:     "/v1/members/{id}",
 		ID:       "update-member",
 		Tag:      tagMembers,
-		Scope:    vigil.ScopeAdmin,
+		Scope:    account.ScopeAdmin,
 		Audit:    "member.update",
 		Resource: resourceMember,
 		Errors:   []int{http.StatusConflict, http.StatusForbidden},
@@ -77,7 +83,7 @@ func (m *members) register(r *rest.Registrar) {
 			"A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.",
 	}, m.setRole)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/members/{id}", ID: "delete-member", Tag: tagMembers, Scope: vigil.ScopeAdmin,
+		Method: http.MethodDelete, Path: "/v1/members/{id}", ID: "delete-member", Tag: tagMembers, Scope: account.ScopeAdmin,
 		Status: http.StatusNoContent, Audit: "member.delete", Resource: resourceMember, Errors: []int{http.StatusConflict},
 		Summary: "Remove a member",
 		Description: "Ends the member's sessions and API keys, and the invitations that the member made. What the member created stays. " +
@@ -91,7 +97,7 @@ func (m *members) setRole(ctx context.Context, in *roleInput) (*rest.Answer[user
 	if err != nil {
 		return nil, err
 	}
-	role, err := vigil.ParseRole("role", in.Body.Role)
+	role, err := account.ParseRole("role", in.Body.Role)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +107,7 @@ func (m *members) setRole(ctx context.Context, in *roleInput) (*rest.Answer[user
 		return nil, err
 	}
 	m.auth.forgetUser(user.ID)
-	if changed && role == vigil.RoleOwner {
+	if changed && role == account.RoleOwner {
 		m.tellOwners(ctx, user, "was made an owner of")
 	}
 	return rest.NewAnswer(showUser(user)), nil
@@ -121,7 +127,7 @@ func (m *members) remove(ctx context.Context, in *rest.IDPath) (*struct{}, error
 }
 
 // tellOwners mails the other owners of an organization what happened to a member.
-func (m *members) tellOwners(ctx context.Context, member vigil.User, what string) {
+func (m *members) tellOwners(ctx context.Context, member account.User, what string) {
 	m.mail.tasks.start(ctx, "tell the owners of a member", func(ctx context.Context) error {
 		org, err := m.mail.store.Organization(ctx, member.OrgID)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/mail/mailtest"
 )
 
@@ -24,7 +24,7 @@ func invitationToken(t *testing.T, mails *mailtest.Server, address string, n int
 }
 
 // owner makes an organization whose owner's address is confirmed.
-func (b *testServer) owner(t *testing.T, mails *mailtest.Server) account {
+func (b *testServer) owner(t *testing.T, mails *mailtest.Server) person {
 	t.Helper()
 	a := b.signup(t)
 	b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/verify", map[string]any{"token": tokenOf(t, letter(t, mails, a.email, 1), "verify")})
@@ -39,7 +39,7 @@ type member struct {
 }
 
 // joins invites a person and accepts.
-func (b *testServer) joins(t *testing.T, mails *mailtest.Server, owner *client, role vigil.Role) member {
+func (b *testServer) joins(t *testing.T, mails *mailtest.Server, owner *client, role account.Role) member {
 	t.Helper()
 	email := fmt.Sprintf("member%d@example.com", serial.Add(1))
 	owner.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": email, "role": role})
@@ -54,7 +54,7 @@ func TestInvitation(t *testing.T) {
 	t.Parallel()
 	mails, mailing := withMail(t)
 	b := setup(t, mailing)
-	owner := b.tier(t, b.owner(t, mails), vigil.TierPaid)
+	owner := b.tier(t, b.owner(t, mails), account.TierPaid)
 	invite := func(t *testing.T, email, role string) string {
 		t.Helper()
 		made := owner.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": email, "role": role}).data(t)
@@ -207,9 +207,9 @@ func TestMembers(t *testing.T) {
 	t.Parallel()
 	mails, mailing := withMail(t)
 	b := setup(t, mailing)
-	owner := b.tier(t, b.owner(t, mails), vigil.TierPaid)
+	owner := b.tier(t, b.owner(t, mails), account.TierPaid)
 	signedIn := b.session(t, owner.user.String())
-	setRole := func(t *testing.T, status int, by *client, id string, role vigil.Role) answer {
+	setRole := func(t *testing.T, status int, by *client, id string, role account.Role) answer {
 		t.Helper()
 		return by.want(t, status, http.MethodPut, "/v1/members/"+id, map[string]any{"role": role})
 	}
@@ -217,7 +217,7 @@ func TestMembers(t *testing.T) {
 
 	t.Run("AreListed", func(t *testing.T) {
 		t.Parallel()
-		viewer := b.joins(t, mails, owner.client, vigil.RoleViewer)
+		viewer := b.joins(t, mails, owner.client, account.RoleViewer)
 		rows := viewer.want(t, http.StatusOK, http.MethodGet, "/v1/members?limit=100", nil).rows(t)
 		if first := rows[0]; first["email"] != owner.email || first["role"] != "owner" {
 			t.Errorf("first is %v", first)
@@ -235,8 +235,8 @@ func TestMembers(t *testing.T) {
 	t.Run("ActWithTheScopesOfTheirRole", func(t *testing.T) {
 		t.Parallel()
 		check := map[string]any{"name": "c", "type": "http", "config": map[string]any{"url": "http://127.0.0.1:9"}, "interval_seconds": 60}
-		for role, scopes := range map[vigil.Role][]any{
-			vigil.RoleViewer: {"read"}, vigil.RoleResponder: {"read", "respond"}, vigil.RoleEditor: {"read", "respond", "write"},
+		for role, scopes := range map[account.Role][]any{
+			account.RoleViewer: {"read"}, account.RoleResponder: {"read", "respond"}, account.RoleEditor: {"read", "respond", "write"},
 		} {
 			someone := b.joins(t, mails, owner.client, role)
 			someone.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil)
@@ -245,7 +245,7 @@ func TestMembers(t *testing.T) {
 			if got, _ := refused.detail("scopes").([]any); refused.detail("required") != "admin" || !slices.Equal(got, scopes) {
 				t.Errorf("%s: %s", role, refused.raw)
 			}
-			if got := someone.do(t, http.MethodPost, "/v1/checks", check).status; (got == http.StatusForbidden) != (role != vigil.RoleEditor) {
+			if got := someone.do(t, http.MethodPost, "/v1/checks", check).status; (got == http.StatusForbidden) != (role != account.RoleEditor) {
 				t.Errorf("%s: creating a check is answered %d", role, got)
 			}
 			// What concerns their own account is theirs with any role.
@@ -257,29 +257,29 @@ func TestMembers(t *testing.T) {
 
 	t.Run("ADemotedMembersKeyLosesRights", func(t *testing.T) {
 		t.Parallel()
-		second := b.joins(t, mails, signedIn, vigil.RoleOwner)
+		second := b.joins(t, mails, signedIn, account.RoleOwner)
 		key := b.as(text(second.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "all"}).data(t), "api_key"))
 		keys := key.want(t, http.StatusOK, http.MethodGet, "/v1/api-keys", nil).rows(t)
 		if !slices.ContainsFunc(keys, func(row map[string]any) bool { return row["user_id"] == second.id }) {
 			t.Errorf("no key says that it is of %s: %v", second.id, keys)
 		}
-		setRole(t, http.StatusOK, owner.client, second.id, vigil.RoleViewer)
+		setRole(t, http.StatusOK, owner.client, second.id, account.RoleViewer)
 		refused := key.want(t, http.StatusForbidden, http.MethodGet, "/v1/api-keys", nil)
 		if !strings.Contains(refused.problem(), "viewer") || refused.detail("required") != "admin" {
 			t.Errorf("answer %s", refused.raw)
 		}
 		key.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil)
-		setRole(t, http.StatusOK, signedIn, second.id, vigil.RoleOwner)
+		setRole(t, http.StatusOK, signedIn, second.id, account.RoleOwner)
 		key.want(t, http.StatusOK, http.MethodGet, "/v1/api-keys", nil)
 	})
 
 	t.Run("ADemotedOwnerCannotActInAnotherProcessThatKnowsTheOldRole", func(t *testing.T) {
 		t.Parallel()
-		second := b.joins(t, mails, signedIn, vigil.RoleOwner)
+		second := b.joins(t, mails, signedIn, account.RoleOwner)
 		elsewhere := b.serve(t, mailing).as(second.credential)
 		elsewhere.want(t, http.StatusOK, http.MethodGet, "/v1/api-keys", nil)
-		setRole(t, http.StatusOK, owner.client, second.id, vigil.RoleViewer)
-		setRole(t, http.StatusForbidden, elsewhere, second.id, vigil.RoleOwner)
+		setRole(t, http.StatusOK, owner.client, second.id, account.RoleViewer)
+		setRole(t, http.StatusForbidden, elsewhere, second.id, account.RoleOwner)
 		elsewhere.want(t, http.StatusForbidden, http.MethodPost, "/v1/invitations",
 			map[string]any{"email": "friend@example.com", "role": "owner"})
 		elsewhere.want(t, http.StatusForbidden, http.MethodDelete, "/v1/members/"+owner.user.String(), nil)
@@ -287,7 +287,7 @@ func TestMembers(t *testing.T) {
 
 	t.Run("ARemovedMembersSessionsAndKeysEnd", func(t *testing.T) {
 		t.Parallel()
-		second := b.joins(t, mails, signedIn, vigil.RoleOwner)
+		second := b.joins(t, mails, signedIn, account.RoleOwner)
 		key := b.as(text(second.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "all"}).data(t), "api_key"))
 		second.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "accomplice@example.com", "role": "owner"})
 		owner.want(t, http.StatusNoContent, http.MethodDelete, "/v1/members/"+second.id, nil)
@@ -302,13 +302,13 @@ func TestMembers(t *testing.T) {
 
 	t.Run("TheLastOwnerStays", func(t *testing.T) {
 		t.Parallel()
-		alone := b.tier(t, b.owner(t, mails), vigil.TierPaid)
-		viewer := b.joins(t, mails, alone.client, vigil.RoleViewer)
-		setRole(t, http.StatusConflict, alone.client, alone.user.String(), vigil.RoleEditor)
+		alone := b.tier(t, b.owner(t, mails), account.TierPaid)
+		viewer := b.joins(t, mails, alone.client, account.RoleViewer)
+		setRole(t, http.StatusConflict, alone.client, alone.user.String(), account.RoleEditor)
 		alone.want(t, http.StatusConflict, http.MethodDelete, "/v1/members/"+alone.user.String(), nil)
-		setRole(t, http.StatusOK, b.session(t, alone.user.String()), viewer.id, vigil.RoleOwner)
-		setRole(t, http.StatusOK, alone.client, alone.user.String(), vigil.RoleEditor)
-		setRole(t, http.StatusForbidden, alone.client, viewer.id, vigil.RoleViewer)
+		setRole(t, http.StatusOK, b.session(t, alone.user.String()), viewer.id, account.RoleOwner)
+		setRole(t, http.StatusOK, alone.client, alone.user.String(), account.RoleEditor)
+		setRole(t, http.StatusForbidden, alone.client, viewer.id, account.RoleViewer)
 		later()
 		viewer.want(t, http.StatusNoContent, http.MethodDelete, "/v1/members/"+alone.user.String(), nil)
 	})
@@ -316,7 +316,7 @@ func TestMembers(t *testing.T) {
 	t.Run("OfTwoOwnersWhoLeaveAtOnceOneStays", func(t *testing.T) {
 		t.Parallel()
 		first := b.owner(t, mails)
-		second := b.joins(t, mails, b.session(t, first.user.String()), vigil.RoleOwner)
+		second := b.joins(t, mails, b.session(t, first.user.String()), account.RoleOwner)
 		left := make(chan int)
 		go func() { left <- first.do(t, http.MethodDelete, "/v1/members/"+first.user.String(), nil).status }()
 		go func() { left <- second.do(t, http.MethodDelete, "/v1/members/"+second.id, nil).status }()
@@ -329,14 +329,14 @@ func TestMembers(t *testing.T) {
 	t.Run("AnotherOrganizationsMembersAreNotFound", func(t *testing.T) {
 		t.Parallel()
 		stranger := b.signup(t)
-		setRole(t, http.StatusNotFound, stranger.client, owner.user.String(), vigil.RoleViewer)
+		setRole(t, http.StatusNotFound, stranger.client, owner.user.String(), account.RoleViewer)
 		stranger.want(t, http.StatusNotFound, http.MethodDelete, "/v1/members/"+owner.user.String(), nil)
-		setRole(t, http.StatusNotFound, stranger.client, uuid.NewString(), vigil.RoleViewer)
+		setRole(t, http.StatusNotFound, stranger.client, uuid.NewString(), account.RoleViewer)
 	})
 
 	t.Run("TheAuditLogNamesWho", func(t *testing.T) {
 		t.Parallel()
-		editor := b.joins(t, mails, owner.client, vigil.RoleEditor)
+		editor := b.joins(t, mails, owner.client, account.RoleEditor)
 		editor.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", map[string]any{
 			"name": "named", "type": "http", "config": map[string]any{"url": "http://127.0.0.1:9"}, "interval_seconds": 60,
 			"regions": []string{"na-east-ewr"},

@@ -14,7 +14,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 const (
@@ -36,7 +38,7 @@ const (
 // figureStore reads what monitoring systems read of checks.
 type figureStore interface {
 	// CheckFigures returns the oldest checks of an organization with the values of labels.
-	CheckFigures(ctx context.Context, orgID uuid.UUID, labels []string, limit int) ([]vigil.CheckFigures, error)
+	CheckFigures(ctx context.Context, orgID uuid.UUID, labels []string, limit int) ([]overview.CheckFigures, error)
 }
 
 // checkMetrics shows the checks of an organization to Prometheus.
@@ -138,8 +140,8 @@ func (m *checkMetrics) read(ctx context.Context, who *rest.Caller, keys []string
 	if err != nil {
 		return nil, err
 	}
-	out := &exposition{checks: checks, total: used.Counts[vigil.LimitChecks], used: used.ExecutionsPerHour}
-	if limit := m.plans.of(who).ExecutionsPerHour; limit != vigil.Unlimited {
+	out := &exposition{checks: checks, total: used.Counts[account.LimitChecks], used: used.ExecutionsPerHour}
+	if limit := m.plans.of(who).ExecutionsPerHour; limit != account.Unlimited {
 		out.limit = &limit
 	}
 	return out, nil

@@ -51,7 +51,7 @@ func series(tb testing.TB, text []byte) map[string]float64 {
 }
 
 // results stores results of the check in a region, one a minute, and returns the times.
-func (b *testServer) results(t *testing.T, a account, check, region string, metadata map[string]any, successes ...bool) []time.Time {
+func (b *testServer) results(t *testing.T, a person, check, region string, metadata map[string]any, successes ...bool) []time.Time {
 	t.Helper()
 	id := uuid.MustParse(check)
 	stored, err := b.store.Check(t.Context(), a.org, id)

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // exposition is an answer in the text format of Prometheus.
 type exposition struct {
-	checks []vigil.CheckFigures
+	checks []overview.CheckFigures
 	total  int64    // checks of the organization
 	names  []string // of the labels in checks
 	used   float64  // executions per hour
@@ -49,16 +50,16 @@ func (e *exposition) write(w *bufio.Writer) {
 func (e *exposition) byCheck(w *bufio.Writer, labels []string) {
 	for _, family := range []struct {
 		name, help string
-		value      func(*vigil.CheckFigures) (bool, bool)
+		value      func(*overview.CheckFigures) (bool, bool)
 	}{
-		{"vigil_check_enabled", "1 while the check is enabled, else 0.", func(c *vigil.CheckFigures) (bool, bool) { return c.Enabled, true }},
+		{"vigil_check_enabled", "1 while the check is enabled, else 0.", func(c *overview.CheckFigures) (bool, bool) { return c.Enabled, true }},
 		{
 			"vigil_check_incident_open", "1 while an incident of the check is open, else 0.",
-			func(c *vigil.CheckFigures) (bool, bool) { return c.IncidentOpen, true },
+			func(c *overview.CheckFigures) (bool, bool) { return c.IncidentOpen, true },
 		},
 		{
 			"vigil_check_in_maintenance", "1 while a maintenance window covers the check, else 0; absent while it is disabled.",
-			func(c *vigil.CheckFigures) (bool, bool) { return c.InMaintenance, c.Enabled },
+			func(c *overview.CheckFigures) (bool, bool) { return c.InMaintenance, c.Enabled },
 		},
 	} {
 		e.family(w, family.name, family.help)
@@ -74,7 +75,7 @@ func (e *exposition) byCheck(w *bufio.Writer, labels []string) {
 func (e *exposition) byRegion(w *bufio.Writer, labels []string) {
 	for _, family := range []struct {
 		name, help string
-		value      func(*vigil.RegionFigures) (float64, bool)
+		value      func(*overview.RegionFigures) (float64, bool)
 	}{
 		{"vigil_check_up", "1 when the newest result in the region succeeded, 0 when it failed; absent without one.", upOf},
 		{"vigil_check_response_seconds", "Response time of the newest result in the region.", responseOf},
@@ -93,20 +94,22 @@ func (e *exposition) byRegion(w *bufio.Writer, labels []string) {
 	}
 }
 
-func upOf(r *vigil.RegionFigures) (float64, bool) {
+func upOf(r *overview.RegionFigures) (float64, bool) {
 	return oneIf(r.Health == vigil.Healthy), r.Health != vigil.Unknown
 }
 
-func responseOf(r *vigil.RegionFigures) (float64, bool) { return r.Response.Seconds(), r.Response >= 0 }
+func responseOf(r *overview.RegionFigures) (float64, bool) {
+	return r.Response.Seconds(), r.Response >= 0
+}
 
-func daysOf(r *vigil.RegionFigures) (float64, bool) {
+func daysOf(r *overview.RegionFigures) (float64, bool) {
 	if r.SSLDays == nil {
 		return 0, false
 	}
 	return *r.SSLDays, true
 }
 
-func lastOf(r *vigil.RegionFigures) (float64, bool) {
+func lastOf(r *overview.RegionFigures) (float64, bool) {
 	return float64(r.Time.UnixMilli()) / 1000, !r.Time.IsZero()
 }
 
@@ -118,7 +121,7 @@ func oneIf(holds bool) float64 {
 }
 
 // labels returns the labels of a check, made once for all of its series.
-func (e *exposition) labels(c *vigil.CheckFigures) string {
+func (e *exposition) labels(c *overview.CheckFigures) string {
 	var text strings.Builder
 	text.WriteString(`check="` + c.ID.String() + `",name="` + escapeLabel(c.Name) + `",type="` + escapeLabel(string(c.Type)) + `"`)
 	for i, value := range c.Labels {

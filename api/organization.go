@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -17,9 +17,14 @@ const tagOrganization = "Organization"
 
 // organizationStore keeps organizations.
 type organizationStore interface {
-	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
-	RenameOrganization(ctx context.Context, orgID uuid.UUID, name string, by vigil.Credential) (vigil.Organization, error)
-	DeleteOrganization(ctx context.Context, orgID uuid.UUID, confirm string, by vigil.Credential) (vigil.Organization, []vigil.User, error)
+	Organization(ctx context.Context, id uuid.UUID) (account.Organization, error)
+	RenameOrganization(ctx context.Context, orgID uuid.UUID, name string, by account.Credential) (account.Organization, error)
+	DeleteOrganization(
+		ctx context.Context,
+		orgID uuid.UUID,
+		confirm string,
+		by account.Credential,
+	) (account.Organization, []account.User, error)
 }
 
 // organizations is about the organization of the caller.
@@ -60,13 +65,13 @@ func (o *organizations) register(r *rest.Registrar) {
 		Path:        path,
 		ID:          "rename-organization",
 		Tag:         tagOrganization,
-		Scope:       vigil.ScopeAdmin,
+		Scope:       account.ScopeAdmin,
 		Audit:       "organization.update",
 		Summary:     "Rename the organization",
 		Description: "Its `slug`, and the addresses of its status pages, stay. Messages about incidents that begin later have the new name.",
 	}, o.rename)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: path, ID: "delete-organization", Tag: tagOrganization, Scope: vigil.ScopeAdmin,
+		Method: http.MethodDelete, Path: path, ID: "delete-organization", Tag: tagOrganization, Scope: account.ScopeAdmin,
 		Status: http.StatusNoContent, Audit: "organization.delete", Errors: []int{http.StatusConflict},
 		Summary: "Delete the organization with everything that it has",
 		Description: "Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, " +

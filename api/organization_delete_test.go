@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -21,10 +23,10 @@ func TestDeleteOrganization(t *testing.T) {
 
 	t.Run("EndsEverythingAndLeavesOthersAsTheyAre", func(t *testing.T) {
 		t.Parallel()
-		a, other := b.tier(t, b.owner(t, mails), vigil.TierPaid), b.owner(t, mails)
+		a, other := b.tier(t, b.owner(t, mails), account.TierPaid), b.owner(t, mails)
 		belongings(t, b, a)
 		b.episode(t, other).open(t)
-		member := b.joins(t, mails, a.client, vigil.RoleEditor)
+		member := b.joins(t, mails, a.client, account.RoleEditor)
 		before := snapshot(t, other)
 		if got := a.want(t, http.StatusNoContent, http.MethodDelete, path, confirmed); len(got.raw) != 0 {
 			t.Errorf("answer %s", got.raw)
@@ -51,7 +53,7 @@ func TestDeleteOrganization(t *testing.T) {
 			}
 		}
 		purge()
-		stones, err := b.store.Tombstones(t.Context(), vigil.EverySweepShard(), 1000)
+		stones, err := b.store.Tombstones(t.Context(), fleet.EverySweepShard(), 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,12 +98,12 @@ func TestDeleteOrganization(t *testing.T) {
 
 	t.Run("IsForOwnersWithTheScopeAdmin", func(t *testing.T) {
 		t.Parallel()
-		owner := b.tier(t, b.owner(t, mails), vigil.TierPaid)
+		owner := b.tier(t, b.owner(t, mails), account.TierPaid)
 		b.want(t, http.StatusUnauthorized, http.MethodDelete, path, confirmed)
-		for _, role := range []vigil.Role{vigil.RoleEditor, vigil.RoleResponder, vigil.RoleViewer} {
+		for _, role := range []account.Role{account.RoleEditor, account.RoleResponder, account.RoleViewer} {
 			b.joins(t, mails, owner.client, role).want(t, http.StatusForbidden, http.MethodDelete, path, confirmed)
 		}
-		owner.keyWith(t, vigil.ScopeRead, vigil.ScopeRespond, vigil.ScopeWrite).
+		owner.keyWith(t, account.ScopeRead, account.ScopeRespond, account.ScopeWrite).
 			want(t, http.StatusForbidden, http.MethodDelete, path, confirmed)
 		stranger := b.signup(t) // deletes the own one, of the same name
 		stranger.want(t, http.StatusNoContent, http.MethodDelete, path, confirmed)
@@ -125,8 +127,8 @@ func TestDeleteOrganization(t *testing.T) {
 func TestDeletionIsInTheLogOfTheOperator(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	operator, org, err := b.store.CreateOperator(t.Context(), vigil.Organization{Name: "Operations"},
-		vigil.User{Email: "operator@vigil.invalid", Name: "Operator"}, nil)
+	operator, org, err := b.store.CreateOperator(t.Context(), account.Organization{Name: "Operations"},
+		account.User{Email: "operator@vigil.invalid", Name: "Operator"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 func TestRenameOrganization(t *testing.T) {
 	t.Parallel()
 	mails, mailing := withMail(t)
 	b := setup(t, mailing)
-	owner := b.tier(t, b.owner(t, mails), vigil.TierPaid)
+	owner := b.tier(t, b.owner(t, mails), account.TierPaid)
 	other := b.signup(t)
 	const path = "/v1/organization"
 
@@ -62,7 +62,7 @@ func TestRenameOrganization(t *testing.T) {
 		t.Parallel()
 		b.want(t, http.StatusUnauthorized, http.MethodGet, path, nil)
 		b.want(t, http.StatusUnauthorized, http.MethodPut, path, map[string]any{"name": "Mine"})
-		for _, role := range []vigil.Role{vigil.RoleEditor, vigil.RoleResponder, vigil.RoleViewer} {
+		for _, role := range []account.Role{account.RoleEditor, account.RoleResponder, account.RoleViewer} {
 			member := b.joins(t, mails, owner.client, role)
 			member.want(t, http.StatusOK, http.MethodGet, path, nil)
 			member.want(t, http.StatusForbidden, http.MethodPut, path, map[string]any{"name": "Mine"})

@@ -10,13 +10,15 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // TestOverload tests what is refused while a region is overloaded.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	b.loops.test = func(check vigil.Check, region string, _ bool) (vigil.Result, error) {
 		r := result(check.ID, b.clock.Now(), true)
 		r.Region = region
@@ -24,10 +26,10 @@ func TestOverload(t *testing.T) {
 	}
 	load := func(overloaded bool) {
 		t.Helper()
-		if _, err := b.store.RenewLease(t.Context(), vigil.Renewal{Worker: "w", Regions: []string{"na-east-ewr"}}); err != nil {
+		if _, err := b.store.RenewLease(t.Context(), fleet.Renewal{Worker: "w", Regions: []string{"na-east-ewr"}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.store.ReportLoad(t.Context(), "w", vigil.Load{Overloaded: overloaded, Lateness: 2 * time.Second}); err != nil {
+		if err := b.store.ReportLoad(t.Context(), "w", fleet.Load{Overloaded: overloaded, Lateness: 2 * time.Second}); err != nil {
 			t.Fatal(err)
 		}
 		b.clock.advance(2 * time.Second) // the API looks once a second

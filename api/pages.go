@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -64,7 +65,7 @@ type pages struct {
 // recoveryStore uses the token of a recovery link.
 type recoveryStore interface {
 	CheckRecovery(ctx context.Context, hash []byte) error
-	Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error)
+	Recover(ctx context.Context, hash []byte, key account.NewKey, passwordHash string) (account.User, error)
 }
 
 // serve registers the pages.

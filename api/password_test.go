@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 )
 
@@ -39,7 +39,7 @@ func TestAPasswordIsHashedForAGoodTokenOnly(t *testing.T) {
 	server, c := i.process(t)
 	t.Cleanup(server.Close)
 	server.WatchHashes(func() { hashes.Add(1) })
-	a := i.tier(t, i.owner(t, i.server), vigil.TierPaid)
+	a := i.tier(t, i.owner(t, i.server), account.TierPaid)
 	a.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "grace@example.com", "role": "viewer"})
 	i.want(t, http.StatusOK, http.MethodPost, "/v1/auth/recover", map[string]any{"email": a.email})
 	recoverBy := func(status int, token string) answer {

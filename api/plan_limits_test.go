@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 func TestCountLimits(t *testing.T) {
@@ -54,7 +54,7 @@ func TestCountLimits(t *testing.T) {
 			t.Errorf("%s: %d are used", tt.limit, n)
 		}
 	}
-	enterprise := b.tier(t, a, vigil.TierEnterprise)
+	enterprise := b.tier(t, a, account.TierEnterprise)
 	limits, _ := enterprise.want(t, http.StatusOK, http.MethodGet, "/v1/usage", nil).data(t)["limits"].(map[string]any)
 	checks, _ := limits["checks"].(map[string]any)
 	channels, _ := limits["channels"].(map[string]any)
@@ -137,7 +137,7 @@ func TestThroughputBudgetOfSeveralChecks(t *testing.T) {
 func TestCreationsWithoutALimitAreNotCounted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	a.check(t)
 	a.apply(t, http.StatusOK, shop())
 	var counted int

@@ -5,7 +5,7 @@ package api
 import (
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -19,13 +19,13 @@ type plans struct {
 }
 
 // of returns what the caller's organization may do.
-func (p plans) of(caller *rest.Caller) vigil.Plan {
-	return vigil.PlanOf(caller.Org.Tier, p.enterpriseMinInterval)
+func (p plans) of(caller *rest.Caller) account.Plan {
+	return account.PlanOf(caller.Org.Tier, p.enterpriseMinInterval)
 }
 
 // rate returns how many requests a window admits on a tier.
-func (p plans) rate(tier vigil.Tier) int64 {
-	if tier == vigil.TierEnterprise {
+func (p plans) rate(tier account.Tier) int64 {
+	if tier == account.TierEnterprise {
 		return p.enterpriseRate
 	}
 	return requestsPerWindow

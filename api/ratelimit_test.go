@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -36,7 +37,7 @@ func (b *testServer) reopen(t *testing.T) {
 	if _, err := b.store.DB().NewRaw("UPDATE rate_windows SET started = started - interval '1 hour 1 minute'").Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(time.Hour + vigil.RateWindow)
+	b.clock.advance(time.Hour + account.RateWindow)
 }
 
 // burst sends n requests at once, spread over clients, and counts the admitted.
@@ -144,7 +145,7 @@ func TestRateHeaders(t *testing.T) {
 		limits["window_seconds"] != 60.0 {
 		t.Errorf("usage %v", usage)
 	}
-	enterprise := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	enterprise := b.tier(t, b.signup(t), account.TierEnterprise)
 	if n := burst(t, 8, enterprise.client); n != 5 {
 		t.Errorf("%d admitted by the enterprise tier's own limit of 5", n)
 	}
@@ -153,7 +154,7 @@ func TestRateHeaders(t *testing.T) {
 func TestEnterpriseWithoutLimit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	r := a.want(t, http.StatusOK, http.MethodGet, "/v1/usage", nil)
 	limits, _ := r.data(t)["rate_limit"].(map[string]any)
 	if r.header.Get("RateLimit") != "" || limits["limit"] != nil || limits["remaining"] != nil {
@@ -176,17 +177,17 @@ func TestAddressRate(t *testing.T) {
 	}
 	b.want(t, http.StatusTooManyRequests, http.MethodPost, "/verify", "token=x", "Content-Type", "application/x-www-form-urlencoded")
 	b.want(t, http.StatusOK, http.MethodGet, "/v1/regions", nil)
-	b.clock.advance(vigil.RateWindow)
+	b.clock.advance(account.RateWindow)
 	b.want(t, http.StatusBadRequest, http.MethodPost, "/v1/auth/signup", map[string]any{})
 }
 
 // leaseStore is a store whose rate leases a test decides about.
 type leaseStore struct {
 	*storage.Store
-	lease func(orgID uuid.UUID, want, limit int64) (vigil.RateLease, error)
+	lease func(orgID uuid.UUID, want, limit int64) (account.RateLease, error)
 }
 
-func (s *leaseStore) LeaseRate(_ context.Context, orgID uuid.UUID, want, limit int64) (vigil.RateLease, error) {
+func (s *leaseStore) LeaseRate(_ context.Context, orgID uuid.UUID, want, limit int64) (account.RateLease, error) {
 	return s.lease(orgID, want, limit)
 }
 
@@ -197,11 +198,11 @@ func TestRateLimitWithoutItsStore(t *testing.T) {
 	a := b.signup(t)
 	check := a.check(t)
 	limited := b.serve(t, func(d *api.Deps) {
-		d.Store = &leaseStore{Store: b.store, lease: func(_ uuid.UUID, want, limit int64) (vigil.RateLease, error) {
+		d.Store = &leaseStore{Store: b.store, lease: func(_ uuid.UUID, want, limit int64) (account.RateLease, error) {
 			if err := failure.Load(); err != nil {
-				return vigil.RateLease{}, *err
+				return account.RateLease{}, *err
 			}
-			return vigil.RateLease{Granted: want, Left: limit - want, Ends: vigil.RateWindow}, nil
+			return account.RateLease{Granted: want, Left: limit - want, Ends: account.RateWindow}, nil
 		}}
 	}).as(a.key)
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/mail"
@@ -40,7 +40,7 @@ func setupRecipients(t *testing.T) inbox {
 }
 
 // mailChannel creates an email channel and returns its path.
-func (a account) mailChannel(t *testing.T, config map[string]any) (path string, created map[string]any) {
+func (a person) mailChannel(t *testing.T, config map[string]any) (path string, created map[string]any) {
 	t.Helper()
 	created = a.want(t, http.StatusCreated, http.MethodPost, "/v1/notification-channels",
 		map[string]any{"name": "People", "type": "email", "config": config}).data(t)
@@ -48,7 +48,7 @@ func (a account) mailChannel(t *testing.T, config map[string]any) (path string, 
 }
 
 // attempt sends a test message and returns its outcome.
-func (a account) attempt(t *testing.T, path string) map[string]any {
+func (a person) attempt(t *testing.T, path string) map[string]any {
 	t.Helper()
 	return a.want(t, http.StatusOK, http.MethodPost, path+"/test", nil).data(t)
 }
@@ -142,7 +142,7 @@ func TestMailKeepsTheCase(t *testing.T) {
 	t.Parallel()
 	mails, mailing := withMail(t)
 	b := setup(t, mailing)
-	owner := b.tier(t, b.owner(t, mails), vigil.TierPaid)
+	owner := b.tier(t, b.owner(t, mails), account.TierPaid)
 	const invited = "Grace.HOPPER@Example.com"
 	owner.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": invited, "role": "editor"})
 	b.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations/accept", map[string]any{

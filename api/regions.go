@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -59,7 +60,7 @@ type regionView struct {
 	Latitude         float64           `json:"latitude" example:"40.7357"`
 	Longitude        float64           `json:"longitude" example:"-74.1724"`
 	Primary          bool              `json:"primary" doc:"Whether the region is open to every tier."`
-	Tiers            []vigil.Tier      `json:"tiers" enum:"free,paid,enterprise" doc:"The tiers that may use the region."`
+	Tiers            []account.Tier    `json:"tiers" enum:"free,paid,enterprise" doc:"The tiers that may use the region."`
 	Status           string            `json:"status" enum:"online,offline" doc:"Whether a worker serves the region now."`
 	Aliases          []string          `json:"aliases" doc:"Cloud providers' names that are accepted for the region."`
 	UnavailableTypes []vigil.CheckType `json:"unavailable_types" doc:"Check types that the region cannot run right now, such as ping where a machine forbids ICMP. Such checks are accepted; while it is so their executions are missed, never failed."`
@@ -92,11 +93,11 @@ func (s regionStates) show(r vigil.Region) regionView {
 	view := regionView{
 		Key: r.Key, Name: r.Name, City: r.City, Country: r.Country, CountryCode: r.CountryCode, Continent: r.Continent,
 		AirportCode: r.AirportCode, Latitude: r.Latitude, Longitude: r.Longitude, Primary: r.Primary,
-		Tiers: []vigil.Tier{vigil.TierPaid, vigil.TierEnterprise}, Status: "offline", Aliases: append([]string{}, r.Aliases...),
+		Tiers: []account.Tier{account.TierPaid, account.TierEnterprise}, Status: "offline", Aliases: append([]string{}, r.Aliases...),
 		UnavailableTypes: append([]vigil.CheckType{}, unavailable...),
 	}
 	if r.Primary {
-		view.Tiers = append([]vigil.Tier{vigil.TierFree}, view.Tiers...)
+		view.Tiers = append([]account.Tier{account.TierFree}, view.Tiers...)
 	}
 	if online {
 		view.Status = "online"
@@ -157,7 +158,7 @@ func resolveRegions(names []string) ([]string, error) {
 }
 
 // permitRegions refuses regions that the plan does not include.
-func permitRegions(keys []string, plan vigil.Plan) error {
+func permitRegions(keys []string, plan account.Plan) error {
 	if plan.PrimaryOnly {
 		for _, key := range keys {
 			if region, ok := vigil.RegionByKey(key); !ok || !region.Primary {

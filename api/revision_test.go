@@ -16,7 +16,7 @@ type revisioned struct {
 	list   string
 }
 
-func revisionedResources(t *testing.T, a account) []revisioned {
+func revisionedResources(t *testing.T, a person) []revisioned {
 	t.Helper()
 	check, channel := a.check(t), a.channel(t)
 	rules := "/v1/checks/" + text(check, "id") + "/alerts"
@@ -57,7 +57,7 @@ func TestRevision(t *testing.T) {
 	}
 }
 
-func readingIsConditional(t *testing.T, a account, path string) {
+func readingIsConditional(t *testing.T, a person, path string) {
 	t.Helper()
 	for _, known := range []string{`"1"`, `W/"1"`, `"0", "1"`, `*`} {
 		got := a.want(t, http.StatusNotModified, http.MethodGet, path, nil, "If-None-Match", known)
@@ -71,7 +71,7 @@ func readingIsConditional(t *testing.T, a account, path string) {
 	malformedTags(t, a, http.MethodGet, path, "If-None-Match")
 }
 
-func changingIsConditional(t *testing.T, a account, path string) {
+func changingIsConditional(t *testing.T, a person, path string) {
 	t.Helper()
 	rename := func(name string) map[string]any { return map[string]any{"name": name} }
 	got := a.want(t, http.StatusOK, http.MethodPut, path, rename("two"), "If-Match", `"1"`)
@@ -101,7 +101,7 @@ func changingIsConditional(t *testing.T, a account, path string) {
 }
 
 // malformedTags tries headers that are no entity tags.
-func malformedTags(t *testing.T, a account, method, path, header string) {
+func malformedTags(t *testing.T, a person, method, path, header string) {
 	t.Helper()
 	var body any
 	if method == http.MethodPut {
@@ -115,7 +115,7 @@ func malformedTags(t *testing.T, a account, method, path, header string) {
 	}
 }
 
-func deletingIsConditional(t *testing.T, a account, path string) {
+func deletingIsConditional(t *testing.T, a person, path string) {
 	t.Helper()
 	a.want(t, http.StatusPreconditionFailed, http.MethodDelete, path, nil, "If-Match", `"4"`)
 	a.want(t, http.StatusOK, http.MethodGet, path, nil)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // TestUnobservedOfARule writes the member in each way in which a rule is written.
@@ -51,7 +51,7 @@ func TestUnobservedOfARule(t *testing.T) {
 		t.Errorf("changed to %v", got["unobserved"])
 	}
 	// A key that reads, and those who do not belong to the organization, change nothing.
-	reader := a.keyWith(t, vigil.ScopeRead)
+	reader := a.keyWith(t, account.ScopeRead)
 	reader.want(t, http.StatusForbidden, http.MethodPut, path, map[string]any{"unobserved": "notify"})
 	b.signup(t).want(t, http.StatusNotFound, http.MethodPut, path, map[string]any{"unobserved": "notify"})
 	if got := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t); got["unobserved"] != "ignore" {
@@ -63,7 +63,7 @@ func TestUnobservedOfARule(t *testing.T) {
 func TestApplyWritesUnobserved(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	for _, step := range []struct {
 		change func(doc)
 		want   string

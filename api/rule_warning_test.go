@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // TestARuleThatWouldStaySilentIsSaid: a rule without notify_if_open beside another one that
@@ -73,7 +73,7 @@ func TestARuleThatWouldStaySilentIsSaid(t *testing.T) {
 func TestApplySaysWhichRulesWouldStaySilent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid)
+	a := b.tier(t, b.signup(t), account.TierPaid)
 	warned := func(t *testing.T, applied answer) string {
 		t.Helper()
 		list, _ := applied.data(t)["actions"].([]any)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -127,7 +128,7 @@ func (a *rules) register(r *rest.Registrar) {
 		Summary: "List the alert rules of a check, newest first",
 	}, a.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules, Scope: vigil.ScopeWrite,
+		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: tagRules, Scope: account.ScopeWrite,
 		Audit: "rule.create", Resource: resourceCheck, Status: http.StatusCreated, Idempotent: true, Revisioned: true,
 		Summary: "Create an alert rule",
 		Description: "Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
@@ -143,7 +144,7 @@ func (a *rules) register(r *rest.Registrar) {
 		Path:        one,
 		ID:          "update-alert-rule",
 		Tag:         tagRules,
-		Scope:       vigil.ScopeWrite,
+		Scope:       account.ScopeWrite,
 		Audit:       "rule.update",
 		Resource:    resourceRule,
 		Revisioned:  true,
@@ -152,7 +153,7 @@ func (a *rules) register(r *rest.Registrar) {
 		Errors:      []int{http.StatusConflict},
 	}, a.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules, Scope: vigil.ScopeWrite,
+		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: tagRules, Scope: account.ScopeWrite,
 		Audit: "rule.delete", Resource: resourceRule, Revisioned: true, Status: http.StatusNoContent,
 		Summary: "Delete an alert rule",
 	}, a.delete)

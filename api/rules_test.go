@@ -12,12 +12,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 func TestRuleForms(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierPaid) // more rules than the free plan has
+	a := b.tier(t, b.signup(t), account.TierPaid) // more rules than the free plan has
 	check, channel := text(a.check(t), "id"), text(a.channel(t), "id")
 	type object = map[string]any
 	without := func(name string) func(map[string]any) { return func(body map[string]any) { delete(body, name) } }

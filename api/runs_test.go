@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -200,7 +201,7 @@ func TestTestCheck(t *testing.T) {
 func TestCheckRegions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	id := parseUUID(t, text(a.check(t, with("regions", []string{"na-east-ewr", "eu-central-fra"})), "id"))
 	path := "/v1/checks/" + id.String() + "/regions"
 	b.loops.state = func(_ uuid.UUID, region string) (vigil.LoopState, error) {
@@ -243,7 +244,7 @@ func TestCheckRegions(t *testing.T) {
 func TestCheckRegionsInAFirstTurn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	id := parseUUID(t, text(a.check(t, with("regions", []string{"na-east-ewr"})), "id"))
 	b.loops.state = func(uuid.UUID, string) (vigil.LoopState, error) {
 		return vigil.LoopState{RunID: "run 1", TurnSlots: 1, TurnReason: vigil.TurnGrowing, Turns: 1}, nil

@@ -12,11 +12,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // keyWith returns a client with a new key of these scopes.
-func (a account) keyWith(t *testing.T, scopes ...vigil.Scope) *client {
+func (a person) keyWith(t *testing.T, scopes ...account.Scope) *client {
 	t.Helper()
 	made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "scoped", "scopes": scopes}).data(t)
 	return a.as(text(made, "api_key"))
@@ -28,17 +28,17 @@ func TestScopes(t *testing.T) {
 	t.Parallel()
 	doc := document(t)
 	a := setup(t).signup(t)
-	only, without := map[vigil.Scope]*client{}, map[vigil.Scope]*client{}
-	for _, scope := range vigil.Scopes() {
+	only, without := map[account.Scope]*client{}, map[account.Scope]*client{}
+	for _, scope := range account.Scopes() {
 		only[scope] = a.keyWith(t, scope)
-		without[scope] = a.keyWith(t, slices.DeleteFunc(vigil.Scopes(), func(s vigil.Scope) bool { return s == scope })...)
+		without[scope] = a.keyWith(t, slices.DeleteFunc(account.Scopes(), func(s account.Scope) bool { return s == scope })...)
 	}
 	parameter := regexp.MustCompile(`{\w+}`)
-	counted := map[vigil.Scope]int{}
+	counted := map[account.Scope]int{}
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			name, _ := op.Extensions["x-required-scope"].(string)
-			scope := vigil.Scope(name)
+			scope := account.Scope(name)
 			if open := op.Security != nil && len(*op.Security) == 0; open || op.OperationID == "get-me" {
 				if scope != "" {
 					t.Errorf("%s %s needs the scope %q", method, path, scope)
@@ -59,7 +59,7 @@ func TestScopes(t *testing.T) {
 			}
 		}
 	}
-	for _, scope := range vigil.Scopes() {
+	for _, scope := range account.Scopes() {
 		if counted[scope] == 0 {
 			t.Errorf("no operation needs the scope %s", scope)
 		}
@@ -86,7 +86,7 @@ func TestKeyScopes(t *testing.T) {
 
 	t.Run("TheKeyOfTheRequestIsShown", func(t *testing.T) {
 		t.Parallel()
-		me := a.keyWith(t, vigil.ScopeRespond, vigil.ScopeRead).want(t, http.StatusOK, http.MethodGet, "/v1/auth/me", nil).data(t)
+		me := a.keyWith(t, account.ScopeRespond, account.ScopeRead).want(t, http.StatusOK, http.MethodGet, "/v1/auth/me", nil).data(t)
 		key, _ := me["api_key"].(map[string]any)
 		if scopes, _ := key["scopes"].([]any); !slices.Equal(scopes, []any{"read", "respond"}) {
 			t.Errorf("the key is %v", key)
@@ -95,7 +95,7 @@ func TestKeyScopes(t *testing.T) {
 
 	t.Run("AKeyCreatesNoneThatMayDoMore", func(t *testing.T) {
 		t.Parallel()
-		limited := a.keyWith(t, vigil.ScopeAdmin, vigil.ScopeRead)
+		limited := a.keyWith(t, account.ScopeAdmin, account.ScopeRead)
 		refused := create(t, limited, http.StatusForbidden, map[string]any{"scopes": []string{"read", "write"}})
 		if refused.detail("required") != "write" {
 			t.Errorf("got %s", refused.raw)
@@ -159,14 +159,14 @@ func TestKeyScopes(t *testing.T) {
 
 	t.Run("AddressesOfTheAuditLogNeedAdmin", func(t *testing.T) {
 		t.Parallel()
-		address := func(scopes ...vigil.Scope) string {
+		address := func(scopes ...account.Scope) string {
 			rows := a.keyWith(t, scopes...).want(t, http.StatusOK, http.MethodGet, "/v1/audit-log", nil).rows(t)
 			return text(rows[len(rows)-1], "address")
 		}
-		if got := address(vigil.ScopeRead); got != "" {
+		if got := address(account.ScopeRead); got != "" {
 			t.Errorf("read shows %q", got)
 		}
-		if got := address(vigil.ScopeRead, vigil.ScopeAdmin); got == "" {
+		if got := address(account.ScopeRead, account.ScopeAdmin); got == "" {
 			t.Error("admin shows no address")
 		}
 	})

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // seriesView are the results of a check in equal steps of time.
@@ -74,7 +74,7 @@ func (res *results) series(ctx context.Context, in *seriesInput) (*rest.Answer[s
 	return rest.NewAnswer(showSeries(in.Period, series)), nil
 }
 
-func showSeries(period string, series vigil.Series) seriesView {
+func showSeries(period string, series overview.Series) seriesView {
 	view := seriesView{
 		Period:      period,
 		Start:       series.Start.UTC(),

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/api/stream"
 )
@@ -33,7 +33,7 @@ type Server struct {
 	addresses  *rest.RateWindow
 	outside    func(http.Handler) http.Handler // see Guard
 	limiter    *rest.Limiter
-	rateOf     func(vigil.Tier) int64 // requests of an organization in a window
+	rateOf     func(account.Tier) int64 // requests of an organization in a window
 }
 
 // New assembles the API. Call Close when no request is in flight any more.
@@ -123,7 +123,7 @@ func assemble(deps Deps) *Server {
 		&incidentUpdates{store: store},
 		&applies{store: store, checks: checks, channels: channels},
 		&statusPages{store: store, publicURL: config.PublicURL},
-		&maintenance{store: store, now: deps.Now},
+		&windows{store: store, now: deps.Now},
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
 	} {

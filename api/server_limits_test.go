@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/storage"
@@ -34,7 +34,7 @@ func (s *countingStore) Ready(ctx context.Context) error {
 	return s.Store.Ready(ctx)
 }
 
-func (s *countingStore) KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+func (s *countingStore) KeyByHash(ctx context.Context, hash []byte) (account.APIKey, account.Organization, account.User, error) {
 	s.lookups.Add(1)
 	return s.Store.KeyByHash(ctx, hash)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/notify"
@@ -216,8 +217,8 @@ func text(object map[string]any, name string) string {
 	return value
 }
 
-// account is a quick-signed-up organization.
-type account struct {
+// person is the owner of a quick-signed-up organization.
+type person struct {
 	*client
 	key   string
 	org   uuid.UUID
@@ -228,7 +229,7 @@ type account struct {
 var serial atomic.Int64 //nolint:gochecknoglobals // numbers addresses across tests
 
 // signup makes an organization of the tier that new ones get.
-func (c *client) signup(t *testing.T) account {
+func (c *client) signup(t *testing.T) person {
 	t.Helper()
 	email := fmt.Sprintf("ada%d@example.com", serial.Add(1))
 	data := c.want(t, http.StatusCreated, http.MethodPost, "/v1/auth/quick-signup", map[string]any{"email": email, "org_name": "Engines"}).
@@ -236,14 +237,14 @@ func (c *client) signup(t *testing.T) account {
 	key := text(data, "api_key")
 	org, _ := data["organization"].(map[string]any)
 	user, _ := data["user"].(map[string]any)
-	return account{
+	return person{
 		client: c.as(key), key: key, email: email,
 		org: uuid.MustParse(text(org, "id")), user: uuid.MustParse(text(user, "id")),
 	}
 }
 
 // signupWithPassword makes an account with a password, and a key of it.
-func (c *client) signupWithPassword(t *testing.T, password string) account {
+func (c *client) signupWithPassword(t *testing.T, password string) person {
 	t.Helper()
 	email := fmt.Sprintf("grace%d@example.com", serial.Add(1))
 	data := c.want(t, http.StatusCreated, http.MethodPost, "/v1/auth/signup",
@@ -252,7 +253,7 @@ func (c *client) signupWithPassword(t *testing.T, password string) account {
 	user, _ := data["user"].(map[string]any)
 	session := c.as(text(data, "token"))
 	key := text(session.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "first"}).data(t), "api_key")
-	return account{
+	return person{
 		client: c.as(key), key: key, email: email,
 		org: uuid.MustParse(text(org, "id")), user: uuid.MustParse(text(user, "id")),
 	}
@@ -260,7 +261,7 @@ func (c *client) signupWithPassword(t *testing.T, password string) account {
 
 // tier moves an account to a tier and gives it a fresh key, since the tier of a
 // known one is cached for some seconds.
-func (b *testServer) tier(t *testing.T, a account, tier vigil.Tier) account {
+func (b *testServer) tier(t *testing.T, a person, tier account.Tier) person {
 	t.Helper()
 	if err := b.store.SetTier(t.Context(), a.org, tier); err != nil {
 		t.Fatal(err)
@@ -287,7 +288,7 @@ func with(name string, value any) func(map[string]any) {
 }
 
 // check creates a check.
-func (a account) check(t *testing.T, changes ...func(map[string]any)) map[string]any {
+func (a person) check(t *testing.T, changes ...func(map[string]any)) map[string]any {
 	t.Helper()
 	return a.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", newCheck(changes...)).data(t)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
@@ -47,7 +48,7 @@ func read(outer *http.Request, method, path string) *http.Request {
 type signedIn struct {
 	*client
 	server  *api.Server
-	account account
+	account person
 }
 
 const sessionPassword = "difference engine"
@@ -162,11 +163,11 @@ func TestPagesCountForTheirClient(t *testing.T) {
 }
 
 // sessionOf stores a session of the dashboard for an account and returns its id.
-func sessionOf(t *testing.T, b *testServer, a account) string {
+func sessionOf(t *testing.T, b *testServer, a person) string {
 	t.Helper()
 	id := uuid.NewString()
-	data, err := json.Marshal(vigil.SessionData{Values: map[string]string{
-		vigil.SessionUser: a.user.String(), vigil.SessionID: id, vigil.SessionAddress: "192.0.2.1", vigil.SessionAgent: "Firefox",
+	data, err := json.Marshal(account.SessionData{Values: map[string]string{
+		account.SessionUser: a.user.String(), account.SessionID: id, account.SessionAddress: "192.0.2.1", account.SessionAgent: "Firefox",
 	}})
 	if err != nil {
 		t.Fatal(err)

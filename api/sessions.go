@@ -10,12 +10,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // sessionStore keeps the sessions of browsers.
 type sessionStore interface {
-	UserSessions(ctx context.Context, userID uuid.UUID, page vigil.Page) ([]vigil.Session, int, error)
+	UserSessions(ctx context.Context, userID uuid.UUID, page vigil.Page) ([]account.Session, int, error)
 	EndSession(ctx context.Context, userID, id uuid.UUID) error
 	EndSessions(ctx context.Context, userID uuid.UUID) error
 }
@@ -35,7 +36,7 @@ type sessionView struct {
 	UserAgent  string    `json:"user_agent" doc:"The browser that the user signed in with."`
 }
 
-func showSession(s vigil.Session) sessionView {
+func showSession(s account.Session) sessionView {
 	return sessionView{
 		ID:         s.ID,
 		CreatedAt:  s.CreatedAt.UTC(),
@@ -51,7 +52,7 @@ const resourceSession = "session"
 
 func (s *sessions) register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/auth/sessions", ID: "list-sessions", Tag: tagAccount, Scope: vigil.ScopeAdmin, Own: true,
+		Method: http.MethodGet, Path: "/v1/auth/sessions", ID: "list-sessions", Tag: tagAccount, Scope: account.ScopeAdmin, Own: true,
 		Summary: "List your sessions of the dashboard, the one used last first",
 	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[sessionView], error) {
 		list, total, err := s.store.UserSessions(ctx, rest.CallerOf(ctx).User.ID, in.Page())
@@ -61,7 +62,7 @@ func (s *sessions) register(r *rest.Registrar) {
 		return rest.NewListing(list, total, showSession), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/auth/sessions/{id}", ID: "end-session", Tag: tagAccount, Scope: vigil.ScopeAdmin, Own: true,
+		Method: http.MethodDelete, Path: "/v1/auth/sessions/{id}", ID: "end-session", Tag: tagAccount, Scope: account.ScopeAdmin, Own: true,
 		Status: http.StatusNoContent, Audit: "session.end", Resource: resourceSession,
 		Summary: "End one of your sessions of the dashboard",
 	}, func(ctx context.Context, in *rest.IDPath) (*struct{}, error) {
@@ -72,7 +73,7 @@ func (s *sessions) register(r *rest.Registrar) {
 		return nil, s.store.EndSession(ctx, rest.CallerOf(ctx).User.ID, id)
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/auth/sessions", ID: "end-sessions", Tag: tagAccount, Scope: vigil.ScopeAdmin, Own: true,
+		Method: http.MethodDelete, Path: "/v1/auth/sessions", ID: "end-sessions", Tag: tagAccount, Scope: account.ScopeAdmin, Own: true,
 		Status: http.StatusNoContent, Audit: "account.sign_out_everywhere",
 		Summary:     "Sign out everywhere",
 		Description: "Ends every session of the dashboard and every session token of yours. API keys are not affected.",

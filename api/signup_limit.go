@@ -5,7 +5,7 @@ package api
 import (
 	"context"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -17,11 +17,11 @@ type signupLimits struct {
 
 // limits returns the limits of a sign-up: none while only this machine's users can reach
 // the API.
-func (a *accounts) limits(ctx context.Context) vigil.SignupLimits {
+func (a *accounts) limits(ctx context.Context) account.SignupLimits {
 	if a.signups.targets != nil && a.signups.targets.Open() {
-		return vigil.SignupLimits{}
+		return account.SignupLimits{}
 	}
-	return vigil.SignupLimits{
+	return account.SignupLimits{
 		Network: rest.Network(rest.RequestOf(ctx).Address), PerNetwork: a.signups.perAddress, Total: a.signups.total,
 	}
 }

@@ -10,17 +10,18 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/mail"
 )
 
 // signupRequestStore keeps the accounts that were asked for and not made yet.
 type signupRequestStore interface {
-	CreateSignupRequest(ctx context.Context, hash []byte, request vigil.SignupRequest) error
-	SignupRequest(ctx context.Context, hash []byte) (vigil.SignupRequest, error)
+	CreateSignupRequest(ctx context.Context, hash []byte, request account.SignupRequest) error
+	SignupRequest(ctx context.Context, hash []byte) (account.SignupRequest, error)
 	UseSignupRequest(
-		ctx context.Context, hash []byte, tier vigil.Tier, user vigil.User,
-	) (vigil.User, vigil.Organization, error)
+		ctx context.Context, hash []byte, tier account.Tier, user account.User,
+	) (account.User, account.Organization, error)
 }
 
 type signupRequestBody struct {
@@ -73,7 +74,7 @@ func (a *accounts) registerRequests(r *rest.Registrar) {
 }
 
 // cleanSignup checks the texts that both ways to sign up take.
-func cleanSignup(email, name, organization string) (clean vigil.SignupRequest, err error) {
+func cleanSignup(email, name, organization string) (clean account.SignupRequest, err error) {
 	if clean.Email, err = rest.CleanAccountEmail("email", email); err != nil {
 		return clean, err
 	}
@@ -100,7 +101,7 @@ func (a *accounts) requestSignup(ctx context.Context, in *struct{ Body signupReq
 
 // mailRequested mails the link that makes an account or, to an address that has one, a link to
 // sign in.
-func (a *accounts) mailRequested(ctx context.Context, request vigil.SignupRequest) error {
+func (a *accounts) mailRequested(ctx context.Context, request account.SignupRequest) error {
 	_, err := a.store.UserByEmail(ctx, request.Email)
 	if err == nil {
 		return a.mail.recover(ctx, request.Email, alreadyHasAccount)
@@ -108,7 +109,7 @@ func (a *accounts) mailRequested(ctx context.Context, request vigil.SignupReques
 	if vigil.ErrorCode(err) != vigil.CodeNotFound {
 		return err
 	}
-	if wait, err := a.mail.store.TakeMail(ctx, vigil.SignupQuotas(request.Email)...); err != nil || wait > 0 {
+	if wait, err := a.mail.store.TakeMail(ctx, account.SignupQuotas(request.Email)...); err != nil || wait > 0 {
 		return err
 	}
 	token, hash, err := newSecret()
@@ -137,7 +138,7 @@ func (a *accounts) confirmSignup(ctx context.Context, in *struct{ Body signupCon
 	if _, err := a.store.SignupRequest(ctx, hash); err != nil {
 		return nil, err
 	}
-	user := vigil.User{ID: uuid.New()}
+	user := account.User{ID: uuid.New()}
 	var err error
 	if user.PasswordHash, err = a.passwords.hash(ctx, in.Body.Password); err != nil {
 		return nil, err

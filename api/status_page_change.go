@@ -9,6 +9,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // StatusPageMembers are the members of a status page that can be written. What else a page
@@ -40,9 +41,9 @@ func (statusPageCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.S
 }
 
 // change applies the members that were given.
-func (m *StatusPageMembers) change(page *vigil.StatusPage) (err error) {
+func (m *StatusPageMembers) change(page *overview.StatusPage) (err error) {
 	if m.Slug.Given {
-		if !vigil.ValidSlug(m.Slug.Value) {
+		if !overview.ValidSlug(m.Slug.Value) {
 			return vigil.Invalid("slug", "must have 1 to 63 lower-case letters, digits and hyphens, with no hyphen at either end, such as acme")
 		}
 		page.Slug = m.Slug.Value
@@ -68,11 +69,11 @@ func (m *StatusPageMembers) change(page *vigil.StatusPage) (err error) {
 }
 
 // statusGroups reads groups; whose checks they are is for the store to say.
-func statusGroups(in []statusGroupView) ([]vigil.StatusGroup, error) {
-	if len(in) > vigil.MaxStatusGroups {
-		return nil, vigil.Invalid("groups", "must have at most %d items", vigil.MaxStatusGroups)
+func statusGroups(in []statusGroupView) ([]overview.StatusGroup, error) {
+	if len(in) > overview.MaxStatusGroups {
+		return nil, vigil.Invalid("groups", "must have at most %d items", overview.MaxStatusGroups)
 	}
-	groups, n := make([]vigil.StatusGroup, len(in)), 0
+	groups, n := make([]overview.StatusGroup, len(in)), 0
 	for i, group := range in {
 		if group.Name != "" {
 			var err error
@@ -80,8 +81,8 @@ func statusGroups(in []statusGroupView) ([]vigil.StatusGroup, error) {
 				return nil, err
 			}
 		}
-		if n += len(group.Checks); n > vigil.MaxStatusChecks {
-			return nil, vigil.Invalid("groups", "must have at most %d checks in all", vigil.MaxStatusChecks)
+		if n += len(group.Checks); n > overview.MaxStatusChecks {
+			return nil, vigil.Invalid("groups", "must have at most %d checks in all", overview.MaxStatusChecks)
 		}
 		for j, check := range group.Checks {
 			member := fmt.Sprintf("groups[%d].checks[%d]", i, j)
@@ -93,7 +94,7 @@ func statusGroups(in []statusGroupView) ([]vigil.StatusGroup, error) {
 			if err != nil {
 				return nil, err
 			}
-			groups[i].Checks = append(groups[i].Checks, vigil.PublicCheck{CheckID: id, Name: name})
+			groups[i].Checks = append(groups[i].Checks, overview.PublicCheck{CheckID: id, Name: name})
 		}
 	}
 	return groups, nil

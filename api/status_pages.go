@@ -10,7 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 const (
@@ -20,10 +22,10 @@ const (
 
 // statusPageStore keeps status pages.
 type statusPageStore interface {
-	CreateStatusPage(ctx context.Context, page vigil.StatusPage) (vigil.StatusPage, error)
-	StatusPages(ctx context.Context, orgID uuid.UUID, filter vigil.StatusPageFilter) ([]vigil.StatusPage, vigil.Extent, error)
-	StatusPage(ctx context.Context, orgID, id uuid.UUID) (vigil.StatusPage, error)
-	UpdateStatusPage(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.StatusPage) error) (vigil.StatusPage, error)
+	CreateStatusPage(ctx context.Context, page overview.StatusPage) (overview.StatusPage, error)
+	StatusPages(ctx context.Context, orgID uuid.UUID, filter overview.StatusPageFilter) ([]overview.StatusPage, vigil.Extent, error)
+	StatusPage(ctx context.Context, orgID, id uuid.UUID) (overview.StatusPage, error)
+	UpdateStatusPage(ctx context.Context, orgID, id uuid.UUID, change func(*overview.StatusPage) error) (overview.StatusPage, error)
 	DeleteStatusPage(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error
 }
 
@@ -62,7 +64,7 @@ type statusCheckView struct {
 	Name    string `json:"name" maxLength:"200" doc:"The name that the public sees; the check's own name is not shown." example:"Checkout"`
 }
 
-func (s *statusPages) show(page vigil.StatusPage) statusPageView {
+func (s *statusPages) show(page overview.StatusPage) statusPageView {
 	view := statusPageView{
 		ID: page.ID, Slug: page.Slug, Title: page.Title, Groups: make([]statusGroupView, len(page.Groups)), NoIndex: page.NoIndex,
 		Enabled: page.Enabled, ManagedBy: showManagedBy(page.ManagedBy), URL: s.publicURL + "/status/" + page.Slug, Revision: page.Version,
@@ -88,7 +90,7 @@ func (s *statusPages) register(r *rest.Registrar) {
 		Path:       list,
 		ID:         "create-status-page",
 		Tag:        tagStatusPages,
-		Scope:      vigil.ScopeWrite,
+		Scope:      account.ScopeWrite,
 		Audit:      "status_page.create",
 		Status:     http.StatusCreated,
 		Idempotent: true,
@@ -104,14 +106,14 @@ func (s *statusPages) register(r *rest.Registrar) {
 		Summary: "Get a status page",
 	}, s.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-status-page", Tag: tagStatusPages, Scope: vigil.ScopeWrite,
+		Method: http.MethodPut, Path: one, ID: "update-status-page", Tag: tagStatusPages, Scope: account.ScopeWrite,
 		Audit: "status_page.update", Resource: resourceStatusPage, Revisioned: true,
 		Summary:     "Update a status page",
 		Description: "Members that are left out stay as they are; `groups` is replaced as a whole.",
 		Errors:      []int{http.StatusConflict},
 	}, s.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-status-page", Tag: tagStatusPages, Scope: vigil.ScopeWrite,
+		Method: http.MethodDelete, Path: one, ID: "delete-status-page", Tag: tagStatusPages, Scope: account.ScopeWrite,
 		Audit: "status_page.delete", Resource: resourceStatusPage, Revisioned: true, Status: http.StatusNoContent,
 		Summary: "Delete a status page",
 	}, s.delete)
@@ -127,7 +129,7 @@ func (s *statusPages) list(ctx context.Context, in *listStatusPagesInput) (*rest
 	if err != nil {
 		return nil, err
 	}
-	rows, extent, err := s.store.StatusPages(ctx, rest.CallerOf(ctx).Org.ID, vigil.StatusPageFilter{Managed: in.managed(), Page: page})
+	rows, extent, err := s.store.StatusPages(ctx, rest.CallerOf(ctx).Org.ID, overview.StatusPageFilter{Managed: in.managed(), Page: page})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +149,7 @@ func (s *statusPages) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[st
 }
 
 func (s *statusPages) create(ctx context.Context, in *struct{ Body statusPageCreate }) (*rest.Answer[statusPageView], error) {
-	page := vigil.StatusPage{OrgID: rest.CallerOf(ctx).Org.ID, Enabled: true}
+	page := overview.StatusPage{OrgID: rest.CallerOf(ctx).Org.ID, Enabled: true}
 	err := in.Body.change(&page)
 	if err != nil {
 		return nil, err
@@ -173,7 +175,7 @@ func (s *statusPages) update(ctx context.Context, in *updateStatusPageInput) (*r
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.store.UpdateStatusPage(ctx, rest.CallerOf(ctx).Org.ID, id, func(page *vigil.StatusPage) error {
+	page, err := s.store.UpdateStatusPage(ctx, rest.CallerOf(ctx).Org.ID, id, func(page *overview.StatusPage) error {
 		if err := rest.PreconditionOf(ctx).Check(resourceStatusPage, page.Version); err != nil {
 			return err
 		}

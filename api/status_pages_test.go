@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // pageOf is the body of a status page that shows checks in one group.
@@ -28,7 +28,7 @@ func TestStatusPages(t *testing.T) {
 
 	t.Run("AreCreatedReadChangedAndDeleted", func(t *testing.T) {
 		t.Parallel()
-		a := b.tier(t, b.signup(t), vigil.TierPaid)
+		a := b.tier(t, b.signup(t), account.TierPaid)
 		first, second := a.check(t), a.check(t)
 		body := pageOf("acme-life", first, second)
 		made := a.want(t, http.StatusCreated, http.MethodPost, list, body, "Idempotency-Key", "page")
@@ -67,7 +67,7 @@ func TestStatusPages(t *testing.T) {
 
 	t.Run("LoseADeletedCheck", func(t *testing.T) {
 		t.Parallel()
-		a := b.tier(t, b.signup(t), vigil.TierPaid)
+		a := b.tier(t, b.signup(t), account.TierPaid)
 		first, second, third := a.check(t), a.check(t), a.check(t)
 		path := list + "/" + text(a.want(t, http.StatusCreated, http.MethodPost, list, pageOf("acme-less", first, second, third)).data(t), "id")
 		a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/checks/"+text(first, "id"), nil)
@@ -85,7 +85,7 @@ func TestStatusPages(t *testing.T) {
 
 	t.Run("NameWhatIsWrong", func(t *testing.T) {
 		t.Parallel()
-		a, other := b.tier(t, b.signup(t), vigil.TierPaid), b.signup(t)
+		a, other := b.tier(t, b.signup(t), account.TierPaid), b.signup(t)
 		check, foreign := a.check(t), other.check(t)
 		unknown := map[string]any{"id": uuid.NewString()}
 		const member = "groups[0].checks[1].check_id"
@@ -127,9 +127,9 @@ func TestStatusPages(t *testing.T) {
 
 	t.Run("HaveASlugOfTheirOwn", func(t *testing.T) {
 		t.Parallel()
-		a, other := b.tier(t, b.signup(t), vigil.TierPaid), b.signup(t)
+		a, other := b.tier(t, b.signup(t), account.TierPaid), b.signup(t)
 		a.want(t, http.StatusCreated, http.MethodPost, list, pageOf("acme-taken"))
-		for _, taker := range []account{a, other} {
+		for _, taker := range []person{a, other} {
 			r := taker.want(t, http.StatusConflict, http.MethodPost, list, pageOf("acme-taken"))
 			if r.detail("member") != "slug" {
 				t.Errorf("answered %s", r.raw)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -22,7 +23,7 @@ func (b *testServer) works(t *testing.T, worker, region string, unavailable ...v
 	t.Helper()
 	if _, err := b.store.RenewLease(
 		t.Context(),
-		vigil.Renewal{Worker: worker, Regions: []string{region}, Unavailable: unavailable},
+		fleet.Renewal{Worker: worker, Regions: []string{region}, Unavailable: unavailable},
 	); err != nil {
 		t.Fatal(err)
 	}

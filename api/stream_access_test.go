@@ -42,7 +42,7 @@ func TestStreamLimits(t *testing.T) {
 	t.Parallel()
 	s := setupStream(t, api.StreamConfig{})
 	a, other := s.signup(t), s.signup(t)
-	refused := func(a account, scope string) {
+	refused := func(a person, scope string) {
 		t.Helper()
 		direct := *a.client
 		direct.url = s.url
@@ -59,13 +59,13 @@ func TestStreamLimits(t *testing.T) {
 	refused(a, "key")
 	for i := range 4 {
 		made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "more " + strconv.Itoa(i)}).data(t)
-		more := account{client: a.as(text(made, "api_key")), key: text(made, "api_key")}
+		more := person{client: a.as(text(made, "api_key")), key: text(made, "api_key")}
 		for range 10 {
 			s.open(t, more, "", "")
 		}
 	}
 	made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "one more"}).data(t)
-	last := account{client: a.as(text(made, "api_key")), key: text(made, "api_key")}
+	last := person{client: a.as(text(made, "api_key")), key: text(made, "api_key")}
 	refused(last, "organization")
 	s.open(t, other, "", "") // no other stream is held up
 
@@ -92,7 +92,7 @@ func TestStreamRevoked(t *testing.T) {
 	best := time.Minute
 	for try := 0; try < 5 && best > time.Second; try++ {
 		made := a.want(t, http.StatusCreated, http.MethodPost, "/v1/api-keys", map[string]any{"name": "short"}).data(t)
-		doomed := account{client: a.as(text(made, "api_key")), key: text(made, "api_key")}
+		doomed := person{client: a.as(text(made, "api_key")), key: text(made, "api_key")}
 		one, _ := here.open(t, doomed, "", "")
 		two, _ := elsewhere.open(t, doomed, "", "")
 		a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/api-keys/"+text(made, "id"), nil)
@@ -117,7 +117,7 @@ func TestStreamOfASession(t *testing.T) {
 	data := s.want(t, http.StatusCreated, http.MethodPost, "/v1/auth/signup", map[string]any{
 		"email": "ada@example.com", "password": "difference engine", "name": "Ada", "organization_name": "Engines",
 	}).data(t)
-	f, _ := s.open(t, account{key: text(data, "token")}, "", "")
+	f, _ := s.open(t, person{key: text(data, "token")}, "", "")
 	f.quiet(t)
 	s.clock.advance(7*24*time.Hour + time.Minute)
 	f.ended(t, 5*time.Second)

@@ -159,7 +159,7 @@ func setupStream(t *testing.T, config api.StreamConfig) *streaming {
 }
 
 // open opens a stream that must be let in, and reads its first block.
-func (s *streaming) open(t *testing.T, a account, query, lastID string) (*follower, frame) {
+func (s *streaming) open(t *testing.T, a person, query, lastID string) (*follower, frame) {
 	t.Helper()
 	f, res, err := follow(t.Context(), s.url, a.key, query, lastID)
 	if err != nil || f == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -48,10 +49,10 @@ func (f flaky) StreamHeads(ctx context.Context, orgs []uuid.UUID) (map[uuid.UUID
 	return heads, err
 }
 
-func (f flaky) KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+func (f flaky) KeyByHash(ctx context.Context, hash []byte) (account.APIKey, account.Organization, account.User, error) {
 	key, org, user, err := f.Store.KeyByHash(ctx, hash)
 	if lost := f.lost(); lost != nil {
-		return vigil.APIKey{}, vigil.Organization{}, vigil.User{}, lost
+		return account.APIKey{}, account.Organization{}, account.User{}, lost
 	}
 	return key, org, user, err
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 )
 
@@ -25,7 +26,7 @@ type tally struct {
 
 // subscriber follows a stream through any number of interruptions.
 type subscriber struct {
-	account
+	person
 	urls  []string
 	query string
 	rand  *rand.Rand
@@ -122,7 +123,7 @@ func TestStreamStorm(t *testing.T) {
 	s := setupStream(t, config)
 	second := s.streaming(t, config)
 	// Coming and going must not meet the limit of requests.
-	orgs := []account{s.tier(t, s.signup(t), vigil.TierEnterprise), s.tier(t, s.signup(t), vigil.TierEnterprise)}
+	orgs := []person{s.tier(t, s.signup(t), account.TierEnterprise), s.tier(t, s.signup(t), account.TierEnterprise)}
 	want := int64(checks * episodes * 2)
 
 	var counts tally
@@ -130,7 +131,7 @@ func TestStreamStorm(t *testing.T) {
 	ready := make(chan struct{}, subscribers)
 	for i := range subscribers {
 		one := &subscriber{
-			account: orgs[i%len(orgs)], urls: []string{s.url, second.url}, rand: rand.New(rand.NewPCG(7, uint64(i))), tally: &counts,
+			person: orgs[i%len(orgs)], urls: []string{s.url, second.url}, rand: rand.New(rand.NewPCG(7, uint64(i))), tally: &counts,
 			ready: func() { ready <- struct{}{} },
 		}
 		if i%3 == 0 {

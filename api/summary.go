@@ -12,13 +12,14 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // summaryStore reads what sums up a check.
 type summaryStore interface {
-	Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]vigil.CheckSummary, error)
-	Series(ctx context.Context, orgID, checkID uuid.UUID, period, step time.Duration) (vigil.Series, error)
-	UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days int) ([]vigil.UptimeDay, error)
+	Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]overview.CheckSummary, error)
+	Series(ctx context.Context, orgID, checkID uuid.UUID, period, step time.Duration) (overview.Series, error)
+	UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days int) ([]overview.UptimeDay, error)
 }
 
 // checkSummaryView is how a check did lately.
@@ -76,7 +77,7 @@ func showOpenIncident(i *vigil.Incident) *openIncidentView {
 	}
 }
 
-func showSummary(sum vigil.CheckSummary) *checkSummaryView {
+func showSummary(sum overview.CheckSummary) *checkSummaryView {
 	view := &checkSummaryView{
 		P95MS:        sum.P95MS,
 		State:        sum.State,
@@ -145,7 +146,7 @@ type uptimeDayView struct {
 	CoveragePercentage float64 `json:"coverage_percentage" minimum:"0" maximum:"100" doc:"Share of the due results that exist."`
 }
 
-func showUptimeDay(d vigil.UptimeDay) uptimeDayView {
+func showUptimeDay(d overview.UptimeDay) uptimeDayView {
 	return uptimeDayView{
 		Date: d.Day.Format(time.DateOnly), UptimePercentage: d.Percentage(), TotalChecks: d.Total, SuccessfulChecks: d.Successful,
 		FailedChecks: d.Failed, ExpectedChecks: d.Expected(), MissedChecks: d.Missed, CoveragePercentage: d.Coverage(),

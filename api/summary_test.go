@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -94,7 +95,7 @@ type vanishing struct {
 	check uuid.UUID
 }
 
-func (v *vanishing) Summaries(ctx context.Context, org uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]vigil.CheckSummary, error) {
+func (v *vanishing) Summaries(ctx context.Context, org uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]overview.CheckSummary, error) {
 	if _, err := v.DeleteCheck(ctx, org, v.check, nil); err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func operationsWithIDs(t *testing.T) map[string][]string {
 
 // belongings are what one organization owns: for each kind of resource, by the
 // part of the path before the id, a way to make one.
-func belongings(t *testing.T, b *testServer, a account) map[string]string {
+func belongings(t *testing.T, b *testServer, a person) map[string]string {
 	t.Helper()
 	e := b.episode(t, a)
 	incident := e.open(t)
@@ -68,7 +68,7 @@ func belongings(t *testing.T, b *testServer, a account) map[string]string {
 }
 
 // snapshot is everything that an organization sees of its own.
-func snapshot(t *testing.T, a account) string {
+func snapshot(t *testing.T, a person) string {
 	t.Helper()
 	var all strings.Builder
 	paths := []string{

@@ -21,7 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/notify"
@@ -75,7 +75,7 @@ func newThroughput(b *testing.B) *throughput {
 		Probes:    probe.NewRegistry(guard),
 		Channels:  notify.NewRegistry(guard),
 		Incidents: &incidentStub{store: store},
-		Config:    api.Config{SigningKey: make([]byte, 32), SignupTier: vigil.TierEnterprise, EnterpriseMinInterval: time.Second},
+		Config:    api.Config{SigningKey: make([]byte, 32), SignupTier: account.TierEnterprise, EnterpriseMinInterval: time.Second},
 		Now:       time.Now,
 	})
 	if err != nil {

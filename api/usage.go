@@ -8,13 +8,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // usageStore sums up what an organization uses.
 type usageStore interface {
-	Usage(ctx context.Context, orgID uuid.UUID) (vigil.Usage, error)
+	Usage(ctx context.Context, orgID uuid.UUID) (account.Usage, error)
 }
 
 type usage struct {
@@ -24,12 +24,12 @@ type usage struct {
 
 // usageView is what the organization uses of its plan.
 type usageView struct {
-	Tier              vigil.Tier     `json:"tier" enum:"free,paid,enterprise"`
+	Tier              account.Tier   `json:"tier" enum:"free,paid,enterprise"`
 	ExecutionsPerHour executionsView `json:"executions_per_hour"`
 	Checks            int64          `json:"checks" doc:"How many checks there are, disabled ones included."`
 	RateLimit         rateView       `json:"rate_limit"`
 
-	Limits map[vigil.Limited]limitView `json:"limits" doc:"What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys, status_pages, maintenance_windows and members (open invitations included)."`
+	Limits map[account.Limited]limitView `json:"limits" doc:"What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys, status_pages, maintenance_windows and members (open invitations included)."`
 }
 
 // limitView is a resource whose number the tier limits.
@@ -64,14 +64,14 @@ func (u *usage) getUsage(ctx context.Context, _ *struct{}) (*rest.Answer[usageVi
 		return nil, err
 	}
 	plan := u.plans.of(who)
-	limits := make(map[vigil.Limited]limitView)
+	limits := make(map[account.Limited]limitView)
 	for kind, n := range used.Counts {
 		limits[kind] = limitView{Used: n, Limit: limitOf(plan.Tier.Limit(kind))}
 	}
 	return rest.NewAnswer(usageView{
 		Tier:              plan.Tier,
 		ExecutionsPerHour: executionsView{Used: used.ExecutionsPerHour, Limit: limitOf(plan.ExecutionsPerHour)},
-		Checks:            used.Counts[vigil.LimitChecks],
+		Checks:            used.Counts[account.LimitChecks],
 		RateLimit:         u.showRate(ctx, who),
 		Limits:            limits,
 	}), nil
@@ -81,7 +81,7 @@ func (u *usage) getUsage(ctx context.Context, _ *struct{}) (*rest.Answer[usageVi
 func (u *usage) showRate(ctx context.Context, who *rest.Caller) rateView {
 	rate := rest.RequestOf(ctx).Rate
 	view := rateView{
-		Limit: limitOf(u.plans.rate(who.Org.Tier)), WindowSeconds: int64(vigil.RateWindow.Seconds()), ResetsInSeconds: rate.Resets,
+		Limit: limitOf(u.plans.rate(who.Org.Tier)), WindowSeconds: int64(account.RateWindow.Seconds()), ResetsInSeconds: rate.Resets,
 	}
 	if view.Limit != nil {
 		view.Remaining = &rate.Left
@@ -91,7 +91,7 @@ func (u *usage) showRate(ctx context.Context, who *rest.Caller) rateView {
 
 // limitOf shows a limit, or null for one that does not bind.
 func limitOf(n int64) *int64 {
-	if n == vigil.Unlimited {
+	if n == account.Unlimited {
 		return nil
 	}
 	return &n

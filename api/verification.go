@@ -11,20 +11,21 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // verificationStore is what confirming an address, and changing an address or a
 // password, need of the database.
 type verificationStore interface {
-	UserByEmail(ctx context.Context, email string) (vigil.User, error)
-	User(ctx context.Context, id uuid.UUID) (vigil.User, error)
-	Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error)
+	UserByEmail(ctx context.Context, email string) (account.User, error)
+	User(ctx context.Context, id uuid.UUID) (account.User, error)
+	Organization(ctx context.Context, id uuid.UUID) (account.Organization, error)
 	PendingEmail(ctx context.Context, userID uuid.UUID) (string, error)
-	VerificationInfo(ctx context.Context, hash []byte) (vigil.VerificationInfo, error)
+	VerificationInfo(ctx context.Context, hash []byte) (account.VerificationInfo, error)
 	// VerifyEmail ends everything that gave access to the account before, with end.
-	VerifyEmail(ctx context.Context, hash []byte, end bool) (user vigil.User, previous string, err error)
-	SetPassword(ctx context.Context, userID uuid.UUID, previous, hash string) (vigil.User, error)
+	VerifyEmail(ctx context.Context, hash []byte, end bool) (user account.User, previous string, err error)
+	SetPassword(ctx context.Context, userID uuid.UUID, previous, hash string) (account.User, error)
 	emailChangeStore
 }
 
@@ -67,7 +68,7 @@ type keySummary struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-func showInspected(info vigil.VerificationInfo) inspectedView {
+func showInspected(info account.VerificationInfo) inspectedView {
 	view := inspectedView{
 		Email: info.Email, First: !info.User.EmailVerified, Keys: []keySummary{},
 		CreatedAt: info.User.CreatedAt.UTC(), CreatedAddress: info.User.CreatedAddress,
@@ -119,7 +120,7 @@ func (v *verifications) register(r *rest.Registrar) {
 	})
 	v.registerEmailChange(r)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/resend-verification", ID: "resend-verification", Tag: tagAccount, Scope: vigil.ScopeAdmin,
+		Method: http.MethodPost, Path: "/v1/auth/resend-verification", ID: "resend-verification", Tag: tagAccount, Scope: account.ScopeAdmin,
 		Own:     true,
 		Audit:   "account.resend_verification",
 		Summary: "Resend the verification link",
@@ -135,7 +136,7 @@ func (v *verifications) register(r *rest.Registrar) {
 		Path:    "/v1/auth/password",
 		ID:      "change-password",
 		Tag:     tagAccount,
-		Scope:   vigil.ScopeAdmin,
+		Scope:   account.ScopeAdmin,
 		Own:     true,
 		Audit:   "account.password_change",
 		Summary: "Change the password",
@@ -161,10 +162,10 @@ const endedMessage = "The email address is confirmed. Every API key, session and
 
 // use makes a mailed address the user's, and notifies the address that it replaces. With
 // end it ends the access that the account had before, and mails a link to sign in.
-func (v *verifications) use(ctx context.Context, token string, end bool) (vigil.User, error) {
+func (v *verifications) use(ctx context.Context, token string, end bool) (account.User, error) {
 	user, previous, err := v.store.VerifyEmail(ctx, hashToken(token), end)
 	if err != nil {
-		return vigil.User{}, err
+		return account.User{}, err
 	}
 	v.auth.forgetUser(user.ID)
 	if !strings.EqualFold(previous, user.Email) {
@@ -193,7 +194,7 @@ func (v *verifications) resend(ctx context.Context, _ *struct{}) (*rest.Answer[p
 	if email == "" {
 		email = user.Email
 	}
-	if err := v.mail.admit(ctx, vigil.LinkQuotas(user.ID, email)); err != nil {
+	if err := v.mail.admit(ctx, account.LinkQuotas(user.ID, email)); err != nil {
 		return nil, err
 	}
 	if err := v.mail.sendVerification(ctx, user, email); err != nil {

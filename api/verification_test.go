@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 func TestVerification(t *testing.T) {
@@ -328,7 +328,7 @@ func TestCreationAllowance(t *testing.T) {
 		t.Errorf("an hour later: %d %s", r.status, r.raw)
 	}
 	without := setup(t)
-	if plan := vigil.PlanOf(vigil.TierFree, 0); plan.CreationsPerHour != 30 {
+	if plan := account.PlanOf(account.TierFree, 0); plan.CreationsPerHour != 30 {
 		t.Fatal("the plan changed")
 	}
 	a = without.signup(t)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/apitest"
 )
@@ -20,7 +20,7 @@ import (
 func TestWhatIsReadCanBeWritten(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(d *api.Deps) { d.Config.EnterpriseRate = 1e6 })
-	a := b.tier(t, b.signup(t), vigil.TierEnterprise)
+	a := b.tier(t, b.signup(t), account.TierEnterprise)
 	owned, real := belongings(t, b, a), certified(t)
 	check := owned["/v1/checks"]
 	paths := map[string][]string{
@@ -209,7 +209,7 @@ func TestMemberThatIsReadCanBeWritten(t *testing.T) {
 	mails, mailing := withMail(t)
 	b := setup(t, mailing)
 	a := b.owner(t, mails)
-	second, third := b.joins(t, mails, a.client, vigil.RoleViewer), b.joins(t, mails, a.client, vigil.RoleViewer)
+	second, third := b.joins(t, mails, a.client, account.RoleViewer), b.joins(t, mails, a.client, account.RoleViewer)
 	session := b.session(t, a.user.String())
 	promote := func(m member) {
 		session.want(t, http.StatusOK, http.MethodPut, "/v1/members/"+m.id, map[string]any{"role": "owner"})

@@ -20,6 +20,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // reads the results as any client would
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/standalone"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/timing"
@@ -98,7 +100,7 @@ func startServers(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 	dsn := s.postgres.DSN("vigil")
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails
-	keys, err := vigil.NewKeyring(raw)
+	keys, err := secret.NewKeyring(raw)
 	if err != nil {
 		return s, err
 	}
@@ -173,8 +175,8 @@ func (s *cluster) stop(ctx context.Context) {
 
 // seed creates the checks; the sweep starts their loops.
 func (s *cluster) seed(ctx context.Context, o LoopOptions) error {
-	_, org, err := s.store.CreateAccount(ctx, vigil.Organization{Name: "bench", Tier: vigil.TierEnterprise},
-		vigil.User{Email: "bench@vigil.test", Name: "bench"}, nil)
+	_, org, err := s.store.CreateAccount(ctx, account.Organization{Name: "bench", Tier: account.TierEnterprise},
+		account.User{Email: "bench@vigil.test", Name: "bench"}, nil)
 	if err != nil {
 		return err
 	}
@@ -182,14 +184,14 @@ func (s *cluster) seed(ctx context.Context, o LoopOptions) error {
 	if err != nil {
 		return err
 	}
-	plan := vigil.PlanOf(vigil.TierEnterprise, time.Second)
+	plan := account.PlanOf(account.TierEnterprise, time.Second)
 	for i := range o.Loops {
 		at(ctx, "creating checks, %d of %d", i+1, o.Loops)
 		check := vigil.Check{
 			OrgID: org.ID, Name: fmt.Sprintf("bench %d", i), Type: vigil.TypeHTTP, Config: config, Target: "target",
 			Interval: o.Interval, Regions: []string{region}, Enabled: true, Simultaneous: true,
 		}
-		if _, err := s.store.CreateCheck(ctx, check, plan, vigil.Allowance{}); err != nil {
+		if _, err := s.store.CreateCheck(ctx, check, plan, account.Allowance{}); err != nil {
 			return err
 		}
 	}

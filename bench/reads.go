@@ -19,6 +19,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/standalone"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -60,7 +62,7 @@ func measureReadsIn(ctx context.Context, o ReadOptions, dir string) error {
 func measureReads(ctx context.Context, o ReadOptions, dsn string) error {
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails
-	keys, err := vigil.NewKeyring(raw)
+	keys, err := secret.NewKeyring(raw)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,12 @@ func (r *reads) prepare(ctx context.Context) error {
 		_, _ = fmt.Fprintf(r.Out, "%d results, %s\n\n", stored, size)
 		return err
 	}
-	_, org, err := r.store.CreateAccount(ctx, vigil.Organization{Name: "Bench"}, vigil.User{Email: "bench@example.com", Name: "Bench"}, nil)
+	_, org, err := r.store.CreateAccount(
+		ctx,
+		account.Organization{Name: "Bench"},
+		account.User{Email: "bench@example.com", Name: "Bench"},
+		nil,
+	)
 	if err != nil {
 		return err
 	}

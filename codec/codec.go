@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // The metadata of an encrypted payload, as in Temporal's samples: the UI and the CLI show
@@ -27,7 +27,7 @@ const (
 // Codec encrypts payloads with AES-256-GCM. It is a converter.PayloadCodec and safe for
 // concurrent use.
 type Codec struct {
-	keys    *vigil.Keyring
+	keys    *secret.Keyring
 	encrypt bool
 }
 
@@ -35,7 +35,7 @@ var _ converter.PayloadCodec = (*Codec)(nil)
 
 // New returns a codec that decrypts with every key of the ring. With encrypt it also
 // encrypts, with the current one; without, it leaves new payloads plain.
-func New(keys *vigil.Keyring, encrypt bool) *Codec { return &Codec{keys: keys, encrypt: encrypt} }
+func New(keys *secret.Keyring, encrypt bool) *Codec { return &Codec{keys: keys, encrypt: encrypt} }
 
 // Encode encrypts payloads, each with its metadata.
 func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
@@ -61,7 +61,7 @@ func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 }
 
 // Decode decrypts payloads. A payload that is not encrypted stays as it is. The error
-// wraps a vigil.UnknownKeyError when the key of a payload is not in the ring.
+// wraps a secret.UnknownKeyError when the key of a payload is not in the ring.
 func (c *Codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	decoded := make([]*commonpb.Payload, len(payloads))
 	for i, payload := range payloads {

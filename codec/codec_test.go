@@ -16,19 +16,19 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/codec"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
-const secret = "the plain text of a note"
+const value = "the plain text of a note"
 
-func keyring(tb testing.TB, current byte, older ...byte) *vigil.Keyring {
+func keyring(tb testing.TB, current byte, older ...byte) *secret.Keyring {
 	tb.Helper()
 	old := make([][]byte, 0, len(older))
 	for _, b := range older {
 		old = append(old, bytes.Repeat([]byte{b}, 32))
 	}
-	ring, err := vigil.NewKeyring(bytes.Repeat([]byte{current}, 32), old...)
+	ring, err := secret.NewKeyring(bytes.Repeat([]byte{current}, 32), old...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestCodec(t *testing.T) {
 	t.Run("DecodesWhatItEncoded", func(t *testing.T) {
 		t.Parallel()
 		c := codec.New(keyring(t, 1), true)
-		plain := []*commonpb.Payload{payload(t, secret), payload(t, nil), payload(t, []byte{}), payload(t, strings.Repeat(secret, 1000))}
+		plain := []*commonpb.Payload{payload(t, value), payload(t, nil), payload(t, []byte{}), payload(t, strings.Repeat(value, 1000))}
 		encoded, err := c.Encode(plain)
 		if err != nil {
 			t.Fatal(err)
@@ -86,12 +86,12 @@ func TestCodec(t *testing.T) {
 	t.Run("AnOlderKeyStillDecodes", func(t *testing.T) {
 		t.Parallel()
 		before, after := codec.New(keyring(t, 1), true), codec.New(keyring(t, 2, 1), true)
-		old := encode(t, before, payload(t, secret))
-		if got, err := after.Decode([]*commonpb.Payload{old}); err != nil || !proto.Equal(got[0], payload(t, secret)) {
+		old := encode(t, before, payload(t, value))
+		if got, err := after.Decode([]*commonpb.Payload{old}); err != nil || !proto.Equal(got[0], payload(t, value)) {
 			t.Errorf("got %v, %v", got, err)
 		}
-		_, err := before.Decode([]*commonpb.Payload{encode(t, after, payload(t, secret))})
-		unknown, ok := errors.AsType[vigil.UnknownKeyError](err)
+		_, err := before.Decode([]*commonpb.Payload{encode(t, after, payload(t, value))})
+		unknown, ok := errors.AsType[secret.UnknownKeyError](err)
 		if !ok || !strings.Contains(err.Error(), unknown.ID) || len(unknown.ID) != 8 {
 			t.Errorf("an unknown key: got %v", err)
 		}
@@ -99,7 +99,7 @@ func TestCodec(t *testing.T) {
 	t.Run("OffLeavesPayloadsPlainAndStillDecodes", func(t *testing.T) {
 		t.Parallel()
 		on, off := codec.New(keyring(t, 1), true), codec.New(keyring(t, 1), false)
-		plain := payload(t, secret)
+		plain := payload(t, value)
 		if got := encode(t, off, plain); !proto.Equal(got, plain) {
 			t.Errorf("got %v", got)
 		}
@@ -113,7 +113,7 @@ func TestCodec(t *testing.T) {
 	t.Run("EveryChangedByteIsAnError", func(t *testing.T) {
 		t.Parallel()
 		c := codec.New(keyring(t, 1), true)
-		encoded := encode(t, c, payload(t, secret))
+		encoded := encode(t, c, payload(t, value))
 		for i := range encoded.Data {
 			damaged := proto.CloneOf(encoded)
 			damaged.Data[i] ^= 1
@@ -136,7 +136,7 @@ func wantRefused(t *testing.T, c *codec.Codec, damaged *commonpb.Payload) {
 // one, or panics.
 func FuzzDecode(f *testing.F) {
 	c := codec.New(keyring(f, 1), true)
-	encoded := encode(f, c, payload(f, secret))
+	encoded := encode(f, c, payload(f, value))
 	id := string(encoded.Metadata[codec.MetadataKeyID])
 	f.Add(codec.Encoding, id, encoded.Data[:len(encoded.Data)-1])
 	f.Add(codec.Encoding, "", []byte(nil))
@@ -165,18 +165,18 @@ func TestFailures(t *testing.T) {
 	var on, off client.Options
 	codec.New(keyring(t, 1), true).Configure(&on)
 	codec.New(keyring(t, 1), false).Configure(&off)
-	failure := on.FailureConverter.ErrorToFailure(temporal.NewApplicationError(secret, "conflict", secret))
+	failure := on.FailureConverter.ErrorToFailure(temporal.NewApplicationError(value, "conflict", value))
 	raw, err := proto.Marshal(failure)
 	if err != nil || bytes.Contains(raw, []byte("plain text")) {
 		t.Errorf("the failure shows its text: %v, %v", failure, err)
 	}
 	got, ok := errors.AsType[*temporal.ApplicationError](off.FailureConverter.FailureToError(failure))
 	var detail string
-	if !ok || got.Type() != "conflict" || got.Message() != secret || got.Details(&detail) != nil || detail != secret {
+	if !ok || got.Type() != "conflict" || got.Message() != value || got.Details(&detail) != nil || detail != value {
 		t.Errorf("got %v with the detail %q", got, detail)
 	}
-	plain := off.FailureConverter.ErrorToFailure(errors.New(secret))
-	if plain.GetMessage() != secret {
+	plain := off.FailureConverter.ErrorToFailure(errors.New(value))
+	if plain.GetMessage() != value {
 		t.Errorf("off: the message is %q", plain.GetMessage())
 	}
 }
@@ -187,7 +187,7 @@ func TestWorkflowWaitsForAKey(t *testing.T) {
 	t.Parallel()
 	var options client.Options
 	codec.New(keyring(t, 2), false).Configure(&options) // it passes on the raw payload below
-	foreign := encode(t, codec.New(keyring(t, 1), true), payload(t, secret))
+	foreign := encode(t, codec.New(keyring(t, 1), true), payload(t, value))
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetDataConverter(options.DataConverter)

@@ -21,8 +21,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/codec"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/standalone"
 )
 
@@ -203,7 +203,7 @@ func TestSwitching(t *testing.T) {
 	}
 	in(t, server.Address(), codec.New(keyring(t, 3), true), func(p phase) {
 		err := p.GetWorkflow(t.Context(), id, "").Get(t.Context(), &notes)
-		if _, unknown := errors.AsType[vigil.UnknownKeyError](err); !unknown {
+		if _, unknown := errors.AsType[secret.UnknownKeyError](err); !unknown {
 			t.Errorf("without the key: %v", err)
 		}
 	})

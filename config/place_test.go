@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/notify"
 	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // TestSecretsHaveAPlace holds that every secret of a config lies in an object that says
 // where it is sent, so that a kept secret cannot be sent elsewhere.
 func TestSecretsHaveAPlace(t *testing.T) {
 	t.Parallel()
-	for room, types := range map[string]map[string]vigil.SecretFields{
+	for room, types := range map[string]map[string]secret.Fields{
 		"channels": secretsOf(notify.Secrets()), "checks": secretsOf(probe.Secrets()),
 	} {
 		found := 0
@@ -34,8 +34,8 @@ func TestSecretsHaveAPlace(t *testing.T) {
 }
 
 // secretsOf returns the secrets of types by their names.
-func secretsOf[T ~string](of map[T]vigil.SecretFields) map[string]vigil.SecretFields {
-	named := make(map[string]vigil.SecretFields, len(of))
+func secretsOf[T ~string](of map[T]secret.Fields) map[string]secret.Fields {
+	named := make(map[string]secret.Fields, len(of))
 	for kind, fields := range of {
 		named[string(kind)] = fields
 	}
@@ -43,7 +43,7 @@ func secretsOf[T ~string](of map[T]vigil.SecretFields) map[string]vigil.SecretFi
 }
 
 // unplaced reports each secret of a config and whether an object around it has a place.
-func unplaced(fields vigil.SecretFields, path string, placed bool, report func(path string, placed bool)) {
+func unplaced(fields secret.Fields, path string, placed bool, report func(path string, placed bool)) {
 	placed = placed || len(fields.Places) > 0
 	if fields.Secret || fields.ByName || fields.Query || fields.If != "" {
 		report(path, placed)

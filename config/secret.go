@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // The values of the tag secret.
@@ -22,15 +23,15 @@ const (
 
 // Secrets returns the secret members of the configs that a struct reads, from
 // its tags. Members tagged by-type have the secrets of types.
-func Secrets(zero any, types map[vigil.CheckType]vigil.SecretFields) vigil.SecretFields {
+func Secrets(zero any, types map[vigil.CheckType]secret.Fields) secret.Fields {
 	return secretsOf(reflect.TypeOf(zero), types)
 }
 
-func secretsOf(t reflect.Type, types map[vigil.CheckType]vigil.SecretFields) vigil.SecretFields {
+func secretsOf(t reflect.Type, types map[vigil.CheckType]secret.Fields) secret.Fields {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	members := make(map[string]vigil.SecretFields)
+	members := make(map[string]secret.Fields)
 	if t.Kind() == reflect.Struct {
 		for _, field := range reflect.VisibleFields(t) {
 			if field.Anonymous {
@@ -42,9 +43,9 @@ func secretsOf(t reflect.Type, types map[vigil.CheckType]vigil.SecretFields) vig
 		}
 	}
 	if len(members) == 0 {
-		return vigil.SecretFields{}
+		return secret.Fields{}
 	}
-	return vigil.SecretFields{Members: members, Places: placesOf(t)}
+	return secret.Fields{Members: members, Places: placesOf(t)}
 }
 
 // The values of the tag place.
@@ -55,13 +56,13 @@ const (
 
 // placesOf returns the members of a struct that say where its secrets go, from the
 // tags place.
-func placesOf(t reflect.Type) []vigil.PlaceMember {
-	var places []vigil.PlaceMember
+func placesOf(t reflect.Type) []secret.PlaceMember {
+	var places []secret.PlaceMember
 	for _, field := range reflect.VisibleFields(t) {
 		switch tag := field.Tag.Get("place"); tag {
 		case "":
 		case placeURL, placeText:
-			places = append(places, vigil.PlaceMember{Name: memberName(field), URL: tag == placeURL, Default: field.Tag.Get("default")})
+			places = append(places, secret.PlaceMember{Name: memberName(field), URL: tag == placeURL, Default: field.Tag.Get("default")})
 		default:
 			panic(fmt.Sprintf("config: %s has the unknown tag place:%q", field.Name, tag))
 		}
@@ -69,27 +70,27 @@ func placesOf(t reflect.Type) []vigil.PlaceMember {
 	return places
 }
 
-func secretsOfField(field reflect.StructField, types map[vigil.CheckType]vigil.SecretFields) vigil.SecretFields {
+func secretsOfField(field reflect.StructField, types map[vigil.CheckType]secret.Fields) secret.Fields {
 	tag := field.Tag.Get("secret")
 	if member, ok := strings.CutPrefix(tag, secretIf); ok && member != "" {
-		return vigil.SecretFields{If: member}
+		return secret.Fields{If: member}
 	}
 	switch tag {
 	case "":
 		return secretsOf(field.Type, types)
 	case secretWhole:
-		return vigil.SecretFields{Secret: true, Address: true}
+		return secret.Fields{Secret: true, Address: true}
 	case secretQuery:
-		return vigil.SecretFields{Query: true}
+		return secret.Fields{Query: true}
 	case secretText:
-		return vigil.SecretFields{Secret: true}
+		return secret.Fields{Secret: true}
 	case secretByName:
-		return vigil.SecretFields{ByName: true}
+		return secret.Fields{ByName: true}
 	case secretByType:
 		if types == nil {
-			types = map[vigil.CheckType]vigil.SecretFields{} // all are unknown
+			types = map[vigil.CheckType]secret.Fields{} // all are unknown
 		}
-		return vigil.SecretFields{ByType: types}
+		return secret.Fields{ByType: types}
 	default:
 		panic(fmt.Sprintf("config: %s has the unknown tag secret:%q", field.Name, tag))
 	}

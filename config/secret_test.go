@@ -8,6 +8,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/config"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 type login struct {
@@ -39,11 +40,11 @@ func TestSecrets(t *testing.T) {
 	t.Parallel()
 	t.Run("AreReadFromTheTags", func(t *testing.T) {
 		t.Parallel()
-		types := map[vigil.CheckType]vigil.SecretFields{"a": {Secret: true}}
-		password := vigil.SecretFields{Members: map[string]vigil.SecretFields{"password": {Secret: true}}}
-		want := vigil.SecretFields{Members: map[string]vigil.SecretFields{
+		types := map[vigil.CheckType]secret.Fields{"a": {Secret: true}}
+		password := secret.Fields{Members: map[string]secret.Fields{"password": {Secret: true}}}
+		want := secret.Fields{Members: map[string]secret.Fields{
 			"token": {Secret: true}, "headers": {ByName: true}, "logins": password, "login": password, "keys": {Secret: true},
-			"steps": {Members: map[string]vigil.SecretFields{"config": {ByType: types}}},
+			"steps": {Members: map[string]secret.Fields{"config": {ByType: types}}},
 		}}
 		if got := config.Secrets(tagged{}, types); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v", got)
@@ -60,7 +61,7 @@ func TestSecrets(t *testing.T) {
 		t.Parallel()
 		if got := config.Secrets(struct {
 			URL string `json:"url"`
-		}{}, nil); !reflect.DeepEqual(got, vigil.SecretFields{}) {
+		}{}, nil); !reflect.DeepEqual(got, secret.Fields{}) {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -106,8 +106,6 @@ func TestActionID(t *testing.T) {
 		keyed.ActionID("resolve"), keyed.ActionID("acknowledge"),
 		(&vigil.UserAction{IncidentID: id, Key: "l"}).ActionID("resolve"),
 		(&vigil.UserAction{IncidentID: uuid.New(), Key: "k"}).ActionID("resolve"),
-		(&vigil.UserAction{IncidentID: id}).ActionID("resolve"),
-		(&vigil.UserAction{IncidentID: id}).ActionID("resolve"),
 	} {
 		if seen[one] {
 			t.Errorf("two actions have the id %s", one)

@@ -167,6 +167,9 @@ func (i *Incidents) change(
 			return vigil.Incident{}, unavailable(failed)
 		}
 		if request.TextID == uuid.Nil {
+			if action.Key == "" {
+				action.Key = uuid.NewString() // without a key each action is another one
+			}
 			request.TextID = action.ActionID(update)
 			text := vigil.IncidentText{ID: request.TextID, IncidentID: action.IncidentID, Author: action.By, Note: action.Note}
 			if err := i.store.StoreIncidentText(ctx, text); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/codec"
 	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // unreachable is a Temporal that stops answering after some calls. The client
@@ -73,7 +74,7 @@ func (r *recorder) ExecuteActivity(_ context.Context, options client.StartActivi
 func TestTestSummaryFitsTheLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 400
-	keys, err := vigil.NewKeyring(make([]byte, 32))
+	keys, err := secret.NewKeyring(make([]byte, 32))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 
@@ -28,19 +28,19 @@ const (
 
 // Find returns what Temporal knows of the sentinel of a generation, by one request where it is
 // not full.
-func (s *Sentinel) Find(ctx context.Context, generation int64) (vigil.Sentinel, error) {
+func (s *Sentinel) Find(ctx context.Context, generation int64) (fleet.Sentinel, error) {
 	read, err := s.temporal.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx,
 		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
 			Namespace: s.namespace, MaximumPageSize: sentinelPage,
 			Execution: &commonpb.WorkflowExecution{WorkflowId: workflows.SentinelID(generation)},
 		})
 	if isNotFound(err) {
-		return vigil.Sentinel{}, nil
+		return fleet.Sentinel{}, nil
 	}
 	if err != nil {
-		return vigil.Sentinel{}, fmt.Errorf("read the sentinel: %w", err)
+		return fleet.Sentinel{}, fmt.Errorf("read the sentinel: %w", err)
 	}
-	found := vigil.Sentinel{Found: true, Open: true}
+	found := fleet.Sentinel{Found: true, Open: true}
 	for i, event := range read.GetHistory().GetEvents() { // the newest is the first
 		if i == 0 {
 			found.Open, found.Full = !closes(event), event.GetEventId() >= maxSentinelEvents
@@ -55,7 +55,7 @@ func (s *Sentinel) Find(ctx context.Context, generation int64) (vigil.Sentinel, 
 	}
 	described, err := s.temporal.DescribeWorkflowExecution(ctx, workflows.SentinelID(generation), "")
 	if err != nil {
-		return vigil.Sentinel{}, fmt.Errorf("describe the sentinel: %w", err)
+		return fleet.Sentinel{}, fmt.Errorf("describe the sentinel: %w", err)
 	}
 	found.RunID = described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	return found, nil

@@ -5,8 +5,8 @@ package dispatch_test
 import (
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/workers/workerstest"
 	"github.com/vigil-monitor/vigil/workflows"
 )
@@ -17,22 +17,22 @@ func TestSentinel(t *testing.T) {
 	p := workerstest.Start(t, "eu-central-fra")
 	s := dispatch.NewSentinel(p.Temporal, "vigil")
 	const generation = 3
-	expect := func(want vigil.Sentinel) {
+	expect := func(want fleet.Sentinel) {
 		t.Helper()
 		got, err := s.Find(t.Context(), generation)
 		if err != nil || got != want {
 			t.Errorf("%+v (%v), want %+v", got, err, want)
 		}
 	}
-	expect(vigil.Sentinel{})
+	expect(fleet.Sentinel{})
 	for range 2 { // an open one stays
 		p.OK(s.Start(t.Context(), generation))
-		expect(vigil.Sentinel{Found: true, Open: true})
+		expect(fleet.Sentinel{Found: true, Open: true})
 	}
 	for _, epoch := range []int64{7, 9, 8} { // the last one is late
 		p.OK(s.Write(t.Context(), generation, epoch))
 	}
-	expect(vigil.Sentinel{Found: true, Open: true, Epoch: 9})
+	expect(fleet.Sentinel{Found: true, Open: true, Epoch: 9})
 	described, err := p.Temporal.DescribeWorkflowExecution(t.Context(), workflows.SentinelID(generation), "")
 	p.OK(err)
 	if described.GetPendingWorkflowTask() != nil {
@@ -41,9 +41,9 @@ func TestSentinel(t *testing.T) {
 	run := described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	for range 2 {
 		p.OK(s.Close(t.Context(), generation, run))
-		expect(vigil.Sentinel{Found: true, Epoch: 9})
+		expect(fleet.Sentinel{Found: true, Epoch: 9})
 	}
 	p.OK(s.Start(t.Context(), generation))
 	p.OK(s.Close(t.Context(), generation, run)) // of the earlier run
-	expect(vigil.Sentinel{Found: true, Open: true})
+	expect(fleet.Sentinel{Found: true, Open: true})
 }

@@ -26,6 +26,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -40,7 +42,7 @@ type cluster struct {
 	postgres *storagetest.Cluster
 	dsn      string
 	db       *sql.DB // for the test's own queries
-	keys     *vigil.Keyring
+	keys     *secret.Keyring
 	env      []string
 	apiURL   string
 	began    time.Time // start of the drill; earlier slots belong to the setup
@@ -75,15 +77,15 @@ func newClusterOn(t *testing.T, listen string, env ...string) *cluster {
 	}
 	t.Cleanup(func() { _ = s.db.Close() })
 
-	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // never fails
-	if s.keys, err = vigil.NewKeyring(secret); err != nil {
+	value := make([]byte, 32)
+	_, _ = rand.Read(value) // never fails
+	if s.keys, err = secret.NewKeyring(value); err != nil {
 		t.Fatal(err)
 	}
 	apiAddress := freeAddress(t)
 	s.apiURL = "http://" + apiAddress
 	s.env = append([]string{
-		"DATABASE_URL=" + s.dsn, "VIGIL_DATA_DIR=" + dataDir(t), "VIGIL_SECRET_KEY=" + hex.EncodeToString(secret),
+		"DATABASE_URL=" + s.dsn, "VIGIL_DATA_DIR=" + dataDir(t), "VIGIL_SECRET_KEY=" + hex.EncodeToString(value),
 		"VIGIL_LISTEN=" + apiAddress, "VIGIL_TEMPORAL_LISTEN=" + freeAddress(t), "VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_LOG_LEVEL=warn",
 	}, env...)
 	s.startTemporal()
@@ -192,8 +194,8 @@ func (s *cluster) withStore(do func(*storage.Store)) {
 // createOrganization makes an organization of the enterprise tier.
 func (s *cluster) createOrganization(store *storage.Store, name string) uuid.UUID {
 	s.t.Helper()
-	_, org, err := store.CreateAccount(s.t.Context(), vigil.Organization{Name: name, Tier: vigil.TierEnterprise},
-		vigil.User{Email: name + "@vigil.test", Name: name}, nil)
+	_, org, err := store.CreateAccount(s.t.Context(), account.Organization{Name: name, Tier: account.TierEnterprise},
+		account.User{Email: name + "@vigil.test", Name: name}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -210,7 +212,7 @@ func (s *cluster) createCheck(store *storage.Store, org uuid.UUID, name, url str
 	check, err := store.CreateCheck(s.t.Context(), vigil.Check{
 		OrgID: org, Name: name, Type: vigil.TypeHTTP, Config: config, Target: "target",
 		Interval: interval, Regions: []string{clusterRegion}, Enabled: true, Simultaneous: true,
-	}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
+	}, account.PlanOf(account.TierEnterprise, time.Second), account.Allowance{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -162,7 +163,7 @@ func (s *cluster) disable(org uuid.UUID, n int) {
 		s.t.Fatal(err)
 	}
 	s.withStore(func(store *storage.Store) {
-		plan := vigil.PlanOf(vigil.TierEnterprise, time.Second)
+		plan := account.PlanOf(account.TierEnterprise, time.Second)
 		for _, id := range ids {
 			_, err := store.UpdateCheck(s.t.Context(), org, id, plan, func(check *vigil.Check) error {
 				check.Enabled = false

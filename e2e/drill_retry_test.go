@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -74,10 +75,16 @@ func (s *cluster) retry(retry vigil.Retry) {
 	}
 	s.withStore(func(store *storage.Store) {
 		for _, one := range all {
-			_, err := store.UpdateCheck(s.t.Context(), one.org, one.id, vigil.PlanOf(vigil.TierEnterprise, time.Second), func(c *vigil.Check) error {
-				c.Retry = retry
-				return nil
-			})
+			_, err := store.UpdateCheck(
+				s.t.Context(),
+				one.org,
+				one.id,
+				account.PlanOf(account.TierEnterprise, time.Second),
+				func(c *vigil.Check) error {
+					c.Retry = retry
+					return nil
+				},
+			)
 			if err != nil {
 				s.t.Fatal(err)
 			}

@@ -27,6 +27,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/notify"
 	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // canary is part of every secret, address and text of TestHistories.
@@ -113,7 +114,7 @@ func canaryChannels(receiver string) map[vigil.ChannelType]object {
 }
 
 // covers fails the test when a config lacks a secret member.
-func covers(t *testing.T, at string, fields vigil.SecretFields, config any) {
+func covers(t *testing.T, at string, fields secret.Fields, config any) {
 	t.Helper()
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -149,7 +150,7 @@ func TestHistories(t *testing.T) {
 	for kind, fields := range probe.Secrets() {
 		if kind == vigil.TypeHTTP3 { // goes over UDP, and refuses a proxy
 			fields.Members = maps.Clone(fields.Members)
-			maps.DeleteFunc(fields.Members, func(name string, _ vigil.SecretFields) bool { return strings.HasPrefix(name, "proxy") })
+			maps.DeleteFunc(fields.Members, func(name string, _ secret.Fields) bool { return strings.HasPrefix(name, "proxy") })
 		}
 		together := object{}
 		for _, config := range checks[kind] {

@@ -25,6 +25,7 @@ import (
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/dispatch"
 	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/probe"
 	"github.com/vigil-monitor/vigil/workers"
 )
@@ -220,16 +221,16 @@ func (*stub) Unavailable(context.Context) []vigil.CheckType { return nil }
 func (*stub) GiveUpLease(context.Context, string) error     { return nil }
 
 func (*stub) ReleaseLease(context.Context, string) error                 { return nil }
-func (*stub) ClaimLoops(context.Context, vigil.Lease, []uuid.UUID) error { return nil }
-func (*stub) AdoptTurns(context.Context, vigil.Adoption, time.Duration) ([]vigil.OpenTurn, error) {
+func (*stub) ClaimLoops(context.Context, fleet.Lease, []uuid.UUID) error { return nil }
+func (*stub) AdoptTurns(context.Context, fleet.Adoption, time.Duration) ([]vigil.OpenTurn, error) {
 	return nil, nil
 }
-func (*stub) OwnsLoop(context.Context, uuid.UUID, vigil.Lease) (bool, error) { return true, nil }
+func (*stub) OwnsLoop(context.Context, uuid.UUID, fleet.Lease) (bool, error) { return true, nil }
 func (*stub) MarkApplied(context.Context, vigil.Loop) error                  { return nil }
 func (*stub) Clock(context.Context) (time.Time, error)                       { return time.Now(), nil }
 
-func (*stub) RenewLease(context.Context, vigil.Renewal) (vigil.Grant, error) {
-	return vigil.Grant{Clock: time.Now()}, nil
+func (*stub) RenewLease(context.Context, fleet.Renewal) (fleet.Grant, error) {
+	return fleet.Grant{Clock: time.Now()}, nil
 }
 
 // RegionsInUse returns every region.

@@ -16,7 +16,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/standalone"
 	"github.com/vigil-monitor/vigil/timing/timingtest"
 )
@@ -219,12 +219,12 @@ func (u *upgrade) secretsAreMasked(t *testing.T) {
 		} `json:"config"`
 	}
 	c.into(&one, http.MethodGet, "/v1/checks/"+u.facts.Checks["headers"], nil)
-	for name, want := range map[string]string{"Authorization": vigil.SecretMask, "X-Api-Key": vigil.SecretMask, "Accept": "text/plain"} {
+	for name, want := range map[string]string{"Authorization": secret.Mask, "X-Api-Key": secret.Mask, "Accept": "text/plain"} {
 		if got := one.Config.Headers[name]; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if got := one.Config.Headers["X-Auth-Token"]; got != vigil.SecretMask && (tokenHeaderIsSecret || got != upgradeToken) {
+	if got := one.Config.Headers["X-Auth-Token"]; got != secret.Mask && (tokenHeaderIsSecret || got != upgradeToken) {
 		t.Errorf("X-Auth-Token is %q", got)
 	}
 

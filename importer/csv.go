@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // Limits of a table.
@@ -201,7 +201,7 @@ func (t *csvTable) check() error {
 		if strings.Trim(text, "0123456789") == "" {
 			text += "s" // a plain number is one of seconds
 		}
-		seconds, err := vigil.ParseSeconds(text)
+		seconds, err := project.ParseSeconds(text)
 		if err != nil || seconds < 1 || seconds > int64(maxInterval/time.Second) {
 			return t.failAt("interval", "%q is no interval from 1s to 720h, such as 60s or 5m", cut(text, maxName))
 		}
@@ -209,7 +209,7 @@ func (t *csvTable) check() error {
 	}
 	name := Name(given, Name(withoutUser(target), "check"))
 	line, _ := t.reader.FieldPos(0)
-	check := t.Add(vigil.KindCheck, fmt.Sprintf("line %d, %s", line+t.skipped, name), name)
+	check := t.Add(project.KindCheck, fmt.Sprintf("line %d, %s", line+t.skipped, name), name)
 	check.Set("name", Literal(name))
 	check.Set("type", string(kind))
 	check.SetInterval(interval)

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // gatus reads the configuration of Gatus 5.
@@ -98,7 +98,7 @@ func (g *gatusImport) settings() {
 // external reports an endpoint whose results are pushed to Gatus.
 func (g *gatusImport) external(v *value, index int) {
 	m := newMembers(v, "", func(string, string, ...any) {})
-	g.Miss(vigil.KindCheck, gatusOrigin(m, "external-endpoint", index),
+	g.Miss(project.KindCheck, gatusOrigin(m, "external-endpoint", index),
 		"results are pushed to it, and Vigil has no checks that wait for results")
 }
 

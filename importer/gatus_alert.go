@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // What Gatus takes for thresholds that are absent.
@@ -73,7 +74,7 @@ func (g *gatusImport) alerts(check *Resource, alerts []*value, group string) {
 // alert adds the rule of an alert. Gatus fills in the default alert of a provider for
 // endpoints, and not for those of a suite.
 func (g *gatusImport) alert(check *Resource, m *members, group string, defaults bool) {
-	rule := &Resource{Kind: vigil.KindRule, result: g.Result}
+	rule := &Resource{Kind: project.KindRule, result: g.Result}
 	m.lose = rule.Lose
 	a := readAlert(m)
 	provider := g.providers[a.kind]

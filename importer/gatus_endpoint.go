@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // What Gatus takes for a member that is absent.
@@ -49,15 +50,15 @@ type gatusEndpoint struct {
 
 // endpoint adds a check for an endpoint.
 func (g *gatusImport) endpoint(v *value, index int) {
-	check := &Resource{Kind: vigil.KindCheck, result: g.Result}
+	check := &Resource{Kind: project.KindCheck, result: g.Result}
 	m := newMembers(v, "", check.Lose)
 	e := &gatusEndpoint{members: m, g: g, origin: gatusOrigin(m, "endpoint", index)}
 	e.read(m.marked("url"))
 	if e.missing != "" {
-		g.Miss(vigil.KindCheck, e.origin, "%s", e.missing)
+		g.Miss(project.KindCheck, e.origin, "%s", e.missing)
 		return
 	}
-	added := g.Add(vigil.KindCheck, e.origin, keyName(e.group, e.name))
+	added := g.Add(project.KindCheck, e.origin, keyName(e.group, e.name))
 	e.lose, e.client.lose, e.check = added.Lose, added.Lose, added
 	added.Losses = check.Losses
 	added.Set("name", g.name(e.name, e.origin))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // domainCondition notes how many days the registration of the domain must have left, which a
@@ -47,7 +48,7 @@ func (e *gatusEndpoint) addDomain(check *Resource) {
 		return
 	}
 	const suffix, hourly = " domain", "1h"
-	added := e.g.Add(vigil.KindCheck, e.origin+" [DOMAIN_EXPIRATION]", check.Key+suffix)
+	added := e.g.Add(project.KindCheck, e.origin+" [DOMAIN_EXPIRATION]", check.Key+suffix)
 	name, _ := check.Members.Get("name").(string)
 	if !hasVariable(name) {
 		name = cut(name, maxName-len(suffix))

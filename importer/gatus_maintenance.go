@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // globalMaintenance adds the window in which Gatus sends no alerts at all.
@@ -19,12 +20,12 @@ func (g *gatusImport) globalMaintenance() {
 		return
 	}
 	if len(g.Checks) == 0 {
-		g.Miss(vigil.KindMaintenance, "maintenance", "there is no check that it could cover")
+		g.Miss(project.KindMaintenance, "maintenance", "there is no check that it could cover")
 		return
 	}
 	var scope Object
 	var losses []Loss
-	if len(g.Checks) > vigil.MaxMaintenanceChecks {
+	if len(g.Checks) > maintenance.MaxChecks {
 		scope.Set("all", true)
 		losses = []Loss{{"maintenance", "the window covers all checks of the organization, since it can name at most 1000"}}
 	} else {
@@ -45,7 +46,7 @@ func (g *gatusImport) endpointMaintenance(check *Resource, v *value) {
 // window adds a maintenance window. Gatus goes on probing in it and counts the results, and
 // sends no alerts.
 func (g *gatusImport) window(v *value, origin, name string, scope Object, losses []Loss) {
-	draft := &Resource{Kind: vigil.KindMaintenance, result: g.Result, Losses: losses}
+	draft := &Resource{Kind: project.KindMaintenance, result: g.Result, Losses: losses}
 	m := newMembers(v, "maintenance.", draft.Lose)
 	enabled := m.truth("enabled")
 	start, _ := m.scalar("start")
@@ -54,7 +55,7 @@ func (g *gatusImport) window(v *value, origin, name string, scope Object, losses
 	days, problem := weekdays(m.list("every"))
 	m.finish()
 	at, ok := clock(start)
-	location, known := vigil.LoadZone(cmp.Or(zone, "UTC"))
+	location, known := maintenance.LoadZone(cmp.Or(zone, "UTC"))
 	switch {
 	case problem != "":
 	case !ok:
@@ -66,11 +67,11 @@ func (g *gatusImport) window(v *value, origin, name string, scope Object, losses
 	}
 	if problem != "" {
 		if enabled == nil || *enabled {
-			g.Miss(vigil.KindMaintenance, origin, "%s", problem)
+			g.Miss(project.KindMaintenance, origin, "%s", problem)
 		}
 		return
 	}
-	window := g.Add(vigil.KindMaintenance, origin, name)
+	window := g.Add(project.KindMaintenance, origin, name)
 	window.Losses = draft.Losses
 	window.Set("name", g.name(Name("Maintenance of "+strings.TrimPrefix(origin, "maintenance-windows of "), origin), name))
 	if name == "maintenance" {
@@ -80,7 +81,7 @@ func (g *gatusImport) window(v *value, origin, name string, scope Object, losses
 		window.Set("enabled", false)
 	}
 	window.Set("scope", scope)
-	window.Set("starts_at", vigil.FormatWallTime(firstDay(g.options.Now.In(location), days).Add(at)))
+	window.Set("starts_at", maintenance.FormatWallTime(firstDay(g.options.Now.In(location), days).Add(at)))
 	if zone != "" && zone != "UTC" {
 		window.Set("timezone", zone)
 	}

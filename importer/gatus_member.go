@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // members reads the members of a map of the source by their types. A member of another type,
@@ -200,7 +200,7 @@ const maxBrief = 60
 // brief is a scalar behind a colon, for reports; nothing for what could hold a secret.
 func brief(name string, v *value) string {
 	if v.kind != scalarKind || v.text == "" || len(v.text) > maxBrief || strings.Contains(v.text, "\n") ||
-		vigil.IsCredentialName(name) || name == "body" || strings.Contains(name, "url") || strings.Contains(name, "user") {
+		secret.IsCredentialName(name) || name == "body" || strings.Contains(name, "url") || strings.Contains(name, "user") {
 		return ""
 	}
 	return ": " + shown(v.text)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // gatusProvider is a provider of alerts that becomes channels.
@@ -61,9 +62,9 @@ func (g *gatusImport) readProviders() {
 		n++
 		switch {
 		case known[one.name] == nil:
-			g.Miss(vigil.KindChannel, "alerting."+one.name, "Vigil has no channel of this type, and no rule for it is made")
+			g.Miss(project.KindChannel, "alerting."+one.name, "Vigil has no channel of this type, and no rule for it is made")
 		case one.value.kind != mapKind:
-			g.Miss(vigil.KindChannel, "alerting."+one.name, "is no map")
+			g.Miss(project.KindChannel, "alerting."+one.name, "is no map")
 		default:
 			g.providers[one.name] = g.provider(one.name, one.value)
 		}
@@ -175,15 +176,15 @@ func canonicalText(v *value) string {
 
 // newChannel adds the channel of a config.
 func (p *gatusProvider) newChannel(v *value, name, origin string) *Resource {
-	draft := &Resource{Kind: vigil.KindChannel, result: p.g.Result}
+	draft := &Resource{Kind: project.KindChannel, result: p.g.Result}
 	m := newMembers(v, "", draft.Lose)
 	kind, config, problem := p.config(m)
 	if problem != "" {
-		p.g.Miss(vigil.KindChannel, origin, "%s", problem)
+		p.g.Miss(project.KindChannel, origin, "%s", problem)
 		return nil
 	}
 	m.finish()
-	channel := p.g.Add(vigil.KindChannel, origin, name)
+	channel := p.g.Add(project.KindChannel, origin, name)
 	channel.Losses = draft.Losses
 	channel.Set("name", p.g.name(channelName(p.kind, name), name))
 	channel.Set("type", string(kind))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // Limits of a multistep check.
@@ -26,16 +27,16 @@ type gatusSuite struct {
 
 // suite adds a multistep check for a suite.
 func (g *gatusImport) suite(v *value, index int) {
-	draft := &Resource{Kind: vigil.KindCheck, result: g.Result}
+	draft := &Resource{Kind: project.KindCheck, result: g.Result}
 	m := newMembers(v, "", draft.Lose)
 	origin := gatusOrigin(m, "suite", index)
 	endpoints := m.list("endpoints")
 	switch {
 	case len(endpoints) == 0:
-		g.Miss(vigil.KindCheck, origin, "the suite has no endpoints")
+		g.Miss(project.KindCheck, origin, "the suite has no endpoints")
 		return
 	case len(endpoints) > maxSteps:
-		g.Miss(vigil.KindCheck, origin, "the suite has %d endpoints, and a multistep check at most %d steps", len(endpoints), maxSteps)
+		g.Miss(project.KindCheck, origin, "the suite has %d endpoints, and a multistep check at most %d steps", len(endpoints), maxSteps)
 		return
 	}
 	s := &gatusSuite{constants: m.take("context"), names: map[string]string{}, taken: map[string]bool{}}
@@ -44,13 +45,13 @@ func (g *gatusImport) suite(v *value, index int) {
 	for i, one := range endpoints {
 		step, e := g.step(s, one, i, draft)
 		if e.missing != "" {
-			g.Miss(vigil.KindCheck, origin, "step %s: %s", e.origin, e.missing)
+			g.Miss(project.KindCheck, origin, "step %s: %s", e.origin, e.missing)
 			return
 		}
 		steps, read = append(steps, step), append(read, e)
 	}
 	group, name := m.marked("group"), m.marked("name")
-	check := g.Add(vigil.KindCheck, origin, keyName(group, name))
+	check := g.Add(project.KindCheck, origin, keyName(group, name))
 	check.Losses = draft.Losses
 	m.lose = check.Lose
 	check.Set("name", g.name(name, origin))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // judge asks a server's own readers about the configs. A resource that they refuse leaves
@@ -30,7 +31,7 @@ func (r *Result) judge() {
 		kind, _ := check.Members.Get("type").(string)
 		given, _ := check.Members.Get("interval").(string)
 		interval := int64(60)
-		if read, err := vigil.ParseSeconds(given); err == nil {
+		if read, err := project.ParseSeconds(given); err == nil {
 			interval = read
 		}
 		config, err := json.Marshal(filled(check.Members.Get("config"), ""))

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // kumaImport turns what Uptime Kuma has into resources.
@@ -148,10 +148,10 @@ func (k *kumaImport) addMonitor(m kumaRow) {
 	origin := k.originOf(m)
 	config, kind, reason := k.probeOf(m)
 	if reason != "" {
-		k.Miss(vigil.KindCheck, origin, "%s", reason)
+		k.Miss(project.KindCheck, origin, "%s", reason)
 		return
 	}
-	c := k.Add(vigil.KindCheck, origin, m.line("name"))
+	c := k.Add(project.KindCheck, origin, m.line("name"))
 	c.Set("name", Name(m.line("name"), origin))
 	c.Set("type", string(kind))
 	if !k.active(m) || m.flag("upside_down", false) {

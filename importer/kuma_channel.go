@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // kumaChannel is a notification of Kuma.
@@ -89,10 +90,10 @@ func (k *kumaImport) addChannel(row kumaRow) {
 		if kind == "" {
 			kind = "none"
 		}
-		k.Miss(vigil.KindChannel, channel.name, "type %s: Vigil has no channel of this type, and no rule for it is made", kind)
+		k.Miss(project.KindChannel, channel.name, "type %s: Vigil has no channel of this type, and no rule for it is made", kind)
 		return
 	}
-	channel.resource = k.Add(vigil.KindChannel, channel.name, channel.name)
+	channel.resource = k.Add(project.KindChannel, channel.name, channel.name)
 	n := &channelImport{kumaImport: k, channel: channel, given: given, used: map[string]bool{}}
 	if reason := notifier.convert(n); reason != "" {
 		k.Remove(channel.resource, "type %s: %s", kind, reason)

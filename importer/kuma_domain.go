@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // kumaDomain is a registered domain that monitors watch beside what they check. Kuma warns of its end
@@ -82,7 +83,7 @@ func (k *kumaImport) addDomains() {
 	const hourly = "1h"
 	days, repeats := k.expiryDays("domainExpiryNotifyDays")
 	for _, domain := range k.domains {
-		c := k.Add(vigil.KindCheck, domain.name+" (domain_expiry_notification)", domain.name+" domain")
+		c := k.Add(project.KindCheck, domain.name+" (domain_expiry_notification)", domain.name+" domain")
 		c.Set("name", Name(domain.name+" domain", "domain"))
 		c.Set("type", string(vigil.TypeDomain))
 		if !domain.active {

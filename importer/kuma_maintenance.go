@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // kumaWindow makes the schedule of a maintenance window.
@@ -18,7 +19,7 @@ type kumaWindow struct {
 	row      kumaRow
 	zone     *time.Location
 	now      time.Time // as clocks in the zone show it; its location is UTC
-	schedule vigil.MaintenanceSchedule
+	schedule maintenance.Schedule
 }
 
 // addMaintenance carries a maintenance over.
@@ -27,15 +28,15 @@ func (k *kumaImport) addMaintenance(row kumaRow) {
 	if title == "" {
 		title = fmt.Sprintf("maintenance %d", row.id("id"))
 	}
-	w := k.Add(vigil.KindMaintenance, title, title)
+	w := k.Add(project.KindMaintenance, title, title)
 	checks := k.checksOf(w, row.ids(kumaMonitors))
 	if len(checks) == 0 {
 		k.Remove(w, "none of its monitors is carried over")
 		return
 	}
-	if len(checks) > vigil.MaxMaintenanceChecks {
-		w.Lose("monitors", "a window names at most %d checks; use a label instead", vigil.MaxMaintenanceChecks)
-		checks = checks[:vigil.MaxMaintenanceChecks]
+	if len(checks) > maintenance.MaxChecks {
+		w.Lose("monitors", "a window names at most %d checks; use a label instead", maintenance.MaxChecks)
+		checks = checks[:maintenance.MaxChecks]
 	}
 	schedule, err := k.scheduleOf(w, row)
 	if err != nil {
@@ -47,7 +48,7 @@ func (k *kumaImport) addMaintenance(row kumaRow) {
 		w.Set("enabled", false)
 	}
 	w.Set("scope", Object{{"checks", checks}})
-	w.Set("starts_at", vigil.FormatWallTime(schedule.StartsAt))
+	w.Set("starts_at", maintenance.FormatWallTime(schedule.StartsAt))
 	w.Set("timezone", schedule.Timezone)
 	w.Set("duration", seconds(schedule.Duration))
 	if schedule.RRule != "" {
@@ -57,7 +58,7 @@ func (k *kumaImport) addMaintenance(row kumaRow) {
 		w.Set("cron", schedule.Cron)
 	}
 	if schedule.Until != nil {
-		w.Set("until", vigil.FormatWallTime(*schedule.Until))
+		w.Set("until", maintenance.FormatWallTime(*schedule.Until))
 	}
 	if row.line("description") != "" {
 		w.Lose("description", "a window has no description")
@@ -89,7 +90,7 @@ func (k *kumaImport) checksOf(w *Resource, monitors []int64) []string {
 }
 
 // scheduleOf returns the schedule of a maintenance, or why there is none.
-func (k *kumaImport) scheduleOf(w *Resource, row kumaRow) (*vigil.MaintenanceSchedule, error) {
+func (k *kumaImport) scheduleOf(w *Resource, row kumaRow) (*maintenance.Schedule, error) {
 	kw := kumaWindow{window: w, row: row}
 	if err := kw.setZone(k.data.settings["serverTimezone"]); err != nil {
 		return nil, err
@@ -116,9 +117,9 @@ func (k *kumaImport) scheduleOf(w *Resource, row kumaRow) (*vigil.MaintenanceSch
 	if err != nil {
 		return nil, err
 	}
-	if kw.schedule.Duration > vigil.MaxMaintenanceDuration {
+	if kw.schedule.Duration > maintenance.MaxDuration {
 		w.Lose("duration "+kw.schedule.Duration.String(), "an occurrence lasts at most 14 days")
-		kw.schedule.Duration = vigil.MaxMaintenanceDuration
+		kw.schedule.Duration = maintenance.MaxDuration
 	}
 	if err := errors.Join(kw.schedule.Validate(), kw.schedule.CheckStart(k.options.Now)); err != nil {
 		return nil, fmt.Errorf("strategy %s: %s", row.line("strategy"), oneLine(err.Error()))
@@ -136,7 +137,7 @@ func (w *kumaWindow) setZone(server string) error {
 			w.window.Lose("timezone SAME_AS_SERVER", "the time zone of the server is not known; it is UTC in the files")
 		}
 	}
-	zone, err := (&vigil.MaintenanceSchedule{Timezone: name}).Zone()
+	zone, err := (&maintenance.Schedule{Timezone: name}).Zone()
 	if err != nil {
 		return fmt.Errorf("timezone %q is not known", cut(name, maxName))
 	}
@@ -179,7 +180,7 @@ func (w *kumaWindow) single() error {
 		return fmt.Errorf("it has ended on %s", end.Format(time.DateOnly))
 	}
 	elapsed := w.instant(end).Sub(w.instant(start))
-	if running := w.now.Sub(start); running > 0 && elapsed > vigil.MaxMaintenanceDuration {
+	if running := w.now.Sub(start); running > 0 && elapsed > maintenance.MaxDuration {
 		w.window.Lose("start_date "+w.row.line("start_date"), "it runs already, and starts with the import in the files")
 		start, elapsed = w.now, w.instant(end).Sub(w.instant(w.now))
 	}

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // addPage carries a status page over.
@@ -15,10 +16,10 @@ func (k *kumaImport) addPage(row kumaRow) {
 	slug := row.line("slug")
 	origin := "/status/" + slug
 	if !validSlug(slug) {
-		k.Miss(vigil.KindStatusPage, origin, "slug %q is not 1 to 63 lower-case letters, digits and hyphens", slug)
+		k.Miss(project.KindStatusPage, origin, "slug %q is not 1 to 63 lower-case letters, digits and hyphens", slug)
 		return
 	}
-	p := k.Add(vigil.KindStatusPage, origin, slug)
+	p := k.Add(project.KindStatusPage, origin, slug)
 	p.Set("slug", slug)
 	p.Set("title", Name(row.line("title"), slug))
 	if !row.flag("published", true) {
@@ -45,8 +46,8 @@ func (k *kumaImport) groupsOf(p *Resource, row kumaRow) []any {
 	var shown []string
 	for _, group := range row.below(kumaGroups) {
 		name := Name(group.line("name"), "")
-		if len(groups) == vigil.MaxStatusGroups {
-			p.Lose("group "+name, "a page has at most %d groups", vigil.MaxStatusGroups)
+		if len(groups) == overview.MaxStatusGroups {
+			p.Lose("group "+name, "a page has at most %d groups", overview.MaxStatusGroups)
 			continue
 		}
 		var checks []any
@@ -86,8 +87,8 @@ func (k *kumaImport) publicCheck(p *Resource, member kumaRow, shown []string) Ob
 	case slices.Contains(shown, c.Key):
 		p.Lose("monitor "+name, "a page shows a check once")
 		return nil
-	case len(shown) == vigil.MaxStatusChecks:
-		p.Lose("monitor "+name, "a page has at most %d checks", vigil.MaxStatusChecks)
+	case len(shown) == overview.MaxStatusChecks:
+		p.Lose("monitor "+name, "a page has at most %d checks", overview.MaxStatusChecks)
 		return nil
 	}
 	if member.flag("send_url", false) || member.line("custom_url") != "" {

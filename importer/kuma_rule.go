@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // addRules makes a rule for each notification of a monitor.
@@ -62,7 +63,7 @@ func (k *kumaImport) addCertificate(c *Resource, m kumaRow) {
 		return
 	}
 	days, repeats := k.expiryDays("tlsExpiryNotifyDays")
-	companion := k.Add(vigil.KindCheck, c.Origin, c.Key+" certificate")
+	companion := k.Add(project.KindCheck, c.Origin, c.Key+" certificate")
 	companion.Set("name", Name(cut(m.line("name"), maxName-len(" certificate"))+" certificate", companion.Key))
 	companion.Set("type", string(vigil.TypeSSL))
 	if c.Members.Get("enabled") == false {

@@ -6,17 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // unlink removes the references to a resource that is not in the files.
 func (r *Result) unlink(gone *Resource) {
 	switch gone.Kind {
-	case vigil.KindChannel:
+	case project.KindChannel:
 		for _, check := range r.Checks {
 			check.unlinkChannel(gone)
 		}
-	case vigil.KindCheck:
+	case project.KindCheck:
 		for _, window := range slices.Clone(r.Maintenance) {
 			scope, _ := window.Members.Get("scope").(Object)
 			checks, _ := scope.Get("checks").([]string)

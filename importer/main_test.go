@@ -18,6 +18,7 @@ import (
 	"github.com/vigil-monitor/vigil/manifest"
 	"github.com/vigil-monitor/vigil/notify"
 	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // options are those of an import on a Sunday, with the rules of the real API.
@@ -38,7 +39,7 @@ var rules = sync.OnceValue(func() manifest.Rules { //nolint:gochecknoglobals // 
 	if err != nil {
 		panic(err)
 	}
-	return manifest.Rules{Schema: schema, Secrets: vigil.ConfigSecrets{Checks: probe.Secrets(), Channels: notify.Secrets()}}
+	return manifest.Rules{Schema: schema, Secrets: secret.Configs{Checks: probe.Secrets(), Channels: notify.Secrets()}}
 })
 
 // judge reads configs as the API does.

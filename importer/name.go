@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // Limits of the API that an import has to respect.
@@ -96,7 +97,7 @@ func (c *Resource) disable() {
 	c.Lose("enabled", "the check is disabled: without its credentials or the way to its target it would fail while all is well")
 }
 
-func seconds(d time.Duration) string { return vigil.FormatSeconds(int64(d / time.Second)) }
+func seconds(d time.Duration) string { return project.FormatSeconds(int64(d / time.Second)) }
 
 // Timeout returns a timeout in whole seconds within the limits, at most the interval. What
 // differs is a loss.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // Line is a line of the summary: how many of what, and why.
@@ -100,14 +100,14 @@ func (r *Result) everything() []*Resource {
 func kindCounts(resources []*Resource) string {
 	var parts []string
 	for _, kind := range []struct {
-		kind vigil.Kind
+		kind project.Kind
 		noun string
 	}{
-		{vigil.KindCheck, "check"},
-		{vigil.KindChannel, "channel"},
-		{vigil.KindRule, "rule"},
-		{vigil.KindMaintenance, "maintenance window"},
-		{vigil.KindStatusPage, "status page"},
+		{project.KindCheck, "check"},
+		{project.KindChannel, "channel"},
+		{project.KindRule, "rule"},
+		{project.KindMaintenance, "maintenance window"},
+		{project.KindStatusPage, "status page"},
 	} {
 		n := 0
 		for _, one := range resources {
@@ -191,11 +191,11 @@ func (r *Result) reportVariables(out *strings.Builder) {
 	}
 }
 
-func kindWord(kind vigil.Kind) string {
+func kindWord(kind project.Kind) string {
 	switch kind {
-	case vigil.KindMaintenance:
+	case project.KindMaintenance:
 		return "maintenance window"
-	case vigil.KindStatusPage:
+	case project.KindStatusPage:
 		return "status page"
 	default:
 		return string(kind)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // Result is an imported configuration: the resources of a project, and what they lack.
@@ -28,7 +28,7 @@ type Result struct {
 	Variables []string
 
 	options   Options
-	keys      map[vigil.Kind]*manifest.Keys
+	keys      map[project.Kind]*manifest.Keys
 	taken     map[string]bool // variables
 	finalised bool
 }
@@ -41,7 +41,7 @@ type Count struct {
 
 // Resource is a definition of the project.
 type Resource struct {
-	Kind vigil.Kind
+	Kind project.Kind
 	Key  string
 	// Origin names the resource as the source does, such as core/bastion.
 	Origin  string
@@ -66,7 +66,7 @@ type Loss struct {
 
 // Missing is a resource of the source that is not in the files.
 type Missing struct {
-	Kind   vigil.Kind
+	Kind   project.Kind
 	Origin string
 	Reason string
 }
@@ -79,7 +79,7 @@ type Secret struct {
 
 // NewResult returns an empty result.
 func NewResult(source Source, o Options) *Result {
-	return &Result{Source: source, Project: o.Project, options: o, taken: map[string]bool{}, keys: map[vigil.Kind]*manifest.Keys{}}
+	return &Result{Source: source, Project: o.Project, options: o, taken: map[string]bool{}, keys: map[project.Kind]*manifest.Keys{}}
 }
 
 // Read notes how many of something the source has; none are left out of the summary.
@@ -91,7 +91,7 @@ func (r *Result) Read(n int, noun string) {
 
 // Add adds a channel, a check, a maintenance window or a status page. Its key is made of
 // the name and differs from those of the others.
-func (r *Result) Add(kind vigil.Kind, origin, name string) *Resource {
+func (r *Result) Add(kind project.Kind, origin, name string) *Resource {
 	list := r.list(kind)
 	if r.keys[kind] == nil {
 		r.keys[kind] = &manifest.Keys{}
@@ -101,13 +101,13 @@ func (r *Result) Add(kind vigil.Kind, origin, name string) *Resource {
 	return added
 }
 
-func (r *Result) list(kind vigil.Kind) *[]*Resource {
+func (r *Result) list(kind project.Kind) *[]*Resource {
 	switch kind {
-	case vigil.KindChannel:
+	case project.KindChannel:
 		return &r.Channels
-	case vigil.KindMaintenance:
+	case project.KindMaintenance:
 		return &r.Maintenance
-	case vigil.KindStatusPage:
+	case project.KindStatusPage:
 		return &r.StatusPages
 	default:
 		return &r.Checks
@@ -124,7 +124,7 @@ func (r *Result) Remove(resource *Resource, format string, args ...any) {
 // AddRule adds a rule to a check. Its key is made of the name and differs from those of the
 // other rules of the check.
 func (c *Resource) AddRule(name string) *Resource {
-	rule := &Resource{Kind: vigil.KindRule, Key: c.keys.Free("", name, "rule"), Origin: c.Origin, result: c.result}
+	rule := &Resource{Kind: project.KindRule, Key: c.keys.Free("", name, "rule"), Origin: c.Origin, result: c.result}
 	c.Rules = append(c.Rules, rule)
 	return rule
 }
@@ -147,7 +147,7 @@ const maxReport = 1000
 func reportLine(text string) string { return cut(oneLine(text), maxReport) }
 
 // Miss notes a resource of the source that is not in the files.
-func (r *Result) Miss(kind vigil.Kind, origin, format string, args ...any) {
+func (r *Result) Miss(kind project.Kind, origin, format string, args ...any) {
 	r.Missing = append(r.Missing, Missing{Kind: kind, Origin: reportLine(origin), Reason: reportLine(fmt.Sprintf(format, args...))})
 }
 
@@ -183,9 +183,9 @@ type section struct {
 
 func (r *Result) sections() []section {
 	return []section{
-		{vigil.SectionChannels, r.Channels},
-		{vigil.SectionChecks, r.Checks},
-		{vigil.SectionMaintenance, r.Maintenance},
-		{vigil.SectionStatusPages, r.StatusPages},
+		{project.SectionChannels, r.Channels},
+		{project.SectionChecks, r.Checks},
+		{project.SectionMaintenance, r.Maintenance},
+		{project.SectionStatusPages, r.StatusPages},
 	}
 }

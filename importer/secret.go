@@ -8,6 +8,8 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // Variable notes a variable of the source that the files use, and returns how a file
@@ -31,11 +33,11 @@ func (r *Result) hideSecrets() {
 	for _, section := range r.sections() {
 		for _, one := range section.resources {
 			kind, _ := one.Members.Get("type").(string)
-			var fields vigil.SecretFields
+			var fields secret.Fields
 			switch one.Kind {
-			case vigil.KindCheck:
+			case project.KindCheck:
 				fields = r.options.Rules.Secrets.Check(vigil.CheckType(kind))
-			case vigil.KindChannel:
+			case project.KindChannel:
 				fields = r.options.Rules.Secrets.Channel(vigil.ChannelType(kind))
 			default:
 				continue
@@ -50,7 +52,7 @@ func (r *Result) hideSecrets() {
 
 // hide returns a value with variables in the place of its secrets. A text that has a
 // variable already stays as it is.
-func (r *Result) hide(value any, fields vigil.SecretFields, path string) any {
+func (r *Result) hide(value any, fields secret.Fields, path string) any {
 	switch value := value.(type) {
 	case string:
 		switch {
@@ -79,7 +81,7 @@ func (r *Result) hide(value any, fields vigil.SecretFields, path string) any {
 
 // hideParameters returns an address with variables in the place of the secrets in its query.
 func (r *Result) hideParameters(address, path string) string {
-	written, err := vigil.RewriteParameters(address, func(name, value string) (string, error) {
+	written, err := secret.RewriteParameters(address, func(name, value string) (string, error) {
 		return r.secret(path+"."+name, strings.ReplaceAll(value, "$${", "${")), nil
 	})
 	if err != nil {
@@ -89,7 +91,7 @@ func (r *Result) hideParameters(address, path string) string {
 }
 
 // memberFields returns what is secret in a member of an object.
-func memberFields(fields vigil.SecretFields, name string, object Object) vigil.SecretFields {
+func memberFields(fields secret.Fields, name string, object Object) secret.Fields {
 	return fields.Member(name, object.Get)
 }
 

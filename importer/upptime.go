@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // What Upptime takes for members that are absent.
@@ -139,7 +139,7 @@ func (u *upptimeImport) settings(root *members) {
 			if text := one.get("type"); text != nil && text.kind == scalarKind {
 				kind = "notification " + text.text
 			}
-			u.Miss(vigil.KindChannel, kind, "its address is a secret of the repository; write a channel with it into the files")
+			u.Miss(project.KindChannel, kind, "its address is a secret of the repository; write a channel with it into the files")
 		}
 	}
 	if len(root.list("assignees")) > 0 {

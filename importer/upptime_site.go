@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // upptimeSite is a site on its way to a check.
@@ -28,7 +29,7 @@ type upptimeSite struct {
 
 // site adds the check of a site.
 func (u *upptimeImport) site(v *value, index int) {
-	check := &Resource{Kind: vigil.KindCheck, result: u.Result}
+	check := &Resource{Kind: project.KindCheck, result: u.Result}
 	s := &upptimeSite{members: newMembers(v, "", check.Lose), u: u, check: check}
 	name := oneLine(s.marked("name"))
 	origin := name
@@ -37,14 +38,14 @@ func (u *upptimeImport) site(v *value, index int) {
 	}
 	s.read()
 	if s.missing != "" {
-		u.Miss(vigil.KindCheck, origin, "%s", s.missing)
+		u.Miss(project.KindCheck, origin, "%s", s.missing)
 		return
 	}
 	key := origin
 	if slug, ok := s.scalar("slug"); ok {
 		key = slug
 	}
-	added := u.Add(vigil.KindCheck, origin, key)
+	added := u.Add(project.KindCheck, origin, key)
 	s.lose, s.check = added.Lose, added
 	added.Losses = check.Losses
 	if enabled := check.Members.Get("enabled"); enabled != nil {

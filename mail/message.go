@@ -101,7 +101,7 @@ func (m *Mailer) compose(mail Message) (*gomail.Msg, error) {
 		message.SetGenHeader(gomail.HeaderReferences, thread)
 	}
 	message.SetDateWithValue(m.now())
-	message.Subject(vigil.HeaderText(oneLine(mail.Subject)))
+	message.Subject(HeaderText(oneLine(mail.Subject)))
 	// Prevents out-of-office replies, which no person would read (RFC 3834).
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
 	if mail.Unsubscribe != "" {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // checker looks for mistakes in a merged document.
@@ -73,7 +75,7 @@ func (c *checker) keys(list *node, path, kind string, known []string) {
 			continue
 		}
 		if !slices.Contains(known, at.text) {
-			c.problem(at.at, inner, "there is no %s %q in the files%s", kind, at.text, vigil.Meant(at.text, known))
+			c.problem(at.at, inner, "there is no %s %q in the files%s", kind, at.text, project.Meant(at.text, known))
 		}
 	}
 }
@@ -95,7 +97,7 @@ func (c *checker) secrets() {
 	}
 }
 
-func (c *checker) secretsIn(n *node, fields vigil.SecretFields, path string) {
+func (c *checker) secretsIn(n *node, fields secret.Fields, path string) {
 	if n == nil {
 		return
 	}
@@ -104,7 +106,7 @@ func (c *checker) secretsIn(n *node, fields vigil.SecretFields, path string) {
 		switch {
 		case n.text == "" || n.raw != "":
 		case fields.Secret:
-			c.literal(n, path, fields.Address && vigil.IsMaskedAddress(n.text) || n.text == vigil.SecretMask)
+			c.literal(n, path, fields.Address && secret.IsMaskedAddress(n.text) || n.text == secret.Mask)
 		case fields.Query:
 			c.parameters(n, path)
 		}
@@ -122,8 +124,8 @@ func (c *checker) secretsIn(n *node, fields vigil.SecretFields, path string) {
 
 // parameters reports the secrets in the query of an address.
 func (c *checker) parameters(n *node, path string) {
-	_, _ = vigil.RewriteParameters(n.text, func(name, value string) (string, error) {
-		c.literal(n, path+"."+name, value == vigil.SecretMask)
+	_, _ = secret.RewriteParameters(n.text, func(name, value string) (string, error) {
+		c.literal(n, path+"."+name, value == secret.Mask)
 		return value, nil
 	})
 }
@@ -144,7 +146,7 @@ func (c *checker) literal(n *node, path string, masked bool) {
 }
 
 // memberSecrets returns what is secret in a member of an object.
-func memberSecrets(fields vigil.SecretFields, name string, object *node) vigil.SecretFields {
+func memberSecrets(fields secret.Fields, name string, object *node) secret.Fields {
 	return fields.Member(name, func(beside string) any {
 		switch value := object.get(beside); {
 		case value == nil:

@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // Each kind of resource as the files have it.
@@ -25,7 +26,7 @@ func (e *exporter) check(x exported, path string, rules []exported) object {
 	var own object
 	for _, rule := range rules {
 		if text(rule.members, "check_id") == x.id {
-			key := vigil.RuleKeyOf(rule.key)
+			key := project.RuleKeyOf(rule.key)
 			own = append(own, objectMember{key, e.rule(rule, path+"."+rulesSection+"."+key)})
 		}
 	}
@@ -140,7 +141,7 @@ func (e *exporter) duration(x exported, name string) {
 		return
 	}
 	if seconds, err := number.Int64(); err == nil {
-		x.members[name] = vigil.FormatSeconds(seconds)
+		x.members[name] = project.FormatSeconds(seconds)
 		delete(x.members, name+"_seconds")
 	}
 }

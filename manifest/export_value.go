@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // object is an object with its members in order.
@@ -75,15 +75,15 @@ func (e *exporter) value(value any, path string) any {
 // text returns a text as a file has it. What stands for a secret may be a part of an address:
 // all of it but its host, or values of its query.
 func (e *exporter) text(text, path string) string {
-	if vigil.IsMaskedAddress(text) {
+	if secret.IsMaskedAddress(text) {
 		return "${" + e.variable(path) + "}"
 	}
 	text = strings.ReplaceAll(text, "${", "$${")
 	if !strings.Contains(text, "://") {
 		return text
 	}
-	written, err := vigil.RewriteParameters(text, func(name, value string) (string, error) {
-		if value != vigil.SecretMask {
+	written, err := secret.RewriteParameters(text, func(name, value string) (string, error) {
+		if value != secret.Mask {
 			return value, nil
 		}
 		return "${" + e.variable(path+"."+name) + "}", nil

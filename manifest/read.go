@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // Rules say what a document may hold. The zero value checks nothing but the form of the
@@ -18,7 +19,7 @@ type Rules struct {
 	// Schema is the JSON Schema of the document.
 	Schema *Schema
 	// Secrets are the secret members of the configs of all types.
-	Secrets vigil.ConfigSecrets
+	Secrets secret.Configs
 }
 
 // Options say how files are read.
@@ -193,7 +194,7 @@ func (m *merger) section(name string, into, from *node) {
 func (m *merger) head(d *Document, allowEmpty bool) {
 	for _, one := range m.root.members {
 		if !slices.Contains(topMembers(), one.name) {
-			m.problem(one.at, "", "unknown member %q%s", one.name, vigil.Meant(one.name, topMembers()))
+			m.problem(one.at, "", "unknown member %q%s", one.name, project.Meant(one.name, topMembers()))
 		}
 	}
 	file := Position{File: m.root.at.File}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // shop is a project with something of everything.
@@ -47,13 +48,13 @@ func rules(tb testing.TB) manifest.Rules {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	headers := vigil.SecretFields{ByName: true}
-	password := vigil.SecretFields{Members: map[string]vigil.SecretFields{"password": {Secret: true}}}
-	return manifest.Rules{Schema: schema, Secrets: vigil.ConfigSecrets{
-		Checks: map[vigil.CheckType]vigil.SecretFields{
-			"https": {Members: map[string]vigil.SecretFields{"basic_auth": password, "headers": headers}}, "tcp": {},
+	headers := secret.Fields{ByName: true}
+	password := secret.Fields{Members: map[string]secret.Fields{"password": {Secret: true}}}
+	return manifest.Rules{Schema: schema, Secrets: secret.Configs{
+		Checks: map[vigil.CheckType]secret.Fields{
+			"https": {Members: map[string]secret.Fields{"basic_auth": password, "headers": headers}}, "tcp": {},
 		},
-		Channels: map[vigil.ChannelType]vigil.SecretFields{"webhook": {Members: map[string]vigil.SecretFields{"secret": {Secret: true}}}},
+		Channels: map[vigil.ChannelType]secret.Fields{"webhook": {Members: map[string]secret.Fields{"secret": {Secret: true}}}},
 	}}
 }
 

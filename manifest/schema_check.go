@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // check returns what is wrong with a document.
@@ -140,7 +140,7 @@ func (c *schemaCheck) allowed(n *node, part *schema, path string) {
 	}
 	is := ""
 	if n.raw == "" {
-		is = fmt.Sprintf(", and is %q%s", n.text, vigil.Meant(n.text, texts))
+		is = fmt.Sprintf(", and is %q%s", n.text, project.Meant(n.text, texts))
 	}
 	c.problem(n.at, path, "must be %s%s", listed(texts), is)
 }
@@ -193,7 +193,7 @@ func (c *schemaCheck) object(n *node, part *schema, path string) {
 			c.value(m.value, part.AdditionalProperties.schema, inner)
 		case !part.AdditionalProperties.allowed:
 			names := writable(part)
-			c.problem(m.at, path, "unknown member %q%s", m.name, vigil.Meant(m.name, names))
+			c.problem(m.at, path, "unknown member %q%s", m.name, project.Meant(m.name, names))
 		}
 	}
 	for _, name := range part.Required {

@@ -8,13 +8,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/client"
 )
 
 func (s *Server) actionTools() []*tool {
 	return []*tool{
 		{
-			name: "try_check", title: "Try a check", effect: sends, scopes: []vigil.Scope{vigil.ScopeWrite, vigil.ScopeRespond},
+			name: "try_check", title: "Try a check", effect: sends, scopes: []account.Scope{account.ScopeWrite, account.ScopeRespond},
 			run: does(tryCheck),
 			input: s.schemas.members().own("check", text("A check that exists: its id, key or exact name. Needs the scope respond.")).
 				component("CheckCreate", "type").

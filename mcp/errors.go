@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/client"
 )
 
@@ -37,7 +38,7 @@ func resultOf(value object) *mcp.CallToolResult {
 }
 
 // lacksScope is the error of a tool that the caller's key does not open.
-func lacksScope(name string, needed, has []vigil.Scope) error {
+func lacksScope(name string, needed, has []account.Scope) error {
 	required := ""
 	for i, scope := range needed {
 		if i > 0 {

@@ -20,6 +20,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/audit"
@@ -66,7 +67,7 @@ func openOn(t *testing.T, store *storage.Store, public string) *site {
 	s.api, err = api.New(api.Deps{
 		Store: store, Loops: probing{probes: probes}, Incidents: incidents{store}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Probes: probes, Channels: notify.NewRegistry(guard),
-		Config: api.Config{PublicURL: s.public, SigningKey: bytes.Repeat([]byte{7}, 32), SignupTier: vigil.TierPaid},
+		Config: api.Config{PublicURL: s.public, SigningKey: bytes.Repeat([]byte{7}, 32), SignupTier: account.TierPaid},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +75,7 @@ func openOn(t *testing.T, store *storage.Store, public string) *site {
 	t.Cleanup(s.api.Close)
 	s.tools, err = mcp.New(mcp.Deps{
 		API: s.api, Authenticate: s.api.Authenticated, Count: s.api.Count, CheckBody: rest.CheckBody, Refuse: rest.WriteError,
-		Scopes:    func(ctx context.Context) []vigil.Scope { return rest.CallerOf(ctx).Scopes() },
+		Scopes:    func(ctx context.Context) []account.Scope { return rest.CallerOf(ctx).Scopes() },
 		PublicURL: s.public, Version: "test", Docs: docs.Pages,
 	})
 	if err != nil {
@@ -146,16 +147,16 @@ func (incidents) Send(context.Context, vigil.PendingDelivery) error { return nil
 const password = "difference engine"
 
 // account is an organization with a key.
-type account struct {
+type person struct {
 	site  *site
 	email string
 	key   string
 }
 
 // signUp makes an organization and a key with all scopes.
-func (s *site) signUp(t *testing.T) *account {
+func (s *site) signUp(t *testing.T) *person {
 	t.Helper()
-	a := &account{site: s, email: uuid.NewString() + "@example.com"}
+	a := &person{site: s, email: uuid.NewString() + "@example.com"}
 	var session struct{ Token string }
 	a.call(t, http.MethodPost, "/v1/auth/signup", map[string]any{
 		"name": "Ada", "organization_name": "Engines", "email": a.email, "password": password,
@@ -166,7 +167,7 @@ func (s *site) signUp(t *testing.T) *account {
 }
 
 // newKey makes a key with scopes; none are all.
-func (a *account) newKey(t *testing.T, scopes ...string) string {
+func (a *person) newKey(t *testing.T, scopes ...string) string {
 	t.Helper()
 	members := map[string]any{"name": "tests"}
 	if len(scopes) > 0 {
@@ -180,7 +181,7 @@ func (a *account) newKey(t *testing.T, scopes ...string) string {
 }
 
 // call calls the API with the account's key, and reads data of the answer.
-func (a *account) call(t *testing.T, method, path string, body, into any) {
+func (a *person) call(t *testing.T, method, path string, body, into any) {
 	t.Helper()
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -205,7 +206,7 @@ func (a *account) call(t *testing.T, method, path string, body, into any) {
 }
 
 // create makes a resource and returns its id.
-func (a *account) create(t *testing.T, path string, members map[string]any) string {
+func (a *person) create(t *testing.T, path string, members map[string]any) string {
 	t.Helper()
 	var made struct{ ID string }
 	a.call(t, http.MethodPost, path, members, &made)

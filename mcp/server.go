@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/client"
 )
 
@@ -35,7 +36,7 @@ type Deps struct {
 	// CheckBody refuses a body that costs more than its length, as those of the API are.
 	CheckBody func(ctx context.Context, body []byte) error
 	// Scopes returns what the caller of an authenticated request may do.
-	Scopes func(ctx context.Context) []vigil.Scope
+	Scopes func(ctx context.Context) []account.Scope
 	// Refuse answers with an error as the API does.
 	Refuse func(ctx context.Context, w http.ResponseWriter, err error)
 	// PublicURL is where people reach the platform, without a slash at its end. Requests

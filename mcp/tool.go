@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // effect says what a tool does to the organization.
@@ -45,7 +46,7 @@ type tool struct {
 	description string
 	effect      effect
 	// scopes open the tool: a caller needs one of them.
-	scopes []vigil.Scope
+	scopes []account.Scope
 	input  *members
 	run    func(c *call, arguments json.RawMessage) (object, error)
 }
@@ -97,8 +98,8 @@ func (s *Server) addTool(server *mcp.Server, t *tool) error {
 }
 
 // opens reports whether a caller with the scopes may use the tool.
-func (t *tool) opens(scopes []vigil.Scope) bool {
-	return slices.ContainsFunc(t.scopes, func(s vigil.Scope) bool { return slices.Contains(scopes, s) })
+func (t *tool) opens(scopes []account.Scope) bool {
+	return slices.ContainsFunc(t.scopes, func(s account.Scope) bool { return slices.Contains(scopes, s) })
 }
 
 // methodListen opens a stream that would stay open until the client ends it.
@@ -143,6 +144,6 @@ func explained(result *mcp.CallToolResult) *mcp.CallToolResult {
 }
 
 // The scopes of tools.
-func read() []vigil.Scope    { return []vigil.Scope{vigil.ScopeRead} }
-func write() []vigil.Scope   { return []vigil.Scope{vigil.ScopeWrite} }
-func respond() []vigil.Scope { return []vigil.Scope{vigil.ScopeRespond} }
+func read() []account.Scope    { return []account.Scope{account.ScopeRead} }
+func write() []account.Scope   { return []account.Scope{account.ScopeWrite} }
+func respond() []account.Scope { return []account.Scope{account.ScopeRespond} }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -25,7 +26,7 @@ const secret = "hunter2-of-the-config"
 
 // world is an organization with everything that tools show.
 type world struct {
-	*account
+	*person
 	target          *httptest.Server
 	received        *counter
 	check, rule     string
@@ -56,7 +57,7 @@ func (c *counter) count() int {
 // orders, a failing result, a rule, a channel, and an open incident with a failed attempt.
 func (s *site) world(t *testing.T) *world {
 	t.Helper()
-	w := &world{account: s.signUp(t), received: &counter{}}
+	w := &world{person: s.signUp(t), received: &counter{}}
 	w.target = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			w.received.add()
@@ -68,7 +69,7 @@ func (s *site) world(t *testing.T) *world {
 		_, _ = io.WriteString(rw, injection)
 	}))
 	t.Cleanup(w.target.Close)
-	if _, err := s.store.RenewLease(t.Context(), vigil.Renewal{Worker: "w", Regions: []string{"na-east-ewr"}}); err != nil {
+	if _, err := s.store.RenewLease(t.Context(), fleet.Renewal{Worker: "w", Regions: []string{"na-east-ewr"}}); err != nil {
 		t.Fatal(err)
 	}
 	later := "UPDATE worker_leases SET renewed_at = renewed_at + interval '1 hour'"

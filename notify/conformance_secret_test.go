@@ -19,6 +19,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 func conformRepeated(t *testing.T, kind vigil.ChannelType) {
@@ -67,7 +68,7 @@ func TestSecretMembers(t *testing.T) {
 	if got := notify.Secrets(); len(got) != len(r.Types()) {
 		t.Errorf("%d of %d types", len(got), len(r.Types()))
 	}
-	ring, err := vigil.NewKeyring(bytes.Repeat([]byte{1}, 32))
+	ring, err := secret.NewKeyring(bytes.Repeat([]byte{1}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestSecretMembers(t *testing.T) {
 				t.Errorf("%d secrets, sealed as %s, masked as %s (%v)", secrets, sealed, masked, err)
 			}
 			kept, err := fields.Keep(masked, raw)
-			if err != nil || len(fields.Values(kept)) != secrets+forms || strings.Contains(string(kept), vigil.SecretMask) {
+			if err != nil || len(fields.Values(kept)) != secrets+forms || strings.Contains(string(kept), secret.Mask) {
 				t.Errorf("the mask keeps %s, %v", kept, err)
 			}
 		})
@@ -134,7 +135,7 @@ func conformSecrets(t *testing.T, kind vigil.ChannelType) {
 		r := receive(t, echo)
 		sender := parse(t, registry(), kind, httpConfigs(r.url)[kind])
 		answered := shown(sender.Send(t.Context(), message()), sender)
-		if !strings.Contains(answered, vigil.SecretMask) {
+		if !strings.Contains(answered, secret.Mask) {
 			t.Errorf("the receiver repeated nothing: %s", answered)
 		}
 		for _, base := range []string{"http://127.0.0.1:1", "http://nowhere.invalid", strings.Replace(r.url, "http:", "https:", 1)} {
@@ -175,7 +176,7 @@ func conformSecrets(t *testing.T, kind vigil.ChannelType) {
 		for _, border := range []int{4 << 10, 64 << 10} {
 			for back := 0; back <= len(text); back += step {
 				dots.Store(int64(border - back))
-				if got := sender.Send(t.Context(), message()); strings.ContainsAny(strings.ReplaceAll(got.ResponseBody, vigil.SecretMask, ""),
+				if got := sender.Send(t.Context(), message()); strings.ContainsAny(strings.ReplaceAll(got.ResponseBody, secret.Mask, ""),
 					"s3crt") {
 					t.Fatalf("border %d-%d: %q", border, back, got.ResponseBody[max(0, len(got.ResponseBody)-40):])
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/mail"
 	"github.com/vigil-monitor/vigil/timing"
 )
@@ -18,7 +19,7 @@ import (
 // send sends each recipient its mail, and stores what becomes of it as it goes: a process that dies
 // meanwhile leaves at most one recipient of whom it is not known.
 func (r *recipients) send(
-	ctx context.Context, mailer mailer, delivery uuid.UUID, admission *vigil.MailAdmission, letters []mail.Message,
+	ctx context.Context, mailer mailer, delivery uuid.UUID, admission *account.MailAdmission, letters []mail.Message,
 ) Outcome {
 	l := &ledger{store: r.store, delivery: delivery, to: admission.Recipients, begun: make([]bool, len(letters))}
 	l.ctx = context.WithoutCancel(ctx) // an outcome is stored, however late it comes
@@ -58,7 +59,7 @@ type ledger struct {
 	ctx      context.Context //nolint:containedctx // a mail.Watch has none
 	store    recipientStore
 	delivery uuid.UUID // uuid.Nil: nothing is stored
-	to       []vigil.MailRecipient
+	to       []account.MailRecipient
 	begun    []bool
 	failed   error // of the store: nothing more is sent, and outcomes are stored at the end
 	unstored []vigil.DeliveryRecipient

@@ -21,6 +21,7 @@ import (
 	"github.com/vigil-monitor/vigil/mail"
 	"github.com/vigil-monitor/vigil/mail/mailtest"
 	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 var _ = addFixture(fixture{
@@ -106,7 +107,7 @@ func TestEmailConformance(t *testing.T) {
 		option, _ := mailer(t, mailtest.Options{User: "ada", Password: "other"}, "ada:"+pathToken+"@")
 		sender := parse(t, registry(option), vigil.ChannelEmail, config)
 		got := sender.Send(t.Context(), message())
-		if got.ErrorCode != mail.CodeAuth || got.StatusCode != 535 || !strings.Contains(got.ResponseBody, vigil.SecretMask) {
+		if got.ErrorCode != mail.CodeAuth || got.StatusCode != 535 || !strings.Contains(got.ResponseBody, secret.Mask) {
 			t.Errorf("got %+v", got)
 		}
 		if shown := fmt.Sprintf("%+v %s", got, sender.Target()); strings.Contains(shown, "s3cr3t") {

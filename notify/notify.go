@@ -18,6 +18,7 @@ import (
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/mail"
 	"github.com/vigil-monitor/vigil/redact"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // Timeout is the longest that one attempt takes.
@@ -93,7 +94,7 @@ type mailer interface {
 // Registry holds all channel types.
 type Registry struct {
 	notifiers map[vigil.ChannelType]Notifier
-	secrets   map[vigil.ChannelType]vigil.SecretFields
+	secrets   map[vigil.ChannelType]secret.Fields
 }
 
 // Option changes what channels use of their surroundings.
@@ -124,7 +125,7 @@ type environment struct {
 	now        func() time.Time
 	timeout    time.Duration
 	// secrets is complete once NewRegistry returns, so when configs are read.
-	secrets map[vigil.ChannelType]vigil.SecretFields
+	secrets map[vigil.ChannelType]secret.Fields
 }
 
 // builders makes the channel types, one for each call of register.
@@ -146,7 +147,7 @@ func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
 	for _, opt := range opts {
 		opt(env)
 	}
-	env.secrets = make(map[vigil.ChannelType]vigil.SecretFields, len(builders))
+	env.secrets = make(map[vigil.ChannelType]secret.Fields, len(builders))
 	r := &Registry{notifiers: make(map[vigil.ChannelType]Notifier, len(builders)), secrets: env.secrets}
 	for _, build := range builders {
 		notifier := build(env)
@@ -157,7 +158,7 @@ func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
 }
 
 // Secrets returns the secret members of the configs of all channel types.
-func Secrets() map[vigil.ChannelType]vigil.SecretFields { return NewRegistry(nil).secrets }
+func Secrets() map[vigil.ChannelType]secret.Fields { return NewRegistry(nil).secrets }
 
 // Policies returns the delivery policies of all channel types.
 func Policies() vigil.DeliveryPolicies { return NewRegistry(nil).Policies() }
@@ -172,8 +173,8 @@ func (r *Registry) Policies() vigil.DeliveryPolicies {
 }
 
 // Secrets returns the secret members of the configs of a type.
-func (r *Registry) Secrets(t vigil.ChannelType) vigil.SecretFields {
-	return vigil.ConfigSecrets{Channels: r.secrets}.Channel(t)
+func (r *Registry) Secrets(t vigil.ChannelType) secret.Fields {
+	return secret.Configs{Channels: r.secrets}.Channel(t)
 }
 
 // read decodes a config of a type and returns what hides its secrets.

@@ -13,6 +13,7 @@ import (
 	"regexp"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/mail"
 	"github.com/vigil-monitor/vigil/redact"
 )
 
@@ -94,7 +95,7 @@ func (p *push) Target() string { return p.url.Host }
 func (p *push) Send(ctx context.Context, m Message) Outcome {
 	header := make(http.Header)
 	header.Set("Content-Type", "text/plain; charset=utf-8")
-	header.Set("Title", mime.BEncoding.Encode("utf-8", vigil.HeaderText(p.config.title(&m, asIs))))
+	header.Set("Title", mime.BEncoding.Encode("utf-8", mail.HeaderText(p.config.title(&m, asIs))))
 	priority, tags := urgency(&m)
 	header.Set("Priority", priority)
 	header.Set("Tags", tags)

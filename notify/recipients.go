@@ -12,17 +12,18 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/mail"
 )
 
 // recipientStore knows who agreed to get the mail of an organization, and counts mails.
 type recipientStore interface {
-	AdmitMail(ctx context.Context, orgID, delivery uuid.UUID, addresses []string, manual bool) (vigil.MailAdmission, error)
+	AdmitMail(ctx context.Context, orgID, delivery uuid.UUID, addresses []string, manual bool) (account.MailAdmission, error)
 	// BeginMail and EndMail store what becomes of the mail of a delivery for a recipient.
 	BeginMail(ctx context.Context, delivery uuid.UUID, address string) error
 	EndMail(ctx context.Context, delivery uuid.UUID, outcome vigil.DeliveryRecipient) error
 	// AskRecipients returns the confirmation links that are to be mailed now.
-	AskRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) ([]vigil.Confirmation, error)
+	AskRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) ([]account.Confirmation, error)
 	// AskAgain takes back a link that could not be mailed.
 	AskAgain(ctx context.Context, orgID uuid.UUID, address string) error
 }
@@ -82,7 +83,7 @@ func (e *email) ask(ctx context.Context, orgID uuid.UUID, addresses []string) er
 	return errors.Join(errs...)
 }
 
-func (r *recipients) confirmation(link vigil.Confirmation) mail.Message {
+func (r *recipients) confirmation(link account.Confirmation) mail.Message {
 	return mail.Message{
 		To: []string{link.Address}, Subject: "Confirm that you want alerts by mail",
 		Text: "The organization \"" + vigil.WithoutLinks(singleLine(link.Organization)) +
@@ -93,12 +94,12 @@ func (r *recipients) confirmation(link vigil.Confirmation) mail.Message {
 }
 
 // unsubscribeURL is the link of a recipient in every mail.
-func (r *recipients) unsubscribeURL(recipient vigil.MailRecipient) string {
+func (r *recipients) unsubscribeURL(recipient account.MailRecipient) string {
 	return r.publicURL + "/unsubscribe?token=" + url.QueryEscape(recipient.UnsubscribeToken)
 }
 
 // refused is the outcome of a mail that must not be sent; nil: it may be.
-func refused(admission vigil.MailAdmission) *Outcome {
+func refused(admission account.MailAdmission) *Outcome {
 	switch {
 	case len(admission.Recipients) == 0 && admission.Delivered > 0:
 		return &Outcome{} // everybody who is left has it

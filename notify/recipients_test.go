@@ -14,13 +14,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/mail/mailtest"
 	"github.com/vigil-monitor/vigil/notify"
 )
 
 // mailPolicy answers for the store, whose own tests are in storage and api.
 type mailPolicy struct {
-	admission vigil.MailAdmission
+	admission account.MailAdmission
 	err       error
 	asked     []string
 	again     []string
@@ -29,7 +30,7 @@ type mailPolicy struct {
 	ended     []vigil.DeliveryRecipient
 }
 
-func (p *mailPolicy) AdmitMail(context.Context, uuid.UUID, uuid.UUID, []string, bool) (vigil.MailAdmission, error) {
+func (p *mailPolicy) AdmitMail(context.Context, uuid.UUID, uuid.UUID, []string, bool) (account.MailAdmission, error) {
 	return p.admission, p.err
 }
 
@@ -43,11 +44,11 @@ func (p *mailPolicy) EndMail(_ context.Context, _ uuid.UUID, outcome vigil.Deliv
 	return nil
 }
 
-func (p *mailPolicy) AskRecipients(_ context.Context, _ uuid.UUID, addresses []string) ([]vigil.Confirmation, error) {
+func (p *mailPolicy) AskRecipients(_ context.Context, _ uuid.UUID, addresses []string) ([]account.Confirmation, error) {
 	p.asked = append(p.asked, addresses...)
-	links := make([]vigil.Confirmation, len(addresses))
+	links := make([]account.Confirmation, len(addresses))
 	for i, address := range addresses {
-		links[i] = vigil.Confirmation{Address: address, Token: "token", Organization: "see https://evil.example"}
+		links[i] = account.Confirmation{Address: address, Token: "token", Organization: "see https://evil.example"}
 	}
 	return links, nil
 }
@@ -57,10 +58,10 @@ func (p *mailPolicy) AskAgain(_ context.Context, _ uuid.UUID, address string) er
 	return nil
 }
 
-func recipientsOf(addresses ...string) []vigil.MailRecipient {
-	list := make([]vigil.MailRecipient, len(addresses))
+func recipientsOf(addresses ...string) []account.MailRecipient {
+	list := make([]account.MailRecipient, len(addresses))
 	for i, address := range addresses {
-		list[i] = vigil.MailRecipient{Address: address, UnsubscribeToken: "token-of-" + address}
+		list[i] = account.MailRecipient{Address: address, UnsubscribeToken: "token-of-" + address}
 	}
 	return list
 }
@@ -82,7 +83,7 @@ func TestRecipients(t *testing.T) {
 			return nil
 		}}
 	}
-	both := vigil.MailAdmission{Recipients: recipientsOf("ada@example.com", "bob@example.com")}
+	both := account.MailAdmission{Recipients: recipientsOf("ada@example.com", "bob@example.com")}
 
 	t.Run("EachGetsItsOwnMailAndLink", func(t *testing.T) {
 		t.Parallel()
@@ -112,7 +113,7 @@ func TestRecipients(t *testing.T) {
 	t.Run("WithoutAConfirmedRecipientItWaitsAndTheyAreAsked", func(t *testing.T) {
 		t.Parallel()
 		policy := &mailPolicy{
-			admission: vigil.MailAdmission{Unverified: true, Pending: []string{"ada@example.com", "bob@example.com"}},
+			admission: account.MailAdmission{Unverified: true, Pending: []string{"ada@example.com", "bob@example.com"}},
 		}
 		got, mails := send(t, policy, refuse(451))
 		if got.ErrorCode != notify.CodeUnconfirmed || got.Permanent {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // channelPage is the path of the dashboard's page of a channel, without its id.
@@ -17,7 +18,7 @@ const channelPage = "/app/channels/"
 // Sample is the message of POST /v1/notification-channels/{id}/test: one of an
 // incident that never was, in the form of a real one, of the lowest severity.
 // The error is that of a value that JSON cannot hold.
-func Sample(channel vigil.Channel, org vigil.Organization, publicURL string, now time.Time) (Message, error) {
+func Sample(channel vigil.Channel, org account.Organization, publicURL string, now time.Time) (Message, error) {
 	values := vigil.ExampleVariables()
 	incident := vigil.Incident{
 		ID: uuid.New(), OrgID: org.ID, CheckID: uuid.New(), RuleID: uuid.New(),

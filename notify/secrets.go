@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // minToken is the length in bytes from which a text that may or may not be a
@@ -31,7 +31,7 @@ func credentials(secrets []string) []string {
 func headerTexts(headers map[string]string) []string {
 	var texts []string
 	for name, value := range headers {
-		if len(value) >= minToken && !vigil.IsCredentialName(name) {
+		if len(value) >= minToken && !secret.IsCredentialName(name) {
 			texts = append(texts, value)
 		}
 	}

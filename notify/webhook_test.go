@@ -19,6 +19,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/notify"
 )
 
@@ -268,7 +269,7 @@ func TestSample(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 4, 5, 6, 7, 8, 0, time.UTC)
 	channel := vigil.Channel{ID: uuid.New(), Name: "On call"}
-	m, err := notify.Sample(channel, vigil.Organization{ID: uuid.New(), Name: "Example Shop"},
+	m, err := notify.Sample(channel, account.Organization{ID: uuid.New(), Name: "Example Shop"},
 		"https://vigil.example.com", now)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // minBodyText is the length in bytes from which a text inside a secret body is hidden under any
@@ -25,7 +25,7 @@ func bodyTexts(body string) []string {
 		if len(texts) >= maxBodyTexts {
 			return
 		}
-		if len(text) >= minBodyText || len(text) >= minSecret && vigil.IsCredentialParameter(name) {
+		if len(text) >= minBodyText || len(text) >= minSecret && secret.IsCredentialParameter(name) {
 			texts = append(texts, text)
 		}
 	}

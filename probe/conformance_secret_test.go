@@ -19,6 +19,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/config"
 	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // The values of secret members in the tests below.
@@ -82,7 +83,7 @@ func secretsAreSealed(t *testing.T, w *world, f fixture) {
 	if got := fields.Values(raw); len(got) != secrets {
 		t.Errorf("%d of %d tagged members are known as secrets: %s", len(got), secrets, raw)
 	}
-	ring, err := vigil.NewKeyring(bytes.Repeat([]byte{1}, 32))
+	ring, err := secret.NewKeyring(bytes.Repeat([]byte{1}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +96,11 @@ func secretsAreSealed(t *testing.T, w *world, f fixture) {
 		noSecret(t, what+" config", string(text))
 	}
 	written := len(fields.Values(encode(t, given))) - strings.Count(string(raw), "api_key=")
-	if got := strings.Count(string(masked), vigil.SecretMask); got != written {
+	if got := strings.Count(string(masked), secret.Mask); got != written {
 		t.Errorf("%d masks of %d secrets: %s", got, secrets, masked)
 	}
 	kept, err := fields.Keep(masked, raw)
-	if err != nil || len(fields.Values(kept)) != secrets || strings.Contains(string(kept), vigil.SecretMask) {
+	if err != nil || len(fields.Values(kept)) != secrets || strings.Contains(string(kept), secret.Mask) {
 		t.Errorf("the mask keeps %s, %v", kept, err)
 	}
 }
@@ -184,7 +185,7 @@ func TestSecretsThatTheTargetRepeats(t *testing.T) {
 	}
 	target := w.http(repeatAll(all))
 	for _, kind := range []vigil.CheckType{vigil.TypeHTTP, vigil.TypeMultistep} {
-		for name, secret := range map[string]string{"Password": secretText, "Header": secretHeader} {
+		for name, value := range map[string]string{"Password": secretText, "Header": secretHeader} {
 			t.Run(string(kind)+name, func(t *testing.T) {
 				t.Parallel()
 				given := object{
@@ -198,8 +199,8 @@ func TestSecretsThatTheTargetRepeats(t *testing.T) {
 					given = object{"steps": []object{{"name": "one", "type": "http", "config": given}}}
 				}
 				seen := w.run(kind, given)
-				if seen.Success || !strings.Contains(seen.Error, vigil.SecretMask) {
-					t.Errorf("%s: the target repeated nothing: %+v", secret, seen)
+				if seen.Success || !strings.Contains(seen.Error, secret.Mask) {
+					t.Errorf("%s: the target repeated nothing: %+v", value, seen)
 				}
 				var log bytes.Buffer
 				slog.New(slog.NewJSONHandler(&log, nil)).Error("observation", "error", seen.Error, "seen", fmt.Sprintf("%+v", seen))
@@ -251,7 +252,7 @@ func TestSecretsOfAddressAndBodyThatTheTargetRepeats(t *testing.T) {
 				given = object{"steps": []object{{"name": "one", "type": "http", "config": given}}}
 			}
 			seen := w.run(kind, given)
-			if seen.Success || !strings.Contains(seen.Error, vigil.SecretMask) {
+			if seen.Success || !strings.Contains(seen.Error, secret.Mask) {
 				t.Errorf("%s: the target repeated nothing: %+v", header, seen)
 			}
 			noSecret(t, "the error", seen.Error)

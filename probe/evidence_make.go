@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/redact"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // evidence makes the evidence of an exchange that failed with err.
@@ -158,8 +159,8 @@ func (h hider) text(line string) string {
 // header returns the value of a header of an answer: *** when its name says credential, and
 // an address without its query.
 func (h hider) header(name, value string) string {
-	if vigil.IsCredentialName(name) {
-		return vigil.SecretMask
+	if secret.IsCredentialName(name) {
+		return secret.Mask
 	}
 	if strings.EqualFold(name, "Location") || strings.EqualFold(name, "Content-Location") {
 		value, _, _ = strings.Cut(value, "?")

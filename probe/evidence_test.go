@@ -20,6 +20,7 @@ import (
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/probe"
 	"github.com/vigil-monitor/vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // recorder runs a probe that fails, and returns its evidence.
@@ -73,7 +74,7 @@ func TestEvidenceOfAnAnswer(t *testing.T) {
 		if e.Body == nil || e.Body.Text != page[:2048] || !e.Body.Truncated || e.Body.Bytes != int64(len(page)) || e.Body.Binary {
 			t.Errorf("body %+v", e.Body)
 		}
-		if headerOf(e, "Set-Cookie") != vigil.SecretMask || headerOf(e, "X-Api-Key") != vigil.SecretMask {
+		if headerOf(e, "Set-Cookie") != secret.Mask || headerOf(e, "X-Api-Key") != secret.Mask {
 			t.Errorf("credentials in %v", e.Headers)
 		}
 		if got := headerOf(e, "X-Backend"); !strings.HasPrefix(got, "b-7") || strings.Contains(got, "\u202e") {
@@ -161,7 +162,7 @@ func TestEvidenceReadsItsBoundOfALargeBody(t *testing.T) {
 func TestEvidenceHidesSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	const secret = "tiger-Stripe/4711?"
+	const value = "tiger-Stripe/4711?"
 	percent := func(text string) string {
 		var out strings.Builder
 		for i := range len(text) {
@@ -181,12 +182,12 @@ func TestEvidenceHidesSecrets(t *testing.T) {
 				rw.WriteHeader(http.StatusForbidden)
 				_, _ = io.WriteString(rw, "you said "+said+" "+strings.Repeat(".", 2030-len(said)-10)+said+said)
 			})
-			e := w.recorder(t, vigil.TypeHTTP, object{"url": echo, "headers": object{"X-Auth-Token": secret}})
+			e := w.recorder(t, vigil.TypeHTTP, object{"url": echo, "headers": object{"X-Auth-Token": value}})
 			text, err := json.Marshal(e)
-			if err != nil || strings.Contains(string(text), spell(secret)) || strings.Contains(string(text), spell(secret)[:8]) {
+			if err != nil || strings.Contains(string(text), spell(value)) || strings.Contains(string(text), spell(value)[:8]) {
 				t.Errorf("%s, %v", text, err)
 			}
-			if headerOf(e, "X-Echo") != vigil.SecretMask || !strings.HasPrefix(e.Body.Text, "you said *** ...") {
+			if headerOf(e, "X-Echo") != secret.Mask || !strings.HasPrefix(e.Body.Text, "you said *** ...") {
 				t.Errorf("header %q, body %q", headerOf(e, "X-Echo"), e.Body.Text)
 			}
 		})

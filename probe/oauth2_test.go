@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // tokenServer gives tokens, each with a number, and a target takes those from some number on.
@@ -171,7 +172,7 @@ func TestOAuth2TokenIsASecret(t *testing.T) {
 	}
 	for range 2 { // with a new one, and with a kept one
 		seen := w.run(vigil.TypeHTTP, config)
-		if seen.Success || strings.Contains(seen.Error, "token-0001") || !strings.Contains(seen.Error, vigil.SecretMask) {
+		if seen.Success || strings.Contains(seen.Error, "token-0001") || !strings.Contains(seen.Error, secret.Mask) {
 			t.Errorf("got %q", seen.Error)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil/config"
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/redact"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // Prober is a check type.
@@ -63,7 +64,7 @@ func ChangesOf(p Probe) string {
 // Registry holds all check types.
 type Registry struct {
 	probers map[vigil.CheckType]Prober
-	secrets map[vigil.CheckType]vigil.SecretFields
+	secrets map[vigil.CheckType]secret.Fields
 }
 
 // Option changes what probes use of their surroundings.
@@ -118,8 +119,8 @@ func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
 
 // readSecrets reads the secret members of every type from its tags. The steps of
 // a multistep check have those that are given.
-func (r *Registry) readSecrets(ofSteps map[vigil.CheckType]vigil.SecretFields) map[vigil.CheckType]vigil.SecretFields {
-	found := make(map[vigil.CheckType]vigil.SecretFields, len(r.probers))
+func (r *Registry) readSecrets(ofSteps map[vigil.CheckType]secret.Fields) map[vigil.CheckType]secret.Fields {
+	found := make(map[vigil.CheckType]secret.Fields, len(r.probers))
 	for t := range r.probers {
 		found[t] = config.Secrets(r.Config(t), ofSteps)
 	}
@@ -127,11 +128,11 @@ func (r *Registry) readSecrets(ofSteps map[vigil.CheckType]vigil.SecretFields) m
 }
 
 // Secrets returns the secret members of the configs of all check types.
-func Secrets() map[vigil.CheckType]vigil.SecretFields { return NewRegistry(nil).secrets }
+func Secrets() map[vigil.CheckType]secret.Fields { return NewRegistry(nil).secrets }
 
 // Secrets returns the secret members of the configs of a type.
-func (r *Registry) Secrets(t vigil.CheckType) vigil.SecretFields {
-	return vigil.ConfigSecrets{Checks: r.secrets}.Check(t)
+func (r *Registry) Secrets(t vigil.CheckType) secret.Fields {
+	return secret.Configs{Checks: r.secrets}.Check(t)
 }
 
 // read decodes a config of a type and returns what hides its secrets.

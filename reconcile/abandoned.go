@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // abandonedLimit is how many loops of lost workers one pass nudges: more than others, since
@@ -24,7 +25,7 @@ type abandonedLoops struct {
 	now    func() time.Time
 	log    *slog.Logger
 
-	reported []vigil.Lease // whose silence is in the log
+	reported []fleet.Lease // whose silence is in the log
 }
 
 // repair is one pass. A region without a live worker is left alone; its loops wait
@@ -34,11 +35,11 @@ func (a *abandonedLoops) repair(ctx context.Context, w work) error {
 	if !known {
 		return nil
 	}
-	a.reported = slices.DeleteFunc(a.reported, func(l vigil.Lease) bool { return !slices.Contains(silent, l) })
+	a.reported = slices.DeleteFunc(a.reported, func(l fleet.Lease) bool { return !slices.Contains(silent, l) })
 	if len(silent) == 0 {
 		return nil
 	}
-	live, err := a.store.LiveRegions(ctx, vigil.LeaseTimeout)
+	live, err := a.store.LiveRegions(ctx, fleet.LeaseTimeout)
 	if err != nil {
 		return err
 	}
@@ -62,11 +63,11 @@ func (a *abandonedLoops) repair(ctx context.Context, w work) error {
 // say which ones were nudged, so that each is nudged once even when its shard changes
 // hands. The lease is revoked first: a worker that is only cut off then ends its own turns
 // of these loops. It is removed by the process that finds none left in any shard.
-func (a *abandonedLoops) nudgeSome(ctx context.Context, w work, lease vigil.Lease, limit int) (int, error) {
-	if revoked, err := a.store.RevokeLease(ctx, lease, vigil.LeaseTimeout); err != nil || !revoked {
+func (a *abandonedLoops) nudgeSome(ctx context.Context, w work, lease fleet.Lease, limit int) (int, error) {
+	if revoked, err := a.store.RevokeLease(ctx, lease, fleet.LeaseTimeout); err != nil || !revoked {
 		return 0, err // not revoked: the worker has renewed it meanwhile
 	}
-	loops, err := a.store.AbandonedLoops(ctx, lease, vigil.LeaseTimeout, w.checks(), limit)
+	loops, err := a.store.AbandonedLoops(ctx, lease, fleet.LeaseTimeout, w.checks(), limit)
 	if err != nil {
 		return 0, err
 	}
@@ -77,5 +78,5 @@ func (a *abandonedLoops) nudgeSome(ctx context.Context, w work, lease vigil.Leas
 	if err := a.nudge(ctx, w, loops); err != nil {
 		return len(loops), err
 	}
-	return len(loops), a.store.ForgetLease(ctx, lease, vigil.LeaseTimeout)
+	return len(loops), a.store.ForgetLease(ctx, lease, fleet.LeaseTimeout)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // slowStore is a store with a worker that stopped renewing its lease long ago. The
@@ -40,7 +41,7 @@ func (s *slowStore) Lagging(context.Context, []int, int) ([]vigil.Loop, error) {
 	return nil, nil
 }
 
-func (s *slowStore) MarkNudged(_ context.Context, _ vigil.SweepLease, check uuid.UUID, _ string) error {
+func (s *slowStore) MarkNudged(_ context.Context, _ fleet.SweepLease, check uuid.UUID, _ string) error {
 	time.Sleep(s.marking) // sleep: a slow database
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +57,7 @@ func (s *slowStore) MarkNudged(_ context.Context, _ vigil.SweepLease, check uuid
 	return nil
 }
 
-func (s *slowStore) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, error) {
+func (s *slowStore) SilentLeases(context.Context, time.Duration) ([]fleet.Lease, error) {
 	if s.silent != nil {
 		if err := s.silent(time.Since(s.began)); err != nil {
 			return nil, err
@@ -69,24 +70,24 @@ func (s *slowStore) SilentLeases(context.Context, time.Duration) ([]vigil.Lease,
 	if forgotten {
 		return nil, nil
 	}
-	return []vigil.Lease{{Worker: "dead", Region: region}}, nil
+	return []fleet.Lease{{Worker: "dead", Region: region}}, nil
 }
 
-func (s *slowStore) ForgetLease(context.Context, vigil.Lease, time.Duration) error {
+func (s *slowStore) ForgetLease(context.Context, fleet.Lease, time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgotten = s.left == 0
 	return nil
 }
 
-func (s *slowStore) RevokeLease(context.Context, vigil.Lease, time.Duration) (bool, error) {
+func (s *slowStore) RevokeLease(context.Context, fleet.Lease, time.Duration) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.revoked = true
 	return !s.returned, nil
 }
 
-func (s *slowStore) AbandonedLoops(_ context.Context, _ vigil.Lease, _ time.Duration, _ []int, limit int) ([]vigil.Loop, error) {
+func (s *slowStore) AbandonedLoops(_ context.Context, _ fleet.Lease, _ time.Duration, _ []int, limit int) ([]vigil.Loop, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var loops []vigil.Loop

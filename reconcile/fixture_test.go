@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/maintenance"
 	"github.com/vigil-monitor/vigil/reconcile"
 )
 
@@ -28,15 +30,15 @@ func isAway(err error) bool { return errors.Is(err, errAway) }
 // replace methods.
 type emptyStore struct{}
 
-func (emptyStore) RenewSweep(context.Context, string, []vigil.SweepLease, time.Duration) (vigil.SweepShare, error) {
-	return vigil.SweepShare{Leases: allShards(1), Size: vigil.SweepShards + 1}, nil
+func (emptyStore) RenewSweep(context.Context, string, []fleet.SweepLease, time.Duration) (fleet.SweepShare, error) {
+	return fleet.SweepShare{Leases: allShards(1), Size: fleet.SweepShards + 1}, nil
 }
 
 // allShards are all leases with the same fence.
-func allShards(fence int64) []vigil.SweepLease {
-	leases := []vigil.SweepLease{{Shard: vigil.CommonShard, Fence: fence}}
-	for _, shard := range vigil.EverySweepShard() {
-		leases = append(leases, vigil.SweepLease{Shard: shard, Fence: fence})
+func allShards(fence int64) []fleet.SweepLease {
+	leases := []fleet.SweepLease{{Shard: fleet.CommonShard, Fence: fence}}
+	for _, shard := range fleet.EverySweepShard() {
+		leases = append(leases, fleet.SweepLease{Shard: shard, Fence: fence})
 	}
 	return leases
 }
@@ -54,25 +56,25 @@ func (emptyStore) Overdue(context.Context, time.Time, time.Duration, []string, [
 	return nil, nil
 }
 
-func (emptyStore) MarkNudged(context.Context, vigil.SweepLease, uuid.UUID, string) error { return nil }
+func (emptyStore) MarkNudged(context.Context, fleet.SweepLease, uuid.UUID, string) error { return nil }
 
-func (emptyStore) PutOffNudge(context.Context, vigil.SweepLease, uuid.UUID, string) error { return nil }
+func (emptyStore) PutOffNudge(context.Context, fleet.SweepLease, uuid.UUID, string) error { return nil }
 
-func (emptyStore) LiveLeases(context.Context, time.Duration) ([]vigil.Lease, error) { return nil, nil }
+func (emptyStore) LiveLeases(context.Context, time.Duration) ([]fleet.Lease, error) { return nil, nil }
 
-func (emptyStore) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, error) {
+func (emptyStore) SilentLeases(context.Context, time.Duration) ([]fleet.Lease, error) {
 	return nil, nil
 }
 
-func (emptyStore) RevokeLease(context.Context, vigil.Lease, time.Duration) (bool, error) {
+func (emptyStore) RevokeLease(context.Context, fleet.Lease, time.Duration) (bool, error) {
 	return true, nil
 }
 
-func (emptyStore) AbandonedLoops(context.Context, vigil.Lease, time.Duration, []int, int) ([]vigil.Loop, error) {
+func (emptyStore) AbandonedLoops(context.Context, fleet.Lease, time.Duration, []int, int) ([]vigil.Loop, error) {
 	return nil, nil
 }
 
-func (emptyStore) ForgetLease(context.Context, vigil.Lease, time.Duration) error { return nil }
+func (emptyStore) ForgetLease(context.Context, fleet.Lease, time.Duration) error { return nil }
 
 func (emptyStore) LiveRegions(context.Context, time.Duration) (map[string][]vigil.CheckType, error) {
 	return map[string][]vigil.CheckType{region: nil}, nil
@@ -104,7 +106,7 @@ func (emptyStore) StalledIncidents(context.Context, time.Time, []int, int) ([]vi
 	return nil, nil
 }
 
-func (emptyStore) MarkIncidentSwept(context.Context, vigil.SweepLease, uuid.UUID, time.Time) error {
+func (emptyStore) MarkIncidentSwept(context.Context, fleet.SweepLease, uuid.UUID, time.Time) error {
 	return nil
 }
 
@@ -112,7 +114,7 @@ func (emptyStore) StalledDeliveries(context.Context, time.Time, []int, int) ([]v
 	return nil, nil
 }
 
-func (emptyStore) MarkDeliverySwept(context.Context, vigil.SweepLease, vigil.PendingDelivery, time.Time) error {
+func (emptyStore) MarkDeliverySwept(context.Context, fleet.SweepLease, vigil.PendingDelivery, time.Time) error {
 	return nil
 }
 
@@ -120,7 +122,7 @@ func (emptyStore) UnhandledVotes(context.Context, time.Time, []int, int) ([]vigi
 	return nil, nil
 }
 
-func (emptyStore) MarkVoteSwept(context.Context, vigil.SweepLease, vigil.UnhandledVote, time.Time) error {
+func (emptyStore) MarkVoteSwept(context.Context, fleet.SweepLease, vigil.UnhandledVote, time.Time) error {
 	return nil
 }
 
@@ -132,7 +134,7 @@ func (emptyStore) Unobserved(context.Context, time.Time, time.Time, []int, int) 
 	return nil, nil
 }
 
-func (emptyStore) BeginUnobserved(context.Context, vigil.SweepLease, uuid.UUID, time.Time, string) ([]vigil.PendingDelivery, error) {
+func (emptyStore) BeginUnobserved(context.Context, fleet.SweepLease, uuid.UUID, time.Time, string) ([]vigil.PendingDelivery, error) {
 	return nil, nil
 }
 
@@ -140,7 +142,7 @@ func (emptyStore) ObservedAgain(context.Context, time.Time, []int, int) ([]vigil
 	return nil, nil
 }
 
-func (emptyStore) EndUnobserved(context.Context, vigil.SweepLease, uuid.UUID, string) ([]vigil.PendingDelivery, error) {
+func (emptyStore) EndUnobserved(context.Context, fleet.SweepLease, uuid.UUID, string) ([]vigil.PendingDelivery, error) {
 	return nil, nil
 }
 
@@ -148,19 +150,19 @@ func (emptyStore) Silences(context.Context, time.Time, time.Time, []int, int) ([
 	return nil, nil
 }
 
-func (emptyStore) MarkSilence(context.Context, vigil.SweepLease, vigil.RegionSilence) error {
+func (emptyStore) MarkSilence(context.Context, fleet.SweepLease, vigil.RegionSilence) error {
 	return nil
 }
 
-func (emptyStore) EndedHolds(context.Context, []int, int) ([]vigil.MaintenanceHold, error) {
+func (emptyStore) EndedHolds(context.Context, []int, int) ([]maintenance.Hold, error) {
 	return nil, nil
 }
 
-func (emptyStore) ReleaseHold(context.Context, vigil.SweepLease, vigil.MaintenanceHold) error {
+func (emptyStore) ReleaseHold(context.Context, fleet.SweepLease, maintenance.Hold) error {
 	return nil
 }
 
-func (emptyStore) PutOffHold(context.Context, vigil.SweepLease, vigil.MaintenanceHold) error {
+func (emptyStore) PutOffHold(context.Context, fleet.SweepLease, maintenance.Hold) error {
 	return nil
 }
 
@@ -168,9 +170,9 @@ func (emptyStore) DueReclassifications(context.Context, []int, int) ([]vigil.Res
 	return nil, nil
 }
 
-func (emptyStore) Reclassify(context.Context, vigil.SweepLease, vigil.ResultSpan) error { return nil }
+func (emptyStore) Reclassify(context.Context, fleet.SweepLease, vigil.ResultSpan) error { return nil }
 
-func (emptyStore) PutOffReclassification(context.Context, vigil.SweepLease, vigil.ResultSpan) error {
+func (emptyStore) PutOffReclassification(context.Context, fleet.SweepLease, vigil.ResultSpan) error {
 	return nil
 }
 
@@ -239,19 +241,19 @@ func (w *workflows) Send(ctx context.Context, delivery vigil.PendingDelivery) er
 
 // store is what a sweep needs of a store.
 type store interface {
-	RenewSweep(ctx context.Context, process string, unused []vigil.SweepLease, length time.Duration) (vigil.SweepShare, error)
+	RenewSweep(ctx context.Context, process string, unused []fleet.SweepLease, length time.Duration) (fleet.SweepShare, error)
 	ReleaseSweep(ctx context.Context, process string) error
 	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
 	Starting(ctx context.Context, shards []int) (map[string]int, error)
 	WaitingToStart(ctx context.Context, shards []int, after time.Time) (int, time.Time, error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
-	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
-	PutOffNudge(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
-	LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
-	SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
-	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
-	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
-	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
+	MarkNudged(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error
+	PutOffNudge(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error
+	LiveLeases(ctx context.Context, silence time.Duration) ([]fleet.Lease, error)
+	SilentLeases(ctx context.Context, silence time.Duration) ([]fleet.Lease, error)
+	RevokeLease(ctx context.Context, lease fleet.Lease, silence time.Duration) (bool, error)
+	AbandonedLoops(ctx context.Context, lease fleet.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
+	ForgetLease(ctx context.Context, lease fleet.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 	UnobservedLoops(ctx context.Context) (map[string]int64, error)
@@ -265,29 +267,29 @@ type store interface {
 	ExpireChecks(ctx context.Context, now time.Time) (int, error)
 	PurgeOrganizations(ctx context.Context, now time.Time) error
 	StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error)
-	MarkIncidentSwept(ctx context.Context, lease vigil.SweepLease, id uuid.UUID, at time.Time) error
+	MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, id uuid.UUID, at time.Time) error
 	StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error)
-	MarkDeliverySwept(ctx context.Context, lease vigil.SweepLease, delivery vigil.PendingDelivery, at time.Time) error
+	MarkDeliverySwept(ctx context.Context, lease fleet.SweepLease, delivery vigil.PendingDelivery, at time.Time) error
 	UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error)
-	MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error
+	MarkVoteSwept(ctx context.Context, lease fleet.SweepLease, vote vigil.UnhandledVote, at time.Time) error
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
-	MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error
+	MarkSilence(ctx context.Context, lease fleet.SweepLease, silence vigil.RegionSilence) error
 	Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
 	BeginUnobserved(
 		ctx context.Context,
-		lease vigil.SweepLease,
+		lease fleet.SweepLease,
 		checkID uuid.UUID,
 		since time.Time,
 		publicURL string,
 	) ([]vigil.PendingDelivery, error)
 	ObservedAgain(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
-	EndUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, publicURL string) ([]vigil.PendingDelivery, error)
-	EndedHolds(ctx context.Context, shards []int, limit int) ([]vigil.MaintenanceHold, error)
-	ReleaseHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error
-	PutOffHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error
+	EndUnobserved(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, publicURL string) ([]vigil.PendingDelivery, error)
+	EndedHolds(ctx context.Context, shards []int, limit int) ([]maintenance.Hold, error)
+	ReleaseHold(ctx context.Context, lease fleet.SweepLease, hold maintenance.Hold) error
+	PutOffHold(ctx context.Context, lease fleet.SweepLease, hold maintenance.Hold) error
 	DueReclassifications(ctx context.Context, shards []int, limit int) ([]vigil.ResultSpan, error)
-	Reclassify(ctx context.Context, lease vigil.SweepLease, span vigil.ResultSpan) error
-	PutOffReclassification(ctx context.Context, lease vigil.SweepLease, span vigil.ResultSpan) error
+	Reclassify(ctx context.Context, lease fleet.SweepLease, span vigil.ResultSpan) error
+	PutOffReclassification(ctx context.Context, lease fleet.SweepLease, span vigil.ResultSpan) error
 }
 
 // sweepFor sweeps for a time and stops.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // incidents reaches the workflows of incidents and deliveries. Every call may be
@@ -24,14 +25,14 @@ type incidents interface {
 // incidentStore is what the sweep reads and marks of incidents and deliveries.
 type incidentStore interface {
 	StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error)
-	MarkIncidentSwept(ctx context.Context, lease vigil.SweepLease, id uuid.UUID, at time.Time) error
+	MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, id uuid.UUID, at time.Time) error
 	StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error)
 	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
-	MarkDeliverySwept(ctx context.Context, lease vigil.SweepLease, delivery vigil.PendingDelivery, at time.Time) error
+	MarkDeliverySwept(ctx context.Context, lease fleet.SweepLease, delivery vigil.PendingDelivery, at time.Time) error
 	UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error)
-	MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error
+	MarkVoteSwept(ctx context.Context, lease fleet.SweepLease, vote vigil.UnhandledVote, at time.Time) error
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
-	MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error
+	MarkSilence(ctx context.Context, lease fleet.SweepLease, silence vigil.RegionSilence) error
 	maintenanceStore
 	unobservedStore
 }
@@ -98,7 +99,7 @@ func (r *incidentRepair) reviveIncidents(ctx context.Context, w work) error {
 					return r.incidents.Revive(ctx, incident.OrgID, incident.CheckID, incident.Title, "")
 				})
 			},
-			func(ctx context.Context, lease vigil.SweepLease) error {
+			func(ctx context.Context, lease fleet.SweepLease) error {
 				return r.store.MarkIncidentSwept(ctx, lease, incident.ID, r.now())
 			})
 	}
@@ -120,7 +121,7 @@ func (r *incidentRepair) handleVotes(ctx context.Context, w work) error {
 					return r.incidents.Revive(ctx, vote.OrgID, vote.CheckID, vote.CheckName, vote.Target)
 				})
 			},
-			func(ctx context.Context, lease vigil.SweepLease) error {
+			func(ctx context.Context, lease fleet.SweepLease) error {
 				return r.store.MarkVoteSwept(ctx, lease, vote, r.now())
 			})
 	}
@@ -138,7 +139,7 @@ func (r *incidentRepair) admitDeliveries(ctx context.Context, w work) error {
 	for i, delivery := range admitted {
 		list[i] = ofDelivery(kindAdmitted, delivery)
 		list[i].common = true
-		list[i].do = func(ctx context.Context, _ vigil.SweepLease) error { return r.incidents.Send(ctx, delivery) }
+		list[i].do = func(ctx context.Context, _ fleet.SweepLease) error { return r.incidents.Send(ctx, delivery) }
 	}
 	return r.repairs.run(ctx, w, nudgeParallelism, list)
 }
@@ -158,7 +159,7 @@ func (r *incidentRepair) sendDeliveries(ctx context.Context, w work) error {
 					return r.incidents.Send(ctx, delivery)
 				})
 			},
-			func(ctx context.Context, lease vigil.SweepLease) error {
+			func(ctx context.Context, lease fleet.SweepLease) error {
 				return r.store.MarkDeliverySwept(ctx, lease, delivery, r.now())
 			})
 	}
@@ -176,9 +177,9 @@ func (r *incidentRepair) wake(ctx context.Context, workflowID string, signal fun
 
 // inTurn makes the repair an action and then the mark that it was done. The mark also
 // puts off a row whose action fails, so that those behind it are read.
-func (r *repair) inTurn(act func(context.Context) error, mark func(context.Context, vigil.SweepLease) error) {
+func (r *repair) inTurn(act func(context.Context) error, mark func(context.Context, fleet.SweepLease) error) {
 	r.putOff = mark
-	r.do = func(ctx context.Context, lease vigil.SweepLease) error {
+	r.do = func(ctx context.Context, lease fleet.SweepLease) error {
 		if err := act(ctx); err != nil {
 			return err
 		}
@@ -203,7 +204,7 @@ func (r *incidentRepair) markSilentRegions(ctx context.Context, w work) error {
 	list := make([]repair, len(silences))
 	for i, silence := range silences {
 		list[i] = ofRegion(kindSilence, silence.CheckID, silence.Region)
-		list[i].do = func(ctx context.Context, lease vigil.SweepLease) error {
+		list[i].do = func(ctx context.Context, lease fleet.SweepLease) error {
 			// Marked first, since the workflow reads the mark. If the signal is lost,
 			// or no workflow runs, the passes over stalled incidents and unhandled
 			// votes repair it.

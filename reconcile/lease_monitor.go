@@ -8,16 +8,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // confirmAfter is how long Postgres must have answered before an expired lease
 // counts as abandoned: while Postgres was away, no worker could renew.
-const confirmAfter = vigil.LeaseTimeout + vigil.LeaseRenewal
+const confirmAfter = fleet.LeaseTimeout + fleet.LeaseRenewal
 
 // leaseStore reads leases.
 type leaseStore interface {
-	SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
+	SilentLeases(ctx context.Context, silence time.Duration) ([]fleet.Lease, error)
 }
 
 // leaseMonitor keeps the leases that are no longer renewed. Its pass does nothing
@@ -28,14 +28,14 @@ type leaseMonitor struct {
 	now   func() time.Time
 
 	mu           sync.Mutex
-	silent       []vigil.Lease
+	silent       []fleet.Lease
 	healthySince time.Time // since when Postgres has answered without a gap; zero: it does not
 	answered     time.Time // when it last answered
 }
 
 // check reads which leases are no longer renewed.
 func (m *leaseMonitor) check(ctx context.Context, _ work) error {
-	silent, err := m.store.SilentLeases(ctx, vigil.LeaseTimeout)
+	silent, err := m.store.SilentLeases(ctx, fleet.LeaseTimeout)
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +43,7 @@ func (m *leaseMonitor) check(ctx context.Context, _ work) error {
 		m.healthySince, m.silent = time.Time{}, nil
 		return err
 	}
-	if m.healthySince.IsZero() || now.Sub(m.answered) > vigil.LeaseTimeout {
+	if m.healthySince.IsZero() || now.Sub(m.answered) > fleet.LeaseTimeout {
 		m.healthySince = now // no worker could renew, or no check was made
 	}
 	m.answered, m.silent = now, silent
@@ -52,10 +52,10 @@ func (m *leaseMonitor) check(ctx context.Context, _ work) error {
 
 // confirmedSilent returns the leases of workers that stopped renewing. known is
 // false until it is certain that the workers, and not Postgres, are the cause.
-func (m *leaseMonitor) confirmedSilent(now time.Time) (silent []vigil.Lease, known bool) {
+func (m *leaseMonitor) confirmedSilent(now time.Time) (silent []fleet.Lease, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.healthySince.IsZero() || now.Sub(m.answered) > vigil.LeaseTimeout || m.answered.Sub(m.healthySince) < confirmAfter {
+	if m.healthySince.IsZero() || now.Sub(m.answered) > fleet.LeaseTimeout || m.answered.Sub(m.healthySince) < confirmAfter {
 		return nil, false
 	}
 	return slices.Clone(m.silent), true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // overdueGrace is how late a loop may be beyond its deadline before it is nudged.
@@ -109,7 +110,7 @@ func (s *Sweep) applyRound(ctx context.Context, w work, applied map[string]bool)
 			}
 			room[loop.Region] = left - 1
 		}
-		one.do = func(ctx context.Context, _ vigil.SweepLease) error { return s.loops.Apply(ctx, loop) }
+		one.do = func(ctx context.Context, _ fleet.SweepLease) error { return s.loops.Apply(ctx, loop) }
 		applied[one.id] = true
 		list = append(list, one)
 	}
@@ -121,11 +122,11 @@ func (s *Sweep) applyRound(ctx context.Context, w work, applied map[string]bool)
 // round of a second that is never none, so that loops whose first turn cannot begin do not keep
 // others from starting.
 func (s *Sweep) roomToStart(ctx context.Context, w work, busy, first bool) (map[string]int, error) {
-	live, err := s.store.LiveRegions(ctx, vigil.LeaseTimeout)
+	live, err := s.store.LiveRegions(ctx, fleet.LeaseTimeout)
 	if err != nil {
 		return nil, err
 	}
-	overloaded, err := s.store.OverloadedRegions(ctx, vigil.LeaseTimeout)
+	overloaded, err := s.store.OverloadedRegions(ctx, fleet.LeaseTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +162,11 @@ func (s *Sweep) manyAreCreated(ctx context.Context, w work, lagging int) (bool, 
 // regions without a worker: however many they are, they must not displace loops
 // that can be helped.
 func (s *Sweep) nudgeOverdue(ctx context.Context, w work) error {
-	live, err := s.store.LiveRegions(ctx, vigil.LeaseTimeout)
+	live, err := s.store.LiveRegions(ctx, fleet.LeaseTimeout)
 	if err != nil || len(live) == 0 {
 		return err
 	}
-	overloaded, err := s.store.OverloadedRegions(ctx, vigil.LeaseTimeout)
+	overloaded, err := s.store.OverloadedRegions(ctx, fleet.LeaseTimeout)
 	if err != nil {
 		return err
 	}
@@ -201,13 +202,13 @@ func (s *Sweep) nudge(ctx context.Context, w work, loops []vigil.Loop) error {
 func (s *Sweep) nudgeOf(kind string, loop vigil.Loop) repair {
 	one := ofRegion(kind, loop.CheckID, loop.Region)
 	one.longest = longestNudgePause
-	one.do = func(ctx context.Context, lease vigil.SweepLease) error {
+	one.do = func(ctx context.Context, lease fleet.SweepLease) error {
 		if err := s.loops.Nudge(ctx, loop); err != nil {
 			return err
 		}
 		return s.store.MarkNudged(ctx, lease, loop.CheckID, loop.Region)
 	}
-	one.putOff = func(ctx context.Context, lease vigil.SweepLease) error {
+	one.putOff = func(ctx context.Context, lease fleet.SweepLease) error {
 		return s.store.PutOffNudge(ctx, lease, loop.CheckID, loop.Region)
 	}
 	return one

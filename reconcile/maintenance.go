@@ -6,16 +6,18 @@ import (
 	"context"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // maintenanceStore is what the sweep reads and marks of maintenance.
 type maintenanceStore interface {
-	EndedHolds(ctx context.Context, shards []int, limit int) ([]vigil.MaintenanceHold, error)
-	ReleaseHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error
-	PutOffHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error
+	EndedHolds(ctx context.Context, shards []int, limit int) ([]maintenance.Hold, error)
+	ReleaseHold(ctx context.Context, lease fleet.SweepLease, hold maintenance.Hold) error
+	PutOffHold(ctx context.Context, lease fleet.SweepLease, hold maintenance.Hold) error
 	DueReclassifications(ctx context.Context, shards []int, limit int) ([]vigil.ResultSpan, error)
-	Reclassify(ctx context.Context, lease vigil.SweepLease, span vigil.ResultSpan) error
-	PutOffReclassification(ctx context.Context, lease vigil.SweepLease, span vigil.ResultSpan) error
+	Reclassify(ctx context.Context, lease fleet.SweepLease, span vigil.ResultSpan) error
+	PutOffReclassification(ctx context.Context, lease fleet.SweepLease, span vigil.ResultSpan) error
 }
 
 // endMaintenance has the incident workflows of checks that were in maintenance read that
@@ -37,8 +39,8 @@ func (r *incidentRepair) endMaintenance(ctx context.Context, w work) error {
 					}
 					return r.incidents.Revive(ctx, hold.OrgID, hold.CheckID, hold.CheckName, hold.Target)
 				},
-				func(ctx context.Context, lease vigil.SweepLease) error { return r.store.ReleaseHold(ctx, lease, hold) })
-			list[i].putOff = func(ctx context.Context, lease vigil.SweepLease) error { return r.store.PutOffHold(ctx, lease, hold) }
+				func(ctx context.Context, lease fleet.SweepLease) error { return r.store.ReleaseHold(ctx, lease, hold) })
+			list[i].putOff = func(ctx context.Context, lease fleet.SweepLease) error { return r.store.PutOffHold(ctx, lease, hold) }
 		}
 		return len(ended), r.repairs.run(ctx, w, startParallelism, list)
 	})
@@ -55,8 +57,8 @@ func (r *incidentRepair) reclassify(ctx context.Context, w work) error {
 		for i, span := range due {
 			list[i] = ofRegion(kindReclassified, span.CheckID, span.Region)
 			list[i].id += span.From.String()
-			list[i].do = func(ctx context.Context, lease vigil.SweepLease) error { return r.store.Reclassify(ctx, lease, span) }
-			list[i].putOff = func(ctx context.Context, lease vigil.SweepLease) error {
+			list[i].do = func(ctx context.Context, lease fleet.SweepLease) error { return r.store.Reclassify(ctx, lease, span) }
+			list[i].putOff = func(ctx context.Context, lease fleet.SweepLease) error {
 				return r.store.PutOffReclassification(ctx, lease, span)
 			}
 		}

@@ -12,23 +12,25 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // maintainedStore has a check whose maintenance is over, and results to mark again, for
 // every check until they are done. A rule fires in those with an even last byte.
 type maintainedStore struct{ brokenStore }
 
-func (s *maintainedStore) EndedHolds(_ context.Context, _ []int, limit int) ([]vigil.MaintenanceHold, error) {
-	return rowsOf(&s.brokenStore, "hold", limit, func(check uuid.UUID) vigil.MaintenanceHold {
-		return vigil.MaintenanceHold{CheckID: check, Firing: check[15]%2 == 0}
+func (s *maintainedStore) EndedHolds(_ context.Context, _ []int, limit int) ([]maintenance.Hold, error) {
+	return rowsOf(&s.brokenStore, "hold", limit, func(check uuid.UUID) maintenance.Hold {
+		return maintenance.Hold{CheckID: check, Firing: check[15]%2 == 0}
 	})
 }
 
-func (s *maintainedStore) ReleaseHold(_ context.Context, _ vigil.SweepLease, hold vigil.MaintenanceHold) error {
+func (s *maintainedStore) ReleaseHold(_ context.Context, _ fleet.SweepLease, hold maintenance.Hold) error {
 	return s.mark("hold", hold.CheckID)
 }
 
-func (s *maintainedStore) PutOffHold(_ context.Context, _ vigil.SweepLease, hold vigil.MaintenanceHold) error {
+func (s *maintainedStore) PutOffHold(_ context.Context, _ fleet.SweepLease, hold maintenance.Hold) error {
 	return s.mark("hold", hold.CheckID)
 }
 
@@ -36,7 +38,7 @@ func (s *maintainedStore) DueReclassifications(_ context.Context, _ []int, limit
 	return rowsOf(&s.brokenStore, "span", limit, func(check uuid.UUID) vigil.ResultSpan { return vigil.ResultSpan{CheckID: check} })
 }
 
-func (s *maintainedStore) Reclassify(_ context.Context, _ vigil.SweepLease, span vigil.ResultSpan) error {
+func (s *maintainedStore) Reclassify(_ context.Context, _ fleet.SweepLease, span vigil.ResultSpan) error {
 	return s.mark("span", span.CheckID)
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 const (
@@ -40,10 +41,10 @@ type repair struct {
 	common bool   // the lease is that of the common shard, not of the check's
 	kind   string // of the row, for the log
 	id     string // of the row, unique within its kind
-	do     func(ctx context.Context, lease vigil.SweepLease) error
+	do     func(ctx context.Context, lease fleet.SweepLease) error
 	// putOff stores that the row failed, so that it is not read again for a while; nil if
 	// rows of its kind cannot displace others.
-	putOff func(ctx context.Context, lease vigil.SweepLease) error
+	putOff func(ctx context.Context, lease fleet.SweepLease) error
 	// longest is for how long the row is left out at most; 0: longestPause.
 	longest time.Duration
 }
@@ -107,9 +108,9 @@ func (r *repairs) run(ctx context.Context, w work, parallelism int, list []repai
 // attempt makes one repair. answered is false, with the reason, when the server may be
 // away.
 func (r *repairs) attempt(ctx context.Context, w work, one repair) (answered bool, err error) {
-	shard := vigil.SweepShard(one.check)
+	shard := fleet.SweepShard(one.check)
 	if one.common {
-		shard = vigil.CommonShard
+		shard = fleet.CommonShard
 	}
 	lease, held := w.lease(shard)
 	if !held || ctx.Err() != nil {

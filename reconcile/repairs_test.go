@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // brokenStore has a row of each kind for every check, until it is repaired.
@@ -69,7 +70,7 @@ func (s *brokenStore) StalledIncidents(_ context.Context, _ time.Time, _ []int, 
 	return rowsOf(s, "incident", limit, func(check uuid.UUID) vigil.Incident { return vigil.Incident{ID: check, CheckID: check} })
 }
 
-func (s *brokenStore) MarkIncidentSwept(_ context.Context, _ vigil.SweepLease, id uuid.UUID, _ time.Time) error {
+func (s *brokenStore) MarkIncidentSwept(_ context.Context, _ fleet.SweepLease, id uuid.UUID, _ time.Time) error {
 	return s.mark("incident", id)
 }
 
@@ -77,7 +78,7 @@ func (s *brokenStore) StalledDeliveries(_ context.Context, _ time.Time, _ []int,
 	return rowsOf(s, "delivery", limit, func(check uuid.UUID) vigil.PendingDelivery { return vigil.PendingDelivery{CheckID: check} })
 }
 
-func (s *brokenStore) MarkDeliverySwept(_ context.Context, _ vigil.SweepLease, delivery vigil.PendingDelivery, _ time.Time) error {
+func (s *brokenStore) MarkDeliverySwept(_ context.Context, _ fleet.SweepLease, delivery vigil.PendingDelivery, _ time.Time) error {
 	return s.mark("delivery", delivery.CheckID)
 }
 
@@ -85,7 +86,7 @@ func (s *brokenStore) UnhandledVotes(_ context.Context, _ time.Time, _ []int, li
 	return rowsOf(s, "vote", limit, func(check uuid.UUID) vigil.UnhandledVote { return vigil.UnhandledVote{CheckID: check} })
 }
 
-func (s *brokenStore) MarkVoteSwept(_ context.Context, _ vigil.SweepLease, vote vigil.UnhandledVote, _ time.Time) error {
+func (s *brokenStore) MarkVoteSwept(_ context.Context, _ fleet.SweepLease, vote vigil.UnhandledVote, _ time.Time) error {
 	return s.mark("vote", vote.CheckID)
 }
 

@@ -12,17 +12,17 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/timing"
 )
 
 // renewTimeout bounds a renewal, so that two attempts fit into the length of a lease.
-const renewTimeout = vigil.SweepLeaseTimeout / 2
+const renewTimeout = fleet.SweepLeaseTimeout / 2
 
 // shardStore keeps the leases of the sweep's shards.
 type shardStore interface {
 	// RenewSweep frees what the process does not use any more, and returns what it has.
-	RenewSweep(ctx context.Context, process string, unused []vigil.SweepLease, length time.Duration) (vigil.SweepShare, error)
+	RenewSweep(ctx context.Context, process string, unused []fleet.SweepLease, length time.Duration) (fleet.SweepShare, error)
 	ReleaseSweep(ctx context.Context, process string) error
 }
 
@@ -39,7 +39,7 @@ type shards struct {
 	fences map[int]int64 // of the shards of the last renewal
 	until  time.Time     // when their leases end
 
-	unused []vigil.SweepLease // beyond the share; used by renew alone
+	unused []fleet.SweepLease // beyond the share; used by renew alone
 }
 
 // keep renews the leases until ctx ends. err is the result of the first renewal.
@@ -49,7 +49,7 @@ func (s *shards) keep(ctx context.Context, err error) {
 			s.log.WarnContext(ctx, "the sweep's leases were not renewed, retrying", "error", err)
 		}
 		failing = err != nil
-		_ = timing.Sleep(ctx, vigil.SweepLeaseRenewal) // the loop sees whether ctx has ended
+		_ = timing.Sleep(ctx, fleet.SweepLeaseRenewal) // the loop sees whether ctx has ended
 	}
 }
 
@@ -60,8 +60,8 @@ func (s *shards) keep(ctx context.Context, err error) {
 func (s *shards) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	until := s.now().Add(vigil.SweepLeaseTimeout)
-	share, err := s.store.RenewSweep(ctx, s.process, s.unused, vigil.SweepLeaseTimeout)
+	until := s.now().Add(fleet.SweepLeaseTimeout)
+	share, err := s.store.RenewSweep(ctx, s.process, s.unused, fleet.SweepLeaseTimeout)
 	if err != nil {
 		return err
 	}
@@ -143,17 +143,17 @@ type work struct {
 
 // checks returns the shards of checks, in their order.
 func (w work) checks() []int {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.fences)), func(shard int) bool { return shard == vigil.CommonShard })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.fences)), func(shard int) bool { return shard == fleet.CommonShard })
 }
 
 // lease returns the lease of a shard. ok is false when this process does not have it any
 // more, or has it again: what the pass has read is old then.
-func (w work) lease(shard int) (lease vigil.SweepLease, ok bool) {
+func (w work) lease(shard int) (lease fleet.SweepLease, ok bool) {
 	fence, held := w.fences[shard]
 	if !held || w.shards.fence(shard) != fence {
-		return vigil.SweepLease{}, false
+		return fleet.SweepLease{}, false
 	}
-	return vigil.SweepLease{Shard: shard, Fence: fence}, true
+	return fleet.SweepLease{Shard: shard, Fence: fence}, true
 }
 
 // complete reports whether this process still has all of these shards.
@@ -167,6 +167,6 @@ func (w work) complete() bool {
 }
 
 // leaseOf is lease for the shard of a check.
-func (w work) leaseOf(checkID uuid.UUID) (lease vigil.SweepLease, ok bool) {
-	return w.lease(vigil.SweepShard(checkID))
+func (w work) leaseOf(checkID uuid.UUID) (lease fleet.SweepLease, ok bool) {
+	return w.lease(fleet.SweepShard(checkID))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // leasedStore has loops that lag, of one check in each shard. The leases are what renew
@@ -21,7 +22,7 @@ type leasedStore struct {
 	emptyStore
 
 	checks  []uuid.UUID
-	renew   func(ctx context.Context, passed time.Duration) ([]vigil.SweepLease, error)
+	renew   func(ctx context.Context, passed time.Duration) ([]fleet.SweepLease, error)
 	reading time.Duration // how long Lagging takes
 	began   time.Time
 
@@ -29,9 +30,9 @@ type leasedStore struct {
 	shards [][]int // of the calls of Lagging
 }
 
-func (s *leasedStore) RenewSweep(ctx context.Context, _ string, _ []vigil.SweepLease, _ time.Duration) (vigil.SweepShare, error) {
+func (s *leasedStore) RenewSweep(ctx context.Context, _ string, _ []fleet.SweepLease, _ time.Duration) (fleet.SweepShare, error) {
 	leases, err := s.renew(ctx, time.Since(s.began))
-	return vigil.SweepShare{Leases: leases, Size: vigil.SweepShards + 1}, err
+	return fleet.SweepShare{Leases: leases, Size: fleet.SweepShards + 1}, err
 }
 
 func (s *leasedStore) Lagging(_ context.Context, shards []int, _ int) ([]vigil.Loop, error) {
@@ -40,12 +41,12 @@ func (s *leasedStore) Lagging(_ context.Context, shards []int, _ int) ([]vigil.L
 	s.mu.Unlock()
 	time.Sleep(s.reading) // sleep: a slow database
 	return loopsOf(slices.DeleteFunc(slices.Clone(s.checks), func(check uuid.UUID) bool {
-		return !slices.Contains(shards, vigil.SweepShard(check))
+		return !slices.Contains(shards, fleet.SweepShard(check))
 	})), nil
 }
 
 // blackHole does not answer.
-func blackHole(ctx context.Context) ([]vigil.SweepLease, error) {
+func blackHole(ctx context.Context) ([]fleet.SweepLease, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -53,24 +54,24 @@ func blackHole(ctx context.Context) ([]vigil.SweepLease, error) {
 func TestShards(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		renew   func(ctx context.Context, passed time.Duration) ([]vigil.SweepLease, error)
+		renew   func(ctx context.Context, passed time.Duration) ([]fleet.SweepLease, error)
 		reading time.Duration
 		lasts   time.Duration // of the sweep
 		first   time.Duration // of the calls of the workflow in shard 3; zero: none
 		last    time.Duration
 	}{
 		"AreSweptWhileRenewed": {
-			renew: func(context.Context, time.Duration) ([]vigil.SweepLease, error) { return allShards(1), nil },
+			renew: func(context.Context, time.Duration) ([]fleet.SweepLease, error) { return allShards(1), nil },
 			lasts: time.Minute, first: time.Second, last: time.Minute,
 		},
 		"OfOthersAreLeftAlone": {
-			renew: func(context.Context, time.Duration) ([]vigil.SweepLease, error) {
-				return slices.DeleteFunc(allShards(1), func(l vigil.SweepLease) bool { return l.Shard == 3 }), nil
+			renew: func(context.Context, time.Duration) ([]fleet.SweepLease, error) {
+				return slices.DeleteFunc(allShards(1), func(l fleet.SweepLease) bool { return l.Shard == 3 }), nil
 			},
 			lasts: time.Minute,
 		},
 		"AreLostAfterThreeSecondsWithoutAnAnswer": {
-			renew: func(ctx context.Context, passed time.Duration) ([]vigil.SweepLease, error) {
+			renew: func(ctx context.Context, passed time.Duration) ([]fleet.SweepLease, error) {
 				if passed < 10*time.Second {
 					return allShards(1), nil
 				}
@@ -79,7 +80,7 @@ func TestShards(t *testing.T) {
 			lasts: time.Minute, first: time.Second, last: 13 * time.Second,
 		},
 		"ThatWereLostWhileReadingAreNotRepaired": { // as for a process that was frozen and thaws
-			renew: func(ctx context.Context, passed time.Duration) ([]vigil.SweepLease, error) {
+			renew: func(ctx context.Context, passed time.Duration) ([]fleet.SweepLease, error) {
 				if passed == 0 {
 					return allShards(1), nil
 				}
@@ -88,7 +89,7 @@ func TestShards(t *testing.T) {
 			reading: 4 * time.Second, lasts: 10 * time.Second,
 		},
 		"ThatChangedHandsAndBackWhileReadingAreNotRepaired": {
-			renew: func(_ context.Context, passed time.Duration) ([]vigil.SweepLease, error) {
+			renew: func(_ context.Context, passed time.Duration) ([]fleet.SweepLease, error) {
 				return allShards(1 + int64(passed/(2*time.Second))), nil
 			},
 			reading: 3 * time.Second, lasts: time.Minute,
@@ -98,7 +99,7 @@ func TestShards(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				temporal := &workflows{}
-				store := &leasedStore{checks: newChecks(vigil.SweepShards), renew: test.renew, reading: test.reading, began: time.Now()}
+				store := &leasedStore{checks: newChecks(fleet.SweepShards), renew: test.renew, reading: test.reading, began: time.Now()}
 				sweepFor(t, test.lasts, store, temporal)
 				calls := temporal.of("apply", store.checks[3])
 				if test.last == 0 {
@@ -124,23 +125,23 @@ type sharingStore struct {
 	leasedStore
 
 	size   func(passed time.Duration) int
-	unused [][]vigil.SweepLease // of the renewals
+	unused [][]fleet.SweepLease // of the renewals
 	gone   map[int]bool         // shards that the process has named as unused
 }
 
-func (s *sharingStore) RenewSweep(_ context.Context, _ string, unused []vigil.SweepLease, _ time.Duration) (vigil.SweepShare, error) {
+func (s *sharingStore) RenewSweep(_ context.Context, _ string, unused []fleet.SweepLease, _ time.Duration) (fleet.SweepShare, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	passed := time.Since(s.began)
 	s.unused = append(s.unused, unused)
 	if passed >= 10*time.Second && passed < 12*time.Second {
-		return vigil.SweepShare{}, errAway
+		return fleet.SweepShare{}, errAway
 	}
 	for _, lease := range unused {
 		s.gone[lease.Shard] = true
 	}
-	leases := slices.DeleteFunc(allShards(1), func(l vigil.SweepLease) bool { return s.gone[l.Shard] })
-	return vigil.SweepShare{Leases: leases, Size: s.size(passed)}, nil
+	leases := slices.DeleteFunc(allShards(1), func(l fleet.SweepLease) bool { return s.gone[l.Shard] })
+	return fleet.SweepShare{Leases: leases, Size: s.size(passed)}, nil
 }
 
 // TestShardsBeyondTheShareAreLeftFirst proves that a process stops the work of what exceeds
@@ -149,10 +150,10 @@ func TestShardsBeyondTheShareAreLeftFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		temporal := &workflows{}
-		store := &sharingStore{leasedStore: leasedStore{checks: newChecks(vigil.SweepShards), began: time.Now()}, gone: make(map[int]bool)}
+		store := &sharingStore{leasedStore: leasedStore{checks: newChecks(fleet.SweepShards), began: time.Now()}, gone: make(map[int]bool)}
 		store.size = func(passed time.Duration) int {
 			if passed < 9500*time.Millisecond {
-				return vigil.SweepShards + 1
+				return fleet.SweepShards + 1
 			}
 			return 9
 		}
@@ -172,7 +173,7 @@ func TestShardsBeyondTheShareAreLeftFirst(t *testing.T) {
 			if len(unused) == 0 {
 				continue
 			}
-			if said++; len(unused) != vigil.SweepShards+1-9 || time.Duration(i)*vigil.SweepLeaseRenewal < 9500*time.Millisecond {
+			if said++; len(unused) != fleet.SweepShards+1-9 || time.Duration(i)*fleet.SweepLeaseRenewal < 9500*time.Millisecond {
 				t.Errorf("renewal %d names %v as unused", i, unused)
 			}
 		}
@@ -209,9 +210,9 @@ type releasingStore struct {
 func (s *releasingStore) RenewSweep(
 	ctx context.Context,
 	process string,
-	unused []vigil.SweepLease,
+	unused []fleet.SweepLease,
 	length time.Duration,
-) (vigil.SweepShare, error) {
+) (fleet.SweepShare, error) {
 	s.renewals++
 	return s.emptyStore.RenewSweep(ctx, process, unused, length)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 const (
@@ -59,7 +60,7 @@ type look struct {
 
 // inspect is one pass.
 func (s *suspects) inspect(ctx context.Context, w work) error {
-	live, err := s.store.LiveRegions(ctx, vigil.LeaseTimeout)
+	live, err := s.store.LiveRegions(ctx, fleet.LeaseTimeout)
 	if err != nil || len(live) == 0 {
 		return err
 	}
@@ -71,7 +72,7 @@ func (s *suspects) inspect(ctx context.Context, w work) error {
 	if len(chosen) == 0 {
 		return nil
 	}
-	leases, err := s.store.LiveLeases(ctx, vigil.LeaseTimeout)
+	leases, err := s.store.LiveLeases(ctx, fleet.LeaseTimeout)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (s *suspects) inspect(ctx context.Context, w work) error {
 		list[i] = s.nudge(kindSuspect, loop)
 		nudge := list[i].do
 		list[i].putOff = nil // only a nudge is marked, and the next look has its own wait
-		list[i].do = func(ctx context.Context, lease vigil.SweepLease) error {
+		list[i].do = func(ctx context.Context, lease fleet.SweepLease) error {
 			lost, err := s.lost(ctx, loop, leases)
 			if err != nil || !lost {
 				return err
@@ -93,7 +94,7 @@ func (s *suspects) inspect(ctx context.Context, w work) error {
 
 // lost reports whether no workflow of a loop runs, its turn is at a worker without a live lease,
 // or the same turn has had no result at the last look either.
-func (s *suspects) lost(ctx context.Context, loop vigil.Loop, leases []vigil.Lease) (bool, error) {
+func (s *suspects) lost(ctx context.Context, loop vigil.Loop, leases []fleet.Lease) (bool, error) {
 	holder, err := s.holder(ctx, loop)
 	if err != nil {
 		s.mu.Lock()
@@ -108,7 +109,7 @@ func (s *suspects) lost(ctx context.Context, loop vigil.Loop, leases []vigil.Lea
 	if worker == "" {
 		return false, nil
 	}
-	return !slices.Contains(leases, vigil.Lease{Worker: worker, Region: loop.Region}) || s.neverBegan(&loop, holder), nil
+	return !slices.Contains(leases, fleet.Lease{Worker: worker, Region: loop.Region}) || s.neverBegan(&loop, holder), nil
 }
 
 // neverBegan reports whether the turn of a loop is one that had no result at the last look, and

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/reconcile"
 )
 
@@ -52,11 +53,11 @@ func (l *lateLoops) Holder(_ context.Context, loop vigil.Loop) (vigil.TurnHolder
 	}
 }
 
-func (*lateLoops) LiveLeases(context.Context, time.Duration) ([]vigil.Lease, error) {
-	return []vigil.Lease{{Worker: "alive", Region: region}, {Worker: "dead", Region: "ap-northeast-nrt"}}, nil
+func (*lateLoops) LiveLeases(context.Context, time.Duration) ([]fleet.Lease, error) {
+	return []fleet.Lease{{Worker: "alive", Region: region}, {Worker: "dead", Region: "ap-northeast-nrt"}}, nil
 }
 
-func (l *lateLoops) MarkNudged(_ context.Context, _ vigil.SweepLease, check uuid.UUID, _ string) error {
+func (l *lateLoops) MarkNudged(_ context.Context, _ fleet.SweepLease, check uuid.UUID, _ string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.nudged = append(l.nudged, check)
@@ -64,7 +65,7 @@ func (l *lateLoops) MarkNudged(_ context.Context, _ vigil.SweepLease, check uuid
 	return nil
 }
 
-func (*lateLoops) SilentLeases(context.Context, time.Duration) ([]vigil.Lease, error) {
+func (*lateLoops) SilentLeases(context.Context, time.Duration) ([]fleet.Lease, error) {
 	return nil, nil
 }
 

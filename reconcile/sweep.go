@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // How often each pass runs, how long it may take, and how much it may do. A pass that
@@ -59,12 +60,12 @@ type loopStore interface {
 	Starting(ctx context.Context, shards []int) (map[string]int, error)
 	WaitingToStart(ctx context.Context, shards []int, after time.Time) (recent int, oldest time.Time, err error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
-	MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
-	PutOffNudge(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error
-	LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error)
-	RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error)
-	AbandonedLoops(ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
-	ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error
+	MarkNudged(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error
+	PutOffNudge(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error
+	LiveLeases(ctx context.Context, silence time.Duration) ([]fleet.Lease, error)
+	RevokeLease(ctx context.Context, lease fleet.Lease, silence time.Duration) (bool, error)
+	AbandonedLoops(ctx context.Context, lease fleet.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
+	ForgetLease(ctx context.Context, lease fleet.Lease, silence time.Duration) error
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 	UnobservedLoops(ctx context.Context) (map[string]int64, error)
@@ -163,12 +164,12 @@ func New(opts Options) *Sweep {
 	return s
 }
 
-// Shards returns how many shards of the sweep this process has, 0 to vigil.SweepShards+1.
+// Shards returns how many shards of the sweep this process has, 0 to fleet.SweepShards+1.
 func (s *Sweep) Shards() int { return s.shards.count() }
 
 // Leads reports whether this process has the common shard, as one process does at a time.
 func (s *Sweep) Leads() bool {
-	return s.shards.fence(vigil.CommonShard) != 0
+	return s.shards.fence(fleet.CommonShard) != 0
 }
 
 // scope is which processes run a pass.
@@ -191,7 +192,7 @@ type pass struct {
 
 func (s *Sweep) passes() []pass {
 	all := []pass{
-		{"leases", loopsInterval, vigil.LeaseTimeout, ofAll, s.leases.check},
+		{"leases", loopsInterval, fleet.LeaseTimeout, ofAll, s.leases.check},
 		{"loops", loopsInterval, passTimeout, ofChecks, s.applyLagging},
 		{"abandoned", loopsInterval, passTimeout, ofChecks, s.abandoned.repair},
 		{"tombstones", loopsInterval, passTimeout, ofChecks, s.tombstones.end},
@@ -267,7 +268,7 @@ func (s *Sweep) Pass(ctx context.Context, name string) error {
 // process and is tried again; the other passes go on.
 func (s *Sweep) attempt(ctx context.Context, p pass) {
 	w := s.shards.current()
-	switch _, common := w.lease(vigil.CommonShard); {
+	switch _, common := w.lease(fleet.CommonShard); {
 	case p.scope == ofChecks && len(w.checks()) == 0, p.scope == ofCommon && !common:
 		return
 	}

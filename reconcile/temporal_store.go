@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // sentinel is a workflow that stays open for good and does nothing, one for each generation of
 // Temporal's store: where it is not known, the store is another one. Epochs are written to it.
 type sentinel interface {
 	// Find returns what Temporal knows of the sentinel of a generation.
-	Find(ctx context.Context, generation int64) (vigil.Sentinel, error)
+	Find(ctx context.Context, generation int64) (fleet.Sentinel, error)
 	// Start starts the sentinel of a generation; it is not an error when it is open.
 	Start(ctx context.Context, generation int64) error
 	// Close ends one run of it; it is not an error when that has ended.
@@ -26,16 +26,16 @@ type sentinel interface {
 // epochStore keeps the generation of Temporal's store and the epoch. Each change is made unless
 // the epoch has changed meanwhile or the lease is of an older fence; changed is false then.
 type epochStore interface {
-	Epoch(ctx context.Context) (vigil.Epoch, error)
-	AdvanceTemporalGeneration(ctx context.Context, lease vigil.SweepLease, to int64) (changed bool, err error)
+	Epoch(ctx context.Context) (fleet.Epoch, error)
+	AdvanceTemporalGeneration(ctx context.Context, lease fleet.SweepLease, to int64) (changed bool, err error)
 	// AnnounceEpoch begins the next epoch, which is written to Temporal next. Temporal may have
 	// an older one, down to floor.
-	AnnounceEpoch(ctx context.Context, lease vigil.SweepLease, from vigil.Epoch, floor int64) (changed bool, err error)
+	AnnounceEpoch(ctx context.Context, lease fleet.SweepLease, from fleet.Epoch, floor int64) (changed bool, err error)
 	// ConfirmEpoch records that Temporal has the epoch.
-	ConfirmEpoch(ctx context.Context, lease vigil.SweepLease, number int64) error
+	ConfirmEpoch(ctx context.Context, lease fleet.SweepLease, number int64) error
 	// FoundRestore prepares the platform for a restored store, and begins an epoch that is newer
 	// than known, which Temporal has.
-	FoundRestore(ctx context.Context, lease vigil.SweepLease, from vigil.Epoch, known int64, why vigil.RestoreSign) (changed bool, err error)
+	FoundRestore(ctx context.Context, lease fleet.SweepLease, from fleet.Epoch, known int64, why fleet.RestoreSign) (changed bool, err error)
 }
 
 // temporalStore finds out that one of the stores is not the one that it was.
@@ -56,7 +56,7 @@ type temporalStore struct {
 
 // check is one pass.
 func (t *temporalStore) check(ctx context.Context, w work) error {
-	lease, held := w.lease(vigil.CommonShard)
+	lease, held := w.lease(fleet.CommonShard)
 	if !held {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (t *temporalStore) check(ctx context.Context, w work) error {
 	if err != nil {
 		return err
 	}
-	var known vigil.Sentinel
+	var known fleet.Sentinel
 	if epoch.Generation > 0 {
 		if known, err = t.sentinel.Find(ctx, epoch.Generation); err != nil {
 			return fmt.Errorf("find the sentinel: %w", err)
@@ -83,7 +83,7 @@ func (t *temporalStore) check(ctx context.Context, w work) error {
 // advance begins the next epoch when it is due, and writes what Temporal does not have yet. A
 // run of the sentinel that somebody has closed, or whose history is long, gets a successor;
 // until that has an epoch none is expected of it.
-func (t *temporalStore) advance(ctx context.Context, lease vigil.SweepLease, epoch vigil.Epoch, known vigil.Sentinel) error {
+func (t *temporalStore) advance(ctx context.Context, lease fleet.SweepLease, epoch fleet.Epoch, known fleet.Sentinel) error {
 	again, confirmed := !known.Open || known.Full, epoch.Floor == epoch.Number
 	if confirmed && !again && !epoch.Due {
 		return nil
@@ -119,14 +119,14 @@ func (t *temporalStore) advance(ctx context.Context, lease vigil.SweepLease, epo
 // replace begins the next generation. Its sentinel is started and has an epoch before the
 // generation is stored: if this process dies in between, the next pass finds it and goes on; the
 // other way about, a store that is lost in between would not be noticed.
-func (t *temporalStore) replace(ctx context.Context, lease vigil.SweepLease, epoch vigil.Epoch) error {
+func (t *temporalStore) replace(ctx context.Context, lease fleet.SweepLease, epoch fleet.Epoch) error {
 	older, err := t.olderKnown(ctx, epoch.Generation)
 	if err != nil {
 		return err
 	}
 	var changed bool
 	if older && epoch.Floor > 0 {
-		changed, err = t.store.FoundRestore(ctx, lease, epoch, 0, vigil.TemporalOlder)
+		changed, err = t.store.FoundRestore(ctx, lease, epoch, 0, fleet.TemporalOlder)
 	} else {
 		changed, err = t.store.AnnounceEpoch(ctx, lease, epoch, 0)
 	}

@@ -10,14 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/reconcile"
 )
 
 // temporalSide is the sentinels of a Temporal, by their generation. run numbers their runs.
 type temporalSide struct {
 	mu      sync.Mutex
-	known   map[int64]vigil.Sentinel
+	known   map[int64]fleet.Sentinel
 	run     int
 	started int
 	away    bool
@@ -41,7 +41,7 @@ func (s *temporalSide) call(name string, do func()) error {
 	return nil
 }
 
-func (s *temporalSide) Find(_ context.Context, generation int64) (found vigil.Sentinel, err error) {
+func (s *temporalSide) Find(_ context.Context, generation int64) (found fleet.Sentinel, err error) {
 	err = s.call("find", func() { found = s.known[generation] })
 	return found, err
 }
@@ -51,7 +51,7 @@ func (s *temporalSide) Start(_ context.Context, generation int64) error {
 		s.started++
 		if !s.known[generation].Open {
 			s.run++
-			s.known[generation] = vigil.Sentinel{Found: true, Open: true}
+			s.known[generation] = fleet.Sentinel{Found: true, Open: true}
 		}
 	})
 }
@@ -77,14 +77,14 @@ type postgresSide struct {
 	emptyStore
 
 	mu        sync.Mutex
-	now       vigil.Epoch
+	now       fleet.Epoch
 	announced time.Time
 	fences    []int64
-	found     []vigil.RestoreSign
+	found     []fleet.RestoreSign
 	failing   string // the call that fails
 }
 
-func (g *postgresSide) change(name string, lease vigil.SweepLease, may bool, change func()) (bool, error) {
+func (g *postgresSide) change(name string, lease fleet.SweepLease, may bool, change func()) (bool, error) {
 	if g.failing == name {
 		return false, errAway
 	}
@@ -95,7 +95,7 @@ func (g *postgresSide) change(name string, lease vigil.SweepLease, may bool, cha
 	return may, nil
 }
 
-func (g *postgresSide) Epoch(context.Context) (vigil.Epoch, error) {
+func (g *postgresSide) Epoch(context.Context) (fleet.Epoch, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e := g.now
@@ -103,23 +103,23 @@ func (g *postgresSide) Epoch(context.Context) (vigil.Epoch, error) {
 	return e, nil
 }
 
-func (g *postgresSide) same(from vigil.Epoch) bool {
+func (g *postgresSide) same(from fleet.Epoch) bool {
 	return from.Number == g.now.Number && from.Floor == g.now.Floor
 }
 
-func (g *postgresSide) AdvanceTemporalGeneration(_ context.Context, lease vigil.SweepLease, to int64) (bool, error) {
+func (g *postgresSide) AdvanceTemporalGeneration(_ context.Context, lease fleet.SweepLease, to int64) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.change("advance", lease, to == g.now.Generation+1, func() { g.now.Generation = to })
 }
 
-func (g *postgresSide) AnnounceEpoch(_ context.Context, lease vigil.SweepLease, from vigil.Epoch, floor int64) (bool, error) {
+func (g *postgresSide) AnnounceEpoch(_ context.Context, lease fleet.SweepLease, from fleet.Epoch, floor int64) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.change("announce", lease, g.same(from), func() { g.now.Number, g.now.Floor, g.announced = from.Number+1, floor, time.Now() })
 }
 
-func (g *postgresSide) ConfirmEpoch(_ context.Context, lease vigil.SweepLease, number int64) error {
+func (g *postgresSide) ConfirmEpoch(_ context.Context, lease fleet.SweepLease, number int64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, err := g.change("confirm", lease, number == g.now.Number, func() { g.now.Floor = number })
@@ -127,7 +127,7 @@ func (g *postgresSide) ConfirmEpoch(_ context.Context, lease vigil.SweepLease, n
 }
 
 func (g *postgresSide) FoundRestore(
-	_ context.Context, lease vigil.SweepLease, from vigil.Epoch, known int64, why vigil.RestoreSign,
+	_ context.Context, lease fleet.SweepLease, from fleet.Epoch, known int64, why fleet.RestoreSign,
 ) (bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,7 +149,7 @@ func watchStores(t *testing.T, run func(*storesFixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &storesFixture{
-			T: t, temporal: &temporalSide{known: make(map[int64]vigil.Sentinel)}, postgres: &postgresSide{now: vigil.Epoch{Number: 1}},
+			T: t, temporal: &temporalSide{known: make(map[int64]fleet.Sentinel)}, postgres: &postgresSide{now: fleet.Epoch{Number: 1}},
 		}
 		options := optionsOf(f.postgres, &workflows{})
 		options.Sentinel, options.Epochs = f.temporal, f.postgres
@@ -170,7 +170,7 @@ func watchStores(t *testing.T, run func(*storesFixture)) {
 }
 
 // expect compares what is there some passes later.
-func (f *storesFixture) expect(fact string, generation int64, started int, found ...vigil.RestoreSign) {
+func (f *storesFixture) expect(fact string, generation int64, started int, found ...fleet.RestoreSign) {
 	f.Helper()
 	time.Sleep(3 * time.Second) // sleep: in a bubble only
 	f.postgres.mu.Lock()
@@ -217,9 +217,9 @@ func TestTemporalStore(t *testing.T) {
 		f.settled()
 		f.temporal.change(func() {
 			clear(f.temporal.known)
-			f.temporal.known[1] = vigil.Sentinel{Found: true, Open: true, Epoch: 3}
+			f.temporal.known[1] = fleet.Sentinel{Found: true, Open: true, Epoch: 3}
 		})
-		f.expect("one that was restored from before is older, too", 3, 4, vigil.TemporalOlder)
+		f.expect("one that was restored from before is older, too", 3, 4, fleet.TemporalOlder)
 		f.settled()
 	})
 }
@@ -237,14 +237,14 @@ func TestEpoch(t *testing.T) {
 			f.expect("nothing is older", 1, 1)
 			f.settled()
 			f.temporal.change(func() { f.temporal.known = temporal })
-			f.expect("Temporal is older", 1, 1, vigil.TemporalOlder)
+			f.expect("Temporal is older", 1, 1, fleet.TemporalOlder)
 			f.settled()
 			f.postgres.mu.Lock()
 			f.postgres.now = postgres
 			f.postgres.mu.Unlock()
-			f.expect("Postgres is older", 1, 1, vigil.TemporalOlder, vigil.DatabaseOlder)
+			f.expect("Postgres is older", 1, 1, fleet.TemporalOlder, fleet.DatabaseOlder)
 			f.settled()
-			f.expect("none is any more", 1, 1, vigil.TemporalOlder, vigil.DatabaseOlder)
+			f.expect("none is any more", 1, 1, fleet.TemporalOlder, fleet.DatabaseOlder)
 		})
 	})
 
@@ -276,7 +276,7 @@ func TestEpoch(t *testing.T) {
 				}
 				for _, change := range []func(){
 					func() {},
-					func() { f.temporal.known[1] = vigil.Sentinel{Found: true, Epoch: f.temporal.known[1].Epoch} },
+					func() { f.temporal.known[1] = fleet.Sentinel{Found: true, Epoch: f.temporal.known[1].Epoch} },
 					func() {
 						known := f.temporal.known[1]
 						known.Full = true

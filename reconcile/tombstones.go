@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 const (
@@ -79,7 +80,7 @@ func (t *tombstones) end(ctx context.Context, w work) error {
 			continue
 		}
 		one := ofRegion(kindTombstone, stone.CheckID, stone.Region)
-		one.do = func(ctx context.Context, _ vigil.SweepLease) error { return t.endLoop(ctx, stone) }
+		one.do = func(ctx context.Context, _ fleet.SweepLease) error { return t.endLoop(ctx, stone) }
 		list = append(list, one)
 	}
 	return t.repairs.run(ctx, w, nudgeParallelism, list)
@@ -131,7 +132,7 @@ func (t *tombstones) purge(ctx context.Context, w work) error {
 		list := make([]repair, len(stones))
 		for i, stone := range stones {
 			list[i] = ofRegion(kindResults, stone.CheckID, stone.Region)
-			list[i].do = func(ctx context.Context, _ vigil.SweepLease) error {
+			list[i].do = func(ctx context.Context, _ fleet.SweepLease) error {
 				if t.now().Sub(began) >= purgeTime {
 					return nil
 				}

@@ -14,7 +14,9 @@ import (
 	"go.temporal.io/api/enums/v1"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/reconcile"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/timing/timingtest"
@@ -51,7 +53,7 @@ func TestReturningRegionKeepsItsLoop(t *testing.T) {
 	loops := dispatch.NewLoops(p.Temporal, p.Store, quiet)
 	regions := func(regions ...string) {
 		t.Helper()
-		_, err := p.Store.UpdateCheck(t.Context(), p.Org.ID, p.Check.ID, vigil.PlanOf(vigil.TierEnterprise, time.Second),
+		_, err := p.Store.UpdateCheck(t.Context(), p.Org.ID, p.Check.ID, account.PlanOf(account.TierEnterprise, time.Second),
 			func(c *vigil.Check) error { c.Regions = regions; return nil })
 		p.OK(err)
 	}
@@ -76,7 +78,7 @@ func TestReturningRegionKeepsItsLoop(t *testing.T) {
 
 	apply()
 	regions(ewr)
-	stones, err := p.Store.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
+	stones, err := p.Store.Tombstones(t.Context(), fleet.EverySweepShard(), 10)
 	p.OK(err)
 	regions(ewr, fra)
 	apply()
@@ -95,7 +97,7 @@ func TestReturningRegionKeepsItsLoop(t *testing.T) {
 	regions(ewr)
 	eventually("the loop is terminated", func() bool { return !running() })
 	eventually("its tombstone is purged", func() bool {
-		stones, err := p.Store.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
+		stones, err := p.Store.Tombstones(t.Context(), fleet.EverySweepShard(), 10)
 		p.OK(err)
 		return len(stones) == 0
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // unobservedStore is what the sweep reads and marks of checks that are not probed.
@@ -19,13 +20,13 @@ type unobservedStore interface {
 	Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
 	BeginUnobserved(
 		ctx context.Context,
-		lease vigil.SweepLease,
+		lease fleet.SweepLease,
 		checkID uuid.UUID,
 		since time.Time,
 		publicURL string,
 	) ([]vigil.PendingDelivery, error)
 	ObservedAgain(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
-	EndUnobserved(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, publicURL string) ([]vigil.PendingDelivery, error)
+	EndUnobserved(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, publicURL string) ([]vigil.PendingDelivery, error)
 }
 
 const kindUnobserved = "unobserved check"
@@ -51,7 +52,7 @@ func (r *incidentRepair) reportUnobserved(ctx context.Context, w work) error {
 		for _, check := range ended {
 			list = append(list, repair{
 				check: check.CheckID, kind: kindUnobserved, id: check.CheckID.String(),
-				do: func(ctx context.Context, lease vigil.SweepLease) error {
+				do: func(ctx context.Context, lease fleet.SweepLease) error {
 					pending, err := r.store.EndUnobserved(ctx, lease, check.CheckID, r.publicURL)
 					return r.notify(ctx, pending, err)
 				},
@@ -60,7 +61,7 @@ func (r *incidentRepair) reportUnobserved(ctx context.Context, w work) error {
 		for _, check := range begun {
 			list = append(list, repair{
 				check: check.CheckID, kind: kindUnobserved, id: check.CheckID.String(),
-				do: func(ctx context.Context, lease vigil.SweepLease) error {
+				do: func(ctx context.Context, lease fleet.SweepLease) error {
 					pending, err := r.store.BeginUnobserved(ctx, lease, check.CheckID, since, r.publicURL)
 					return r.notify(ctx, pending, err)
 				},
@@ -98,7 +99,7 @@ func (u *unobservedLoops) count(ctx context.Context, _ work) error {
 	if err != nil {
 		return err
 	}
-	live, err := u.store.LiveRegions(ctx, vigil.LeaseTimeout)
+	live, err := u.store.LiveRegions(ctx, fleet.LeaseTimeout)
 	if err != nil {
 		return err
 	}

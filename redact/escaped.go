@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // minEscaped is the length in bytes from which a secret is looked for in any case, and behind
@@ -69,17 +69,17 @@ func (f *forms) hideView(text string, read func(string) view) string {
 	return text
 }
 
-func hideOne(text string, seen view, secret []byte) string {
+func hideOne(text string, seen view, value []byte) string {
 	var out strings.Builder
 	from := 0 // in text
 	for at := 0; ; {
-		found := bytes.Index(seen.plain[at:], secret)
+		found := bytes.Index(seen.plain[at:], value)
 		if found < 0 {
 			break
 		}
-		begin, end := at+found, at+found+len(secret)
+		begin, end := at+found, at+found+len(value)
 		out.WriteString(text[from:seen.starts[begin]])
-		out.WriteString(vigil.SecretMask)
+		out.WriteString(secret.Mask)
 		from, at = seen.starts[end], end
 	}
 	return out.String() + text[from:]

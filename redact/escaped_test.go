@@ -14,7 +14,7 @@ import (
 // bring it past the redaction.
 func TestEscapesOfAnyCharacter(t *testing.T) {
 	t.Parallel()
-	hidden := redact.New(secret, "pin", "token-1")
+	hidden := redact.New(value, "pin", "token-1")
 	escaped := func(text string, every int, format string) string {
 		var out strings.Builder
 		for i := range len(text) {
@@ -28,7 +28,7 @@ func TestEscapesOfAnyCharacter(t *testing.T) {
 	}
 	for _, every := range []int{1, 2, 3} {
 		for _, format := range []string{"%%%02X", "%%%02x"} {
-			text := "a%20" + escaped(secret, every, format) + "&b=" + escaped("token-1", every, format) + "%"
+			text := "a%20" + escaped(value, every, format) + "&b=" + escaped("token-1", every, format) + "%"
 			if got := hidden.Text(text); got != "a%20***&b=***%" {
 				t.Errorf("%s became %s", text, got)
 			}

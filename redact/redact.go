@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // minEncoded is the length in bytes from which a secret is looked for in base64, in
@@ -31,19 +32,19 @@ const CutMark = "..."
 // one where a text was cut off.
 const minCutOff = 4
 
-// Redactor replaces secrets by vigil.SecretMask, in the spellings that docs/security.md
+// Redactor replaces secrets by secret.Mask, in the spellings that docs/security.md
 // promises: clear and in any case; with escapes of JSON, of HTML and of URLs, of a part of its
 // characters or of all; backwards; in hexadecimal digits; and in base64, also inside a longer
 // base64 text. Nil hides nothing. It may be used by any number of goroutines.
 type Redactor struct {
-	secrets []secret // each once, none empty
+	secrets []value // each once, none empty
 	// forms are made for the first text: many redactors are made for a failure that does not
 	// come.
 	forms func() *forms
 }
 
 // secret is one of a redactor, and of those that are made of it.
-type secret struct {
+type value struct {
 	text    string
 	spelled func() spelled // made once
 }
@@ -54,8 +55,8 @@ type spelled struct {
 	folded    [][]byte
 }
 
-func secretOf(text string) secret {
-	return secret{text, sync.OnceValue(func() spelled { return spelled{spellings(text), folded(text)} })}
+func secretOf(text string) value {
+	return value{text, sync.OnceValue(func() spelled { return spelled{spellings(text), folded(text)} })}
 }
 
 // forms are what the secrets of a redactor look like in a text.
@@ -75,7 +76,7 @@ func New(secrets ...string) *Redactor {
 
 // With returns a redactor of more secrets, which is r itself where it has them all.
 func (r *Redactor) With(secrets ...string) *Redactor {
-	more := make([]secret, 0, len(secrets))
+	more := make([]value, 0, len(secrets))
 	for _, text := range secrets {
 		if text != "" {
 			more = append(more, secretOf(text))
@@ -84,14 +85,14 @@ func (r *Redactor) With(secrets ...string) *Redactor {
 	return r.with(more)
 }
 
-func (r *Redactor) with(secrets []secret) *Redactor {
-	var all []secret
+func (r *Redactor) with(secrets []value) *Redactor {
+	var all []value
 	if r != nil {
 		all = r.secrets[:len(r.secrets):len(r.secrets)] // r's own stay as they are
 	}
 	known := len(all)
 	for _, one := range secrets {
-		if !slices.ContainsFunc(all, func(other secret) bool { return other.text == one.text }) {
+		if !slices.ContainsFunc(all, func(other value) bool { return other.text == one.text }) {
 			all = append(all, one)
 		}
 	}
@@ -109,7 +110,7 @@ func (r *Redactor) Join(other *Redactor) *Redactor {
 	return r.with(other.secrets)
 }
 
-func formsOf(secrets []secret) *forms {
+func formsOf(secrets []value) *forms {
 	f := &forms{}
 	for _, one := range secrets {
 		spelled := one.spelled()
@@ -125,7 +126,7 @@ func formsOf(secrets []secret) *forms {
 	f.spellings = slices.Compact(f.spellings)
 	pairs := make([]string, 0, 2*len(f.spellings))
 	for _, spelling := range f.spellings {
-		pairs = append(pairs, spelling, vigil.SecretMask)
+		pairs = append(pairs, spelling, secret.Mask)
 	}
 	f.replacer = strings.NewReplacer(pairs...)
 	return f
@@ -156,7 +157,7 @@ func (f *forms) cutOff(text string) string {
 		}
 	}
 	if longest > 0 {
-		head = head[:len(head)-longest] + vigil.SecretMask
+		head = head[:len(head)-longest] + secret.Mask
 	}
 	return head + CutMark + f.cutOff(tail)
 }

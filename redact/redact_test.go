@@ -11,31 +11,31 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/redact"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
-const secret = `s3cr3t-"q<u>o&t/e"ö`
+const value = `s3cr3t-"q<u>o&t/e"ö`
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	hidden := redact.New("", secret, "pin")
-	quoted, err := json.Marshal(secret)
+	hidden := redact.New("", value, "pin")
+	quoted, err := json.Marshal(value)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"Clear": secret, "JSON": string(quoted), "HTML": html.EscapeString(secret), "Query": url.QueryEscape(secret),
-		"Path":         url.PathEscape(secret),
+		"Clear": value, "JSON": string(quoted), "HTML": html.EscapeString(value), "Query": url.QueryEscape(value),
+		"Path":         url.PathEscape(value),
 		"LowerEscapes": "s3cr3t-%22q%3cu%3eo%26t%2fe%22%c3%b6",
-		"Base64":       base64.StdEncoding.EncodeToString([]byte(secret)), "Base64URL": base64.URLEncoding.EncodeToString([]byte(secret)),
-		"Base64WithoutPadding": base64.RawStdEncoding.EncodeToString([]byte(secret)),
+		"Base64":       base64.StdEncoding.EncodeToString([]byte(value)), "Base64URL": base64.URLEncoding.EncodeToString([]byte(value)),
+		"Base64WithoutPadding": base64.RawStdEncoding.EncodeToString([]byte(value)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := hidden.Text("before " + text + " after")
 			if strings.Contains(got, text) || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") ||
-				!strings.Contains(got, vigil.SecretMask) {
+				!strings.Contains(got, secret.Mask) {
 				t.Errorf("%q became %q", text, got)
 			}
 		})
@@ -45,9 +45,9 @@ func TestText(t *testing.T) {
 		for _, before := range []string{"", "a", "ab", "abc", "ada:"} {
 			for _, after := range []string{"", "x", "xy", "xyz"} {
 				for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-					got := hidden.Text(encoding.EncodeToString([]byte(before + secret + after)))
-					rest, err := encoding.DecodeString(strings.ReplaceAll(got, vigil.SecretMask, "AAAA"))
-					if err == nil && strings.Contains(string(rest), "s3cr3t") || !strings.Contains(got, vigil.SecretMask) {
+					got := hidden.Text(encoding.EncodeToString([]byte(before + value + after)))
+					rest, err := encoding.DecodeString(strings.ReplaceAll(got, secret.Mask, "AAAA"))
+					if err == nil && strings.Contains(string(rest), "s3cr3t") || !strings.Contains(got, secret.Mask) {
 						t.Errorf("%q, %q: %q", before, after, got)
 					}
 				}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // The box of the bars of a service, in units of its SVG: one column for each day.
@@ -26,7 +26,7 @@ type bars struct {
 
 // barsOf draws days, the oldest first. A failing share is drawn a third high at least, so
 // that one minute of a day is seen.
-func barsOf(days []vigil.DayCount) bars {
+func barsOf(days []overview.DayCount) bars {
 	var up, down, none strings.Builder
 	for i, day := range days {
 		x := i * columnWidth

@@ -18,6 +18,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/overview"
 	"github.com/vigil-monitor/vigil/statuspage"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
@@ -40,7 +42,7 @@ const (
 // site is a status page in a real database, served by HTTP.
 type site struct {
 	store *storage.Store
-	page  vigil.StatusPage
+	page  overview.StatusPage
 	url   string
 	now   func() time.Time
 	reads *counted
@@ -56,17 +58,17 @@ type counted struct {
 	away          atomic.Bool
 }
 
-func (c *counted) StatusReport(ctx context.Context, slug string, since time.Time) (vigil.StatusReport, error) {
+func (c *counted) StatusReport(ctx context.Context, slug string, since time.Time) (overview.StatusReport, error) {
 	c.reports.Add(1)
 	if c.away.Load() {
-		return vigil.StatusReport{}, context.DeadlineExceeded
+		return overview.StatusReport{}, context.DeadlineExceeded
 	}
 	return c.Store.StatusReport(ctx, slug, since)
 }
 
 func (c *counted) StatusDays(
 	ctx context.Context, checks []uuid.UUID, from, to time.Time,
-) (map[uuid.UUID]map[time.Time]vigil.DayCount, error) {
+) (map[uuid.UUID]map[time.Time]overview.DayCount, error) {
 	c.days.Add(1)
 	return c.Store.StatusDays(ctx, checks, from, to)
 }
@@ -82,17 +84,17 @@ func newSite(t *testing.T, names ...string) *site {
 		return s.at
 	}
 	s.store = storagetest.New(t, func(o *storage.Options) { o.Now = s.now })
-	_, org, err := s.store.CreateAccount(t.Context(), vigil.Organization{Name: "Harbor Internal Ltd"},
-		vigil.User{Email: "ada@example.com", Name: "Ada"}, nil)
+	_, org, err := s.store.CreateAccount(t.Context(), account.Organization{Name: "Harbor Internal Ltd"},
+		account.User{Email: "ada@example.com", Name: "Ada"}, nil)
 	ok(t, err)
-	s.page = vigil.StatusPage{OrgID: org.ID, Slug: "harbor", Title: "Harbor", Enabled: true, Groups: []vigil.StatusGroup{{}}}
+	s.page = overview.StatusPage{OrgID: org.ID, Slug: "harbor", Title: "Harbor", Enabled: true, Groups: []overview.StatusGroup{{}}}
 	for _, name := range names {
 		check, err := s.store.CreateCheck(t.Context(), vigil.Check{
 			OrgID: org.ID, Name: secretName, Type: vigil.TypeHTTP, Config: json.RawMessage(`{"url": "https://` + secretTarget + `/"}`),
 			Target: secretTarget, Interval: time.Minute, Regions: []string{frankfurt, singapore, newark}, Enabled: true, Simultaneous: true,
-		}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
+		}, account.PlanOf(account.TierEnterprise, time.Second), account.Allowance{})
 		ok(t, err)
-		s.page.Groups[0].Checks = append(s.page.Groups[0].Checks, vigil.PublicCheck{CheckID: check.ID, Name: name})
+		s.page.Groups[0].Checks = append(s.page.Groups[0].Checks, overview.PublicCheck{CheckID: check.ID, Name: name})
 		s.health(t, check.ID, "healthy", frankfurt, singapore, newark)
 		s.exec(t, `INSERT INTO result_rollups (check_id, region, hour, total, successes, sum_ms, buckets, counts)
 			SELECT ?, ?, h, 60, 60, 6000, '{}', '{}' FROM generate_series(?::timestamptz, ?::timestamptz, interval '1 hour') AS h`,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // maintenance is planned work on services of the page.
@@ -19,7 +20,7 @@ type maintenance struct {
 }
 
 // addMaintenance adds work that runs, or is announced.
-func (v *view) addMaintenance(from *vigil.PublicMaintenance) {
+func (v *view) addMaintenance(from *overview.PublicMaintenance) {
 	one := maintenance{Start: from.StartsAt.UTC(), End: from.EndsAt.UTC(), Running: !from.StartsAt.After(v.At)}
 	for _, s := range v.all {
 		for _, id := range from.CheckIDs {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // maintain stores a window that covers checks; its start is so far from the database's time.
@@ -17,12 +17,12 @@ func (s *site) maintain(t *testing.T, from time.Duration, rrule string, checks .
 	t.Helper()
 	now, err := s.store.Clock(t.Context())
 	ok(t, err)
-	_, err = s.store.CreateMaintenanceWindow(t.Context(), vigil.MaintenanceWindow{
-		OrgID: s.page.OrgID, Name: secretNote, Scope: vigil.MaintenanceScope{CheckIDs: checks}, Enabled: true,
-		MaintenanceSchedule: vigil.MaintenanceSchedule{
+	_, err = s.store.CreateMaintenanceWindow(t.Context(), maintenance.Window{
+		OrgID: s.page.OrgID, Name: secretNote, Scope: maintenance.Scope{CheckIDs: checks}, Enabled: true,
+		Schedule: maintenance.Schedule{
 			StartsAt: now.UTC().Add(from).Truncate(time.Second), Timezone: "UTC", Duration: time.Hour, RRule: rrule,
 		},
-		Probing: vigil.ProbingContinue, Uptime: vigil.UptimeExclude,
+		Probing: maintenance.ProbingContinue, Uptime: maintenance.UptimeExclude,
 	})
 	ok(t, err)
 }

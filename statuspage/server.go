@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 const (
@@ -33,9 +34,9 @@ const (
 // Store reads what is public.
 type Store interface {
 	// StatusReport is vigil.CodeNotFound for a slug that no enabled page has.
-	StatusReport(ctx context.Context, slug string, since time.Time) (vigil.StatusReport, error)
+	StatusReport(ctx context.Context, slug string, since time.Time) (overview.StatusReport, error)
 	// StatusDays counts results by day, from the first to before the second midnight.
-	StatusDays(ctx context.Context, checks []uuid.UUID, from, to time.Time) (map[uuid.UUID]map[time.Time]vigil.DayCount, error)
+	StatusDays(ctx context.Context, checks []uuid.UUID, from, to time.Time) (map[uuid.UUID]map[time.Time]overview.DayCount, error)
 	// PublicSlug is vigil.CodeNotFound for a check that no enabled page shows.
 	PublicSlug(ctx context.Context, checkID uuid.UUID) (string, error)
 }
@@ -55,7 +56,7 @@ type Server struct {
 	Options
 	pages   *pages
 	made    *cache[*made]
-	history *cache[map[uuid.UUID]map[time.Time]vigil.DayCount]
+	history *cache[map[uuid.UUID]map[time.Time]overview.DayCount]
 	slugs   *cache[string] // by the id of a check
 }
 
@@ -68,7 +69,7 @@ func New(opts Options) (*Server, error) {
 	return &Server{
 		Options: opts, pages: written,
 		made:    newCache[*made](lifetime, staleness, opts.Now),
-		history: newCache[map[uuid.UUID]map[time.Time]vigil.DayCount](historyLifetime, staleness, opts.Now),
+		history: newCache[map[uuid.UUID]map[time.Time]overview.DayCount](historyLifetime, staleness, opts.Now),
 		slugs:   newCache[string](lifetime, staleness, opts.Now),
 	}, nil
 }
@@ -95,7 +96,7 @@ func written(write func() ([]byte, error)) func() (document, error) {
 
 // page returns the page with a slug.
 func (s *Server) page(ctx context.Context, slug string) (*made, time.Duration, error) {
-	if !vigil.ValidSlug(slug) {
+	if !overview.ValidSlug(slug) {
 		return nil, 0, vigil.NotFound("status page") // a text that Postgres may not even be asked for
 	}
 	return s.made.get(ctx, slug, func(ctx context.Context) (*made, error) {
@@ -117,10 +118,14 @@ func (s *Server) page(ctx context.Context, slug string) (*made, time.Duration, e
 
 // days counts the results of a page's checks. Those before today are read seldom: they are
 // most of the work.
-func (s *Server) days(ctx context.Context, page *vigil.StatusPage, now time.Time) (map[uuid.UUID]map[time.Time]vigil.DayCount, error) {
+func (s *Server) days(
+	ctx context.Context,
+	page *overview.StatusPage,
+	now time.Time,
+) (map[uuid.UUID]map[time.Time]overview.DayCount, error) {
 	checks, today := page.Checks(), midnight(now)
 	key := fmt.Sprintf("%s %d %s", page.ID, page.Version, today.Format(time.DateOnly))
-	before, _, err := s.history.get(ctx, key, func(ctx context.Context) (map[uuid.UUID]map[time.Time]vigil.DayCount, error) {
+	before, _, err := s.history.get(ctx, key, func(ctx context.Context) (map[uuid.UUID]map[time.Time]overview.DayCount, error) {
 		return s.Store.StatusDays(ctx, checks, firstDay(now), today)
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // harbor is the site of the example: Checkout fails in two of three regions, Search is
@@ -94,8 +95,8 @@ func TestPage(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, "Shop")
 		open := s.incident(t, s.check(0), vigil.KeySSLDaysRemaining, s.at.Add(-time.Hour), time.Time{}, newark)
-		for _, u := range []vigil.IncidentUpdate{
-			{State: vigil.UpdateInvestigating, Text: "We look <into> it."}, {State: vigil.UpdateMonitoring, Text: "Fixed.\nWe watch."},
+		for _, u := range []overview.IncidentUpdate{
+			{State: overview.UpdateInvestigating, Text: "We look <into> it."}, {State: overview.UpdateMonitoring, Text: "Fixed.\nWe watch."},
 		} {
 			u.OrgID, u.IncidentID, u.Author = s.page.OrgID, open, "ada@example.com"
 			_, err := s.store.CreateIncidentUpdate(t.Context(), u)
@@ -111,7 +112,7 @@ func TestPage(t *testing.T) {
 		s := newSite(t, "Shop")
 		badge := "/badge/" + s.check(0).String() + ".svg"
 		s.read(t, badge)
-		_, err := s.store.UpdateStatusPage(t.Context(), s.page.OrgID, s.page.ID, func(p *vigil.StatusPage) error {
+		_, err := s.store.UpdateStatusPage(t.Context(), s.page.OrgID, s.page.ID, func(p *overview.StatusPage) error {
 			p.Enabled = false
 			return nil
 		})
@@ -158,7 +159,7 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s with another tag: %d", path, other.status)
 		}
 	}
-	_, err := s.store.UpdateStatusPage(t.Context(), s.page.OrgID, s.page.ID, func(p *vigil.StatusPage) error {
+	_, err := s.store.UpdateStatusPage(t.Context(), s.page.OrgID, s.page.ID, func(p *overview.StatusPage) error {
 		p.NoIndex = true
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // state is what the public sees of a check. The constants are in the order in which
@@ -43,16 +44,16 @@ type service struct {
 	failingIn []string
 	partial   bool
 	regions   []string
-	checked   []string         // regions with a recent result
-	paused    bool             // its check is disabled
-	stale     bool             // it was checked, and no region has a recent result
-	days      []vigil.DayCount // oldest first; the last is today
+	checked   []string            // regions with a recent result
+	paused    bool                // its check is disabled
+	stale     bool                // it was checked, and no region has a recent result
+	days      []overview.DayCount // oldest first; the last is today
 }
 
 // decide sets the state of a check, with its open incident or nil. With a rule that
 // watches for failures, a check fails while its incident is open: one failed result is no
 // news for the public. Without such a rule the newest results decide.
-func (s *service) decide(check vigil.ReportedCheck, open *vigil.PublicIncident) {
+func (s *service) decide(check overview.ReportedCheck, open *overview.PublicIncident) {
 	var unhealthy []string
 	probed := false
 	for _, region := range check.Regions {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // historyDays is how many days the bars show, and incidentDays how many the incidents.
@@ -21,7 +22,7 @@ const (
 
 // view is a status page at a time, ready to be written in any form.
 type view struct {
-	Page     vigil.StatusPage
+	Page     overview.StatusPage
 	At       time.Time // UTC, of the whole minute
 	URL      string
 	State    state
@@ -71,7 +72,7 @@ type update struct {
 }
 
 // newView makes the page of a report.
-func newView(report *vigil.StatusReport, days map[uuid.UUID]map[time.Time]vigil.DayCount, at time.Time, url string) *view {
+func newView(report *overview.StatusReport, days map[uuid.UUID]map[time.Time]overview.DayCount, at time.Time, url string) *view {
 	at = at.UTC().Truncate(time.Minute)
 	v := &view{Page: report.Page, At: at, URL: url, byID: make(map[uuid.UUID]*service)}
 	for _, listed := range report.Page.Groups {
@@ -100,8 +101,8 @@ func newView(report *vigil.StatusReport, days map[uuid.UUID]map[time.Time]vigil.
 // service returns the service of a check, nil for one that the page does not show.
 func (v *view) service(check uuid.UUID) *service { return v.byID[check] }
 
-func openIncident(all []vigil.PublicIncident, check uuid.UUID) *vigil.PublicIncident {
-	i := slices.IndexFunc(all, func(one vigil.PublicIncident) bool { return one.CheckID == check && one.ResolvedAt == nil })
+func openIncident(all []overview.PublicIncident, check uuid.UUID) *overview.PublicIncident {
+	i := slices.IndexFunc(all, func(one overview.PublicIncident) bool { return one.CheckID == check && one.ResolvedAt == nil })
 	if i < 0 {
 		return nil
 	}
@@ -113,8 +114,8 @@ func firstDay(at time.Time) time.Time { return midnight(at).AddDate(0, 0, 1-hist
 
 func midnight(at time.Time) time.Time { return at.UTC().Truncate(24 * time.Hour) }
 
-func lastDays(days map[time.Time]vigil.DayCount, at time.Time) []vigil.DayCount {
-	list := make([]vigil.DayCount, historyDays)
+func lastDays(days map[time.Time]overview.DayCount, at time.Time) []overview.DayCount {
+	list := make([]overview.DayCount, historyDays)
 	for i := range list {
 		list[i] = days[firstDay(at).AddDate(0, 0, i)]
 	}
@@ -215,7 +216,7 @@ func (v *view) seen(since time.Time, from []string) string {
 }
 
 // addIncident adds an incident, if the public saw it or people wrote about it.
-func (v *view) addIncident(from *vigil.PublicIncident, of *service) {
+func (v *view) addIncident(from *overview.PublicIncident, of *service) {
 	if of == nil || !from.Failing && !from.Slow && len(from.Updates) == 0 {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 type orgRow struct {
@@ -29,9 +30,9 @@ type orgRow struct {
 	UpdatedAt time.Time `bun:"updated_at"`
 }
 
-func (r *orgRow) organization() vigil.Organization {
-	return vigil.Organization{
-		ID: r.ID, Name: r.Name, Slug: r.Slug, Tier: vigil.Tier(r.Tier),
+func (r *orgRow) organization() account.Organization {
+	return account.Organization{
+		ID: r.ID, Name: r.Name, Slug: r.Slug, Tier: account.Tier(r.Tier),
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 }
@@ -53,9 +54,9 @@ type userRow struct {
 	UpdatedAt      time.Time `bun:"updated_at"`
 }
 
-func (r *userRow) user() vigil.User {
-	return vigil.User{
-		ID: r.ID, OrgID: r.OrgID, Email: r.Email, EmailVerified: r.EmailVerified, Name: r.Name, Role: vigil.Role(r.Role),
+func (r *userRow) user() account.User {
+	return account.User{
+		ID: r.ID, OrgID: r.OrgID, Email: r.Email, EmailVerified: r.EmailVerified, Name: r.Name, Role: account.Role(r.Role),
 		PasswordHash: r.PasswordHash, SessionVersion: r.SessionVersion, Operator: r.Operator, CreatedAddress: r.CreatedAddress,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
@@ -66,23 +67,27 @@ func (r *userRow) user() vigil.User {
 // unique slug from the organization's name. An email address that is already in
 // use (compared without case) is a CodeConflict error.
 func (s *Store) CreateAccount(
-	ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey,
-) (vigil.User, vigil.Organization, error) {
+	ctx context.Context, org account.Organization, user account.User, key *account.NewKey,
+) (account.User, account.Organization, error) {
 	user.Operator = false
 	return s.createAccount(ctx, org, user, key, nil)
 }
 
 // createAccount is CreateAccount with a check in its transaction that may refuse; nil: none.
 func (s *Store) createAccount(
-	ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey, admit func(context.Context, bun.Tx, vigil.User) error,
-) (vigil.User, vigil.Organization, error) {
+	ctx context.Context,
+	org account.Organization,
+	user account.User,
+	key *account.NewKey,
+	admit func(context.Context, bun.Tx, account.User) error,
+) (account.User, account.Organization, error) {
 	now := s.instant()
 	org.ID, user.ID = idOrNew(org.ID), idOrNew(user.ID)
-	user.OrgID, user.Role = org.ID, cmp.Or(user.Role, vigil.RoleOwner)
+	user.OrgID, user.Role = org.ID, cmp.Or(user.Role, account.RoleOwner)
 	org.CreatedAt, org.UpdatedAt = timeOrDefault(org.CreatedAt, now), timeOrDefault(org.UpdatedAt, now)
 	user.CreatedAt, user.UpdatedAt = timeOrDefault(user.CreatedAt, now), timeOrDefault(user.UpdatedAt, now)
 	if org.Tier == "" {
-		org.Tier = vigil.TierFree
+		org.Tier = account.TierFree
 	}
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var err error
@@ -104,14 +109,14 @@ func (s *Store) createAccount(
 		return err
 	})
 	if err != nil {
-		return vigil.User{}, vigil.Organization{}, wrap("create account", err)
+		return account.User{}, account.Organization{}, wrap("create account", err)
 	}
 	return user, org, nil
 }
 
 // insertOrganization stores the organization under the first free slug and
 // returns that slug. After ten taken slugs it gives up with an error.
-func insertOrganization(ctx context.Context, tx bun.Tx, org vigil.Organization) (string, error) {
+func insertOrganization(ctx context.Context, tx bun.Tx, org account.Organization) (string, error) {
 	base := slugOf(org.Slug)
 	if org.Slug == "" {
 		base = slugOf(org.Name)
@@ -137,7 +142,7 @@ func insertOrganization(ctx context.Context, tx bun.Tx, org vigil.Organization) 
 	return "", errors.New("no free slug found")
 }
 
-func insertUser(ctx context.Context, tx bun.Tx, user vigil.User) error {
+func insertUser(ctx context.Context, tx bun.Tx, user account.User) error {
 	_, err := tx.NewInsert().Model(&userRow{
 		ID: user.ID, OrgID: user.OrgID, Email: user.Email, EmailVerified: user.EmailVerified, Name: user.Name, Role: string(user.Role),
 		PasswordHash: user.PasswordHash, SessionVersion: user.SessionVersion, Operator: user.Operator, CreatedAddress: user.CreatedAddress,
@@ -157,21 +162,21 @@ func insertUser(ctx context.Context, tx bun.Tx, user vigil.User) error {
 
 // UserByEmail finds a user by email address, compared without case. An unknown
 // address is a CodeNotFound error.
-func (s *Store) UserByEmail(ctx context.Context, email string) (vigil.User, error) {
+func (s *Store) UserByEmail(ctx context.Context, email string) (account.User, error) {
 	var row userRow
 	err := s.db.NewSelect().Model(&row).Where("lower(u.email) = lower(?)", email).Scan(ctx)
 	return row.user(), found("user", err)
 }
 
 // User finds a user by id. An unknown id is a CodeNotFound error.
-func (s *Store) User(ctx context.Context, id uuid.UUID) (vigil.User, error) {
+func (s *Store) User(ctx context.Context, id uuid.UUID) (account.User, error) {
 	var row userRow
 	err := s.db.NewSelect().Model(&row).Where("u.id = ?", id).Scan(ctx)
 	return row.user(), found("user", err)
 }
 
 // Organization finds an organization by id. An unknown id is a CodeNotFound error.
-func (s *Store) Organization(ctx context.Context, id uuid.UUID) (vigil.Organization, error) {
+func (s *Store) Organization(ctx context.Context, id uuid.UUID) (account.Organization, error) {
 	var row orgRow
 	err := s.db.NewSelect().Model(&row).Where("o.id = ?", id).Scan(ctx)
 	return row.organization(), found("organization", err)
@@ -180,7 +185,7 @@ func (s *Store) Organization(ctx context.Context, id uuid.UUID) (vigil.Organizat
 // SetTier changes the plan of an organization. Existing checks that exceed the new
 // plan keep running; its limits apply when one of them is changed. An unknown
 // organization is a CodeNotFound error.
-func (s *Store) SetTier(ctx context.Context, orgID uuid.UUID, tier vigil.Tier) error {
+func (s *Store) SetTier(ctx context.Context, orgID uuid.UUID, tier account.Tier) error {
 	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewUpdate().Model((*orgRow)(nil)).
 			Set("tier = ?", string(tier)).Set("updated_at = ?", s.instant()).Where("id = ?", orgID).Exec(ctx)

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -23,7 +24,7 @@ const DeletedUser = "Deleted user"
 //
 // The only owner of an organization is a CodeConflict error that says what to do, as is the
 // platform's operator. A credential that has ended is CodeUnauthorized.
-func (s *Store) DeleteAccount(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error {
+func (s *Store) DeleteAccount(ctx context.Context, orgID, userID uuid.UUID, by account.Credential) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := lockOrganization(ctx, tx, orgID); err != nil {
 			return err
@@ -50,14 +51,14 @@ func (s *Store) DeleteAccount(ctx context.Context, orgID, userID uuid.UUID, by v
 }
 
 // requireLeaver refuses the deletion of the only owner.
-func requireLeaver(ctx context.Context, tx bun.Tx, user vigil.User) error {
+func requireLeaver(ctx context.Context, tx bun.Tx, user account.User) error {
 	var members, owners int
 	err := tx.NewRaw("SELECT count(*), count(*) FILTER (WHERE role = 'owner') FROM users WHERE org_id = ? AND id <> ?", user.OrgID, user.ID).
 		Scan(ctx, &members, &owners)
 	switch {
 	case err != nil:
 		return fmt.Errorf("look for other members: %w", err)
-	case user.Role != vigil.RoleOwner || owners > 0:
+	case user.Role != account.RoleOwner || owners > 0:
 		return nil
 	case members > 0:
 		return vigil.Errorf(vigil.CodeConflict, "You are the only owner of the organization, which has other members. "+
@@ -68,7 +69,7 @@ func requireLeaver(ctx context.Context, tx bun.Tx, user vigil.User) error {
 }
 
 // deleteAccount deletes a user whose lock the caller holds, and what names the user.
-func deleteAccount(ctx context.Context, tx bun.Tx, user vigil.User) error {
+func deleteAccount(ctx context.Context, tx bun.Tx, user account.User) error {
 	for _, step := range []struct{ what, statement string }{
 		{"forget the failed log-ins", "DELETE FROM login_attempts WHERE address = lower(?2)"},
 		{"forget the mail quotas", "DELETE FROM mail_quotas WHERE split_part(name, '/', 2) = 'user' AND split_part(name, '/', 3) = ?0::text"},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -19,9 +19,9 @@ func TestDeletedAccountLeavesNothing(t *testing.T) {
 	s, c := newStore(t)
 	f := furnish(t, s, c)
 	execute(t, s, "DELETE FROM invitations WHERE org_id = ?", f.org.ID)
-	member := newMember(t, s, f.org, f.owner, vigil.RoleOwner)
+	member := newMember(t, s, f.org, f.owner, account.RoleOwner)
 	hash := uuid.New()
-	if _, err := s.CreateKey(t.Context(), f.org.ID, member.ID, vigil.NewKey{Name: "k", Prefix: "vgl_", Hash: hash[:]}); err != nil {
+	if _, err := s.CreateKey(t.Context(), f.org.ID, member.ID, account.NewKey{Name: "k", Prefix: "vgl_", Hash: hash[:]}); err != nil {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
@@ -38,7 +38,7 @@ func TestDeletedAccountLeavesNothing(t *testing.T) {
 		execute(t, s, statement, member.ID, member.Email, f.org.ID)
 	}
 	entry := &audit.Entry{OrgID: f.org.ID, Action: "account.delete", UserID: member.ID}
-	if err := s.DeleteAccount(audit.NewContext(t.Context(), entry), f.org.ID, member.ID, vigil.Credential{}); err != nil {
+	if err := s.DeleteAccount(audit.NewContext(t.Context(), entry), f.org.ID, member.ID, account.Credential{}); err != nil {
 		t.Fatal(err)
 	}
 	for table, rows := range f.contents() {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 func TestCreateAccount(t *testing.T) {
@@ -18,9 +19,9 @@ func TestCreateAccount(t *testing.T) {
 	s, _ := newStore(t)
 	hash := sha256.Sum256([]byte("key"))
 	user, org, err := s.CreateAccount(t.Context(),
-		vigil.Organization{Name: "Ünited Probes & Co.", Tier: vigil.TierPaid},
-		vigil.User{Email: "Ada@Example.com", Name: "Ada", PasswordHash: "argon"},
-		&vigil.NewKey{Name: "first", Prefix: "vgl_abcd", Hash: hash[:]})
+		account.Organization{Name: "Ünited Probes & Co.", Tier: account.TierPaid},
+		account.User{Email: "Ada@Example.com", Name: "Ada", PasswordHash: "argon"},
+		&account.NewKey{Name: "first", Prefix: "vgl_abcd", Hash: hash[:]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestCreateAccount(t *testing.T) {
 
 	t.Run("AddressInAnotherCaseIsAConflictAndStoresNothing", func(t *testing.T) {
 		t.Parallel()
-		_, _, err := s.CreateAccount(t.Context(), vigil.Organization{Name: "Shadow"}, vigil.User{Email: "ADA@example.com"}, nil)
+		_, _, err := s.CreateAccount(t.Context(), account.Organization{Name: "Shadow"}, account.User{Email: "ADA@example.com"}, nil)
 		wantCode(t, err, vigil.CodeConflict)
 		if n := count(t, s, "SELECT count(*) FROM organizations WHERE name = 'Shadow'"); n != 0 {
 			t.Error("the organization was stored")
@@ -75,7 +76,7 @@ func TestCreateAccount(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for range 5 {
-			_, org, err := s.CreateAccount(t.Context(), vigil.Organization{Name: "Same Name"}, vigil.User{Email: uuid.NewString()}, nil)
+			_, org, err := s.CreateAccount(t.Context(), account.Organization{Name: "Same Name"}, account.User{Email: uuid.NewString()}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +86,7 @@ func TestCreateAccount(t *testing.T) {
 			seen[org.Slug] = true
 		}
 		for _, name := range []string{"", "日本", "---", strings.Repeat("long ", 100)} {
-			_, org, err := s.CreateAccount(t.Context(), vigil.Organization{Name: name}, vigil.User{Email: uuid.NewString()}, nil)
+			_, org, err := s.CreateAccount(t.Context(), account.Organization{Name: name}, account.User{Email: uuid.NewString()}, nil)
 			if err != nil || org.Slug == "" || len(org.Slug) > 64 {
 				t.Errorf("name %q gives %q, %v", name, org.Slug, err)
 			}
@@ -95,16 +96,16 @@ func TestCreateAccount(t *testing.T) {
 	t.Run("TierChanges", func(t *testing.T) {
 		t.Parallel()
 		other, _ := newOrg(t, s)
-		if other.Tier != vigil.TierFree {
+		if other.Tier != account.TierFree {
 			t.Errorf("a new organization is %q", other.Tier)
 		}
-		if err := s.SetTier(t.Context(), other.ID, vigil.TierEnterprise); err != nil {
+		if err := s.SetTier(t.Context(), other.ID, account.TierEnterprise); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Organization(t.Context(), other.ID); err != nil || got.Tier != vigil.TierEnterprise {
+		if got, err := s.Organization(t.Context(), other.ID); err != nil || got.Tier != account.TierEnterprise {
 			t.Errorf("%+v, %v", got, err)
 		}
-		wantCode(t, s.SetTier(t.Context(), uuid.New(), vigil.TierPaid), vigil.CodeNotFound)
+		wantCode(t, s.SetTier(t.Context(), uuid.New(), account.TierPaid), vigil.CodeNotFound)
 	})
 
 	t.Run("UnknownOnesAreNotFound", func(t *testing.T) {
@@ -125,10 +126,10 @@ func TestKeys(t *testing.T) {
 	s, c := newStore(t)
 	org, user := newOrg(t, s)
 	other, stranger := newOrg(t, s)
-	var made []vigil.APIKey
+	var made []account.APIKey
 	for i := range 3 {
 		c.set(epoch().Add(time.Duration(i) * time.Second))
-		key, err := s.CreateKey(t.Context(), org.ID, user.ID, vigil.NewKey{Name: "k", Prefix: "vgl_", Hash: []byte{byte(i)}})
+		key, err := s.CreateKey(t.Context(), org.ID, user.ID, account.NewKey{Name: "k", Prefix: "vgl_", Hash: []byte{byte(i)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,12 +140,12 @@ func TestKeys(t *testing.T) {
 	if err != nil || total != 3 {
 		t.Fatalf("%d keys, %v", total, err)
 	}
-	equal(t, keys, []vigil.APIKey{made[2], made[1]})
+	equal(t, keys, []account.APIKey{made[2], made[1]})
 	if keys, total, err = s.Keys(t.Context(), other.ID, vigil.Page{Limit: 10}); err != nil || total != 0 || len(keys) != 0 {
 		t.Errorf("another organization sees %d keys, %v", total, err)
 	}
 
-	_, err = s.CreateKey(t.Context(), org.ID, stranger.ID, vigil.NewKey{Hash: []byte("x")})
+	_, err = s.CreateKey(t.Context(), org.ID, stranger.ID, account.NewKey{Hash: []byte("x")})
 	wantCode(t, err, vigil.CodeNotFound)
 	wantCode(t, s.DeleteKey(t.Context(), other.ID, made[0].ID), vigil.CodeNotFound)
 	if err := s.DeleteKey(t.Context(), org.ID, made[0].ID); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // adoptable is the condition that the turn of a loop (r), whose worker had a lease (l) that is
@@ -23,7 +24,7 @@ const adoptable = `r.active AND r.turn_ends > clock_timestamp() AND (r.nudged_at
 // loops. The answer has the turns as well that requests without an answer have adopted.
 //
 // The silent leases are locked: their workers cannot renew them before the loops have moved.
-func (s *Store) AdoptTurns(ctx context.Context, a vigil.Adoption, silence time.Duration) ([]vigil.OpenTurn, error) {
+func (s *Store) AdoptTurns(ctx context.Context, a fleet.Adoption, silence time.Duration) ([]vigil.OpenTurn, error) {
 	type adopted struct {
 		Check    uuid.UUID
 		Region   string
@@ -69,7 +70,7 @@ func (s *Store) AdoptTurns(ctx context.Context, a vigil.Adoption, silence time.D
 
 // OwnsLoop reports whether a loop belongs to a worker, and was not nudged lately: then the
 // turn that the worker had before its lease was revoked is still the loop's.
-func (s *Store) OwnsLoop(ctx context.Context, checkID uuid.UUID, lease vigil.Lease) (bool, error) {
+func (s *Store) OwnsLoop(ctx context.Context, checkID uuid.UUID, lease fleet.Lease) (bool, error) {
 	var owns bool
 	err := s.steadyRow(ctx, `SELECT EXISTS (SELECT FROM check_regions WHERE check_id = $1 AND region = $2 AND worker = $3
 			AND (nudged_at IS NULL OR nudged_at < clock_timestamp() - interval '1 min'))`,

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -46,9 +47,9 @@ func (a *adoption) write(row vigil.ResultRow) vigil.StoredResult {
 	return stored
 }
 
-func (a *adoption) renew(worker string) vigil.Grant {
+func (a *adoption) renew(worker string) fleet.Grant {
 	a.Helper()
-	grant, err := a.store.RenewLease(a.Context(), vigil.Renewal{Worker: worker, Regions: []string{newark}})
+	grant, err := a.store.RenewLease(a.Context(), fleet.Renewal{Worker: worker, Regions: []string{newark}})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func (a *adoption) renew(worker string) vigil.Grant {
 func (a *adoption) revoke() {
 	a.Helper()
 	a.exec("UPDATE worker_leases SET renewed_at = renewed_at - interval '1 h' WHERE worker = 'lost'")
-	if revoked, err := a.store.RevokeLease(a.Context(), vigil.Lease{Worker: "lost", Region: newark}, time.Minute); err != nil || !revoked {
+	if revoked, err := a.store.RevokeLease(a.Context(), fleet.Lease{Worker: "lost", Region: newark}, time.Minute); err != nil || !revoked {
 		a.Fatalf("revoked %v, %v", revoked, err)
 	}
 }
@@ -71,8 +72,8 @@ func (a *adoption) exec(query string, args ...any) {
 }
 
 // adoption is a request of an unversioned worker.
-func (*adoption) adoption(limit int) vigil.Adoption {
-	return vigil.Adoption{Lease: vigil.Lease{Worker: "next", Region: newark}, Builds: []string{""}, ID: uuid.New(), Limit: limit}
+func (*adoption) adoption(limit int) fleet.Adoption {
+	return fleet.Adoption{Lease: fleet.Lease{Worker: "next", Region: newark}, Builds: []string{""}, ID: uuid.New(), Limit: limit}
 }
 
 func (a *adoption) adopt(limit int) []vigil.OpenTurn {
@@ -86,7 +87,7 @@ func (a *adoption) adopt(limit int) []vigil.OpenTurn {
 
 func (a *adoption) abandoned() int {
 	a.Helper()
-	loops, err := a.store.AbandonedLoops(a.Context(), vigil.Lease{Worker: "lost", Region: newark}, time.Minute, vigil.EverySweepShard(), 10)
+	loops, err := a.store.AbandonedLoops(a.Context(), fleet.Lease{Worker: "lost", Region: newark}, time.Minute, fleet.EverySweepShard(), 10)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestAdoptTurns(t *testing.T) {
 		if got := a.adopt(2); len(got) > 0 {
 			t.Errorf("%d turns are adopted twice", len(got))
 		}
-		lease := vigil.Lease{Worker: "lost", Region: newark}
+		lease := fleet.Lease{Worker: "lost", Region: newark}
 		if owns, err := a.store.OwnsLoop(t.Context(), a.checks[0].ID, lease); err != nil || owns {
 			t.Errorf("the lost worker owns an adopted loop: %v, %v", owns, err)
 		}
@@ -202,7 +203,7 @@ func TestAdoptTurns(t *testing.T) {
 	t.Run("AClaimEndsIt", func(t *testing.T) {
 		t.Parallel()
 		a := newAdoption(t)
-		if err := a.store.ClaimLoops(t.Context(), vigil.Lease{Worker: "other", Region: newark}, []uuid.UUID{a.checks[0].ID}); err != nil {
+		if err := a.store.ClaimLoops(t.Context(), fleet.Lease{Worker: "other", Region: newark}, []uuid.UUID{a.checks[0].ID}); err != nil {
 			t.Fatal(err)
 		}
 		if n := count(t, a.store, "SELECT count(*) FROM check_regions WHERE turn_run IS NOT NULL"); n != 2 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 const (
@@ -32,8 +33,8 @@ const (
 // budgets and creations are judged for all edits together. A dry run finds the same errors;
 // it stores and locks nothing.
 func (s *Store) Apply(
-	ctx context.Context, r vigil.ApplyRequest, decide func(vigil.Inventory) (vigil.Changes, error),
-) (vigil.Applied, error) {
+	ctx context.Context, r project.ApplyRequest, decide func(project.Inventory) (project.Changes, error),
+) (project.Applied, error) {
 	entry := audit.FromContext(ctx)
 	run := &applyRun{store: s, request: r, entry: entry}
 	ctx = withQueryLimit(ctx, applyWait+applyStep)
@@ -42,7 +43,7 @@ func (s *Store) Apply(
 		return run.run(ctx, decide)
 	})
 	if err != nil && !errors.Is(err, errDryRun) {
-		return vigil.Applied{}, wrap("apply a project", err)
+		return project.Applied{}, wrap("apply a project", err)
 	}
 	entry.Claim() // the request itself has no entry: its definitions have
 	return run.applied, nil
@@ -52,17 +53,17 @@ func (s *Store) Apply(
 type applyRun struct {
 	store   *Store
 	tx      bun.Tx
-	request vigil.ApplyRequest
+	request project.ApplyRequest
 	entry   *audit.Entry
 	now     time.Time
 	audited []auditRow
-	applied vigil.Applied
+	applied project.Applied
 	// deleted are the checks that are deleted, by id, and ends those of their incidents.
 	deleted []*vigil.CheckEdit
 	ends    []incidentEnd
 }
 
-func (a *applyRun) run(ctx context.Context, decide func(vigil.Inventory) (vigil.Changes, error)) error {
+func (a *applyRun) run(ctx context.Context, decide func(project.Inventory) (project.Changes, error)) error {
 	if err := a.begin(ctx); err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (a *applyRun) note(action string, id uuid.UUID, members []string) {
 }
 
 // noteEdit adds the entry of an edit, with its verb.
-func noteEdit[T any](a *applyRun, resource string, id uuid.UUID, edit *vigil.Edit[T]) {
+func noteEdit[T any](a *applyRun, resource string, id uuid.UUID, edit *project.Edit[T]) {
 	verb := ".update"
 	switch {
 	case edit.Before == nil:

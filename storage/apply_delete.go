@@ -10,10 +10,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // deleteRest deletes pages, checks and channels.
-func (a *applyRun) deleteRest(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) deleteRest(ctx context.Context, changes *project.Changes) error {
 	for i := range changes.Pages {
 		if edit := &changes.Pages[i]; edit.After == nil {
 			noteEdit(a, "status_page", edit.Before.ID, edit)
@@ -40,7 +41,7 @@ func (a *applyRun) deleteRest(ctx context.Context, changes *vigil.Changes) error
 }
 
 // endIncidents ends the incidents of the checks that are deleted, while their rules exist.
-func (a *applyRun) endIncidents(ctx context.Context, changes *vigil.Changes) (err error) {
+func (a *applyRun) endIncidents(ctx context.Context, changes *project.Changes) (err error) {
 	for i := range changes.Checks {
 		if edit := &changes.Checks[i]; edit.After == nil {
 			a.deleted = append(a.deleted, &vigil.CheckEdit{Before: *edit.Before, Changed: true})
@@ -51,7 +52,7 @@ func (a *applyRun) endIncidents(ctx context.Context, changes *vigil.Changes) (er
 	return err
 }
 
-func (a *applyRun) deleteChecks(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) deleteChecks(ctx context.Context, changes *project.Changes) error {
 	if len(a.deleted) == 0 {
 		return nil
 	}
@@ -81,7 +82,7 @@ func (a *applyRun) deleteChecks(ctx context.Context, changes *vigil.Changes) err
 
 // publishEnds stores the ends of the incidents of deleted checks. It comes last, when no
 // row is waited for any more: it locks the organization's stream.
-func (a *applyRun) publishEnds(ctx context.Context, _ *vigil.Changes) error {
+func (a *applyRun) publishEnds(ctx context.Context, _ *project.Changes) error {
 	if err := a.store.publishEnds(ctx, a.tx, a.ends, a.deleted); err != nil {
 		return err
 	}

@@ -9,10 +9,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // judge returns a CodePlanLimit error when the edits together exceed the plan.
-func (a *applyRun) judge(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) judge(ctx context.Context, changes *project.Changes) error {
 	if err := a.judgeNumbers(ctx, changes); err != nil {
 		return err
 	}
@@ -20,7 +22,7 @@ func (a *applyRun) judge(ctx context.Context, changes *vigil.Changes) error {
 		return err
 	}
 	created, _ := countEdits(changes.Checks)
-	if created == 0 || a.request.Allow.CreationsPerHour == vigil.Unlimited {
+	if created == 0 || a.request.Allow.CreationsPerHour == account.Unlimited {
 		return nil
 	}
 	var n int64
@@ -36,7 +38,7 @@ func (a *applyRun) judge(ctx context.Context, changes *vigil.Changes) error {
 }
 
 // countEdits counts what is created and what is deleted.
-func countEdits[T any](edits []vigil.Edit[T]) (created, deleted int64) {
+func countEdits[T any](edits []project.Edit[T]) (created, deleted int64) {
 	for _, edit := range edits {
 		switch {
 		case edit.Before == nil:
@@ -49,18 +51,18 @@ func countEdits[T any](edits []vigil.Edit[T]) (created, deleted int64) {
 }
 
 // judgeNumbers compares how many definitions there are at the end with the plan.
-func (a *applyRun) judgeNumbers(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) judgeNumbers(ctx context.Context, changes *project.Changes) error {
 	type number struct {
-		kind             vigil.Limited
+		kind             account.Limited
 		owner            uuid.UUID
 		created, deleted int64
 	}
 	org := a.request.OrgID
 	numbers := []number{
-		{kind: vigil.LimitChannels, owner: org},
-		{kind: vigil.LimitChecks, owner: org},
-		{kind: vigil.LimitStatusPages, owner: org},
-		{kind: vigil.LimitMaintenanceWindows, owner: org},
+		{kind: account.LimitChannels, owner: org},
+		{kind: account.LimitChecks, owner: org},
+		{kind: account.LimitStatusPages, owner: org},
+		{kind: account.LimitMaintenanceWindows, owner: org},
 	}
 	numbers[0].created, numbers[0].deleted = countEdits(changes.Channels)
 	numbers[1].created, numbers[1].deleted = countEdits(changes.Checks)
@@ -75,10 +77,10 @@ func (a *applyRun) judgeNumbers(ctx context.Context, changes *vigil.Changes) err
 		}
 		of := rules[rule.CheckID]
 		if of == nil {
-			of = &number{kind: vigil.LimitRulesPerCheck, owner: rule.CheckID}
+			of = &number{kind: account.LimitRulesPerCheck, owner: rule.CheckID}
 			rules[rule.CheckID], order = of, append(order, rule.CheckID)
 		}
-		created, deleted := countEdits([]vigil.Edit[vigil.Rule]{edit})
+		created, deleted := countEdits([]project.Edit[vigil.Rule]{edit})
 		of.created, of.deleted = of.created+created, of.deleted+deleted
 	}
 	fresh := make(map[uuid.UUID]bool)
@@ -88,8 +90,8 @@ func (a *applyRun) judgeNumbers(ctx context.Context, changes *vigil.Changes) err
 		}
 	}
 	for _, check := range order {
-		limit := a.request.Plan.Tier.Limit(vigil.LimitRulesPerCheck)
-		if !fresh[check] || limit != vigil.Unlimited && rules[check].created > limit { // else there is room without asking
+		limit := a.request.Plan.Tier.Limit(account.LimitRulesPerCheck)
+		if !fresh[check] || limit != account.Unlimited && rules[check].created > limit { // else there is room without asking
 			numbers = append(numbers, *rules[check])
 		}
 	}
@@ -105,7 +107,7 @@ func (a *applyRun) judgeNumbers(ctx context.Context, changes *vigil.Changes) err
 }
 
 // judgeBudgets compares what the checks need at the end with the plan.
-func (a *applyRun) judgeBudgets(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) judgeBudgets(ctx context.Context, changes *project.Changes) error {
 	addedRuns, addedBytes := 0.0, 0.0
 	for _, edit := range changes.Checks {
 		if edit.Before != nil {

@@ -6,28 +6,29 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // readWindows reads the maintenance windows of the project.
-func (a *applyRun) readWindows(ctx context.Context, inv *vigil.Inventory) error {
-	if err := a.lock(ctx, "maintenance_windows", vigil.KindMaintenance); err != nil {
+func (a *applyRun) readWindows(ctx context.Context, inv *project.Inventory) error {
+	if err := a.lock(ctx, "maintenance_windows", project.KindMaintenance); err != nil {
 		return err
 	}
 	var rows []maintenanceRow
 	err := a.tx.NewSelect().Model(&rows).Where("w.deleted_at IS NULL").
-		Where("w.id IN (?)", a.selection("maintenance_windows", vigil.KindMaintenance)).OrderExpr("w.id").Scan(ctx)
+		Where("w.id IN (?)", a.selection("maintenance_windows", project.KindMaintenance)).OrderExpr("w.id").Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read the maintenance windows: %w", err)
 	}
-	inv.Windows = make([]vigil.MaintenanceWindow, len(rows))
+	inv.Windows = make([]maintenance.Window, len(rows))
 	for i := range rows {
 		inv.Windows[i] = rows[i].window()
 	}
 	return nil
 }
 
-func (a *applyRun) storeWindows(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) storeWindows(ctx context.Context, changes *project.Changes) error {
 	for i := range changes.Windows {
 		edit := &changes.Windows[i]
 		window := edit.After
@@ -52,7 +53,7 @@ func (a *applyRun) storeWindows(ctx context.Context, changes *vigil.Changes) err
 	return nil
 }
 
-func (a *applyRun) deleteWindows(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) deleteWindows(ctx context.Context, changes *project.Changes) error {
 	for i := range changes.Windows {
 		if edit := &changes.Windows[i]; edit.After == nil {
 			noteEdit(a, "maintenance_window", edit.Before.ID, edit)

@@ -12,26 +12,28 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // inventory reads what is stored. Rows that may be edited are locked first, unless it is a
 // dry run: checks, channels, pages, each by id, which prevents deadlocks.
-func (a *applyRun) inventory(ctx context.Context) (vigil.Inventory, error) {
-	var inv vigil.Inventory
-	for _, read := range []func(context.Context, *vigil.Inventory) error{
+func (a *applyRun) inventory(ctx context.Context) (project.Inventory, error) {
+	var inv project.Inventory
+	for _, read := range []func(context.Context, *project.Inventory) error{
 		a.readChecks, a.readChannels, a.readPages, a.readWindows, a.readRules, a.readOutside,
 	} {
 		if err := read(ctx, &inv); err != nil {
-			return vigil.Inventory{}, err
+			return project.Inventory{}, err
 		}
 	}
 	return inv, nil
 }
 
 // selection is SQL for the ids of a table's definitions that an apply reads.
-func (a *applyRun) selection(table string, kind vigil.Kind) *bun.RawQuery {
+func (a *applyRun) selection(table string, kind project.Kind) *bun.RawQuery {
 	name := "name"
-	if kind == vigil.KindStatusPage {
+	if kind == project.KindStatusPage {
 		name = "title"
 	}
 	return a.tx.NewRaw(`SELECT id FROM ?0 WHERE org_id = ?2 AND managed_tool = ?3 AND managed_project = ?4
@@ -43,7 +45,7 @@ func (a *applyRun) selection(table string, kind vigil.Kind) *bun.RawQuery {
 
 // lock locks the definitions of a table that may be edited, and those that it refers to so
 // that they are not deleted meanwhile.
-func (a *applyRun) lock(ctx context.Context, table string, kind vigil.Kind) error {
+func (a *applyRun) lock(ctx context.Context, table string, kind project.Kind) error {
 	if a.request.DryRun {
 		return nil
 	}
@@ -60,12 +62,12 @@ func (a *applyRun) lock(ctx context.Context, table string, kind vigil.Kind) erro
 	return nil
 }
 
-func (a *applyRun) readChecks(ctx context.Context, inv *vigil.Inventory) error {
-	if err := a.lock(ctx, "checks", vigil.KindCheck); err != nil {
+func (a *applyRun) readChecks(ctx context.Context, inv *project.Inventory) error {
+	if err := a.lock(ctx, "checks", project.KindCheck); err != nil {
 		return err
 	}
 	var rows []checkRow
-	err := a.tx.NewSelect().Model(&rows).Where("c.id IN (?)", a.selection("checks", vigil.KindCheck)).OrderExpr("c.id").Scan(ctx)
+	err := a.tx.NewSelect().Model(&rows).Where("c.id IN (?)", a.selection("checks", project.KindCheck)).OrderExpr("c.id").Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read the checks: %w", err)
 	}
@@ -78,12 +80,12 @@ func (a *applyRun) readChecks(ctx context.Context, inv *vigil.Inventory) error {
 	return nil
 }
 
-func (a *applyRun) readChannels(ctx context.Context, inv *vigil.Inventory) error {
-	if err := a.lock(ctx, "channels", vigil.KindChannel); err != nil {
+func (a *applyRun) readChannels(ctx context.Context, inv *project.Inventory) error {
+	if err := a.lock(ctx, "channels", project.KindChannel); err != nil {
 		return err
 	}
 	var rows []channelRow
-	query := a.tx.NewSelect().Model(&rows).Where("ch.id IN (?)", a.selection("channels", vigil.KindChannel)).OrderExpr("ch.id")
+	query := a.tx.NewSelect().Model(&rows).Where("ch.id IN (?)", a.selection("channels", project.KindChannel)).OrderExpr("ch.id")
 	if !a.request.DryRun {
 		query = query.For("SHARE") // rules refer to them, and must find them at the end
 	}
@@ -95,17 +97,17 @@ func (a *applyRun) readChannels(ctx context.Context, inv *vigil.Inventory) error
 	return err
 }
 
-func (a *applyRun) readPages(ctx context.Context, inv *vigil.Inventory) error {
-	if err := a.lock(ctx, "status_pages", vigil.KindStatusPage); err != nil {
+func (a *applyRun) readPages(ctx context.Context, inv *project.Inventory) error {
+	if err := a.lock(ctx, "status_pages", project.KindStatusPage); err != nil {
 		return err
 	}
 	var rows []statusPageRow
 	err := a.tx.NewSelect().Model(&rows).ColumnExpr("sp.*").ColumnExpr(pageChecks).
-		Where("sp.id IN (?)", a.selection("status_pages", vigil.KindStatusPage)).OrderExpr("sp.id").Scan(ctx)
+		Where("sp.id IN (?)", a.selection("status_pages", project.KindStatusPage)).OrderExpr("sp.id").Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read the status pages: %w", err)
 	}
-	inv.Pages = make([]vigil.StatusPage, len(rows))
+	inv.Pages = make([]overview.StatusPage, len(rows))
 	for i := range rows {
 		if inv.Pages[i], err = rows[i].page(); err != nil {
 			return err
@@ -131,7 +133,7 @@ func (a *applyRun) readPages(ctx context.Context, inv *vigil.Inventory) error {
 
 // readRules reads the rules of the checks that were read and of the project, and those
 // elsewhere that notify a channel of the project.
-func (a *applyRun) readRules(ctx context.Context, inv *vigil.Inventory) error {
+func (a *applyRun) readRules(ctx context.Context, inv *project.Inventory) error {
 	checks := make([]uuid.UUID, len(inv.Checks))
 	for i := range inv.Checks {
 		checks[i] = inv.Checks[i].ID
@@ -147,7 +149,7 @@ func (a *applyRun) readRules(ctx context.Context, inv *vigil.Inventory) error {
 			UNION SELECT id FROM alert_rules WHERE org_id = ?1 AND managed_tool = ?2 AND managed_project = ?3
 			UNION SELECT id FROM alert_rules WHERE org_id = ?1 AND id = ANY(?4::uuid[]))`,
 		pgdialect.Array(checks), a.request.OrgID, vigil.ToolApply, a.request.Project,
-		pgdialect.Array(append([]uuid.UUID{}, a.request.IDs[vigil.KindRule]...))).OrderExpr("ar.id").Scan(ctx)
+		pgdialect.Array(append([]uuid.UUID{}, a.request.IDs[project.KindRule]...))).OrderExpr("ar.id").Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read the rules: %w", err)
 	}
@@ -170,7 +172,7 @@ func (a *applyRun) readRules(ctx context.Context, inv *vigil.Inventory) error {
 
 // readOutside reads who changed the definitions that have another version than apply
 // stored.
-func (a *applyRun) readOutside(ctx context.Context, inv *vigil.Inventory) error {
+func (a *applyRun) readOutside(ctx context.Context, inv *project.Inventory) error {
 	var changed []uuid.UUID
 	add := func(id uuid.UUID, version, applied int64) {
 		if applied > 0 && version > applied {
@@ -207,13 +209,13 @@ func (a *applyRun) readOutside(ctx context.Context, inv *vigil.Inventory) error 
 	if err != nil {
 		return fmt.Errorf("read who changed definitions: %w", err)
 	}
-	inv.Outside = make(map[uuid.UUID]vigil.OutsideChange, len(rows))
+	inv.Outside = make(map[uuid.UUID]project.OutsideChange, len(rows))
 	for _, row := range rows {
 		by := row.UserEmail
 		if by == "" {
 			by = row.UserName
 		}
-		inv.Outside[row.ResourceID] = vigil.OutsideChange{By: by, At: row.At.UTC()}
+		inv.Outside[row.ResourceID] = project.OutsideChange{By: by, At: row.At.UTC()}
 	}
 	return nil
 }

@@ -12,19 +12,21 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // tables are those of the kinds of definitions that apply manages.
-func managedTables() map[vigil.Kind]string {
-	return map[vigil.Kind]string{
-		vigil.KindChannel: "channels", vigil.KindCheck: "checks", vigil.KindRule: "alert_rules", vigil.KindStatusPage: "status_pages",
-		vigil.KindMaintenance: "maintenance_windows",
+func managedTables() map[project.Kind]string {
+	return map[project.Kind]string{
+		project.KindChannel: "channels", project.KindCheck: "checks", project.KindRule: "alert_rules", project.KindStatusPage: "status_pages",
+		project.KindMaintenance: "maintenance_windows",
 	}
 }
 
 // applyChanges stores the edits: what others refer to first, and deletions last.
-func (s *Store) applyChanges(ctx context.Context, a *applyRun, changes *vigil.Changes) error {
-	for _, step := range []func(context.Context, *vigil.Changes) error{
+func (s *Store) applyChanges(ctx context.Context, a *applyRun, changes *project.Changes) error {
+	for _, step := range []func(context.Context, *project.Changes) error{
 		a.freeKeys, a.storeChannels, a.createChecks, a.updateChecks, a.endIncidents, a.storeRules, a.storePages, a.storeWindows,
 		a.deleteRest, a.settle, a.publishEnds,
 	} {
@@ -37,36 +39,36 @@ func (s *Store) applyChanges(ctx context.Context, a *applyRun, changes *vigil.Ch
 
 // freeKeys lets go of the keys that are about to change, so that another definition can
 // have them.
-func (a *applyRun) freeKeys(ctx context.Context, changes *vigil.Changes) error {
-	moved := make(map[vigil.Kind][]uuid.UUID)
-	note := func(kind vigil.Kind, id uuid.UUID, before, after *vigil.ManagedBy) {
+func (a *applyRun) freeKeys(ctx context.Context, changes *project.Changes) error {
+	moved := make(map[project.Kind][]uuid.UUID)
+	note := func(kind project.Kind, id uuid.UUID, before, after *vigil.ManagedBy) {
 		if before != nil && !vigil.SameManager(before, after) {
 			moved[kind] = append(moved[kind], id)
 		}
 	}
 	for _, edit := range changes.Channels {
 		if edit.Before != nil && edit.After != nil {
-			note(vigil.KindChannel, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
+			note(project.KindChannel, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
 		}
 	}
 	for _, edit := range changes.Checks {
 		if edit.Before != nil && edit.After != nil {
-			note(vigil.KindCheck, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
+			note(project.KindCheck, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
 		}
 	}
 	for _, edit := range changes.Rules {
 		if edit.Before != nil && edit.After != nil {
-			note(vigil.KindRule, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
+			note(project.KindRule, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
 		}
 	}
 	for _, edit := range changes.Pages {
 		if edit.Before != nil && edit.After != nil {
-			note(vigil.KindStatusPage, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
+			note(project.KindStatusPage, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
 		}
 	}
 	for _, edit := range changes.Windows {
 		if edit.Before != nil && edit.After != nil {
-			note(vigil.KindMaintenance, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
+			note(project.KindMaintenance, edit.Before.ID, edit.Before.ManagedBy, edit.After.ManagedBy)
 		}
 	}
 	for kind, ids := range moved {
@@ -79,7 +81,7 @@ func (a *applyRun) freeKeys(ctx context.Context, changes *vigil.Changes) error {
 	return nil
 }
 
-func (a *applyRun) storeChannels(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) storeChannels(ctx context.Context, changes *project.Changes) error {
 	var created []channelRow
 	for i := range changes.Channels {
 		edit := &changes.Channels[i]
@@ -121,7 +123,7 @@ func insertAll[R any](ctx context.Context, tx bun.Tx, rows []R, what string) err
 	return nil
 }
 
-func (a *applyRun) createChecks(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) createChecks(ctx context.Context, changes *project.Changes) error {
 	var rows []checkRow
 	var loops []loopRow
 	for i := range changes.Checks {
@@ -154,7 +156,7 @@ func (a *applyRun) createChecks(ctx context.Context, changes *vigil.Changes) err
 	if err := insertAll(ctx, a.tx, loops, "loops"); err != nil {
 		return err
 	}
-	if a.request.Allow.CreationsPerHour == vigil.Unlimited {
+	if a.request.Allow.CreationsPerHour == account.Unlimited {
 		return nil // as countCreation
 	}
 	_, err := a.tx.NewRaw("DELETE FROM check_creations WHERE org_id = ? AND at <= ?", a.request.OrgID, a.now.Add(-creationWindow)).Exec(ctx)
@@ -168,7 +170,7 @@ func (a *applyRun) createChecks(ctx context.Context, changes *vigil.Changes) err
 
 // updateChecks changes checks. The loops of all that change, or are deleted, are locked at
 // once, in the lock order of the result writer.
-func (a *applyRun) updateChecks(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) updateChecks(ctx context.Context, changes *project.Changes) error {
 	var touched []uuid.UUID
 	for _, edit := range changes.Checks {
 		switch {
@@ -208,7 +210,7 @@ func (a *applyRun) updateChecks(ctx context.Context, changes *vigil.Changes) err
 	return nil
 }
 
-func (a *applyRun) updateCheck(ctx context.Context, edit *vigil.Edit[vigil.Check]) error {
+func (a *applyRun) updateCheck(ctx context.Context, edit *project.Edit[vigil.Check]) error {
 	before, after := edit.Before, edit.After
 	after.AppliedVersion = before.Version + 1
 	noteEdit(a, "check", after.ID, edit)
@@ -222,7 +224,7 @@ func (a *applyRun) updateCheck(ctx context.Context, edit *vigil.Edit[vigil.Check
 	return nil
 }
 
-func (a *applyRun) storeRules(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) storeRules(ctx context.Context, changes *project.Changes) error {
 	var created []ruleRow
 	var gone, changed []uuid.UUID
 	for i := range changes.Rules {
@@ -267,7 +269,7 @@ func (a *applyRun) storeRules(ctx context.Context, changes *vigil.Changes) error
 }
 
 // raiseRules raises the revision of the checks whose rules alone changed.
-func (a *applyRun) raiseRules(ctx context.Context, changes *vigil.Changes, checks []uuid.UUID) error {
+func (a *applyRun) raiseRules(ctx context.Context, changes *project.Changes, checks []uuid.UUID) error {
 	known := make(map[uuid.UUID]bool, len(a.applied.Checks))
 	for _, edit := range a.applied.Checks {
 		known[edit.Before.ID] = true
@@ -289,7 +291,7 @@ func (a *applyRun) raiseRules(ctx context.Context, changes *vigil.Changes, check
 	return raiseRevision(ctx, a.tx, checks...)
 }
 
-func (a *applyRun) storePages(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) storePages(ctx context.Context, changes *project.Changes) error {
 	for i := range changes.Pages {
 		edit := &changes.Pages[i]
 		page := edit.After
@@ -319,7 +321,7 @@ func (a *applyRun) storePages(ctx context.Context, changes *vigil.Changes) error
 
 // settle notes that the present versions of the document's definitions are those that were
 // applied.
-func (a *applyRun) settle(ctx context.Context, changes *vigil.Changes) error {
+func (a *applyRun) settle(ctx context.Context, changes *project.Changes) error {
 	for kind, ids := range changes.Current {
 		if len(ids) == 0 {
 			continue

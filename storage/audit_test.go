@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -22,7 +23,7 @@ func TestAuditLog(t *testing.T) {
 			Address: "192.0.2.1", UserAgent: "curl", Members: []string{"name"},
 		}
 	}
-	c, err := s.CreateCheck(audit.NewContext(t.Context(), entry("check.create")), draft(org.ID, newark), unlimited(), vigil.Allowance{})
+	c, err := s.CreateCheck(audit.NewContext(t.Context(), entry("check.create")), draft(org.ID, newark), unlimited(), account.Allowance{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func TestAuditLog(t *testing.T) {
 	}
 	keyEntry := entry("api_key.create")
 	ctx := audit.NewContext(t.Context(), keyEntry)
-	key, err := s.CreateKey(ctx, org.ID, user.ID, vigil.NewKey{Name: "k", Prefix: "vgl_x", Hash: []byte("h")})
+	key, err := s.CreateKey(ctx, org.ID, user.ID, account.NewKey{Name: "k", Prefix: "vgl_x", Hash: []byte("h")})
 	if err != nil {
 		t.Fatal(err)
 	}

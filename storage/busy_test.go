@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -33,7 +34,7 @@ func TestProbingWhileTheDatabaseIsBusy(t *testing.T) {
 	if _, err := w.Write(ctx, vigil.ResultRow{Result: ok(c, newark, c.CreatedAt)}); err != nil {
 		t.Errorf("a result is not stored: %v", err)
 	}
-	if _, err := s.RenewLease(ctx, vigil.Renewal{Worker: "w1", Regions: []string{newark}}); err != nil {
+	if _, err := s.RenewLease(ctx, fleet.Renewal{Worker: "w1", Regions: []string{newark}}); err != nil {
 		t.Errorf("a lease is not renewed: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -110,7 +111,7 @@ func TestDefinitionsSkipACheckWithoutItsKey(t *testing.T) {
 	sealed.Config = []byte(`{"password": "tiger"}`)
 	sealed = newCheck(t, s, sealed)
 	plain := newCheck(t, s, draft(org.ID, newark))
-	other, err := vigil.NewKeyring(make([]byte, 32))
+	other, err := secret.NewKeyring(make([]byte, 32))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // channelRow is a channel as it is stored: its config is sealed.
@@ -94,7 +95,7 @@ func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Chann
 		if err != nil {
 			return err
 		}
-		if err := checkLimit(ctx, tx, tier, vigil.LimitChannels, c.OrgID); err != nil {
+		if err := checkLimit(ctx, tx, tier, account.LimitChannels, c.OrgID); err != nil {
 			return err
 		}
 		if _, err = tx.NewInsert().Model(row).Exec(ctx); err != nil {

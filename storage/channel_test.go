@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -311,7 +312,7 @@ func TestResealChannels(t *testing.T) {
 	older, newer := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
 	dsn := storagetest.DSN(t)
 	open := func(current []byte, rest ...[]byte) *storage.Store {
-		keys, err := vigil.NewKeyring(current, rest...)
+		keys, err := secret.NewKeyring(current, rest...)
 		if err != nil {
 			t.Fatal(err)
 		}

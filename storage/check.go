@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // CreateCheck stores a new check and the rows of its loops, whose slot 0 is now. It
@@ -19,7 +20,7 @@ import (
 // plan's number of checks, its hourly budget of executions, or the hourly allowance of
 // creations, is a CodePlanLimit error with limit, current and requested values in its
 // details. An id, or a managed_by, that exists is a CodeConflict error.
-func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan, allow vigil.Allowance) (vigil.Check, error) {
+func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan account.Plan, allow account.Allowance) (vigil.Check, error) {
 	now := s.instant()
 	c.ID = idOrNew(c.ID)
 	c.CreatedAt, c.UpdatedAt = timeOrDefault(c.CreatedAt, now), timeOrDefault(c.UpdatedAt, now)
@@ -37,7 +38,7 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 		if err := lockForCheck(ctx, tx, c.OrgID, plan, allow); err != nil {
 			return err
 		}
-		if err := checkLimit(ctx, tx, plan.Tier, vigil.LimitChecks, c.OrgID); err != nil {
+		if err := checkLimit(ctx, tx, plan.Tier, account.LimitChecks, c.OrgID); err != nil {
 			return err
 		}
 		if err := checkBudget(ctx, tx, &c, plan); err != nil {
@@ -68,9 +69,9 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan vigil.Plan,
 
 // checkBudget returns a CodePlanLimit error when the check would raise the cost of the
 // organization's enabled checks above the hourly budget of its plan.
-func checkBudget(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan) error {
+func checkBudget(ctx context.Context, tx bun.Tx, c *vigil.Check, plan account.Plan) error {
 	cost := c.HourlyCost()
-	if plan.ExecutionsPerHour == vigil.Unlimited || cost == 0 {
+	if plan.ExecutionsPerHour == account.Unlimited || cost == 0 {
 		return nil
 	}
 	var used float64
@@ -100,8 +101,8 @@ const creationLimitText = "Creating %g more check would make more than the hour'
 // countCreation records a creation, or returns a CodePlanLimit error when the
 // allowance of the last hour is used up. Deleting a check does not restore the
 // allowance. Creations without a limit are not counted.
-func countCreation(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier vigil.Tier, allow vigil.Allowance, now time.Time) error {
-	if allow.CreationsPerHour == vigil.Unlimited {
+func countCreation(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier account.Tier, allow account.Allowance, now time.Time) error {
+	if allow.CreationsPerHour == account.Unlimited {
 		return nil
 	}
 	_, err := tx.NewRaw("DELETE FROM check_creations WHERE org_id = ? AND at <= ?", orgID, now.Add(-creationWindow)).Exec(ctx)

@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -29,7 +30,7 @@ var errDryRun = errors.New("dry run")
 // all checks. An id that is not of a check of the organization is a CodeNotFound error. An
 // error about one check has its id in the details, as check_id.
 func (s *Store) UpdateChecks(
-	ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter, plan vigil.Plan, dryRun bool, change func(*vigil.Check) error,
+	ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter, plan account.Plan, dryRun bool, change func(*vigil.Check) error,
 ) (edits []vigil.CheckEdit, err error) {
 	err = s.bulk(ctx, orgID, f, dryRun, "check.update", func(ctx context.Context, tx bun.Tx, checks []vigil.Check) ([]vigil.CheckEdit, error) {
 		edits, err = s.updateLocked(ctx, tx, checks, plan, change)
@@ -143,7 +144,7 @@ func (s *Store) lockSelected(ctx context.Context, tx bun.Tx, orgID uuid.UUID, f 
 
 // updateLocked changes checks whose rows are locked.
 func (s *Store) updateLocked(
-	ctx context.Context, tx bun.Tx, checks []vigil.Check, plan vigil.Plan, change func(*vigil.Check) error,
+	ctx context.Context, tx bun.Tx, checks []vigil.Check, plan account.Plan, change func(*vigil.Check) error,
 ) ([]vigil.CheckEdit, error) {
 	edits := make([]vigil.CheckEdit, len(checks))
 	addedRuns, addedBytes := 0.0, 0.0
@@ -174,7 +175,7 @@ func (s *Store) updateLocked(
 
 // checkBudgets judges several changes of an organization's checks by their sum, in executions and
 // in bytes an hour. None of them is stored yet, so what is used has what the checks cost before.
-func checkBudgets(ctx context.Context, tx bun.Tx, orgID uuid.UUID, addedRuns, addedBytes float64, plan vigil.Plan) error {
+func checkBudgets(ctx context.Context, tx bun.Tx, orgID uuid.UUID, addedRuns, addedBytes float64, plan account.Plan) error {
 	if addedRuns > 0 {
 		if err := bulkBudget(ctx, tx, orgID, addedRuns, plan); err != nil {
 			return err
@@ -188,8 +189,8 @@ func checkBudgets(ctx context.Context, tx bun.Tx, orgID uuid.UUID, addedRuns, ad
 
 // bulkBudget returns a CodePlanLimit error when the changes of an organization's checks
 // would raise the cost of its enabled checks above the hourly budget of its plan.
-func bulkBudget(ctx context.Context, tx bun.Tx, orgID uuid.UUID, added float64, plan vigil.Plan) error {
-	if plan.ExecutionsPerHour == vigil.Unlimited {
+func bulkBudget(ctx context.Context, tx bun.Tx, orgID uuid.UUID, added float64, plan account.Plan) error {
+	if plan.ExecutionsPerHour == account.Unlimited {
 		return nil
 	}
 	var used float64

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // TestChecksCreatedTogether tests which creations wait for each other.
@@ -24,13 +24,13 @@ func TestChecksCreatedTogether(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), "SELECT FROM organizations WHERE id = ? FOR SHARE", org.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.CreateCheck(t.Context(), draft(org.ID, newark), unlimited(), vigil.Allowance{}); err != nil {
+	if _, err := s.CreateCheck(t.Context(), draft(org.ID, newark), unlimited(), account.Allowance{}); err != nil {
 		t.Errorf("a creation without limits waits for another one: %v", err)
 	}
-	for name, allow := range map[string]vigil.Allowance{"a limit of checks": {}, "an allowance of the hour": {CreationsPerHour: 10}} {
+	for name, allow := range map[string]account.Allowance{"a limit of checks": {}, "an allowance of the hour": {CreationsPerHour: 10}} {
 		plan := unlimited()
-		if allow == (vigil.Allowance{}) {
-			plan = vigil.PlanOf(vigil.TierFree, time.Second)
+		if allow == (account.Allowance{}) {
+			plan = account.PlanOf(account.TierFree, time.Second)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		if _, err := s.CreateCheck(ctx, draft(org.ID, newark), plan, allow); err == nil {

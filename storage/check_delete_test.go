@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -71,7 +72,7 @@ func TestDeleteCheck(t *testing.T) {
 // purgeCheck purges all that a deleted check left and returns how many tombstones it has.
 func purgeCheck(tb testing.TB, s *storage.Store, c vigil.Check) (found int) {
 	tb.Helper()
-	tombstones, err := s.Tombstones(tb.Context(), vigil.EverySweepShard(), 1000)
+	tombstones, err := s.Tombstones(tb.Context(), fleet.EverySweepShard(), 1000)
 	if err != nil {
 		tb.Fatal(err)
 	}

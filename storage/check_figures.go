@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // days is the number of a member of the metadata of a result, alias res, in SQL.
@@ -41,7 +42,7 @@ var figuresQuery = `WITH clock AS MATERIALIZED (SELECT coalesce($4::timestamptz,
 // CheckFigures returns the figures of up to limit checks of an organization, of all
 // organizations for uuid.Nil, the oldest checks first, with the values of these labels. It is
 // one statement, however many checks there are.
-func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []string, limit int) ([]vigil.CheckFigures, error) {
+func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []string, limit int) ([]overview.CheckFigures, error) {
 	var org *uuid.UUID
 	if orgID != uuid.Nil {
 		org = &orgID
@@ -54,8 +55,8 @@ func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []stri
 	if err != nil {
 		return nil, wrap("read the figures of checks", err)
 	}
-	var figures []vigil.CheckFigures
-	var row vigil.CheckFigures
+	var figures []overview.CheckFigures
+	var row overview.CheckFigures
 	var kind string
 	var region, health *string
 	var at *time.Time
@@ -72,7 +73,7 @@ func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []stri
 		if region == nil {
 			return nil
 		}
-		one := vigil.RegionFigures{Region: *region, Health: vigil.Health(*health), Time: zeroIfNil(at).UTC(), Response: -1}
+		one := overview.RegionFigures{Region: *region, Health: vigil.Health(*health), Time: zeroIfNil(at).UTC(), Response: -1}
 		if ms != nil {
 			one.Response = responseTime(*ms)
 		}

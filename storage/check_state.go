@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // checkStates are the enabled checks of an organization that do not just pass. Indexes
@@ -92,7 +93,7 @@ func (s *checkStates) rank(alias string) string {
 func literal(ids []uuid.UUID) string { return "'{" + strings.Join(texts(ids), ",") + "}'::uuid[]" }
 
 // stateOf returns the state of a check by its loops.
-func stateOf(loops []vigil.RegionSummary, enabled, open bool) vigil.CheckState {
+func stateOf(loops []overview.RegionSummary, enabled, open bool) vigil.CheckState {
 	if !enabled {
 		return vigil.StateDisabled
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -71,7 +72,7 @@ func TestCreateCheck(t *testing.T) {
 		for _, config := range []string{`{"url": "a\u0000b"}`, `{"n": 1e400000}`, `{`} {
 			c := draft(org.ID, newark)
 			c.Config = json.RawMessage(config)
-			if _, err := s.CreateCheck(t.Context(), c, unlimited(), vigil.Allowance{}); config != `{` {
+			if _, err := s.CreateCheck(t.Context(), c, unlimited(), account.Allowance{}); config != `{` {
 				wantCode(t, err, vigil.CodeInvalid)
 			} else if err == nil {
 				t.Error("a broken config was stored")
@@ -105,14 +106,14 @@ func TestBudget(t *testing.T) {
 	t.Run("ConcurrentCreationsStayWithinTheBudget", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
-		plan := vigil.Plan{Tier: vigil.TierFree, ExecutionsPerHour: 360 * 5} // five checks every 10 s
-		var org vigil.Organization
+		plan := account.Plan{Tier: account.TierFree, ExecutionsPerHour: 360 * 5} // five checks every 10 s
+		var org account.Organization
 		for range 10 {
 			org, _ = newOrg(t, s)
 			var wg sync.WaitGroup
 			errs := make([]error, 12)
 			for i := range errs {
-				wg.Go(func() { _, errs[i] = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, vigil.Allowance{}) })
+				wg.Go(func() { _, errs[i] = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, account.Allowance{}) })
 			}
 			wg.Wait()
 			stored := 0
@@ -131,11 +132,11 @@ func TestBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, usage, vigil.Usage{ExecutionsPerHour: 1800, Counts: map[vigil.Limited]int64{
-			vigil.LimitChecks: 5, vigil.LimitChannels: 0, vigil.LimitRulesPerCheck: 0, vigil.LimitAPIKeys: 0, vigil.LimitMembers: 1,
-			vigil.LimitStatusPages: 0, vigil.LimitMaintenanceWindows: 0,
+		equal(t, usage, account.Usage{ExecutionsPerHour: 1800, Counts: map[account.Limited]int64{
+			account.LimitChecks: 5, account.LimitChannels: 0, account.LimitRulesPerCheck: 0, account.LimitAPIKeys: 0, account.LimitMembers: 1,
+			account.LimitStatusPages: 0, account.LimitMaintenanceWindows: 0,
 		}})
-		_, err = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, vigil.Allowance{})
+		_, err = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, account.Allowance{})
 		refused, isRefusal := errors.AsType[*vigil.Error](err)
 		if !isRefusal {
 			t.Fatal(err)
@@ -147,22 +148,22 @@ func TestBudget(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org, _ := newOrg(t, s)
-		plan := vigil.Plan{Tier: vigil.TierFree, ExecutionsPerHour: 400}
+		plan := account.Plan{Tier: account.TierFree, ExecutionsPerHour: 400}
 		c := newCheck(t, s, draft(org.ID, newark))
 		off := draft(org.ID, newark)
 		off.Enabled = false
-		disabled, err := s.CreateCheck(t.Context(), off, plan, vigil.Allowance{})
+		disabled, err := s.CreateCheck(t.Context(), off, plan, account.Allowance{})
 		if err != nil {
 			t.Fatalf("a disabled check costs: %v", err)
 		}
-		change := func(c vigil.Check, plan vigil.Plan, change func(*vigil.Check)) error {
+		change := func(c vigil.Check, plan account.Plan, change func(*vigil.Check)) error {
 			_, err := s.UpdateCheck(t.Context(), org.ID, c.ID, plan, func(c *vigil.Check) error { change(c); return nil })
 			return err
 		}
 		wantCode(t, change(disabled, plan, func(c *vigil.Check) { c.Enabled = true }), vigil.CodePlanLimit)
 		wantCode(t, change(c, plan, func(c *vigil.Check) { c.Interval = 5 * time.Second }), vigil.CodePlanLimit)
 		wantCode(t, change(c, plan, func(c *vigil.Check) { c.Regions = []string{newark, frankfurt} }), vigil.CodePlanLimit)
-		smaller := vigil.Plan{Tier: vigil.TierFree, ExecutionsPerHour: 1}
+		smaller := account.Plan{Tier: account.TierFree, ExecutionsPerHour: 1}
 		if err := change(c, smaller, func(c *vigil.Check) { c.Interval = 20 * time.Second }); err != nil {
 			t.Errorf("a cheaper check was refused: %v", err)
 		}
@@ -172,7 +173,7 @@ func TestBudget(t *testing.T) {
 		t.Parallel()
 		s, clk := newStore(t)
 		org, _ := newOrg(t, s)
-		allow := vigil.Allowance{CreationsPerHour: 2}
+		allow := account.Allowance{CreationsPerHour: 2}
 		for range 2 {
 			c, err := s.CreateCheck(t.Context(), draft(org.ID, newark), unlimited(), allow)
 			if err != nil {
@@ -317,7 +318,7 @@ func TestTenancy(t *testing.T) {
 	if err != nil || got.Name != c.Name {
 		t.Errorf("the owner sees %+v, %v", got, err)
 	}
-	if usage, err := s.Usage(t.Context(), other.ID); err != nil || usage.ExecutionsPerHour != 0 || usage.Counts[vigil.LimitChecks] != 0 {
+	if usage, err := s.Usage(t.Context(), other.ID); err != nil || usage.ExecutionsPerHour != 0 || usage.Counts[account.LimitChecks] != 0 {
 		t.Errorf("the other organization uses %+v, %v", usage, err)
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // requireCredential refuses a change by a credential that has ended, with a
 // CodeUnauthorized error. API processes know credentials for some seconds longer than
 // they are valid, and what one makes in that time, such as another key, must not outlive
 // it. The lock of the user serializes the check with endCredentials.
-func (s *Store) requireCredential(ctx context.Context, tx bun.Tx, by vigil.Credential) error {
+func (s *Store) requireCredential(ctx context.Context, tx bun.Tx, by account.Credential) error {
 	if by.UserID == uuid.Nil {
 		return nil // the operator
 	}
@@ -41,7 +42,7 @@ func (s *Store) requireCredential(ctx context.Context, tx bun.Tx, by vigil.Crede
 // endCredentials ends everything that gives access to a user's account: API keys,
 // sessions, pending links, the invitations of the user and the password, which passwordHash replaces; empty: by none.
 // The caller holds the lock of the user. A new kind of credential must end here.
-func (s *Store) endCredentials(ctx context.Context, tx bun.Tx, user *vigil.User, passwordHash string) error {
+func (s *Store) endCredentials(ctx context.Context, tx bun.Tx, user *account.User, passwordHash string) error {
 	for _, step := range []string{
 		"DELETE FROM api_keys WHERE user_id = ?",
 		"DELETE FROM account_tokens WHERE user_id = ?",

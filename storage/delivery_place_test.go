@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // placeTest claims and ends attempts of the incidents of one organization.
@@ -289,7 +290,7 @@ func TestStalledPlaces(t *testing.T) {
 		p.record(one, "", nil)
 	}
 	stalled := func(after time.Duration) []uuid.UUID {
-		list, err := p.store.StalledDeliveries(t.Context(), admitted.Add(after), vigil.EverySweepShard(), 10)
+		list, err := p.store.StalledDeliveries(t.Context(), admitted.Add(after), fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}

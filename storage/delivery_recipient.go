@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 type deliveryRecipientRow struct {
@@ -65,10 +66,10 @@ type mailPlan struct {
 // CodeNotFound: the organization or the delivery was deleted.
 func (s *Store) AdmitMail(
 	ctx context.Context, orgID, delivery uuid.UUID, addresses []string, manual bool,
-) (vigil.MailAdmission, error) {
-	var admission vigil.MailAdmission
+) (account.MailAdmission, error) {
+	var admission account.MailAdmission
 	err := s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		admission = vigil.MailAdmission{}
+		admission = account.MailAdmission{}
 		var org struct {
 			Tier     string `bun:"tier"`
 			Verified bool   `bun:"verified"`
@@ -86,12 +87,12 @@ func (s *Store) AdmitMail(
 		if err := plan.read(ctx, tx, orgID); err != nil {
 			return err
 		}
-		var quotas []vigil.MailQuota
+		var quotas []account.MailQuota
 		for _, recipient := range plan.choose(rows, &admission) {
 			admission.Recipients = append(admission.Recipients, recipient)
 			known := plan.known[recipient.Address]
 			if known == nil || !known.Counted || vigil.MailStatus(known.Status) == vigil.MailDelivered {
-				quotas = append(quotas, vigil.AlertQuotas(orgID, vigil.Tier(org.Tier), org.Verified, recipient.Address)...)
+				quotas = append(quotas, account.AlertQuotas(orgID, account.Tier(org.Tier), org.Verified, recipient.Address)...)
 			}
 		}
 		if admission.Wait, err = s.takeMail(ctx, tx, quotas); err == nil && admission.Wait > 0 {
@@ -129,22 +130,22 @@ func (p *mailPlan) read(ctx context.Context, tx bun.Tx, orgID uuid.UUID) error {
 }
 
 // choose returns who gets the mail now, with addresses in lower case.
-func (p *mailPlan) choose(rows []recipientRow, admission *vigil.MailAdmission) []vigil.MailRecipient {
+func (p *mailPlan) choose(rows []recipientRow, admission *account.MailAdmission) []account.MailRecipient {
 	for _, known := range p.known {
 		if vigil.MailStatus(known.Status) == vigil.MailDelivered {
 			admission.Delivered++
 		}
 	}
-	var open, refused, have []vigil.MailRecipient
+	var open, refused, have []account.MailRecipient
 	for i := range rows {
 		recipient := rows[i].recipient()
 		switch recipient.Status() {
-		case vigil.RecipientPending:
+		case account.RecipientPending:
 			admission.Pending = append(admission.Pending, p.spelled[recipient.Address])
 			continue
-		case vigil.RecipientUnsubscribed:
+		case account.RecipientUnsubscribed:
 			continue
-		case vigil.RecipientConfirmed, vigil.RecipientMember:
+		case account.RecipientConfirmed, account.RecipientMember:
 		}
 		switch status := p.status(recipient.Address); status {
 		case vigil.MailDelivered:
@@ -174,7 +175,7 @@ func (p *mailPlan) status(address string) vigil.MailStatus {
 }
 
 // store keeps who the mail is for, and why others do not get it.
-func (p *mailPlan) store(ctx context.Context, tx bun.Tx, rows []recipientRow, admission *vigil.MailAdmission) error {
+func (p *mailPlan) store(ctx context.Context, tx bun.Tx, rows []recipientRow, admission *account.MailAdmission) error {
 	var kept []deliveryRecipientRow
 	keep := func(address string, status vigil.MailStatus, counted bool) {
 		kept = append(kept, deliveryRecipientRow{
@@ -197,9 +198,9 @@ func (p *mailPlan) store(ctx context.Context, tx bun.Tx, rows []recipientRow, ad
 		present[i] = recipient.Address
 		switch status := recipient.Status(); {
 		case chosen[recipient.Address]:
-		case status == vigil.RecipientPending:
+		case status == account.RecipientPending:
 			keep(recipient.Address, vigil.MailUnconfirmed, false)
-		case status == vigil.RecipientUnsubscribed:
+		case status == account.RecipientUnsubscribed:
 			keep(recipient.Address, vigil.MailUnsubscribed, false)
 		}
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // RequestEmailChange stores the tokens of a requested change of a user's address. They
 // replace those of an earlier request, and its pending verification. A credential that
 // has ended is a CodeUnauthorized error.
-func (s *Store) RequestEmailChange(ctx context.Context, by vigil.Credential, tokens ...vigil.AccountToken) error {
+func (s *Store) RequestEmailChange(ctx context.Context, by account.Credential, tokens ...account.Token) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := s.requireCredential(ctx, tx, by); err != nil {
 			return err
@@ -35,26 +35,26 @@ func (s *Store) RequestEmailChange(ctx context.Context, by vigil.Credential, tok
 
 // EmailChange describes the change behind the link that was mailed to the present
 // address. An unknown, used or expired token is a CodeInvalid error.
-func (s *Store) EmailChange(ctx context.Context, hash []byte) (vigil.EmailChange, error) {
-	token, err := s.findToken(ctx, s.db, vigil.TokenChange, hash)
+func (s *Store) EmailChange(ctx context.Context, hash []byte) (account.EmailChange, error) {
+	token, err := s.findToken(ctx, s.db, account.TokenChange, hash)
 	if err != nil {
-		return vigil.EmailChange{}, wrap("read a token", err)
+		return account.EmailChange{}, wrap("read a token", err)
 	}
 	user, err := s.User(ctx, token.UserID)
 	return token.change(user), err
 }
 
-func (t *tokenRow) change(user vigil.User) vigil.EmailChange {
-	return vigil.EmailChange{User: user, NewEmail: t.NewEmail, Approved: t.Approved, RequestedAt: t.CreatedAt}
+func (t *tokenRow) change(user account.User) account.EmailChange {
+	return account.EmailChange{User: user, NewEmail: t.NewEmail, Approved: t.Approved, RequestedAt: t.CreatedAt}
 }
 
 // ApproveEmailChange allows the change behind a token, in the name of the present address,
 // and stores the hash of the token that the new address confirms it with. The link can
 // still stop the change. An unknown, used or expired token is a CodeInvalid error.
-func (s *Store) ApproveEmailChange(ctx context.Context, hash, verify []byte) (vigil.EmailChange, error) {
-	var change vigil.EmailChange
+func (s *Store) ApproveEmailChange(ctx context.Context, hash, verify []byte) (account.EmailChange, error) {
+	var change account.EmailChange
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		user, token, err := s.lockToken(ctx, tx, vigil.TokenChange, hash)
+		user, token, err := s.lockToken(ctx, tx, account.TokenChange, hash)
 		if err != nil {
 			return err
 		}
@@ -65,9 +65,9 @@ func (s *Store) ApproveEmailChange(ctx context.Context, hash, verify []byte) (vi
 			return fmt.Errorf("approve: %w", err)
 		}
 		change = token.change(user)
-		return s.replaceToken(ctx, tx, vigil.AccountToken{
-			Purpose: vigil.TokenVerify, Hash: verify, UserID: user.ID, Email: token.NewEmail, Approved: true,
-			ExpiresAt: s.instant().Add(vigil.TokenLifetime),
+		return s.replaceToken(ctx, tx, account.Token{
+			Purpose: account.TokenVerify, Hash: verify, UserID: user.ID, Email: token.NewEmail, Approved: true,
+			ExpiresAt: s.instant().Add(account.TokenLifetime),
 		})
 	})
 	return change, wrap("approve a change of the address", err)
@@ -75,10 +75,10 @@ func (s *Store) ApproveEmailChange(ctx context.Context, hash, verify []byte) (vi
 
 // StopEmailChange ends the change behind a token: the link in the mail to the new address
 // does not work any more. An unknown, used or expired token is a CodeInvalid error.
-func (s *Store) StopEmailChange(ctx context.Context, hash []byte) (vigil.EmailChange, error) {
-	var change vigil.EmailChange
+func (s *Store) StopEmailChange(ctx context.Context, hash []byte) (account.EmailChange, error) {
+	var change account.EmailChange
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		user, token, err := s.lockToken(ctx, tx, vigil.TokenChange, hash)
+		user, token, err := s.lockToken(ctx, tx, account.TokenChange, hash)
 		if err != nil {
 			return err
 		}
@@ -91,6 +91,6 @@ func (s *Store) StopEmailChange(ctx context.Context, hash []byte) (vigil.EmailCh
 // endPendingChange deletes the tokens of a pending verification and of a pending change.
 func endPendingChange(ctx context.Context, tx bun.Tx, userID uuid.UUID) error {
 	_, err := tx.NewRaw("DELETE FROM account_tokens WHERE user_id = ? AND purpose IN (?, ?)",
-		userID, string(vigil.TokenVerify), string(vigil.TokenChange)).Exec(ctx)
+		userID, string(account.TokenVerify), string(account.TokenChange)).Exec(ctx)
 	return wrap("end a pending change", err)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 func TestEmails(t *testing.T) {
@@ -23,7 +23,7 @@ func TestEmails(t *testing.T) {
 	if got := addresses(); !slices.Equal(got, []string{user.Email}) {
 		t.Errorf("while none is verified: %q", got)
 	}
-	if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email), false); err != nil {
+	if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, account.TokenVerify, user, user.Email), false); err != nil {
 		t.Fatal(err)
 	}
 	const insert = `INSERT INTO users SELECT (jsonb_populate_record(users, jsonb_build_object(

@@ -9,7 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // epochLength is how long an epoch lasts: a store that is restored from a backup of the same
@@ -17,8 +17,8 @@ import (
 const epochLength = 3 * time.Second
 
 // Epoch returns the generation of Temporal's store and the epoch.
-func (s *Store) Epoch(ctx context.Context) (vigil.Epoch, error) {
-	var e vigil.Epoch
+func (s *Store) Epoch(ctx context.Context) (fleet.Epoch, error) {
+	var e fleet.Epoch
 	err := s.steadyRow(ctx, `SELECT generation, epoch, epoch_floor, epoch_at <= clock_timestamp() - $1 * interval '1 millisecond'
 		FROM temporal_generation`, []any{milliseconds(epochLength)}, &e.Generation, &e.Number, &e.Floor, &e.Due)
 	return e, wrap("read the epoch", err)
@@ -27,7 +27,7 @@ func (s *Store) Epoch(ctx context.Context) (vigil.Epoch, error) {
 // AnnounceEpoch begins the epoch after from. Temporal may have an older one meanwhile, down to
 // floor. Nothing changes when the epoch is another one than from by now, or when the lease is
 // of an older fence; changed is false then.
-func (s *Store) AnnounceEpoch(ctx context.Context, lease vigil.SweepLease, from vigil.Epoch, floor int64) (changed bool, err error) {
+func (s *Store) AnnounceEpoch(ctx context.Context, lease fleet.SweepLease, from fleet.Epoch, floor int64) (changed bool, err error) {
 	changed, err = s.changeEpoch(ctx, s.db, `UPDATE temporal_generation SET epoch = epoch + 1, epoch_floor = ?0, epoch_at = clock_timestamp()
 		WHERE epoch = ?1 AND epoch_floor = ?2 AND ?3`, floor, from.Number, from.Floor, fenced(lease))
 	return changed, wrap("begin an epoch", err)
@@ -35,7 +35,7 @@ func (s *Store) AnnounceEpoch(ctx context.Context, lease vigil.SweepLease, from 
 
 // ConfirmEpoch records that Temporal has an epoch, unless it is another one by now or the lease
 // is of an older fence.
-func (s *Store) ConfirmEpoch(ctx context.Context, lease vigil.SweepLease, number int64) error {
+func (s *Store) ConfirmEpoch(ctx context.Context, lease fleet.SweepLease, number int64) error {
 	_, err := s.changeEpoch(ctx, s.db, "UPDATE temporal_generation SET epoch_floor = epoch WHERE epoch = ? AND ?", number, fenced(lease))
 	return wrap("confirm an epoch", err)
 }
@@ -44,7 +44,7 @@ func (s *Store) ConfirmEpoch(ctx context.Context, lease vigil.SweepLease, number
 // than known, which Temporal has. Nothing changes when the epoch is another one than from by
 // now, or when the lease is of an older fence; changed is false then.
 func (s *Store) FoundRestore(
-	ctx context.Context, lease vigil.SweepLease, from vigil.Epoch, known int64, why vigil.RestoreSign,
+	ctx context.Context, lease fleet.SweepLease, from fleet.Epoch, known int64, why fleet.RestoreSign,
 ) (changed bool, err error) {
 	changed, err = s.restored(ctx, why, func(ctx context.Context, tx bun.Tx) (bool, error) {
 		return s.changeEpoch(

@@ -5,11 +5,11 @@ package storage_test
 import (
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
-func epochOf(t *testing.T, s *storage.Store) vigil.Epoch {
+func epochOf(t *testing.T, s *storage.Store) fleet.Epoch {
 	t.Helper()
 	e, err := s.Epoch(t.Context())
 	if err != nil {
@@ -21,19 +21,19 @@ func epochOf(t *testing.T, s *storage.Store) vigil.Epoch {
 func TestEpoch(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	lease := renewSweep(t, s, "test", sweepLength)[vigil.CommonShard]
-	old := vigil.SweepLease{Shard: lease.Shard, Fence: lease.Fence - 1}
+	lease := renewSweep(t, s, "test", sweepLength)[fleet.CommonShard]
+	old := fleet.SweepLease{Shard: lease.Shard, Fence: lease.Fence - 1}
 	first := epochOf(t, s)
 	if first.Number != 1 || first.Floor != 0 || !first.Due {
 		t.Errorf("the epoch is %+v at first", first)
 	}
-	announce := func(lease vigil.SweepLease, from vigil.Epoch, floor int64, want bool) {
+	announce := func(lease fleet.SweepLease, from fleet.Epoch, floor int64, want bool) {
 		t.Helper()
 		if got, err := s.AnnounceEpoch(t.Context(), lease, from, floor); err != nil || got != want {
 			t.Errorf("changed %v (%v), want %v", got, err, want)
 		}
 	}
-	confirm := func(lease vigil.SweepLease, number, floor int64) {
+	confirm := func(lease fleet.SweepLease, number, floor int64) {
 		t.Helper()
 		if err := s.ConfirmEpoch(t.Context(), lease, number); err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestEpoch(t *testing.T) {
 	confirm(old, 2, 1)
 	confirm(lease, 1, 1) // that one is over
 	confirm(lease, 2, 2)
-	if found, err := s.FoundRestore(t.Context(), old, epochOf(t, s), 9, vigil.DatabaseOlder); err != nil || found {
+	if found, err := s.FoundRestore(t.Context(), old, epochOf(t, s), 9, fleet.DatabaseOlder); err != nil || found {
 		t.Errorf("found %v (%v) under an old fence", found, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 	"github.com/vigil-monitor/vigil/timing/timingtest"
@@ -53,13 +54,13 @@ func newStore(tb testing.TB) (*storage.Store, *clock) {
 }
 
 // unlimited is a plan that no test exceeds.
-func unlimited() vigil.Plan { return vigil.PlanOf(vigil.TierEnterprise, time.Second) }
+func unlimited() account.Plan { return account.PlanOf(account.TierEnterprise, time.Second) }
 
 // newOrg stores an organization with one user.
-func newOrg(tb testing.TB, s *storage.Store) (vigil.Organization, vigil.User) {
+func newOrg(tb testing.TB, s *storage.Store) (account.Organization, account.User) {
 	tb.Helper()
-	user, org, err := s.CreateAccount(tb.Context(), vigil.Organization{Name: "Acme"},
-		vigil.User{Email: uuid.NewString() + "@example.com", Name: "Ada"}, nil)
+	user, org, err := s.CreateAccount(tb.Context(), account.Organization{Name: "Acme"},
+		account.User{Email: uuid.NewString() + "@example.com", Name: "Ada"}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func draft(org uuid.UUID, regions ...string) vigil.Check {
 // newCheck stores a check.
 func newCheck(tb testing.TB, s *storage.Store, c vigil.Check) vigil.Check {
 	tb.Helper()
-	stored, err := s.CreateCheck(tb.Context(), c, unlimited(), vigil.Allowance{})
+	stored, err := s.CreateCheck(tb.Context(), c, unlimited(), account.Allowance{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -84,7 +85,7 @@ func TestVoteOfARemovedRegion(t *testing.T) {
 	}
 	update(t, s, again, func(c *vigil.Check) { c.Regions = []string{newark, frankfurt} })
 	votes(again, 0)
-	stones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
+	stones, err := s.Tombstones(t.Context(), fleet.EverySweepShard(), 10)
 	if err != nil || len(stones) != 1 {
 		t.Fatalf("%d tombstones, %v", len(stones), err)
 	}

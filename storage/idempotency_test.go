@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/idempotency"
 )
 
@@ -29,7 +30,7 @@ func TestRequestTakenOver(t *testing.T) {
 	create := func(r *idempotency.Request, name string) error {
 		check := draft(org.ID, newark)
 		check.Name = name
-		_, err := store.CreateCheck(idempotency.NewContext(t.Context(), r), check, unlimited(), vigil.Allowance{})
+		_, err := store.CreateCheck(idempotency.NewContext(t.Context(), r), check, unlimited(), account.Allowance{})
 		return err
 	}
 

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // Incident returns an incident of the organization, or CodeNotFound.
@@ -136,7 +137,7 @@ func (s *Store) StalledIncidents(ctx context.Context, now time.Time, shards []in
 
 // MarkIncidentSwept records a repair of an incident and doubles its wait. It changes
 // nothing when the lease is of an older fence, as do all of its kind.
-func (s *Store) MarkIncidentSwept(ctx context.Context, lease vigil.SweepLease, id uuid.UUID, at time.Time) error {
+func (s *Store) MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, id uuid.UUID, at time.Time) error {
 	return s.markSwept(ctx, lease, "incidents", "id = ?", at, id)
 }
 
@@ -165,11 +166,11 @@ func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []i
 }
 
 // MarkDeliverySwept records a repair of a delivery and doubles its wait.
-func (s *Store) MarkDeliverySwept(ctx context.Context, lease vigil.SweepLease, delivery vigil.PendingDelivery, at time.Time) error {
+func (s *Store) MarkDeliverySwept(ctx context.Context, lease fleet.SweepLease, delivery vigil.PendingDelivery, at time.Time) error {
 	return s.markSwept(ctx, lease, "deliveries", "incident_id = ? AND channel_id = ?", at, delivery.IncidentID, delivery.ChannelID)
 }
 
-func (s *Store) markSwept(ctx context.Context, lease vigil.SweepLease, table, which string, at time.Time, ids ...any) error {
+func (s *Store) markSwept(ctx context.Context, lease fleet.SweepLease, table, which string, at time.Time, ids ...any) error {
 	args := append([]any{bun.Ident(table), micro(at), milliseconds(firstSweepWait), milliseconds(longestSweepWait), fenced(lease)}, ids...)
 	_, err := s.db.NewRaw("UPDATE ? SET swept_at = ?, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?), ?) WHERE ? AND "+which, args...).
 		Exec(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // AcknowledgeIncident acknowledges an open incident. A retry changes nothing; a
@@ -74,7 +75,7 @@ type incidentChange struct {
 	tx    bun.Tx
 	row   incidentRow
 	check vigil.Check
-	org   vigil.Organization
+	org   account.Organization
 	done  bool // the incident was changed
 	// rules of the incident, for those who change them.
 	rules        []vigil.IncidentRule

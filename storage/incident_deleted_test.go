@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // TestDeletedCheckIsNotFoundBeforeItsRowsAreGone proves that nothing shows or changes what
@@ -55,10 +56,10 @@ func TestDeletedCheckIsNotFoundBeforeItsRowsAreGone(t *testing.T) {
 		t.Errorf("the next attempt is %q, %v", next.State, err)
 	}
 	later := a.slot.Add(time.Hour)
-	if stalled, err := s.StalledIncidents(ctx, later, vigil.EverySweepShard(), 10); err != nil || len(stalled) != 0 {
+	if stalled, err := s.StalledIncidents(ctx, later, fleet.EverySweepShard(), 10); err != nil || len(stalled) != 0 {
 		t.Errorf("stalled incidents %v, %v", stalled, err)
 	}
-	if stalled, err := s.StalledDeliveries(ctx, later, vigil.EverySweepShard(), 10); err != nil || len(stalled) != 0 {
+	if stalled, err := s.StalledDeliveries(ctx, later, fleet.EverySweepShard(), 10); err != nil || len(stalled) != 0 {
 		t.Errorf("stalled deliveries %v, %v", stalled, err)
 	}
 }

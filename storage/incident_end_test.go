@@ -12,6 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/project"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -106,7 +109,7 @@ func TestEndOfADeletedCheck(t *testing.T) {
 		t.Errorf("%d rows of the check are left", n)
 	}
 	later := epoch().Add(time.Hour)
-	stalled, err := a.store.StalledDeliveries(t.Context(), later, vigil.EverySweepShard(), 10)
+	stalled, err := a.store.StalledDeliveries(t.Context(), later, fleet.EverySweepShard(), 10)
 	if err != nil || len(stalled) != 1 || stalled[0].IncidentID != id || stalled[0].CheckName != a.check.Name {
 		t.Errorf("the sweep finds %+v, %v", stalled, err)
 	}
@@ -210,10 +213,10 @@ func TestEndsOfChecksDeletedTogether(t *testing.T) {
 			return err
 		},
 		"ByApply": func(a *alerts) error {
-			request := vigil.ApplyRequest{OrgID: a.org.ID, Project: "shop", Plan: vigil.PlanOf(vigil.TierEnterprise, time.Second)}
-			applied, err := a.store.Apply(a.Context(), request, func(vigil.Inventory) (vigil.Changes, error) {
-				return vigil.Changes{
-					Checks: []vigil.Edit[vigil.Check]{{Before: &a.check}}, Rules: []vigil.Edit[vigil.Rule]{{Before: &a.rule}},
+			request := project.ApplyRequest{OrgID: a.org.ID, Project: "shop", Plan: account.PlanOf(account.TierEnterprise, time.Second)}
+			applied, err := a.store.Apply(a.Context(), request, func(project.Inventory) (project.Changes, error) {
+				return project.Changes{
+					Checks: []project.Edit[vigil.Check]{{Before: &a.check}}, Rules: []project.Edit[vigil.Rule]{{Before: &a.rule}},
 				}, nil
 			})
 			if err == nil && (len(applied.Checks) != 1 || len(applied.Checks[0].Deliveries) != 1 || len(applied.Checks[0].Stopped) != 2) {

@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // OpenIncident opens an incident and stores its event and deliveries, in one
@@ -60,15 +61,15 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 
 // lockForIncident locks a check's row, which serializes the changes of its incidents,
 // and reads the parts of the check that events contain.
-func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUID) (vigil.Check, vigil.Organization, error) {
+func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUID) (vigil.Check, account.Organization, error) {
 	var row checkRow
 	err := tx.NewSelect().Model(&row).ExcludeColumn("config").Where("c.id = ?", checkID).For("NO KEY UPDATE").Scan(ctx)
 	if err != nil {
-		return vigil.Check{}, vigil.Organization{}, found("check", err)
+		return vigil.Check{}, account.Organization{}, found("check", err)
 	}
 	var org orgRow
 	if err := tx.NewSelect().Model(&org).Where("o.id = ?", row.OrgID).Scan(ctx); err != nil {
-		return vigil.Check{}, vigil.Organization{}, found("organization", err)
+		return vigil.Check{}, account.Organization{}, found("organization", err)
 	}
 	return vigil.Check{
 		ID: row.ID, OrgID: row.OrgID, Name: row.Name, Type: vigil.CheckType(row.Type), Target: row.Target,
@@ -103,7 +104,7 @@ func (s *Store) enabledRules(ctx context.Context, tx bun.Tx, checkID uuid.UUID, 
 }
 
 func (s *Store) insertIncident(
-	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org vigil.Organization, rules []vigil.Rule,
+	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org account.Organization, rules []vigil.Rule,
 ) (vigil.IncidentOutcome, error) {
 	now, lead := s.instant(), rules[0]
 	cause, err := trigger(ctx, tx, o, lead)

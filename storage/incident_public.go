@@ -11,17 +11,18 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // errTooManyUpdates reports an incident that has as many updates as it can have.
 func errTooManyUpdates() error {
-	return vigil.Errorf(vigil.CodeConflict, "The incident has %d public updates already, and cannot have more.", vigil.MaxIncidentUpdates)
+	return vigil.Errorf(vigil.CodeConflict, "The incident has %d public updates already, and cannot have more.", overview.MaxIncidentUpdates)
 }
 
 // CreateIncidentUpdate stores a public update of an incident of the organization. An unknown
-// incident is a CodeNotFound error; more than vigil.MaxIncidentUpdates are a CodeConflict
+// incident is a CodeNotFound error; more than overview.MaxIncidentUpdates are a CodeConflict
 // error.
-func (s *Store) CreateIncidentUpdate(ctx context.Context, u vigil.IncidentUpdate) (vigil.IncidentUpdate, error) {
+func (s *Store) CreateIncidentUpdate(ctx context.Context, u overview.IncidentUpdate) (overview.IncidentUpdate, error) {
 	u.ID, u.CreatedAt = idOrNew(u.ID), timeOrDefault(u.CreatedAt, s.instant())
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var id uuid.UUID
@@ -34,7 +35,7 @@ func (s *Store) CreateIncidentUpdate(ctx context.Context, u vigil.IncidentUpdate
 		if err := tx.NewRaw("SELECT count(*) FROM incident_updates WHERE incident_id = ?", id).Scan(ctx, &n); err != nil {
 			return fmt.Errorf("count the updates: %w", err)
 		}
-		if n >= vigil.MaxIncidentUpdates {
+		if n >= overview.MaxIncidentUpdates {
 			return errTooManyUpdates()
 		}
 		row := incidentUpdateRow{
@@ -47,7 +48,7 @@ func (s *Store) CreateIncidentUpdate(ctx context.Context, u vigil.IncidentUpdate
 		return keepAnswer(ctx, tx, u)
 	})
 	if err != nil {
-		return vigil.IncidentUpdate{}, wrap("create incident update", err)
+		return overview.IncidentUpdate{}, wrap("create incident update", err)
 	}
 	return u, nil
 }
@@ -64,9 +65,9 @@ type incidentUpdateRow struct {
 	CreatedAt  time.Time `bun:"created_at"`
 }
 
-func (r *incidentUpdateRow) update() vigil.IncidentUpdate {
-	return vigil.IncidentUpdate{
-		ID: r.ID, OrgID: r.OrgID, IncidentID: r.IncidentID, State: vigil.UpdateState(r.State), Text: r.Text, Author: r.Author,
+func (r *incidentUpdateRow) update() overview.IncidentUpdate {
+	return overview.IncidentUpdate{
+		ID: r.ID, OrgID: r.OrgID, IncidentID: r.IncidentID, State: overview.UpdateState(r.State), Text: r.Text, Author: r.Author,
 		CreatedAt: r.CreatedAt.UTC(),
 	}
 }
@@ -77,7 +78,7 @@ func (s *Store) IncidentUpdates(
 	ctx context.Context,
 	orgID, incidentID uuid.UUID,
 	page vigil.Page,
-) ([]vigil.IncidentUpdate, vigil.Extent, error) {
+) ([]overview.IncidentUpdate, vigil.Extent, error) {
 	if _, err := s.Incident(ctx, orgID, incidentID); err != nil {
 		return nil, vigil.Extent{}, err
 	}
@@ -92,7 +93,7 @@ func (s *Store) IncidentUpdates(
 	if err != nil {
 		return nil, vigil.Extent{}, err
 	}
-	updates := make([]vigil.IncidentUpdate, len(rows))
+	updates := make([]overview.IncidentUpdate, len(rows))
 	for i := range rows {
 		updates[i] = rows[i].update()
 	}

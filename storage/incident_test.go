@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -20,7 +21,7 @@ type alerts struct {
 	*testing.T
 	store *storage.Store
 	clock *clock
-	org   vigil.Organization
+	org   account.Organization
 	check vigil.Check
 	rule  vigil.Rule
 	// channels by type.

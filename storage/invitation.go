@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -27,9 +28,9 @@ type invitationRow struct {
 	ExpiresAt time.Time `bun:"expires_at"`
 }
 
-func (r *invitationRow) invitation() vigil.Invitation {
-	return vigil.Invitation{
-		ID: r.ID, OrgID: r.OrgID, Email: r.Email, Role: vigil.Role(r.Role), InvitedBy: r.InvitedBy,
+func (r *invitationRow) invitation() account.Invitation {
+	return account.Invitation{
+		ID: r.ID, OrgID: r.OrgID, Email: r.Email, Role: account.Role(r.Role), InvitedBy: r.InvitedBy,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
 	}
 }
@@ -40,12 +41,12 @@ func (r *invitationRow) invitation() vigil.Invitation {
 // accepted. More members than the plan allows, open invitations included, are a CodePlanLimit error. A
 // role beyond the rights of the credential is a CodeForbidden error.
 func (s *Store) CreateInvitation(
-	ctx context.Context, invitation vigil.Invitation, by vigil.Credential, discreet bool,
-) (vigil.Invitation, error) {
+	ctx context.Context, invitation account.Invitation, by account.Credential, discreet bool,
+) (account.Invitation, error) {
 	now := s.instant()
 	row := invitationRow{
 		ID: uuid.New(), OrgID: invitation.OrgID, Email: invitation.Email, Role: string(invitation.Role), Hash: invitation.Hash,
-		InvitedBy: invitation.InvitedBy, CreatedAt: now, ExpiresAt: now.Add(vigil.InvitationLifetime),
+		InvitedBy: invitation.InvitedBy, CreatedAt: now, ExpiresAt: now.Add(account.InvitationLifetime),
 	}
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		tier, err := lockOrganization(ctx, tx, row.OrgID)
@@ -67,7 +68,7 @@ func (s *Store) CreateInvitation(
 		if err != nil {
 			return fmt.Errorf("delete earlier invitations: %w", err)
 		}
-		if err := checkLimit(ctx, tx, tier, vigil.LimitMembers, row.OrgID); err != nil {
+		if err := checkLimit(ctx, tx, tier, account.LimitMembers, row.OrgID); err != nil {
 			return err
 		}
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
@@ -100,14 +101,14 @@ func requireNoAccount(ctx context.Context, tx bun.Tx, orgID uuid.UUID, email str
 
 // Invitations returns a page of the open invitations of an organization, newest first, and
 // their number.
-func (s *Store) Invitations(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.Invitation, int, error) {
+func (s *Store) Invitations(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.Invitation, int, error) {
 	var rows []invitationRow
 	total, err := s.db.NewSelect().Model(&rows).Where("i.org_id = ? AND i.expires_at > ?", orgID, s.instant()).
 		OrderExpr("i.created_at DESC, i.id").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
 	if err != nil {
 		return nil, 0, wrap("list invitations", err)
 	}
-	invitations := make([]vigil.Invitation, len(rows))
+	invitations := make([]account.Invitation, len(rows))
 	for i := range rows {
 		invitations[i] = rows[i].invitation()
 	}
@@ -124,10 +125,10 @@ func (s *Store) DeleteInvitation(ctx context.Context, orgID, id uuid.UUID) error
 
 // InvitationByHash returns the open invitation of a token with its organization. An
 // unknown, used or expired token is a CodeInvalid error.
-func (s *Store) InvitationByHash(ctx context.Context, hash []byte) (vigil.Invitation, vigil.Organization, error) {
+func (s *Store) InvitationByHash(ctx context.Context, hash []byte) (account.Invitation, account.Organization, error) {
 	row, err := s.findInvitation(ctx, s.db, hash)
 	if err != nil {
-		return vigil.Invitation{}, vigil.Organization{}, wrap("read an invitation", err)
+		return account.Invitation{}, account.Organization{}, wrap("read an invitation", err)
 	}
 	org, err := s.Organization(ctx, row.OrgID)
 	return row.invitation(), org, err
@@ -146,8 +147,8 @@ func (s *Store) findInvitation(ctx context.Context, db bun.IDB, hash []byte) (in
 // becomes a member with the invited, and so proven, address. An unknown, used or expired
 // token is a CodeInvalid error; an address that has an account by now is a CodeConflict
 // error.
-func (s *Store) AcceptInvitation(ctx context.Context, hash []byte, user vigil.User) (vigil.User, vigil.Organization, error) {
-	var org vigil.Organization
+func (s *Store) AcceptInvitation(ctx context.Context, hash []byte, user account.User) (account.User, account.Organization, error) {
+	var org account.Organization
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		row, err := s.findInvitation(ctx, tx, hash)
 		if err != nil {
@@ -163,7 +164,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, hash []byte, user vigil.Us
 			return fmt.Errorf("use the invitation: %w", err)
 		}
 		now := s.instant()
-		user.ID, user.OrgID, user.Email, user.EmailVerified, user.Role = idOrNew(user.ID), row.OrgID, row.Email, true, vigil.Role(row.Role)
+		user.ID, user.OrgID, user.Email, user.EmailVerified, user.Role = idOrNew(user.ID), row.OrgID, row.Email, true, account.Role(row.Role)
 		user.CreatedAt, user.UpdatedAt, user.Operator = now, now, false
 		if err := insertUser(ctx, tx, user); err != nil {
 			return err

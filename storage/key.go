@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -32,12 +33,12 @@ type keyRow struct {
 	Org  *orgRow  `bun:"rel:belongs-to,join:org_id=id"`
 }
 
-func (r *keyRow) key() vigil.APIKey {
-	scopes := make([]vigil.Scope, len(r.Scopes))
+func (r *keyRow) key() account.APIKey {
+	scopes := make([]account.Scope, len(r.Scopes))
 	for i, scope := range r.Scopes {
-		scopes[i] = vigil.Scope(scope)
+		scopes[i] = account.Scope(scope)
 	}
-	return vigil.APIKey{
+	return account.APIKey{
 		ID: r.ID, OrgID: r.OrgID, UserID: r.UserID, Name: r.Name, Prefix: r.Prefix, Scopes: scopes,
 		CreatedAt: r.CreatedAt, LastUsedAt: r.LastUsedAt, ExpiresAt: r.ExpiresAt,
 	}
@@ -47,22 +48,22 @@ func (r *keyRow) key() vigil.APIKey {
 // that is not in the organization is a CodeNotFound error, more keys than the plan
 // allows are a CodePlanLimit error, and a creator that has ended is a CodeUnauthorized
 // error.
-func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.NewKey) (vigil.APIKey, error) {
+func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k account.NewKey) (account.APIKey, error) {
 	var member bool
 	err := s.db.NewRaw("SELECT EXISTS (SELECT FROM users WHERE id = ? AND org_id = ?)", userID, orgID).Scan(ctx, &member)
 	if err != nil {
-		return vigil.APIKey{}, wrap("create API key", err)
+		return account.APIKey{}, wrap("create API key", err)
 	}
 	if !member {
-		return vigil.APIKey{}, vigil.NotFound("user")
+		return account.APIKey{}, vigil.NotFound("user")
 	}
-	var key vigil.APIKey
+	var key account.APIKey
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		tier, err := lockOrganization(ctx, tx, orgID)
 		if err != nil {
 			return err
 		}
-		if err := checkLimit(ctx, tx, tier, vigil.LimitAPIKeys, orgID); err != nil {
+		if err := checkLimit(ctx, tx, tier, account.LimitAPIKeys, orgID); err != nil {
 			return err
 		}
 		if err := s.requireCredential(ctx, tx, k.Creator); err != nil {
@@ -79,33 +80,33 @@ func (s *Store) CreateKey(ctx context.Context, orgID, userID uuid.UUID, k vigil.
 	return key, wrap("create API key", err)
 }
 
-func insertKey(ctx context.Context, db bun.IDB, orgID, userID uuid.UUID, k vigil.NewKey, now time.Time) (vigil.APIKey, error) {
+func insertKey(ctx context.Context, db bun.IDB, orgID, userID uuid.UUID, k account.NewKey, now time.Time) (account.APIKey, error) {
 	row := keyRow{
 		ID: uuid.New(), OrgID: orgID, UserID: userID, Name: k.Name, Prefix: k.Prefix, Hash: k.Hash, CreatedAt: now, ExpiresAt: k.ExpiresAt,
 	}
 	scopes := k.Scopes
 	if scopes == nil {
-		scopes = vigil.Scopes()
+		scopes = account.Scopes()
 	}
 	for _, scope := range scopes {
 		row.Scopes = append(row.Scopes, string(scope))
 	}
 	if _, err := db.NewInsert().Model(&row).Exec(ctx); err != nil {
-		return vigil.APIKey{}, fmt.Errorf("insert API key: %w", err)
+		return account.APIKey{}, fmt.Errorf("insert API key: %w", err)
 	}
 	return row.key(), nil
 }
 
 // Keys returns one page of an organization's API keys, newest first, and the total
 // number of keys.
-func (s *Store) Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.APIKey, int, error) {
+func (s *Store) Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.APIKey, int, error) {
 	var rows []keyRow
 	total, err := s.db.NewSelect().Model(&rows).Where("k.org_id = ?", orgID).
 		OrderExpr("k.created_at DESC, k.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
 	if err != nil {
 		return nil, 0, wrap("list API keys", err)
 	}
-	keys := make([]vigil.APIKey, len(rows))
+	keys := make([]account.APIKey, len(rows))
 	for i := range rows {
 		keys[i] = rows[i].key()
 	}
@@ -123,20 +124,20 @@ func (s *Store) DeleteKey(ctx context.Context, orgID, id uuid.UUID) error {
 
 // KeyByHash finds an API key by the hash of its text, with its organization and user.
 // An unknown hash is a CodeNotFound error.
-func (s *Store) KeyByHash(ctx context.Context, hash []byte) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+func (s *Store) KeyByHash(ctx context.Context, hash []byte) (account.APIKey, account.Organization, account.User, error) {
 	return s.keyWhere(ctx, "k.hash = ?", hash)
 }
 
 // KeyByID is KeyByHash by the key's id.
-func (s *Store) KeyByID(ctx context.Context, id uuid.UUID) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+func (s *Store) KeyByID(ctx context.Context, id uuid.UUID) (account.APIKey, account.Organization, account.User, error) {
 	return s.keyWhere(ctx, "k.id = ?", id)
 }
 
-func (s *Store) keyWhere(ctx context.Context, condition string, arg any) (vigil.APIKey, vigil.Organization, vigil.User, error) {
+func (s *Store) keyWhere(ctx context.Context, condition string, arg any) (account.APIKey, account.Organization, account.User, error) {
 	var row keyRow
 	err := s.db.NewSelect().Model(&row).Relation("User").Relation("Org").Where(condition, arg).Scan(ctx)
 	if err != nil {
-		return vigil.APIKey{}, vigil.Organization{}, vigil.User{}, found("API key", err)
+		return account.APIKey{}, account.Organization{}, account.User{}, found("API key", err)
 	}
 	return row.key(), row.Org.organization(), row.User.user(), nil
 }

@@ -8,18 +8,18 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // keyEndClaim is how long a process that began to mail about the end of a key has for it.
 // Then another one may do it, with the same message id.
 const keyEndClaim = 10 * time.Minute
 
-// ClaimKeyEnds returns up to limit API keys that end within vigil.KeyEndNotice and whose
+// ClaimKeyEnds returns up to limit API keys that end within account.KeyEndNotice and whose
 // owners were not mailed about it, and claims them for 10 minutes: call KeyEndMailed when
 // the mail of one was sent. A key that was made within that time before its end is left
 // out: its owner was mailed the end when it was made.
-func (s *Store) ClaimKeyEnds(ctx context.Context, limit int) ([]vigil.KeyEnd, error) {
+func (s *Store) ClaimKeyEnds(ctx context.Context, limit int) ([]account.KeyEnd, error) {
 	now := s.instant()
 	var ids []uuid.UUID
 	err := s.db.NewRaw(`UPDATE api_keys SET end_claimed_at = ?0 WHERE id IN (
@@ -27,11 +27,11 @@ func (s *Store) ClaimKeyEnds(ctx context.Context, limit int) ([]vigil.KeyEnd, er
 				AND expires_at - created_at > make_interval(secs => ?2) AND (end_claimed_at IS NULL OR end_claimed_at <= ?3)
 			ORDER BY expires_at LIMIT ?4 FOR UPDATE SKIP LOCKED)
 		RETURNING id`,
-		now, now.Add(vigil.KeyEndNotice), vigil.KeyEndNotice.Seconds(), now.Add(-keyEndClaim), limit).Scan(ctx, &ids)
+		now, now.Add(account.KeyEndNotice), account.KeyEndNotice.Seconds(), now.Add(-keyEndClaim), limit).Scan(ctx, &ids)
 	if err != nil || len(ids) == 0 {
 		return nil, wrap("claim the ends of API keys", err)
 	}
-	ends := make([]vigil.KeyEnd, 0, len(ids))
+	ends := make([]account.KeyEnd, 0, len(ids))
 	for _, id := range ids {
 		var row keyRow
 		err := s.db.NewSelect().Model(&row).Relation("User").Where("k.id = ?", id).Scan(ctx)
@@ -41,7 +41,7 @@ func (s *Store) ClaimKeyEnds(ctx context.Context, limit int) ([]vigil.KeyEnd, er
 		if err != nil {
 			return ends, wrap("read an API key that ends", err)
 		}
-		ends = append(ends, vigil.KeyEnd{Key: row.key(), Owner: row.User.user()})
+		ends = append(ends, account.KeyEnd{Key: row.key(), Owner: row.User.user()})
 	}
 	return ends, nil
 }

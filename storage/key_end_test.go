@@ -9,16 +9,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 func TestClaimKeyEnds(t *testing.T) {
 	t.Parallel()
 	s, c := newStore(t)
 	org, user := newOrg(t, s)
-	key := func(name string, lifetime time.Duration) vigil.APIKey {
+	key := func(name string, lifetime time.Duration) account.APIKey {
 		t.Helper()
-		made := vigil.NewKey{Name: name, Prefix: "vgl_x", Hash: []byte(uuid.NewString())}
+		made := account.NewKey{Name: name, Prefix: "vgl_x", Hash: []byte(uuid.NewString())}
 		if lifetime > 0 {
 			made.ExpiresAt = new(epoch().Add(lifetime))
 		}
@@ -33,7 +33,7 @@ func TestClaimKeyEnds(t *testing.T) {
 	key("short", 7*day) // its owner was mailed the end when it was made
 	due := key("due", 30*day)
 	key("later", 60*day)
-	claim := func(t *testing.T) []vigil.KeyEnd {
+	claim := func(t *testing.T) []account.KeyEnd {
 		t.Helper()
 		ends, err := s.ClaimKeyEnds(t.Context(), 10)
 		if err != nil {
@@ -48,7 +48,7 @@ func TestClaimKeyEnds(t *testing.T) {
 	}
 	c.set(epoch().Add(23 * day))
 	var mu sync.Mutex
-	var claimed []vigil.KeyEnd
+	var claimed []account.KeyEnd
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {

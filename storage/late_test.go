@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -59,7 +60,7 @@ func TestResultsOfAWorkerThatLostTheLoop(t *testing.T) {
 	}
 
 	// After a claim, a result newer than all is in order, so it is stored.
-	if err := s.ClaimLoops(t.Context(), vigil.Lease{Worker: "third", Region: newark}, []uuid.UUID{c.ID}); err != nil {
+	if err := s.ClaimLoops(t.Context(), fleet.Lease{Worker: "third", Region: newark}, []uuid.UUID{c.ID}); err != nil {
 		t.Fatal(err)
 	}
 	want("new", 6, slots[4])

@@ -13,13 +13,14 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // live is the condition of a live lease, with the placeholder of its timeout in
 // milliseconds: it was renewed in time, by a worker whose clock can be used.
 func live(timeout string) string {
 	return fmt.Sprintf("(renewed_at >= clock_timestamp() - %s * interval '1 millisecond' AND abs(clock_difference_ms) <= %d)",
-		timeout, milliseconds(vigil.ClockLimit))
+		timeout, milliseconds(fleet.ClockLimit))
 }
 
 // leasesByRegion are the leases, once for each region that they are for.
@@ -28,8 +29,8 @@ const leasesByRegion = "worker_leases CROSS JOIN LATERAL unnest(regions) AS regi
 // RenewLease renews a worker's lease, stamped by the database's clock, on a connection of its
 // own. It writes one row for all regions. A lease that was revoked, or deleted for a region,
 // gets a new fence; while the clock of the worker is wrong, it stays revoked.
-func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, error) {
-	grant := vigil.Grant{Fences: make(map[string]int64, len(r.Regions)), Revoked: make(map[string][]string)}
+func (s *Store) RenewLease(ctx context.Context, r fleet.Renewal) (fleet.Grant, error) {
+	grant := fleet.Grant{Fences: make(map[string]int64, len(r.Regions)), Revoked: make(map[string][]string)}
 	err := s.leases.use(ctx, func(conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, `WITH renewed AS (
 				INSERT INTO worker_leases AS l (worker, regions, renewed_at, unavailable_types, clock_difference_ms, build)
@@ -48,7 +49,7 @@ func (s *Store) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, e
 				WHERE o.revoked_at IS NOT NULL AND o.worker <> $1::text AND region = ANY(o.regions))
 			FROM renewed, unnest(renewed.regions) AS region`,
 			s.connector.steadyMode(), r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference),
-			milliseconds(vigil.ClockLimit), r.Build)
+			milliseconds(fleet.ClockLimit), r.Build)
 		if err != nil {
 			return err
 		}
@@ -102,8 +103,8 @@ func (s *Store) ReleaseLease(ctx context.Context, worker string) error {
 
 // SilentLeases returns the leases that were not released and are not live: not renewed
 // for longer than silence, or held by a worker whose clock is wrong by more than
-// vigil.ClockLimit.
-func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error) {
+// fleet.ClockLimit.
+func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]fleet.Lease, error) {
 	rows, err := steadyRows[leaseRow](ctx, s,
 		"SELECT worker, region FROM "+leasesByRegion+" WHERE NOT "+live("$1")+" ORDER BY worker, region", milliseconds(silence))
 	return leasesOf(rows), wrap("find silent leases", err)
@@ -111,7 +112,7 @@ func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]vigi
 
 // LiveLeases returns the leases that were renewed within the duration silence, by
 // workers whose clocks can be used.
-func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.Lease, error) {
+func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]fleet.Lease, error) {
 	var rows []leaseRow
 	err := s.db.NewRaw("SELECT worker, region FROM "+leasesByRegion+" WHERE "+live("?")+" ORDER BY worker, region",
 		milliseconds(silence)).Scan(ctx, &rows)
@@ -122,7 +123,7 @@ func (s *Store) LiveLeases(ctx context.Context, silence time.Duration) ([]vigil.
 // reports whether it did: the worker gets a new fence with the next renewal, and ends the turns
 // that it holds under the old one, in all of its regions, where it was silent too. The loops of
 // a worker may be given to others only after that.
-func (s *Store) RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (bool, error) {
+func (s *Store) RevokeLease(ctx context.Context, lease fleet.Lease, silence time.Duration) (bool, error) {
 	res, err := s.db.NewRaw(`UPDATE worker_leases SET revoked_at = coalesce(revoked_at, clock_timestamp())
 		WHERE worker = ? AND ? = ANY(regions) AND NOT `+live("?"), lease.Worker, lease.Region, milliseconds(silence)).Exec(ctx)
 	if err != nil {
@@ -134,10 +135,10 @@ func (s *Store) RevokeLease(ctx context.Context, lease vigil.Lease, silence time
 
 type leaseRow struct{ Worker, Region string }
 
-func leasesOf(rows []leaseRow) []vigil.Lease {
-	leases := make([]vigil.Lease, len(rows))
+func leasesOf(rows []leaseRow) []fleet.Lease {
+	leases := make([]fleet.Lease, len(rows))
 	for i, row := range rows {
-		leases[i] = vigil.Lease{Worker: row.Worker, Region: row.Region}
+		leases[i] = fleet.Lease{Worker: row.Worker, Region: row.Region}
 	}
 	return leases
 }
@@ -145,7 +146,7 @@ func leasesOf(rows []leaseRow) []vigil.Lease {
 // ForgetLease deletes the lease of a worker for a region, when it was not renewed within
 // silence, once there are no abandoned loops for it in any shard and other workers have claimed
 // them all, or 30 s after it was revoked. With its last region the row is deleted.
-func (s *Store) ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error {
+func (s *Store) ForgetLease(ctx context.Context, lease fleet.Lease, silence time.Duration) error {
 	const done = `l.worker = ?0 AND ?1 = ANY(l.regions) AND l.renewed_at < clock_timestamp() - ?2 * interval '1 millisecond'
 			AND NOT EXISTS (SELECT FROM check_regions AS r WHERE r.region = ?1 AND ` + abandoned + `)
 			AND (l.revoked_at < clock_timestamp() - interval '30 s' OR NOT EXISTS (
@@ -178,7 +179,7 @@ const claimBatch = 500
 // stores their first result. It does not wait for loops that another transaction has
 // locked, since a worker renews its lease between two calls: when it had to leave some
 // out, it returns a CodeUnavailable error, and another call claims the rest.
-func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error {
+func (s *Store) ClaimLoops(ctx context.Context, lease fleet.Lease, checks []uuid.UUID) error {
 	left := 0
 	for batch := range slices.Chunk(checks, claimBatch) {
 		var locked int
@@ -207,7 +208,7 @@ func (s *Store) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid
 // to the worker of a lease that was not renewed within silence, or to a worker without a
 // lease, ordered by their next slot. Those that were nudged since are left out.
 func (s *Store) AbandonedLoops(
-	ctx context.Context, lease vigil.Lease, silence time.Duration, shards []int, limit int,
+	ctx context.Context, lease fleet.Lease, silence time.Duration, shards []int, limit int,
 ) ([]vigil.Loop, error) {
 	var rows []loopRow
 	err := s.selectLoops(&rows).
@@ -238,7 +239,7 @@ func (s *Store) LiveRegions(ctx context.Context, silence time.Duration) (map[str
 // ClockDifferences returns, for each region, by how much the clock of a worker that
 // renewed its lease within silence is ahead of the database's, negative when it is
 // behind: the largest difference of all its workers, in milliseconds. Regions whose
-// clocks are all within vigil.ClockTolerance are left out.
+// clocks are all within fleet.ClockTolerance are left out.
 func (s *Store) ClockDifferences(ctx context.Context, silence time.Duration) (map[string]time.Duration, error) {
 	var rows []struct {
 		Region     string
@@ -246,7 +247,7 @@ func (s *Store) ClockDifferences(ctx context.Context, silence time.Duration) (ma
 	}
 	err := s.db.NewRaw(`SELECT DISTINCT ON (region) region, clock_difference_ms AS difference FROM `+leasesByRegion+`
 		WHERE renewed_at >= clock_timestamp() - ? * interval '1 millisecond' AND abs(clock_difference_ms) > ?
-		ORDER BY region, abs(clock_difference_ms) DESC`, milliseconds(silence), milliseconds(vigil.ClockTolerance)).Scan(ctx, &rows)
+		ORDER BY region, abs(clock_difference_ms) DESC`, milliseconds(silence), milliseconds(fleet.ClockTolerance)).Scan(ctx, &rows)
 	differences := make(map[string]time.Duration, len(rows))
 	for _, row := range rows {
 		differences[row.Region] = fromMilliseconds(row.Difference)

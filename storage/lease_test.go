@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // TestClaimsPassLockedLoops tests that a claim does not wait, which would hold up the
@@ -27,7 +28,7 @@ func TestClaimsPassLockedLoops(t *testing.T) {
 		ids[i] = checks[i].ID
 	}
 	unlock := lock(t, s, checks[0])
-	mine := vigil.Lease{Worker: "w", Region: newark}
+	mine := fleet.Lease{Worker: "w", Region: newark}
 	wantCode(t, s.ClaimLoops(t.Context(), mine, ids), vigil.CodeUnavailable)
 	if n := count(t, s, "SELECT count(*) FROM check_regions WHERE worker = 'w'"); n != 7 {
 		t.Errorf("%d loops are claimed while one is locked, want 7", n)
@@ -47,16 +48,16 @@ func TestFences(t *testing.T) {
 	ctx := t.Context()
 	renew := func(regions ...string) map[string]int64 {
 		t.Helper()
-		grant, err := s.RenewLease(ctx, vigil.Renewal{Worker: "w1", Regions: regions})
+		grant, err := s.RenewLease(ctx, fleet.Renewal{Worker: "w1", Regions: regions})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return grant.Fences
 	}
-	lease := vigil.Lease{Worker: "w1", Region: newark}
+	lease := fleet.Lease{Worker: "w1", Region: newark}
 	revoke := func(want bool) {
 		t.Helper()
-		if revoked, err := s.RevokeLease(ctx, lease, vigil.LeaseTimeout); err != nil || revoked != want {
+		if revoked, err := s.RevokeLease(ctx, lease, fleet.LeaseTimeout); err != nil || revoked != want {
 			t.Fatalf("revoked %v, %v; want %v", revoked, err, want)
 		}
 	}
@@ -86,7 +87,7 @@ func TestFences(t *testing.T) {
 	equal(t, renew(newark, frankfurt), second)
 
 	silence()
-	if err := s.ForgetLease(ctx, lease, vigil.LeaseTimeout); err != nil {
+	if err := s.ForgetLease(ctx, lease, fleet.LeaseTimeout); err != nil {
 		t.Fatal(err)
 	}
 	if third := renew(newark, frankfurt); third[newark] <= second[newark] {
@@ -112,7 +113,7 @@ func TestLeaseIsOneRow(t *testing.T) {
 	const renewals = 5
 	for worker, regions := range map[string][]string{"one": {newark}, "all": vigil.RegionKeys()} {
 		for range renewals {
-			grant, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: worker, Regions: regions})
+			grant, err := s.RenewLease(t.Context(), fleet.Renewal{Worker: worker, Regions: regions})
 			if err != nil || len(grant.Fences) != len(regions) {
 				t.Fatalf("fences of %d regions, %v; want %d", len(grant.Fences), err, len(regions))
 			}
@@ -134,7 +135,7 @@ func TestClockDifferences(t *testing.T) {
 	ctx := t.Context()
 	renew := func(worker string, difference time.Duration, regions ...string) {
 		t.Helper()
-		grant, err := s.RenewLease(ctx, vigil.Renewal{Worker: worker, Regions: regions, ClockDifference: difference})
+		grant, err := s.RenewLease(ctx, fleet.Renewal{Worker: worker, Regions: regions, ClockDifference: difference})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +157,7 @@ func TestClockDifferences(t *testing.T) {
 		equal(t, slices.Sorted(maps.Keys(regions)), live)
 	}
 	renew("w1", 0, newark, frankfurt)
-	renew("w2", vigil.ClockTolerance, frankfurt)
+	renew("w2", fleet.ClockTolerance, frankfurt)
 	want(map[string]time.Duration{}, frankfurt, newark)
 
 	renew("w1", 3*time.Second, newark, frankfurt)
@@ -164,13 +165,13 @@ func TestClockDifferences(t *testing.T) {
 	want(map[string]time.Duration{newark: 3 * time.Second, frankfurt: -4 * time.Second}, frankfurt, newark)
 
 	// A worker far off is in touch, but does not serve its region.
-	renew("w1", -vigil.ClockLimit-time.Millisecond, newark, frankfurt)
+	renew("w1", -fleet.ClockLimit-time.Millisecond, newark, frankfurt)
 	want(map[string]time.Duration{newark: -30001 * time.Millisecond, frankfurt: -30001 * time.Millisecond}, frankfurt)
 	silent, err := s.SilentLeases(ctx, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, silent, []vigil.Lease{{Worker: "w1", Region: frankfurt}, {Worker: "w1", Region: newark}})
+	equal(t, silent, []fleet.Lease{{Worker: "w1", Region: frankfurt}, {Worker: "w1", Region: newark}})
 	if revoked, err := s.RevokeLease(ctx, silent[1], time.Minute); err != nil || !revoked {
 		t.Errorf("revoked %v, %v", revoked, err)
 	}
@@ -184,7 +185,7 @@ func TestLeaseIsRenewedAfterItsConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	renew := func(ctx context.Context) error {
-		_, err := s.RenewLease(ctx, vigil.Renewal{Worker: "w1", Regions: []string{newark}})
+		_, err := s.RenewLease(ctx, fleet.Renewal{Worker: "w1", Regions: []string{newark}})
 		return err
 	}
 	if err := renew(t.Context()); err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // ReportLoad records the load of a worker beside its leases; without a lease it changes
 // nothing.
-func (s *Store) ReportLoad(ctx context.Context, worker string, load vigil.Load) error {
+func (s *Store) ReportLoad(ctx context.Context, worker string, load fleet.Load) error {
 	_, err := s.probing.Exec(ctx, "UPDATE worker_leases SET lateness_ms = $2, overloaded = $3 WHERE worker = $1",
 		worker, milliseconds(load.Lateness), load.Overloaded)
 	return wrap("report the load", err)

@@ -11,33 +11,33 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // TestOverloadedRegions tests which regions count as overloaded.
 func TestOverloadedRegions(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	late := vigil.Load{Lateness: 1500 * time.Millisecond, Overloaded: true}
+	late := fleet.Load{Lateness: 1500 * time.Millisecond, Overloaded: true}
 	for _, w := range []struct {
 		name    string
 		regions []string
-		load    vigil.Load
+		load    fleet.Load
 	}{
 		{"a", []string{newark, frankfurt}, late},
-		{"b", []string{newark}, vigil.Load{Lateness: 3 * time.Second}},
-		{"c", []string{frankfurt}, vigil.Load{}},
-		{"d", []string{frankfurt}, vigil.Load{}},
-		{"e", []string{singapore}, vigil.Load{Lateness: 2 * time.Second}},
+		{"b", []string{newark}, fleet.Load{Lateness: 3 * time.Second}},
+		{"c", []string{frankfurt}, fleet.Load{}},
+		{"d", []string{frankfurt}, fleet.Load{}},
+		{"e", []string{singapore}, fleet.Load{Lateness: 2 * time.Second}},
 	} {
-		if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: w.name, Regions: w.regions}); err != nil {
+		if _, err := s.RenewLease(t.Context(), fleet.Renewal{Worker: w.name, Regions: w.regions}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.ReportLoad(t.Context(), w.name, w.load); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: "a", Regions: []string{newark, frankfurt}}); err != nil {
+	if _, err := s.RenewLease(t.Context(), fleet.Renewal{Worker: "a", Regions: []string{newark, frankfurt}}); err != nil {
 		t.Fatal(err)
 	}
 	overloaded := func(want map[string]time.Duration) {
@@ -52,7 +52,7 @@ func TestOverloadedRegions(t *testing.T) {
 		t.Fatal(err)
 	}
 	overloaded(map[string]time.Duration{newark: 3 * time.Second, singapore: late.Lateness})
-	_, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: "e", Regions: []string{singapore}, ClockDifference: 2 * vigil.ClockLimit})
+	_, err := s.RenewLease(t.Context(), fleet.Renewal{Worker: "e", Regions: []string{singapore}, ClockDifference: 2 * fleet.ClockLimit})
 	if err != nil {
 		t.Fatal(err)
 	}

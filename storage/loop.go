@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // loopRow is the row of a loop: one check in one region. Desired is the revision that
@@ -285,7 +286,7 @@ const (
 // loop counts as overdue again, from 5 s to 10 min. The next stored result of its
 // schedule ends that time. It changes nothing when the lease is of an older fence. It does
 // not wait for the disk: after a crash of the database the loop may be nudged again.
-func (s *Store) MarkNudged(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error {
+func (s *Store) MarkNudged(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error {
 	_, err := s.db.NewRaw(`WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
 		UPDATE check_regions
 		SET nudged_at = clock_timestamp(), nudge_after = NULL, nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?) FROM unawaited
@@ -303,7 +304,7 @@ const notPutOff = "(r.nudge_after IS NULL OR r.nudge_after <= clock_timestamp())
 // PutOffNudge records that a nudge failed: Overdue and AbandonedLoops leave the loop out for
 // 5 s, so that it does not displace others, and it does not count as nudged. It changes nothing
 // when the lease is of an older fence, and does not wait for the disk.
-func (s *Store) PutOffNudge(ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, region string) error {
+func (s *Store) PutOffNudge(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error {
 	_, err := s.db.NewRaw(`WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
 		UPDATE check_regions SET nudge_after = clock_timestamp() + ? * interval '1 millisecond' FROM unawaited
 		WHERE setting = 'off' AND check_id = ? AND region = ? AND ?`,

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -30,7 +31,7 @@ func TestLagging(t *testing.T) {
 	c := newCheck(t, s, draft(org.ID, newark, frankfurt))
 	lagging := func() []string {
 		t.Helper()
-		loops, err := s.Lagging(t.Context(), vigil.EverySweepShard(), 10)
+		loops, err := s.Lagging(t.Context(), fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func TestLagging(t *testing.T) {
 	mark(2)
 	mark(1) // an older revision that arrives late
 	equal(t, lagging(), []string{frankfurt})
-	if loops, err := s.Lagging(t.Context(), vigil.EverySweepShard(), 1); err != nil || len(loops) != 1 || loops[0].Active {
+	if loops, err := s.Lagging(t.Context(), fleet.EverySweepShard(), 1); err != nil || len(loops) != 1 || loops[0].Active {
 		t.Errorf("%+v, %v", loops, err)
 	}
 }
@@ -62,7 +63,7 @@ func TestStarting(t *testing.T) {
 	c := newCheck(t, s, draft(org.ID, newark, frankfurt))
 	want := func(counts map[string]int) {
 		t.Helper()
-		starting, err := s.Starting(t.Context(), vigil.EverySweepShard())
+		starting, err := s.Starting(t.Context(), fleet.EverySweepShard())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +79,7 @@ func TestStarting(t *testing.T) {
 	mark(newark, 1)
 	mark(frankfurt, 1)
 	want(map[string]int{newark: 1, frankfurt: 1})
-	if err := s.ClaimLoops(t.Context(), vigil.Lease{Worker: "a", Region: newark}, []uuid.UUID{c.ID}); err != nil {
+	if err := s.ClaimLoops(t.Context(), fleet.Lease{Worker: "a", Region: newark}, []uuid.UUID{c.ID}); err != nil {
 		t.Fatal(err)
 	}
 	want(map[string]int{frankfurt: 1})
@@ -92,7 +93,7 @@ func TestWaitingToStart(t *testing.T) {
 	org, _ := newOrg(t, s)
 	want := func(after time.Time, recent int, oldest time.Time) {
 		t.Helper()
-		n, first, err := s.WaitingToStart(t.Context(), vigil.EverySweepShard(), after)
+		n, first, err := s.WaitingToStart(t.Context(), fleet.EverySweepShard(), after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func TestOverdue(t *testing.T) {
 	grace := time.Minute
 	overdue := func(now time.Time) []string {
 		t.Helper()
-		loops, err := s.Overdue(t.Context(), now, grace, []string{newark, frankfurt, singapore}, vigil.EverySweepShard(), 10)
+		loops, err := s.Overdue(t.Context(), now, grace, []string{newark, frankfurt, singapore}, fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +156,7 @@ func TestOverdue(t *testing.T) {
 	equal(t, overdue(next.Add(5*time.Second+grace+time.Microsecond)), []string{newark})
 	equal(t, overdue(late), []string{frankfurt, newark})
 	// Frankfurt is overdue for longer, but is left out when it is not asked for.
-	loops, err := s.Overdue(t.Context(), late, grace, []string{newark}, vigil.EverySweepShard(), 1)
+	loops, err := s.Overdue(t.Context(), late, grace, []string{newark}, fleet.EverySweepShard(), 1)
 	if err != nil || !slices.Equal(regionsOf(loops), []string{newark}) {
 		t.Errorf("%+v, %v", loops, err)
 	}
@@ -182,7 +183,7 @@ func TestLeases(t *testing.T) {
 	ctx := t.Context()
 	renew := func(worker string, regions ...string) {
 		t.Helper()
-		if _, err := s.RenewLease(ctx, vigil.Renewal{Worker: worker, Regions: regions}); err != nil {
+		if _, err := s.RenewLease(ctx, fleet.Renewal{Worker: worker, Regions: regions}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,7 +195,7 @@ func TestLeases(t *testing.T) {
 		}
 		return slices.Sorted(maps.Keys(regions))
 	}
-	silent := func(silence time.Duration) []vigil.Lease {
+	silent := func(silence time.Duration) []fleet.Lease {
 		t.Helper()
 		leases, err := s.SilentLeases(ctx, silence)
 		if err != nil {
@@ -205,7 +206,7 @@ func TestLeases(t *testing.T) {
 	renew("w1", newark, frankfurt)
 	renew("w2", frankfurt)
 	equal(t, live(time.Minute), []string{frankfurt, newark})
-	equal(t, silent(time.Minute), []vigil.Lease{})
+	equal(t, silent(time.Minute), []fleet.Lease{})
 
 	renew("w1", frankfurt) // does not serve Newark any more
 	equal(t, live(time.Minute), []string{frankfurt})
@@ -213,15 +214,15 @@ func TestLeases(t *testing.T) {
 	if _, err := s.DB().ExecContext(ctx, age); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, silent(9*time.Second), []vigil.Lease{{Worker: "w1", Region: frankfurt}})
+	equal(t, silent(9*time.Second), []fleet.Lease{{Worker: "w1", Region: frankfurt}})
 	equal(t, live(9*time.Second), []string{frankfurt})
 	if err := s.ReleaseLease(ctx, "w2"); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, live(9*time.Second), []string(nil))
 	renew("w1", frankfurt)
-	equal(t, silent(9*time.Second), []vigil.Lease{})
-	if err := s.ForgetLease(ctx, vigil.Lease{Worker: "w1", Region: frankfurt}, 9*time.Second); err != nil {
+	equal(t, silent(9*time.Second), []fleet.Lease{})
+	if err := s.ForgetLease(ctx, fleet.Lease{Worker: "w1", Region: frankfurt}, 9*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, live(9*time.Second), []string{frankfurt}) // it was renewed in time
@@ -242,7 +243,7 @@ func TestUnavailableTypes(t *testing.T) {
 	}
 	renew := func(worker string, regions []string, unavailable ...vigil.CheckType) {
 		t.Helper()
-		if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: worker, Regions: regions, Unavailable: unavailable}); err != nil {
+		if _, err := s.RenewLease(t.Context(), fleet.Renewal{Worker: worker, Regions: regions, Unavailable: unavailable}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -261,7 +262,7 @@ func TestAbandonedLoops(t *testing.T) {
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 	w := newWriter(t, s, storage.WriterOptions{})
-	lease := func(worker string) vigil.Lease { return vigil.Lease{Worker: worker, Region: newark} }
+	lease := func(worker string) fleet.Lease { return fleet.Lease{Worker: worker, Region: newark} }
 	probed := func(worker string, later time.Duration) vigil.Check {
 		t.Helper()
 		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
@@ -272,7 +273,7 @@ func TestAbandonedLoops(t *testing.T) {
 	}
 	abandoned := func(worker string) []uuid.UUID {
 		t.Helper()
-		loops, err := s.AbandonedLoops(t.Context(), lease(worker), 0, vigil.EverySweepShard(), 10)
+		loops, err := s.AbandonedLoops(t.Context(), lease(worker), 0, fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +287,7 @@ func TestAbandonedLoops(t *testing.T) {
 		return checks
 	}
 	for _, worker := range []string{"dead", "alive"} {
-		if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: worker, Regions: []string{newark}}); err != nil {
+		if _, err := s.RenewLease(t.Context(), fleet.Renewal{Worker: worker, Regions: []string{newark}}); err != nil {
 			t.Fatal(err)
 		}
 	}

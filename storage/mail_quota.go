@@ -12,7 +12,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // maxQuotaWindow is the longest window of a quota.
@@ -23,7 +23,7 @@ var errQuota = errors.New("a quota is used up")
 
 // TakeMail counts one mail in every quota, over all processes. When one of them is used
 // up, it counts nothing and returns the time until its window ends.
-func (s *Store) TakeMail(ctx context.Context, quotas ...vigil.MailQuota) (wait time.Duration, err error) {
+func (s *Store) TakeMail(ctx context.Context, quotas ...account.MailQuota) (wait time.Duration, err error) {
 	err = s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) (err error) {
 		wait, err = s.takeMail(ctx, tx, quotas)
 		if err == nil && wait > 0 {
@@ -40,9 +40,9 @@ func (s *Store) TakeMail(ctx context.Context, quotas ...vigil.MailQuota) (wait t
 // takeMail counts one mail for each mention of a quota. When it returns a wait, the
 // transaction must be rolled back. Rows are locked in the order of their names, so that
 // transactions do not wait for each other in a circle.
-func (s *Store) takeMail(ctx context.Context, tx bun.Tx, quotas []vigil.MailQuota) (wait time.Duration, err error) {
+func (s *Store) takeMail(ctx context.Context, tx bun.Tx, quotas []account.MailQuota) (wait time.Duration, err error) {
 	quotas = slices.Clone(quotas)
-	slices.SortFunc(quotas, func(a, b vigil.MailQuota) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(quotas, func(a, b account.MailQuota) int { return cmp.Compare(a.Name, b.Name) })
 	now := s.instant()
 	for len(quotas) > 0 {
 		quota := quotas[0]

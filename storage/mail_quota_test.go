@@ -8,17 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
 func TestTakeMail(t *testing.T) {
 	t.Parallel()
 	s, c := newStore(t)
-	hourly := func(name string, limit int64) vigil.MailQuota {
-		return vigil.MailQuota{Name: name, Limit: limit, Window: time.Hour}
+	hourly := func(name string, limit int64) account.MailQuota {
+		return account.MailQuota{Name: name, Limit: limit, Window: time.Hour}
 	}
-	take := func(t *testing.T, quotas ...vigil.MailQuota) time.Duration {
+	take := func(t *testing.T, quotas ...account.MailQuota) time.Duration {
 		t.Helper()
 		wait, err := s.TakeMail(t.Context(), quotas...)
 		if err != nil {
@@ -31,7 +31,7 @@ func TestTakeMail(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 20 {
 		group.Go(func() {
-			quotas := []vigil.MailQuota{hourly("a", 100), hourly("b", 7)}
+			quotas := []account.MailQuota{hourly("a", 100), hourly("b", 7)}
 			if i%2 == 0 { // in any order
 				quotas[0], quotas[1] = quotas[1], quotas[0]
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -38,8 +39,8 @@ type recipientRow struct {
 // isMember is the SQL of the column Member of a recipientRow.
 const isMember = "EXISTS (SELECT FROM users AS u WHERE u.org_id = m.org_id AND u.email_verified AND lower(u.email) = m.address) AS member"
 
-func (r *recipientRow) recipient() vigil.MailRecipient {
-	return vigil.MailRecipient{
+func (r *recipientRow) recipient() account.MailRecipient {
+	return account.MailRecipient{
 		Address: r.Address, ConfirmedAt: r.ConfirmedAt, UnsubscribedAt: r.UnsubscribedAt, Member: r.Member, UnsubscribeToken: r.UnsubscribeToken,
 	}
 }
@@ -68,7 +69,7 @@ func spelling(addresses []string) map[string]string {
 
 // MailRecipients returns what is known of an organization's recipients, by their addresses
 // in lower case. One that was never asked nor mailed, and is of no member, is missing.
-func (s *Store) MailRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) (map[string]vigil.MailRecipient, error) {
+func (s *Store) MailRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) (map[string]account.MailRecipient, error) {
 	var rows []recipientRow
 	wanted := pgdialect.Array(lowerCase(addresses))
 	err := s.db.NewSelect().Model(&rows).ColumnExpr("m.*").ColumnExpr(isMember).
@@ -82,9 +83,9 @@ func (s *Store) MailRecipients(ctx context.Context, orgID uuid.UUID, addresses [
 	if err != nil {
 		return nil, wrap("read the members among recipients", err)
 	}
-	known := make(map[string]vigil.MailRecipient, len(rows))
+	known := make(map[string]account.MailRecipient, len(rows))
 	for _, address := range members {
-		known[address] = vigil.MailRecipient{Address: address, Member: true}
+		known[address] = account.MailRecipient{Address: address, Member: true}
 	}
 	for i := range rows {
 		known[rows[i].Address] = rows[i].recipient()
@@ -125,8 +126,8 @@ func (s *Store) ensureRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID
 // AskRecipients returns the confirmation links to mail now to recipients of an
 // organization: one to each that has neither agreed nor unsubscribed, is no member, was not
 // asked within a day, and whose quotas allow it.
-func (s *Store) AskRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) ([]vigil.Confirmation, error) {
-	var links []vigil.Confirmation
+func (s *Store) AskRecipients(ctx context.Context, orgID uuid.UUID, addresses []string) ([]account.Confirmation, error) {
+	var links []account.Confirmation
 	spelled := spelling(addresses)
 	for _, address := range lowerCase(addresses) {
 		link, err := s.askRecipient(ctx, orgID, address)
@@ -144,14 +145,14 @@ func (s *Store) AskRecipients(ctx context.Context, orgID uuid.UUID, addresses []
 // errNotAsked ends a transaction about a recipient that need not agree.
 var errNotAsked = errors.New("the recipient need not agree")
 
-func (s *Store) askRecipient(ctx context.Context, orgID uuid.UUID, address string) (*vigil.Confirmation, error) {
+func (s *Store) askRecipient(ctx context.Context, orgID uuid.UUID, address string) (*account.Confirmation, error) {
 	token, err := newMailToken()
 	if err != nil {
 		return nil, err
 	}
 	hash := sha256.Sum256([]byte(token))
 	now := s.instant()
-	link := &vigil.Confirmation{Address: address, Token: token}
+	link := &account.Confirmation{Address: address, Token: token}
 	err = s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		rows, err := s.ensureRecipients(ctx, tx, orgID, []string{address})
 		if err != nil {
@@ -164,11 +165,11 @@ func (s *Store) askRecipient(ctx context.Context, orgID uuid.UUID, address strin
 			WHERE o.id = m.org_id AND m.org_id = ? AND m.address = ? AND m.confirmed_at IS NULL AND m.unsubscribed_at IS NULL
 				AND (m.asked_at IS NULL OR m.asked_at <= ?)
 			RETURNING o.name`,
-			hash[:], now.Add(vigil.ConfirmationLifetime), now, orgID, address, now.Add(-askAgain)).Scan(ctx, &link.Organization)
+			hash[:], now.Add(account.ConfirmationLifetime), now, orgID, address, now.Add(-askAgain)).Scan(ctx, &link.Organization)
 		if err != nil {
 			return err
 		}
-		wait, err := s.takeMail(ctx, tx, vigil.ConfirmationQuotas(orgID, address))
+		wait, err := s.takeMail(ctx, tx, account.ConfirmationQuotas(orgID, address))
 		if err == nil && wait > 0 {
 			return errQuota
 		}
@@ -200,7 +201,7 @@ func newMailToken() (string, error) {
 // hash of its token, else that of an unsubscribe link by its token. It returns the
 // recipient with the organization's name. An unknown or expired token is a CodeInvalid
 // error.
-func (s *Store) RecipientByToken(ctx context.Context, token string) (vigil.MailRecipient, string, error) {
+func (s *Store) RecipientByToken(ctx context.Context, token string) (account.MailRecipient, string, error) {
 	var row struct {
 		recipientRow
 		Name string `bun:"name"`
@@ -208,7 +209,7 @@ func (s *Store) RecipientByToken(ctx context.Context, token string) (vigil.MailR
 	err := s.db.NewRaw(`SELECT m.*, o.name FROM mail_recipients AS m JOIN organizations AS o ON o.id = m.org_id WHERE `+ofToken,
 		tokenArgs(token, s.instant())...).Scan(ctx, &row)
 	if isNoRow(err) {
-		return vigil.MailRecipient{}, "", errInvalidLink()
+		return account.MailRecipient{}, "", errInvalidLink()
 	}
 	return row.recipient(), row.Name, wrap("read a recipient", err)
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 type maintenanceRow struct {
@@ -59,7 +61,7 @@ func maintenanceColumns() []string {
 	}
 }
 
-func rowOfMaintenance(w *vigil.MaintenanceWindow) *maintenanceRow {
+func rowOfMaintenance(w *maintenance.Window) *maintenanceRow {
 	return &maintenanceRow{
 		ID: w.ID, OrgID: w.OrgID, Name: w.Name, All: w.Scope.All, CheckIDs: append([]uuid.UUID{}, w.Scope.CheckIDs...),
 		Labels: append([]string{}, w.Scope.Labels...), StartsAt: w.StartsAt, Timezone: w.Timezone, Seconds: int64(w.Duration / time.Second),
@@ -68,13 +70,13 @@ func rowOfMaintenance(w *vigil.MaintenanceWindow) *maintenanceRow {
 	}
 }
 
-func (r *maintenanceRow) window() vigil.MaintenanceWindow {
-	w := vigil.MaintenanceWindow{
-		ID: r.ID, OrgID: r.OrgID, Name: r.Name, Scope: vigil.MaintenanceScope{All: r.All, CheckIDs: r.CheckIDs, Labels: r.Labels},
-		MaintenanceSchedule: vigil.MaintenanceSchedule{
+func (r *maintenanceRow) window() maintenance.Window {
+	w := maintenance.Window{
+		ID: r.ID, OrgID: r.OrgID, Name: r.Name, Scope: maintenance.Scope{All: r.All, CheckIDs: r.CheckIDs, Labels: r.Labels},
+		Schedule: maintenance.Schedule{
 			StartsAt: r.StartsAt.UTC(), Timezone: r.Timezone, Duration: time.Duration(r.Seconds) * time.Second, RRule: r.RRule, Cron: r.Cron,
 		},
-		Probing: vigil.MaintenanceProbing(r.Probing), Uptime: vigil.MaintenanceUptime(r.Uptime), Enabled: r.Enabled,
+		Probing: maintenance.Probing(r.Probing), Uptime: maintenance.Uptime(r.Uptime), Enabled: r.Enabled,
 		Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 		ManagedBy: r.managedBy(), AppliedVersion: r.Applied,
 	}
@@ -86,7 +88,7 @@ func (r *maintenanceRow) window() vigil.MaintenanceWindow {
 }
 
 // status is the window with its occurrences around a time.
-func (r *maintenanceRow) status(now time.Time) (vigil.MaintenanceStatus, error) {
+func (r *maintenanceRow) status(now time.Time) (maintenance.Status, error) {
 	var stored []struct {
 		StartsAt time.Time `json:"starts_at"`
 		EndsAt   time.Time `json:"ends_at"`
@@ -94,12 +96,12 @@ func (r *maintenanceRow) status(now time.Time) (vigil.MaintenanceStatus, error) 
 	}
 	if len(r.Occurrences) > 0 {
 		if err := json.Unmarshal(r.Occurrences, &stored); err != nil {
-			return vigil.MaintenanceStatus{}, fmt.Errorf("read the occurrences of maintenance window %s: %w", r.ID, err)
+			return maintenance.Status{}, fmt.Errorf("read the occurrences of maintenance window %s: %w", r.ID, err)
 		}
 	}
-	status := vigil.MaintenanceStatus{MaintenanceWindow: r.window(), ChecksCovered: r.Covered, State: vigil.MaintenanceEnded}
+	status := maintenance.Status{Window: r.window(), ChecksCovered: r.Covered, State: maintenance.Ended}
 	for _, row := range stored {
-		o := vigil.Occurrence{StartsAt: row.StartsAt.UTC(), EndsAt: row.EndsAt.UTC(), Shifted: row.Shifted}
+		o := maintenance.Occurrence{StartsAt: row.StartsAt.UTC(), EndsAt: row.EndsAt.UTC(), Shifted: row.Shifted}
 		switch {
 		case o.StartsAt.After(now):
 			status.Next = append(status.Next, o)
@@ -110,11 +112,11 @@ func (r *maintenanceRow) status(now time.Time) (vigil.MaintenanceStatus, error) 
 	status.Next = status.Next[:min(len(status.Next), shownNext)]
 	switch {
 	case status.Current != nil:
-		status.State = vigil.MaintenanceActive
+		status.State = maintenance.Active
 	case !r.Enabled:
-		status.State = vigil.MaintenanceDisabled
+		status.State = maintenance.Disabled
 	case len(status.Next) > 0:
-		status.State = vigil.MaintenanceUpcoming
+		status.State = maintenance.Upcoming
 	}
 	return status, nil
 }
@@ -123,8 +125,8 @@ func (r *maintenanceRow) status(now time.Time) (vigil.MaintenanceStatus, error) 
 // ids and times are filled in. More windows than the plan allows, and on the free plan one
 // that covers all checks, are a CodePlanLimit error; a check that is not the organization's is
 // a CodeInvalid error.
-func (s *Store) CreateMaintenanceWindow(ctx context.Context, w vigil.MaintenanceWindow) (vigil.MaintenanceStatus, error) {
-	var created vigil.MaintenanceStatus
+func (s *Store) CreateMaintenanceWindow(ctx context.Context, w maintenance.Window) (maintenance.Status, error) {
+	var created maintenance.Status
 	now := s.instant()
 	w.ID, w.Version = idOrNew(w.ID), 1
 	w.CreatedAt, w.UpdatedAt = timeOrDefault(w.CreatedAt, now), timeOrDefault(w.UpdatedAt, now)
@@ -133,7 +135,7 @@ func (s *Store) CreateMaintenanceWindow(ctx context.Context, w vigil.Maintenance
 		if err != nil {
 			return err
 		}
-		if err := checkLimit(ctx, tx, tier, vigil.LimitMaintenanceWindows, w.OrgID); err != nil {
+		if err := checkLimit(ctx, tx, tier, account.LimitMaintenanceWindows, w.OrgID); err != nil {
 			return err
 		}
 		if err := s.insertMaintenance(ctx, tx, &w, tier); err != nil {
@@ -148,7 +150,7 @@ func (s *Store) CreateMaintenanceWindow(ctx context.Context, w vigil.Maintenance
 }
 
 // insertMaintenance stores a new window whose ids and times are set.
-func (s *Store) insertMaintenance(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWindow, tier vigil.Tier) error {
+func (s *Store) insertMaintenance(ctx context.Context, tx bun.Tx, w *maintenance.Window, tier account.Tier) error {
 	if err := checkScope(ctx, tx, w, tier); err != nil {
 		return err
 	}
@@ -162,7 +164,7 @@ func (s *Store) insertMaintenance(ctx context.Context, tx bun.Tx, w *vigil.Maint
 }
 
 // checkScope returns an error when a window covers what it may not.
-func checkScope(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWindow, tier vigil.Tier) error {
+func checkScope(ctx context.Context, tx bun.Tx, w *maintenance.Window, tier account.Tier) error {
 	if w.Scope.All && !tier.MaintenanceOfAll() {
 		err := vigil.Errorf(vigil.CodePlanLimit,
 			"The %s plan has no maintenance of all checks. Name the checks in scope.check_ids or select them by scope.labels, "+
@@ -188,11 +190,11 @@ func checkScope(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWindow, tier
 }
 
 // MaintenanceWindow finds a window of the organization.
-func (s *Store) MaintenanceWindow(ctx context.Context, orgID, id uuid.UUID) (vigil.MaintenanceStatus, error) {
+func (s *Store) MaintenanceWindow(ctx context.Context, orgID, id uuid.UUID) (maintenance.Status, error) {
 	return readMaintenance(ctx, s.db, orgID, id)
 }
 
-func readMaintenance(ctx context.Context, db bun.IDB, orgID, id uuid.UUID) (vigil.MaintenanceStatus, error) {
+func readMaintenance(ctx context.Context, db bun.IDB, orgID, id uuid.UUID) (maintenance.Status, error) {
 	var row struct {
 		maintenanceRow `bun:",extend"`
 
@@ -203,7 +205,7 @@ func readMaintenance(ctx context.Context, db bun.IDB, orgID, id uuid.UUID) (vigi
 		query = query.ColumnExpr(column)
 	}
 	if err := query.Where("w.id = ? AND w.org_id = ? AND w.deleted_at IS NULL", id, orgID).Scan(ctx); err != nil {
-		return vigil.MaintenanceStatus{}, found("maintenance window", err)
+		return maintenance.Status{}, found("maintenance window", err)
 	}
 	status, err := row.status(row.Now)
 	return status, wrap("read maintenance window", err)
@@ -212,8 +214,8 @@ func readMaintenance(ctx context.Context, db bun.IDB, orgID, id uuid.UUID) (vigi
 // MaintenanceWindows returns a page of the organization's windows that a filter selects,
 // newest first, and the extent of the list.
 func (s *Store) MaintenanceWindows(
-	ctx context.Context, orgID uuid.UUID, f vigil.MaintenanceFilter,
-) ([]vigil.MaintenanceStatus, vigil.Extent, error) {
+	ctx context.Context, orgID uuid.UUID, f maintenance.Filter,
+) ([]maintenance.Status, vigil.Extent, error) {
 	now, err := s.Clock(ctx)
 	if err != nil {
 		return nil, vigil.Extent{}, err
@@ -229,7 +231,7 @@ func (s *Store) MaintenanceWindows(
 	if err != nil {
 		return nil, vigil.Extent{}, err
 	}
-	windows := make([]vigil.MaintenanceStatus, len(rows))
+	windows := make([]maintenance.Status, len(rows))
 	for i := range rows {
 		if windows[i], err = rows[i].status(now); err != nil {
 			return nil, vigil.Extent{}, wrap("list maintenance windows", err)
@@ -238,20 +240,20 @@ func (s *Store) MaintenanceWindows(
 	return windows, extent, nil
 }
 
-func whereMaintenance(q *bun.SelectQuery, f vigil.MaintenanceFilter, now time.Time) *bun.SelectQuery {
+func whereMaintenance(q *bun.SelectQuery, f maintenance.Filter, now time.Time) *bun.SelectQuery {
 	const occurrence = "EXISTS (SELECT FROM maintenance_occurrences AS o WHERE o.window_id = w.id AND o.removed_at IS NULL AND o.ends_at > ?"
 	q = whereManaged(q, "w", f.Managed)
 	if f.CheckID != nil {
 		q = q.Where("EXISTS (SELECT FROM checks AS c WHERE c.id = ? AND "+covers+")", *f.CheckID)
 	}
 	switch f.State {
-	case vigil.MaintenanceActive:
+	case maintenance.Active:
 		q = q.Where(occurrence+" AND o.starts_at <= ?)", now, now)
-	case vigil.MaintenanceUpcoming:
+	case maintenance.Upcoming:
 		q = q.Where("w.enabled AND "+occurrence+") AND NOT "+occurrence+" AND o.starts_at <= ?)", now, now, now)
-	case vigil.MaintenanceEnded:
+	case maintenance.Ended:
 		q = q.Where("w.enabled AND NOT "+occurrence+")", now)
-	case vigil.MaintenanceDisabled:
+	case maintenance.Disabled:
 		q = q.Where("NOT w.enabled AND NOT "+occurrence+" AND o.starts_at <= ?)", now, now)
 	}
 	return q

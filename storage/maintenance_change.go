@@ -13,6 +13,8 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // UpdateMaintenanceWindow changes a window of the organization: change edits a copy of what is
@@ -20,9 +22,9 @@ import (
 // that leaves the window equal is none. Occurrences that have ended stay as they were, except
 // the one of a window that occurs once. Errors are those of CreateMaintenanceWindow.
 func (s *Store) UpdateMaintenanceWindow(
-	ctx context.Context, orgID, id uuid.UUID, change func(*vigil.MaintenanceWindow) error,
-) (vigil.MaintenanceStatus, error) {
-	var status vigil.MaintenanceStatus
+	ctx context.Context, orgID, id uuid.UUID, change func(*maintenance.Window) error,
+) (maintenance.Status, error) {
+	var status maintenance.Status
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		tier, err := lockOrganization(ctx, tx, orgID)
 		if err != nil {
@@ -52,7 +54,7 @@ func (s *Store) UpdateMaintenanceWindow(
 }
 
 // storeMaintenance stores the new definition of a window whose row is locked.
-func (s *Store) storeMaintenance(ctx context.Context, tx bun.Tx, before, after *vigil.MaintenanceWindow, tier vigil.Tier) error {
+func (s *Store) storeMaintenance(ctx context.Context, tx bun.Tx, before, after *maintenance.Window, tier account.Tier) error {
 	if !sameScope(&before.Scope, &after.Scope) {
 		if err := checkScope(ctx, tx, after, tier); err != nil {
 			return err
@@ -75,16 +77,16 @@ func (s *Store) storeMaintenance(ctx context.Context, tx bun.Tx, before, after *
 	return s.queueReclassification(ctx, tx, after.ID)
 }
 
-func sameMaintenance(a, b *vigil.MaintenanceWindow) bool {
-	return a.Name == b.Name && sameScope(&a.Scope, &b.Scope) && sameSchedule(&a.MaintenanceSchedule, &b.MaintenanceSchedule) &&
+func sameMaintenance(a, b *maintenance.Window) bool {
+	return a.Name == b.Name && sameScope(&a.Scope, &b.Scope) && sameSchedule(&a.Schedule, &b.Schedule) &&
 		a.Probing == b.Probing && a.Uptime == b.Uptime && a.Enabled == b.Enabled && vigil.SameManager(a.ManagedBy, b.ManagedBy)
 }
 
-func sameScope(a, b *vigil.MaintenanceScope) bool {
+func sameScope(a, b *maintenance.Scope) bool {
 	return a.All == b.All && slices.Equal(a.CheckIDs, b.CheckIDs) && slices.Equal(a.Labels, b.Labels)
 }
 
-func sameSchedule(a, b *vigil.MaintenanceSchedule) bool {
+func sameSchedule(a, b *maintenance.Schedule) bool {
 	if (a.Until == nil) != (b.Until == nil) || a.Until != nil && !a.Until.Equal(*b.Until) {
 		return false
 	}
@@ -92,12 +94,12 @@ func sameSchedule(a, b *vigil.MaintenanceSchedule) bool {
 }
 
 // lockMaintenance reads a window of the organization and locks its row.
-func lockMaintenance(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) (vigil.MaintenanceWindow, error) {
+func lockMaintenance(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) (maintenance.Window, error) {
 	var row maintenanceRow
 	err := tx.NewSelect().Model(&row).Where("w.id = ? AND w.org_id = ? AND w.deleted_at IS NULL", id, orgID).
 		For("NO KEY UPDATE").Scan(ctx)
 	if err != nil {
-		return vigil.MaintenanceWindow{}, found("maintenance window", err)
+		return maintenance.Window{}, found("maintenance window", err)
 	}
 	return row.window(), nil
 }
@@ -105,8 +107,8 @@ func lockMaintenance(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) (vigil
 // EndMaintenance ends the running occurrences of a window now; later ones stay. A window of
 // which none runs is a CodeConflict error, and a version that match does not accept a
 // CodePrecondition error.
-func (s *Store) EndMaintenance(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (vigil.MaintenanceStatus, error) {
-	var status vigil.MaintenanceStatus
+func (s *Store) EndMaintenance(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (maintenance.Status, error) {
+	var status maintenance.Status
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		window, err := lockMaintenance(ctx, tx, orgID, id)
 		if err != nil {
@@ -164,7 +166,7 @@ func (s *Store) DeleteMaintenanceWindow(ctx context.Context, orgID, id uuid.UUID
 }
 
 // removeMaintenance ends and marks a window whose row is locked. Nothing manages it any more.
-func (s *Store) removeMaintenance(ctx context.Context, tx bun.Tx, window *vigil.MaintenanceWindow) error {
+func (s *Store) removeMaintenance(ctx context.Context, tx bun.Tx, window *maintenance.Window) error {
 	if err := s.queueReclassification(ctx, tx, window.ID); err != nil {
 		return err
 	}
@@ -210,20 +212,20 @@ type storedOccurrence struct {
 // storeOccurrences makes the stored occurrences of a window those of its definition, after a
 // change of it; before is nil for a new one. What has ended stays, except in a window that
 // occurs once. An occurrence that runs and is not planned any more ends now.
-func (s *Store) storeOccurrences(ctx context.Context, tx bun.Tx, before, after *vigil.MaintenanceWindow) error {
+func (s *Store) storeOccurrences(ctx context.Context, tx bun.Tx, before, after *maintenance.Window) error {
 	var now time.Time
 	if err := tx.NewRaw("SELECT now()").Scan(ctx, &now); err != nil {
 		return fmt.Errorf("read the clock: %w", err)
 	}
-	rescheduled := before == nil || before.Enabled != after.Enabled || !sameSchedule(&before.MaintenanceSchedule, &after.MaintenanceSchedule)
+	rescheduled := before == nil || before.Enabled != after.Enabled || !sameSchedule(&before.Schedule, &after.Schedule)
 	if !rescheduled {
 		return touchOccurrences(ctx, tx, after.ID, now)
 	}
-	var planned []vigil.Occurrence
+	var planned []maintenance.Occurrence
 	if after.Enabled {
 		since := now
 		if before == nil || !after.Recurs() {
-			since = now.Add(-vigil.MaxMaintenancePast - after.Duration)
+			since = now.Add(-maintenance.MaxPast - after.Duration)
 		}
 		planned = after.Planned(now, since)
 	}
@@ -250,7 +252,7 @@ func touchOccurrences(ctx context.Context, tx bun.Tx, window uuid.UUID, now time
 
 // replaceOccurrences stores the planned occurrences of a window and removes or ends the
 // others that have not ended. With restart an occurrence that was ended early runs again.
-func replaceOccurrences(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWindow, planned []vigil.Occurrence, restart bool) error {
+func replaceOccurrences(ctx context.Context, tx bun.Tx, w *maintenance.Window, planned []maintenance.Occurrence, restart bool) error {
 	starts := make([]time.Time, len(planned))
 	rows := make([]storedOccurrence, len(planned))
 	for i, o := range planned {
@@ -282,7 +284,7 @@ func replaceOccurrences(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWind
 }
 
 // moved reports whether a change of the window also changes its past.
-func moved(w *vigil.MaintenanceWindow) bool { return w.Enabled && !w.Recurs() }
+func moved(w *maintenance.Window) bool { return w.Enabled && !w.Recurs() }
 
 func extended(ctx context.Context, tx bun.Tx, window uuid.UUID) error {
 	if _, err := tx.NewRaw("UPDATE maintenance_windows SET extended_at = now() WHERE id = ?", window).Exec(ctx); err != nil {
@@ -329,7 +331,7 @@ func (s *Store) extend(ctx context.Context, orgID, id uuid.UUID) error {
 			return err
 		}
 		planned := w.Planned(now, now)
-		planned = slices.DeleteFunc(planned, func(o vigil.Occurrence) bool { return !o.StartsAt.After(now) })
+		planned = slices.DeleteFunc(planned, func(o maintenance.Occurrence) bool { return !o.StartsAt.After(now) })
 		if err := extended(ctx, tx, id); err != nil {
 			return err
 		}
@@ -343,7 +345,7 @@ func (s *Store) extend(ctx context.Context, orgID, id uuid.UUID) error {
 
 // extendOccurrences makes the later occurrences of a window the planned ones, and changes only
 // the rows that differ.
-func extendOccurrences(ctx context.Context, tx bun.Tx, w *vigil.MaintenanceWindow, planned []vigil.Occurrence) error {
+func extendOccurrences(ctx context.Context, tx bun.Tx, w *maintenance.Window, planned []maintenance.Occurrence) error {
 	starts := make([]time.Time, len(planned))
 	rows := make([]storedOccurrence, len(planned))
 	for i, o := range planned {

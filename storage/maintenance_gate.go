@@ -11,6 +11,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // maintenanceNow is the present by the clock that begins and ends maintenance, in SQL.
@@ -57,7 +59,7 @@ func (s *Store) runningMaintenance(ctx context.Context, tx bun.IDB, checkID uuid
 }
 
 // InMaintenance returns those of the checks of an organization that are in maintenance now.
-func (s *Store) InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]vigil.CheckMaintenance, error) {
+func (s *Store) InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]maintenance.Current, error) {
 	var rows []struct {
 		CheckID  uuid.UUID `bun:"check_id"`
 		WindowID uuid.UUID `bun:"window_id"`
@@ -72,13 +74,13 @@ func (s *Store) InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uu
 	if err != nil {
 		return nil, wrap("read which checks are in maintenance", err)
 	}
-	found := make(map[uuid.UUID]vigil.CheckMaintenance)
+	found := make(map[uuid.UUID]maintenance.Current)
 	for _, row := range rows { // the last one of a check stays
-		probing := vigil.MaintenanceProbing(row.Probing)
-		if found[row.CheckID].Probing == vigil.ProbingPause {
-			probing = vigil.ProbingPause
+		probing := maintenance.Probing(row.Probing)
+		if found[row.CheckID].Probing == maintenance.ProbingPause {
+			probing = maintenance.ProbingPause
 		}
-		found[row.CheckID] = vigil.CheckMaintenance{WindowID: row.WindowID, Name: row.Name, Until: row.EndsAt.UTC(), Probing: probing}
+		found[row.CheckID] = maintenance.Current{WindowID: row.WindowID, Name: row.Name, Until: row.EndsAt.UTC(), Probing: probing}
 	}
 	return found, nil
 }
@@ -100,7 +102,7 @@ func (s *Store) hold(ctx context.Context, checkID, orgID uuid.UUID, in *running)
 // maintenance although they are not any more: an occurrence or its window ended, was
 // deleted or was changed, or the labels of the check were. One whose repair failed is left
 // out for its wait.
-func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]vigil.MaintenanceHold, error) {
+func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]maintenance.Hold, error) {
 	held, err := s.anyOf(ctx, "SELECT EXISTS (SELECT FROM maintenance_holds)")
 	if err != nil || !held {
 		return nil, wrap("find the checks whose maintenance is over", err)
@@ -125,9 +127,9 @@ func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]vigi
 	if err != nil {
 		return nil, wrap("find the checks whose maintenance is over", err)
 	}
-	holds := make([]vigil.MaintenanceHold, len(rows))
+	holds := make([]maintenance.Hold, len(rows))
 	for i, row := range rows {
-		holds[i] = vigil.MaintenanceHold(row)
+		holds[i] = maintenance.Hold(row)
 	}
 	return holds, nil
 }
@@ -135,7 +137,7 @@ func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]vigi
 // ReleaseHold records that the incident workflow of a check was woken. A workflow that has
 // read meanwhile that the check is in maintenance again is not affected. It changes nothing
 // when the lease is of an older fence.
-func (s *Store) ReleaseHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error {
+func (s *Store) ReleaseHold(ctx context.Context, lease fleet.SweepLease, hold maintenance.Hold) error {
 	_, err := s.db.NewRaw("DELETE FROM maintenance_holds WHERE check_id = ? AND held_at = ? AND ?", hold.CheckID, hold.HeldAt, fenced(lease)).
 		Exec(ctx)
 	return wrap("record the end of maintenance", err)
@@ -143,7 +145,7 @@ func (s *Store) ReleaseHold(ctx context.Context, lease vigil.SweepLease, hold vi
 
 // PutOffHold leaves out a check whose workflow could not be woken, for a time that doubles
 // from a second to a minute.
-func (s *Store) PutOffHold(ctx context.Context, lease vigil.SweepLease, hold vigil.MaintenanceHold) error {
+func (s *Store) PutOffHold(ctx context.Context, lease fleet.SweepLease, hold maintenance.Hold) error {
 	const shortest, longest = time.Second, time.Minute
 	_, err := s.db.NewRaw(`UPDATE maintenance_holds SET swept_at = ?, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?), ?)
 		WHERE check_id = ? AND held_at = ? AND ?`,

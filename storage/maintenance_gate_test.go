@@ -11,6 +11,8 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/maintenance"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -183,9 +185,9 @@ func TestOpenIncidentInMaintenance(t *testing.T) {
 }
 
 // holds returns the checks whose maintenance is over.
-func holds(t *testing.T, s *storage.Store) []vigil.MaintenanceHold {
+func holds(t *testing.T, s *storage.Store) []maintenance.Hold {
 	t.Helper()
-	list, err := s.EndedHolds(t.Context(), vigil.EverySweepShard(), 10)
+	list, err := s.EndedHolds(t.Context(), fleet.EverySweepShard(), 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,14 +197,14 @@ func holds(t *testing.T, s *storage.Store) []vigil.MaintenanceHold {
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	starts, ends := epoch().Add(time.Minute), epoch().Add(time.Hour)
-	inside := func(t *testing.T) (*alerts, uuid.UUID, vigil.SweepLease) {
+	inside := func(t *testing.T) (*alerts, uuid.UUID, fleet.SweepLease) {
 		t.Helper()
 		s, c := newMaintenanceStore(t)
 		a := newAlertsOn(t, s, c, vigil.NotifyBoth, vigil.ChannelWebhook)
 		a.check = update(t, s, a.check, func(c *vigil.Check) { c.Labels = vigil.Labels{"env": "prod"} })
 		window := maintain(t, s, maintenanceDraft{org: a.org.ID, labels: []string{"env=prod"}, starts: starts, ends: ends})
 		leases := renewSweep(t, s, "test", time.Hour)
-		return a, window, leases[vigil.SweepShard(a.check.ID)]
+		return a, window, leases[fleet.SweepShard(a.check.ID)]
 	}
 
 	t.Run("AreForReadersOfTheContextInsideOnlyAndEndWithIt", func(t *testing.T) {

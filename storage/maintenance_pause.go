@@ -11,13 +11,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // longestOccurrence bounds the search for occurrences that reach into a time.
 //
 //nolint:gochecknoglobals // a constant
-var longestOccurrence = fmt.Sprintf("interval '%d seconds'", int64(vigil.MaxMaintenanceDuration/time.Second))
+var longestOccurrence = fmt.Sprintf("interval '%d seconds'", int64(maintenance.MaxDuration/time.Second))
 
 // paused is the SQL condition that the next slot of a loop, alias r, of the check, alias c,
 // is late because of maintenance that pauses probing: it began before the slot was overdue,

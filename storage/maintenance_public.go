@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // reportMaintenance bounds the maintenance on a status page.
@@ -16,7 +16,7 @@ const reportMaintenance = 20
 
 // queuePublicMaintenance reads, of each window that covers checks of a status page, the
 // occurrences that run and the next one that is near.
-func queuePublicMaintenance(batch *pgx.Batch, org uuid.UUID, ids []string, into *[]vigil.PublicMaintenance) {
+func queuePublicMaintenance(batch *pgx.Batch, org uuid.UUID, ids []string, into *[]overview.PublicMaintenance) {
 	batch.Queue(`
 		SELECT o.starts_at, o.ends_at, array_agg(c.id::text ORDER BY c.id)
 		FROM (
@@ -27,12 +27,12 @@ func queuePublicMaintenance(batch *pgx.Batch, org uuid.UUID, ids []string, into 
 			JOIN checks AS c ON c.id = ANY($1::text[]::uuid[]) AND `+covers+`
 		WHERE o.starts_at <= now() OR o.place = 1
 		GROUP BY o.window_id, o.starts_at, o.ends_at ORDER BY o.starts_at, o.ends_at, o.window_id LIMIT $4`,
-		ids, org, vigil.MaintenanceAnnounced.Seconds(), reportMaintenance).
+		ids, org, overview.MaintenanceAnnounced.Seconds(), reportMaintenance).
 		Query(func(found pgx.Rows) error {
-			var one vigil.PublicMaintenance
+			var one overview.PublicMaintenance
 			var checks []string
 			_, err := pgx.ForEachRow(found, []any{&one.StartsAt, &one.EndsAt, &checks}, func() error {
-				shown := vigil.PublicMaintenance{StartsAt: one.StartsAt.UTC(), EndsAt: one.EndsAt.UTC()}
+				shown := overview.PublicMaintenance{StartsAt: one.StartsAt.UTC(), EndsAt: one.EndsAt.UTC()}
 				for _, text := range checks {
 					id, err := uuid.Parse(text)
 					if err != nil {

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/maintenance"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -28,7 +30,7 @@ func reclassifyAll(t *testing.T, s *storage.Store) int {
 		t.Fatal(err)
 	}
 	for _, row := range rows {
-		if err := s.Reclassify(t.Context(), leases[vigil.SweepShard(row.CheckID)], vigil.ResultSpan(row)); err != nil {
+		if err := s.Reclassify(t.Context(), leases[fleet.SweepShard(row.CheckID)], vigil.ResultSpan(row)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,19 +61,19 @@ func TestChangedMaintenanceMarksStoredResults(t *testing.T) {
 			t.Errorf("%d results of another check are marked", n)
 		}
 	}
-	change := func(id uuid.UUID, edit func(*vigil.MaintenanceWindow)) {
+	change := func(id uuid.UUID, edit func(*maintenance.Window)) {
 		t.Helper()
-		_, err := s.UpdateMaintenanceWindow(t.Context(), org.ID, id, func(w *vigil.MaintenanceWindow) error { edit(w); return nil })
+		_, err := s.UpdateMaintenanceWindow(t.Context(), org.ID, id, func(w *maintenance.Window) error { edit(w); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	window, err := s.CreateMaintenanceWindow(t.Context(), vigil.MaintenanceWindow{
-		OrgID: org.ID, Name: "past", Scope: vigil.MaintenanceScope{CheckIDs: []uuid.UUID{covered.ID}}, Enabled: true,
-		MaintenanceSchedule: vigil.MaintenanceSchedule{
+	window, err := s.CreateMaintenanceWindow(t.Context(), maintenance.Window{
+		OrgID: org.ID, Name: "past", Scope: maintenance.Scope{CheckIDs: []uuid.UUID{covered.ID}}, Enabled: true,
+		Schedule: maintenance.Schedule{
 			StartsAt: now.UTC().Add(-90 * time.Minute), Timezone: "UTC", Duration: 30 * time.Minute,
 		},
-		Probing: vigil.ProbingContinue, Uptime: vigil.UptimeExclude,
+		Probing: maintenance.ProbingContinue, Uptime: maintenance.UptimeExclude,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -82,17 +84,17 @@ func TestChangedMaintenanceMarksStoredResults(t *testing.T) {
 	}
 	marked(6) // at -90, -80 and -70 minutes
 
-	change(window.ID, func(w *vigil.MaintenanceWindow) { w.Name = "renamed" })
+	change(window.ID, func(w *maintenance.Window) { w.Name = "renamed" })
 	if n := reclassifyAll(t, s); n != 0 {
 		t.Errorf("%d spans after another name", n)
 	}
-	change(window.ID, func(w *vigil.MaintenanceWindow) { w.Duration = time.Hour })
+	change(window.ID, func(w *maintenance.Window) { w.Duration = time.Hour })
 	reclassifyAll(t, s)
 	marked(12)
-	change(window.ID, func(w *vigil.MaintenanceWindow) { w.Uptime = vigil.UptimeInclude })
+	change(window.ID, func(w *maintenance.Window) { w.Uptime = maintenance.UptimeInclude })
 	reclassifyAll(t, s)
 	marked(0)
-	change(window.ID, func(w *vigil.MaintenanceWindow) { w.Uptime = vigil.UptimeExclude; w.Duration = 3 * time.Hour })
+	change(window.ID, func(w *maintenance.Window) { w.Uptime = maintenance.UptimeExclude; w.Duration = 3 * time.Hour })
 	reclassifyAll(t, s)
 	marked(20)
 	if _, err := s.EndMaintenance(t.Context(), org.ID, window.ID, nil); err != nil {
@@ -119,7 +121,7 @@ func TestDueReclassifications(t *testing.T) {
 	due := func(after time.Duration) []vigil.ResultSpan {
 		t.Helper()
 		clock.set(epoch().Add(after))
-		spans, err := s.DueReclassifications(t.Context(), vigil.EverySweepShard(), 10)
+		spans, err := s.DueReclassifications(t.Context(), fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +135,7 @@ func TestDueReclassifications(t *testing.T) {
 		t.Fatalf("due %+v", spans)
 	}
 	leases := renewSweep(t, s, "test", time.Hour)
-	lease := leases[vigil.SweepShard(c.ID)]
+	lease := leases[fleet.SweepShard(c.ID)]
 	if err := s.PutOffReclassification(t.Context(), lease, spans[0]); err != nil || len(due(time.Minute)) != 0 {
 		t.Errorf("put off: %v", err)
 	}

@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -70,7 +72,7 @@ func TestUptimeLeavesMaintenanceOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var sum vigil.SlotSummary
+		var sum overview.SlotSummary
 		for _, one := range series.Regions[0].Steps {
 			sum.Results, sum.Failures = sum.Results+one.Results, sum.Failures+one.Failures
 		}
@@ -171,7 +173,7 @@ func TestPausedSlotsAreNotMissed(t *testing.T) {
 		write(t, newWriter(t, s, storage.WriterOptions{}), ok(c, newark, slots[0]), ok(c, newark, slots[1]), ok(c, newark, slots[2]))
 		overdue := func(at time.Time) bool {
 			t.Helper()
-			loops, err := s.Overdue(t.Context(), at, time.Second, []string{newark}, vigil.EverySweepShard(), 10)
+			loops, err := s.Overdue(t.Context(), at, time.Second, []string{newark}, fleet.EverySweepShard(), 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +200,7 @@ func TestPausedSlotsAreNotMissed(t *testing.T) {
 		for at, want := range map[time.Time]bool{
 			ends.Add(-time.Microsecond): false, ends.Add(grace): false, ends.Add(grace + time.Microsecond): true,
 		} {
-			silent, err := s.Silences(t.Context(), at, epoch(), vigil.EverySweepShard(), 10)
+			silent, err := s.Silences(t.Context(), at, epoch(), fleet.EverySweepShard(), 10)
 			if err != nil || slices.ContainsFunc(silent, func(r vigil.RegionSilence) bool { return r.Region == newark }) != want {
 				t.Errorf("at the end and %v: %+v, %v, want silent %v", at.Sub(ends), silent, err, want)
 			}
@@ -260,7 +262,7 @@ func TestReclassify(t *testing.T) {
 		}
 		span := vigil.ResultSpan{CheckID: c.ID, Region: newark, From: epoch(), To: slot.Add(time.Second), Due: epoch()}
 		for range 2 { // repeated, it changes nothing
-			if err := s.Reclassify(t.Context(), leases[vigil.SweepShard(c.ID)], span); err != nil {
+			if err := s.Reclassify(t.Context(), leases[fleet.SweepShard(c.ID)], span); err != nil {
 				rt.Fatal(err)
 			}
 			for _, row := range rows {

@@ -10,7 +10,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // covers is an SQL condition about a maintenance window, alias w, and a check of any
@@ -39,18 +39,18 @@ type spanRow struct {
 	CheckID   uuid.UUID   `bun:"check_id,scanonly"`
 }
 
-func (r *spanRow) span() vigil.MaintenanceSpan {
-	return vigil.MaintenanceSpan{
-		Occurrence: vigil.Occurrence{StartsAt: r.StartsAt.UTC(), EndsAt: r.EndsAt.UTC(), Shifted: r.Shifted},
+func (r *spanRow) span() maintenance.Span {
+	return maintenance.Span{
+		Occurrence: maintenance.Occurrence{StartsAt: r.StartsAt.UTC(), EndsAt: r.EndsAt.UTC(), Shifted: r.Shifted},
 		WindowID:   r.WindowID, OrgID: r.OrgID, Name: r.Name, Timezone: r.Timezone,
-		Scope:   vigil.MaintenanceScope{All: r.All, CheckIDs: r.CheckIDs, Labels: r.Labels},
-		Probing: vigil.MaintenanceProbing(r.Probing), Uptime: vigil.MaintenanceUptime(r.Uptime),
+		Scope:   maintenance.Scope{All: r.All, CheckIDs: r.CheckIDs, Labels: r.Labels},
+		Probing: maintenance.Probing(r.Probing), Uptime: maintenance.Uptime(r.Uptime),
 		Removed: r.RemovedAt != nil,
 	}
 }
 
-func spansOf(rows []spanRow) []vigil.MaintenanceSpan {
-	spans := make([]vigil.MaintenanceSpan, len(rows))
+func spansOf(rows []spanRow) []maintenance.Span {
+	spans := make([]maintenance.Span, len(rows))
 	for i := range rows {
 		spans[i] = rows[i].span()
 	}
@@ -71,7 +71,7 @@ func selectSpans(db bun.IDB, rows *[]spanRow) *bun.SelectQuery {
 // be read again. A change of what a window covers or does counts as one of its occurrences.
 func (s *Store) MaintenanceSpans(
 	ctx context.Context, endAfter, startBefore time.Time, cursor string,
-) (spans []vigil.MaintenanceSpan, next string, err error) {
+) (spans []maintenance.Span, next string, err error) {
 	var changed, ahead bool
 	err = s.steadyRow(ctx, `SELECT now.snapshot::text, `+isAhead+`,
 			EXISTS (SELECT FROM maintenance_occurrences WHERE `+committed("changed_xid", "last.snapshot", "now.snapshot")+`)
@@ -97,12 +97,12 @@ func (s *Store) MaintenanceSpans(
 // organization, by the check; those that end last come first.
 func (s *Store) CheckMaintenance(
 	ctx context.Context, orgID uuid.UUID, at time.Time, checks ...uuid.UUID,
-) (map[uuid.UUID][]vigil.MaintenanceSpan, error) {
+) (map[uuid.UUID][]maintenance.Span, error) {
 	rows, err := runningSpans(ctx, s.db, orgID, at, checks)
 	if err != nil {
 		return nil, wrap("read the maintenance of checks", err)
 	}
-	byCheck := make(map[uuid.UUID][]vigil.MaintenanceSpan)
+	byCheck := make(map[uuid.UUID][]maintenance.Span)
 	for i := range rows {
 		byCheck[rows[i].CheckID] = append(byCheck[rows[i].CheckID], rows[i].span())
 	}

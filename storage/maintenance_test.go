@@ -9,11 +9,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/maintenance"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
 // newWindow stores a window that covers a check. It starts so far from the database's time.
-func newWindow(tb testing.TB, s *storage.Store, check *vigil.Check, from time.Duration, rrule string) vigil.MaintenanceStatus {
+func newWindow(tb testing.TB, s *storage.Store, check *vigil.Check, from time.Duration, rrule string) maintenance.Status {
 	tb.Helper()
 	now, err := s.Clock(tb.Context())
 	if err != nil {
@@ -27,18 +28,18 @@ func newWindow(tb testing.TB, s *storage.Store, check *vigil.Check, from time.Du
 }
 
 // windowOf is a window of an hour that covers a check.
-func windowOf(check *vigil.Check, start time.Time, rrule string) vigil.MaintenanceWindow {
-	return vigil.MaintenanceWindow{
-		OrgID: check.OrgID, Name: "Upgrade", Scope: vigil.MaintenanceScope{CheckIDs: []uuid.UUID{check.ID}}, Enabled: true,
-		MaintenanceSchedule: vigil.MaintenanceSchedule{
+func windowOf(check *vigil.Check, start time.Time, rrule string) maintenance.Window {
+	return maintenance.Window{
+		OrgID: check.OrgID, Name: "Upgrade", Scope: maintenance.Scope{CheckIDs: []uuid.UUID{check.ID}}, Enabled: true,
+		Schedule: maintenance.Schedule{
 			StartsAt: start.UTC().Truncate(time.Second), Timezone: "UTC", Duration: time.Hour, RRule: rrule,
 		},
-		Probing: vigil.ProbingContinue, Uptime: vigil.UptimeExclude,
+		Probing: maintenance.ProbingContinue, Uptime: maintenance.UptimeExclude,
 	}
 }
 
 // windowSpans are the occurrences of all windows, removed ones left out.
-func windowSpans(tb testing.TB, s *storage.Store) []vigil.MaintenanceSpan {
+func windowSpans(tb testing.TB, s *storage.Store) []maintenance.Span {
 	tb.Helper()
 	far := time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 	all, _, err := s.MaintenanceSpans(tb.Context(), time.Time{}, far, "")
@@ -63,14 +64,14 @@ func TestWhatHasEndedStaysWhenARecurringWindowMoves(t *testing.T) {
 	check := newCheck(t, s, draft(org.ID, newark))
 	window := newWindow(t, s, &check, -48*time.Hour-30*time.Minute, "FREQ=DAILY;COUNT=5")
 	before := windowSpans(t, s)
-	if len(before) != 5 || window.State != vigil.MaintenanceActive || len(window.Next) != 2 {
+	if len(before) != 5 || window.State != maintenance.Active || len(window.Next) != 2 {
 		t.Fatalf("%d spans, %+v", len(before), window)
 	}
-	moved, err := s.UpdateMaintenanceWindow(t.Context(), org.ID, window.ID, func(w *vigil.MaintenanceWindow) error {
+	moved, err := s.UpdateMaintenanceWindow(t.Context(), org.ID, window.ID, func(w *maintenance.Window) error {
 		w.StartsAt = w.StartsAt.Add(-3 * time.Hour)
 		return nil
 	})
-	if err != nil || moved.State != vigil.MaintenanceUpcoming {
+	if err != nil || moved.State != maintenance.Upcoming {
 		t.Fatalf("moved to %+v, %v", moved, err)
 	}
 	after := windowSpans(t, s)
@@ -93,7 +94,7 @@ func TestAWindowThatOccursOnceMovesItsPast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.UpdateMaintenanceWindow(t.Context(), org.ID, window.ID, func(w *vigil.MaintenanceWindow) error {
+	if _, err := s.UpdateMaintenanceWindow(t.Context(), org.ID, window.ID, func(w *maintenance.Window) error {
 		w.StartsAt = w.StartsAt.Add(-time.Hour)
 		return nil
 	}); err != nil {
@@ -154,7 +155,7 @@ func TestHousekeepingStoresOccurrencesAhead(t *testing.T) {
 	check := newCheck(t, s, draft(org.ID, newark))
 	window := newWindow(t, s, &check, -30*time.Minute, "FREQ=DAILY")
 	whole := windowSpans(t, s)
-	if len(whole) != vigil.MaxOccurrences {
+	if len(whole) != maintenance.MaxOccurrences {
 		t.Fatalf("%d spans", len(whole))
 	}
 	changeRows(t, s, "DELETE FROM maintenance_occurrences WHERE starts_at > now() + interval '300 days'")
@@ -176,7 +177,7 @@ func TestHousekeepingStoresOccurrencesAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := windowSpans(t, s)
-	if len(again) < vigil.MaxOccurrences || again[0].EndsAt.Equal(whole[0].EndsAt) {
+	if len(again) < maintenance.MaxOccurrences || again[0].EndsAt.Equal(whole[0].EndsAt) {
 		t.Fatalf("%d spans, the first %v", len(again), again[0])
 	}
 	for i := range whole[1:] {
@@ -195,8 +196,8 @@ func TestOnlyThePlansOfPaidTiersMaintainAllChecks(t *testing.T) {
 	org, _ := newOrg(t, s)
 	check := newCheck(t, s, draft(org.ID, newark))
 	window := newWindow(t, s, &check, time.Hour, "")
-	all := func(w *vigil.MaintenanceWindow) error {
-		w.Scope = vigil.MaintenanceScope{All: true}
+	all := func(w *maintenance.Window) error {
+		w.Scope = maintenance.Scope{All: true}
 		return nil
 	}
 	if _, err := s.UpdateMaintenanceWindow(t.Context(), org.ID, window.ID, all); vigil.ErrorCode(err) != vigil.CodePlanLimit {

@@ -11,18 +11,19 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // Members returns a page of the members of an organization, oldest first, and their
 // number.
-func (s *Store) Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.User, int, error) {
+func (s *Store) Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.User, int, error) {
 	var rows []userRow
 	total, err := s.db.NewSelect().Model(&rows).Where("u.org_id = ?", orgID).
 		OrderExpr("u.created_at, u.id").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
 	if err != nil {
 		return nil, 0, wrap("list members", err)
 	}
-	members := make([]vigil.User, len(rows))
+	members := make([]account.User, len(rows))
 	for i := range rows {
 		members[i] = rows[i].user()
 	}
@@ -30,10 +31,10 @@ func (s *Store) Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) (
 }
 
 // Owners returns the owners of an organization, oldest first.
-func (s *Store) Owners(ctx context.Context, orgID uuid.UUID) ([]vigil.User, error) {
+func (s *Store) Owners(ctx context.Context, orgID uuid.UUID) ([]account.User, error) {
 	var rows []userRow
 	err := s.db.NewSelect().Model(&rows).Where("u.org_id = ? AND u.role = 'owner'", orgID).OrderExpr("u.created_at, u.id").Scan(ctx)
-	owners := make([]vigil.User, len(rows))
+	owners := make([]account.User, len(rows))
 	for i := range rows {
 		owners[i] = rows[i].user()
 	}
@@ -45,9 +46,9 @@ func (s *Store) Owners(ctx context.Context, orgID uuid.UUID) ([]vigil.User, erro
 // and a role beyond the rights of the credential a CodeForbidden error. It is not changed when the
 // member has the role.
 func (s *Store) SetRole(
-	ctx context.Context, orgID, userID uuid.UUID, role vigil.Role, by vigil.Credential,
-) (member vigil.User, changed bool, err error) {
-	err = s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User, has rights) error {
+	ctx context.Context, orgID, userID uuid.UUID, role account.Role, by account.Credential,
+) (member account.User, changed bool, err error) {
+	err = s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user account.User, has rights) error {
 		member = user
 		if changed = user.Role != role; !changed {
 			return nil
@@ -57,7 +58,7 @@ func (s *Store) SetRole(
 				return err
 			}
 		}
-		if role != vigil.RoleOwner {
+		if role != account.RoleOwner {
 			if err := requireNoOperator(user); err != nil {
 				return err
 			}
@@ -67,7 +68,7 @@ func (s *Store) SetRole(
 		}
 		member.Role, member.UpdatedAt = role, s.instant()
 		_, err := tx.NewRaw("UPDATE users SET role = ?, updated_at = ? WHERE id = ?", string(role), member.UpdatedAt, userID).Exec(ctx)
-		if err != nil || slices.Contains(role.Scopes(), vigil.ScopeAdmin) {
+		if err != nil || slices.Contains(role.Scopes(), account.ScopeAdmin) {
 			return err
 		}
 		_, err = tx.NewRaw("DELETE FROM invitations WHERE invited_by = ?", userID).Exec(ctx)
@@ -78,8 +79,8 @@ func (s *Store) SetRole(
 
 // RemoveMember deletes a member, with the member's sessions, API keys and invitations. An
 // unknown one is a CodeNotFound error, and the last owner a CodeConflict error.
-func (s *Store) RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential) error {
-	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user vigil.User, _ rights) error {
+func (s *Store) RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by account.Credential) error {
+	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user account.User, _ rights) error {
 		if err := requireNoOperator(user); err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ func (s *Store) RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by vi
 // changeMember runs a change of a member under the lock of the organization, which
 // serializes the changes of its owners.
 func (s *Store) changeMember(
-	ctx context.Context, orgID, userID uuid.UUID, by vigil.Credential, change func(context.Context, bun.Tx, vigil.User, rights) error,
+	ctx context.Context, orgID, userID uuid.UUID, by account.Credential, change func(context.Context, bun.Tx, account.User, rights) error,
 ) error {
 	return s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := lockOrganization(ctx, tx, orgID); err != nil {
@@ -115,8 +116,8 @@ func (s *Store) changeMember(
 }
 
 // requireOtherOwner refuses a change after which an organization would have no owner.
-func requireOtherOwner(ctx context.Context, tx bun.Tx, user vigil.User) error {
-	if user.Role != vigil.RoleOwner {
+func requireOtherOwner(ctx context.Context, tx bun.Tx, user account.User) error {
+	if user.Role != account.RoleOwner {
 		return nil
 	}
 	var others bool

@@ -8,25 +8,25 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
 // newInvitation is an invitation of a new address that is not stored yet.
-func newInvitation(org vigil.Organization, by vigil.User) vigil.Invitation {
+func newInvitation(org account.Organization, by account.User) account.Invitation {
 	id := uuid.New()
-	return vigil.Invitation{OrgID: org.ID, Email: id.String() + "@example.com", Role: vigil.RoleEditor, Hash: id[:], InvitedBy: by.ID}
+	return account.Invitation{OrgID: org.ID, Email: id.String() + "@example.com", Role: account.RoleEditor, Hash: id[:], InvitedBy: by.ID}
 }
 
 // newMember stores a member of an organization.
-func newMember(tb testing.TB, s *storage.Store, org vigil.Organization, by vigil.User, role vigil.Role) vigil.User {
+func newMember(tb testing.TB, s *storage.Store, org account.Organization, by account.User, role account.Role) account.User {
 	tb.Helper()
 	invitation := newInvitation(org, by)
 	invitation.Role = role
-	if _, err := s.CreateInvitation(tb.Context(), invitation, vigil.Credential{}, false); err != nil {
+	if _, err := s.CreateInvitation(tb.Context(), invitation, account.Credential{}, false); err != nil {
 		tb.Fatal(err)
 	}
-	user, joined, err := s.AcceptInvitation(tb.Context(), invitation.Hash, vigil.User{Name: "Grace"})
+	user, joined, err := s.AcceptInvitation(tb.Context(), invitation.Hash, account.User{Name: "Grace"})
 	if err != nil || joined.ID != org.ID || user.Role != role {
 		tb.Fatalf("%+v of %+v, %v", user, joined, err)
 	}
@@ -43,7 +43,7 @@ func TestAnAcceptedInvitationMakesChecksPermanent(t *testing.T) {
 	if verified, err := s.Verified(t.Context(), org.ID); err != nil || verified {
 		t.Fatalf("verified %v, %v", verified, err)
 	}
-	newMember(t, s, org, owner, vigil.RoleViewer)
+	newMember(t, s, org, owner, account.RoleViewer)
 	if verified, err := s.Verified(t.Context(), org.ID); err != nil || !verified {
 		t.Errorf("verified %v, %v", verified, err)
 	}
@@ -64,11 +64,11 @@ func TestMailOfAnOrganizationGoesToItsOwners(t *testing.T) {
 		}
 		return found
 	}
-	newMember(t, s, org, first, vigil.RoleViewer)
+	newMember(t, s, org, first, account.RoleViewer)
 	if got := emails(); !slices.Equal(got, []string{first.Email}) {
 		t.Errorf("mail goes to %v, want the owner, verified or not", got)
 	}
-	second := newMember(t, s, org, first, vigil.RoleOwner)
+	second := newMember(t, s, org, first, account.RoleOwner)
 	if got := emails(); !slices.Equal(got, []string{second.Email}) {
 		t.Errorf("mail goes to %v, want the owner with a verified address", got)
 	}

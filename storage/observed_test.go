@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -92,9 +93,9 @@ func watchedCheck(t *testing.T, regions ...string) (*storage.Store, *clock, vigi
 	s, clk := newMaintenanceStore(t)
 	org, _ := newOrg(t, s)
 	c := newCheck(t, s, draft(org.ID, regions...))
-	page, err := s.CreateStatusPage(t.Context(), vigil.StatusPage{
+	page, err := s.CreateStatusPage(t.Context(), overview.StatusPage{
 		OrgID: org.ID, Slug: "p" + uuid.NewString(), Title: "Acme", Enabled: true,
-		Groups: []vigil.StatusGroup{{Checks: []vigil.PublicCheck{{CheckID: c.ID, Name: "Shop"}}}},
+		Groups: []overview.StatusGroup{{Checks: []overview.PublicCheck{{CheckID: c.ID, Name: "Shop"}}}},
 	})
 	if err != nil {
 		t.Fatal(err)

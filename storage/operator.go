@@ -6,11 +6,12 @@ import (
 	"context"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // Operator returns the account that CreateOperator made; CodeNotFound when there is none
 // yet.
-func (s *Store) Operator(ctx context.Context) (vigil.User, error) {
+func (s *Store) Operator(ctx context.Context) (account.User, error) {
 	var row userRow
 	err := s.db.NewSelect().Model(&row).Where("u.operator").Scan(ctx)
 	return row.user(), found("operator", err)
@@ -19,15 +20,15 @@ func (s *Store) Operator(ctx context.Context) (vigil.User, error) {
 // CreateOperator is CreateAccount for the account of the platform's operator, and the only
 // way to one. A second such account, and an address that is in use, are CodeConflict errors.
 func (s *Store) CreateOperator(
-	ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey,
-) (vigil.User, vigil.Organization, error) {
+	ctx context.Context, org account.Organization, user account.User, key *account.NewKey,
+) (account.User, account.Organization, error) {
 	user.Operator = true
 	return s.createAccount(ctx, org, user, key, nil)
 }
 
 // requireNoOperator refuses a change that takes the operator's account its rights: the
 // commands of the platform act as that account.
-func requireNoOperator(user vigil.User) error {
+func requireNoOperator(user account.User) error {
 	if !user.Operator {
 		return nil
 	}

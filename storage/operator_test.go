@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
@@ -14,16 +15,16 @@ import (
 // sets, that there is one, and that it stays an owner.
 func TestOperator(t *testing.T) {
 	t.Parallel()
-	const address = "operator@" + vigil.OperatorDomain
+	const address = "operator@" + account.OperatorDomain
 	t.Run("NoOtherAccountHasTheMark", func(t *testing.T) {
 		t.Parallel()
 		s := storagetest.New(t)
-		stranger := vigil.User{Email: address, EmailVerified: true, Operator: true}
-		if _, _, err := s.CreateAccount(t.Context(), vigil.Organization{Name: "Stranger"}, stranger, nil); err != nil {
+		stranger := account.User{Email: address, EmailVerified: true, Operator: true}
+		if _, _, err := s.CreateAccount(t.Context(), account.Organization{Name: "Stranger"}, stranger, nil); err != nil {
 			t.Fatal(err)
 		}
 		stranger.Email = "eve@example.com"
-		_, org, err := s.SignUp(t.Context(), vigil.SignupLimits{}, vigil.Organization{Name: "Stranger"}, stranger, nil)
+		_, org, err := s.SignUp(t.Context(), account.SignupLimits{}, account.Organization{Name: "Stranger"}, stranger, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,14 +40,14 @@ func TestOperator(t *testing.T) {
 		t.Parallel()
 		s := storagetest.New(t)
 		var wait sync.WaitGroup
-		made := make(chan vigil.User, 8)
+		made := make(chan account.User, 8)
 		for i := range cap(made) {
 			wait.Go(func() {
 				email := address
 				if i%2 == 0 {
-					email = "another@" + vigil.OperatorDomain
+					email = "another@" + account.OperatorDomain
 				}
-				user, _, err := s.CreateOperator(t.Context(), vigil.Organization{Name: "Operator"}, vigil.User{Email: email}, nil)
+				user, _, err := s.CreateOperator(t.Context(), account.Organization{Name: "Operator"}, account.User{Email: email}, nil)
 				switch {
 				case err == nil:
 					made <- user
@@ -67,14 +68,22 @@ func TestOperator(t *testing.T) {
 	t.Run("StaysAnOwner", func(t *testing.T) {
 		t.Parallel()
 		s := storagetest.New(t)
-		user, org, err := s.CreateOperator(t.Context(), vigil.Organization{Name: "Operator"}, vigil.User{Email: address}, nil)
+		user, org, err := s.CreateOperator(t.Context(), account.Organization{Name: "Operator"}, account.User{Email: address}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err = s.SetRole(t.Context(), org.ID, user.ID, vigil.RoleViewer, vigil.Credential{}); vigil.ErrorCode(err) != vigil.CodeConflict {
+		if _, _, err = s.SetRole(
+			t.Context(),
+			org.ID,
+			user.ID,
+			account.RoleViewer,
+			account.Credential{},
+		); vigil.ErrorCode(
+			err,
+		) != vigil.CodeConflict {
 			t.Errorf("a lesser role: %v", err)
 		}
-		if err = s.RemoveMember(t.Context(), org.ID, user.ID, vigil.Credential{}); vigil.ErrorCode(err) != vigil.CodeConflict {
+		if err = s.RemoveMember(t.Context(), org.ID, user.ID, account.Credential{}); vigil.ErrorCode(err) != vigil.CodeConflict {
 			t.Errorf("removed: %v", err)
 		}
 	})

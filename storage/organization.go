@@ -8,13 +8,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // RenameOrganization changes the name of an organization, and nothing else: its slug and the
 // addresses of its status pages stay. A credential that has ended is a CodeUnauthorized error,
 // and one without the scope admin a CodeForbidden error.
-func (s *Store) RenameOrganization(ctx context.Context, orgID uuid.UUID, name string, by vigil.Credential) (vigil.Organization, error) {
+func (s *Store) RenameOrganization(ctx context.Context, orgID uuid.UUID, name string, by account.Credential) (account.Organization, error) {
 	var row orgRow
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := lockOrganization(ctx, tx, orgID); err != nil {

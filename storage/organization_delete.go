@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -36,8 +37,8 @@ const (
 // entry is in the log of the operator's organization, since that of the organization is
 // deleted with it.
 func (s *Store) DeleteOrganization(
-	ctx context.Context, orgID uuid.UUID, confirm string, by vigil.Credential,
-) (org vigil.Organization, owners []vigil.User, err error) {
+	ctx context.Context, orgID uuid.UUID, confirm string, by account.Credential,
+) (org account.Organization, owners []account.User, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := lockOrganization(ctx, tx, orgID); err != nil {
 			return err
@@ -63,7 +64,7 @@ func (s *Store) DeleteOrganization(
 			if member.Operator {
 				return vigil.Errorf(vigil.CodeConflict, "This is the organization of the platform's operator, which stays.")
 			}
-			if member.Role == vigil.RoleOwner {
+			if member.Role == account.RoleOwner {
 				owners = append(owners, member)
 			}
 		}
@@ -192,7 +193,7 @@ type ofOrganization struct{ table, condition string }
 func purgedWithOrganization() []ofOrganization {
 	steps := []ofOrganization{
 		{"attempts", "t.delivery_id IN (SELECT id FROM deliveries WHERE org_id = ?)"},
-		{"mail_quotas", "split_part(t.name, '/', 3) = ?::text"}, // see vigil.MailQuota,
+		{"mail_quotas", "split_part(t.name, '/', 3) = ?::text"}, // see account.MailQuota,
 	}
 	for _, table := range []string{
 		"deliveries", "delivery_places", "incidents", "unobserved_checks", "unobserved_channels", "events", "maintenance_windows",

@@ -13,7 +13,10 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -22,7 +25,7 @@ import (
 type furnished struct {
 	*alerts
 
-	owner    vigil.User
+	owner    account.User
 	incident uuid.UUID
 }
 
@@ -36,17 +39,17 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 	f.owner = owners[0]
 	f.incident = f.open(f.fails(newark)).Incident.ID
 	f.deliver(f.incident, vigil.ChannelWebhook)
-	newMember(t, s, f.org, f.owner, vigil.RoleViewer)
+	newMember(t, s, f.org, f.owner, account.RoleViewer)
 	made := func(_ any, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	made(s.CreateInvitation(t.Context(), newInvitation(f.org, f.owner), vigil.Credential{}, false))
-	made(s.CreateStatusPage(t.Context(), vigil.StatusPage{OrgID: f.org.ID, Slug: uuid.NewString(), Title: "Acme"}))
+	made(s.CreateInvitation(t.Context(), newInvitation(f.org, f.owner), account.Credential{}, false))
+	made(s.CreateStatusPage(t.Context(), overview.StatusPage{OrgID: f.org.ID, Slug: uuid.NewString(), Title: "Acme"}))
 	hash := uuid.New()
-	made(s.CreateKey(t.Context(), f.org.ID, f.owner.ID, vigil.NewKey{Name: "k", Prefix: "vgl_", Hash: hash[:]}))
+	made(s.CreateKey(t.Context(), f.org.ID, f.owner.ID, account.NewKey{Name: "k", Prefix: "vgl_", Hash: hash[:]}))
 	maintain(t, s, maintenanceDraft{org: f.org.ID, checks: []uuid.UUID{f.check.ID}, starts: epoch(), ends: epoch().Add(time.Hour)})
 	gone := newCheck(t, s, draft(f.org.ID, newark))
 	if _, err := s.DeleteCheck(t.Context(), f.org.ID, gone.ID, nil); err != nil {
@@ -121,7 +124,7 @@ func TestDeletedOrganizationLeavesNothing(t *testing.T) {
 			t.Errorf("the organization has nothing in %s, so this test proves nothing about it: add it to furnish", table)
 		}
 	}
-	if _, _, err := s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, vigil.Credential{}); err != nil {
+	if _, _, err := s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, account.Credential{}); err != nil {
 		t.Fatal(err)
 	}
 	purge := func(after time.Duration) {
@@ -168,7 +171,7 @@ func TestTombstonesOfADeletedOrganizationGo(t *testing.T) {
 	s, c := newStore(t)
 	f := furnish(t, s, c)
 	of := []uuid.UUID{f.org.ID, f.owner.ID, f.check.ID, f.incident}
-	if _, _, err := s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, vigil.Credential{}); err != nil {
+	if _, _, err := s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, account.Credential{}); err != nil {
 		t.Fatal(err)
 	}
 	purge := func() {
@@ -193,7 +196,7 @@ func TestTombstonesOfADeletedOrganizationGo(t *testing.T) {
 
 // endLoops does what the sweep does for the loops of deleted checks.
 func (f *furnished) endLoops() error {
-	stones, err := f.store.Tombstones(f.Context(), vigil.EverySweepShard(), 1000)
+	stones, err := f.store.Tombstones(f.Context(), fleet.EverySweepShard(), 1000)
 	if err != nil {
 		return err
 	}
@@ -258,7 +261,7 @@ func TestDeletionOfAnOrganizationGoesOn(t *testing.T) {
 	t.Parallel()
 	s, c := newStore(t)
 	f := furnish(t, s, c)
-	if _, _, err := s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, vigil.Credential{}); err != nil {
+	if _, _, err := s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, account.Credential{}); err != nil {
 		t.Fatal(err)
 	}
 	execute(t, s, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'ends in [%]', TG_ARGV[0]; END $$")
@@ -299,7 +302,7 @@ func TestEndsOfADeletedOrganizationAreSentForAnHour(t *testing.T) {
 	t.Parallel()
 	s, c := newStore(t)
 	f := furnish(t, s, c)
-	if _, _, err := s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, vigil.Credential{}); err != nil {
+	if _, _, err := s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, account.Credential{}); err != nil {
 		t.Fatal(err)
 	}
 	deletedAt := c.now()
@@ -334,7 +337,7 @@ func TestDeleteOrganization(t *testing.T) {
 		t.Parallel()
 		f := furnish(t, s, c)
 		for _, wrong := range []string{"", "acme", "Acme ", f.org.Slug, f.org.ID.String()} {
-			_, _, err := s.DeleteOrganization(t.Context(), f.org.ID, wrong, vigil.Credential{})
+			_, _, err := s.DeleteOrganization(t.Context(), f.org.ID, wrong, account.Credential{})
 			wantCode(t, err, vigil.CodeInvalid)
 		}
 	})
@@ -343,15 +346,15 @@ func TestDeleteOrganization(t *testing.T) {
 		t.Parallel()
 		f := furnish(t, s, c)
 		execute(t, s, "DELETE FROM invitations WHERE org_id = ?", f.org.ID)
-		editor := newMember(t, s, f.org, f.owner, vigil.RoleEditor)
+		editor := newMember(t, s, f.org, f.owner, account.RoleEditor)
 		_, _, err := s.DeleteOrganization(
 			t.Context(),
 			f.org.ID,
 			f.org.Name,
-			vigil.Credential{UserID: editor.ID, SessionVersion: editor.SessionVersion},
+			account.Credential{UserID: editor.ID, SessionVersion: editor.SessionVersion},
 		)
 		wantCode(t, err, vigil.CodeForbidden)
-		_, _, err = s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, vigil.Credential{UserID: f.owner.ID, SessionVersion: 99})
+		_, _, err = s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, account.Credential{UserID: f.owner.ID, SessionVersion: 99})
 		wantCode(t, err, vigil.CodeUnauthorized)
 	})
 
@@ -359,7 +362,7 @@ func TestDeleteOrganization(t *testing.T) {
 		t.Parallel()
 		f := furnish(t, s, c)
 		entry := &audit.Entry{OrgID: f.org.ID, Action: "organization.delete", ResourceID: f.org.ID, UserID: f.owner.ID}
-		org, owners, err := s.DeleteOrganization(audit.NewContext(t.Context(), entry), f.org.ID, f.org.Name, vigil.Credential{})
+		org, owners, err := s.DeleteOrganization(audit.NewContext(t.Context(), entry), f.org.ID, f.org.Name, account.Credential{})
 		if err != nil || org.ID != f.org.ID || len(owners) != 1 || owners[0].ID != f.owner.ID {
 			t.Fatalf("%v, %v, %v", org, owners, err)
 		}
@@ -368,11 +371,11 @@ func TestDeleteOrganization(t *testing.T) {
 		}
 		_, err = s.User(t.Context(), f.owner.ID)
 		wantCode(t, err, vigil.CodeNotFound)
-		_, _, err = s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, vigil.Credential{})
+		_, _, err = s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, account.Credential{})
 		wantCode(t, err, vigil.CodeUnauthorized)
 		for what, add := range map[string]func(context.Context) error{
 			"check": func(ctx context.Context) error {
-				_, err := s.CreateCheck(ctx, draft(f.org.ID, newark), unlimited(), vigil.Allowance{})
+				_, err := s.CreateCheck(ctx, draft(f.org.ID, newark), unlimited(), account.Allowance{})
 				return err
 			},
 			"channel": func(ctx context.Context) error {
@@ -380,7 +383,7 @@ func TestDeleteOrganization(t *testing.T) {
 				return err
 			},
 			"status page": func(ctx context.Context) error {
-				_, err := s.CreateStatusPage(ctx, vigil.StatusPage{OrgID: f.org.ID, Slug: uuid.NewString(), Title: "Acme"})
+				_, err := s.CreateStatusPage(ctx, overview.StatusPage{OrgID: f.org.ID, Slug: uuid.NewString(), Title: "Acme"})
 				return err
 			},
 			"window": func(ctx context.Context) error {

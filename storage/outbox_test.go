@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -260,8 +261,8 @@ func TestStalled(t *testing.T) {
 	stalled := func(after time.Duration) (incidents, deliveries int) {
 		t.Helper()
 		now := epoch().Add(after)
-		open, err := a.store.StalledIncidents(t.Context(), now, vigil.EverySweepShard(), 10)
-		due, errDue := a.store.StalledDeliveries(t.Context(), now, vigil.EverySweepShard(), 10)
+		open, err := a.store.StalledIncidents(t.Context(), now, fleet.EverySweepShard(), 10)
+		due, errDue := a.store.StalledDeliveries(t.Context(), now, fleet.EverySweepShard(), 10)
 		if err := errors.Join(err, errDue); err != nil {
 			t.Fatal(err)
 		}

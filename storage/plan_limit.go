@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // counted is how the resources of a plan's limit are counted and named.
@@ -25,44 +26,48 @@ type counted struct {
 	noun    string // in the plural
 }
 
-func limitedResources() map[vigil.Limited]counted {
-	return map[vigil.Limited]counted{
-		vigil.LimitChecks:   {query: "SELECT count(*) FROM checks WHERE org_id = ?", where: "The organization", noun: "checks"},
-		vigil.LimitChannels: {query: "SELECT count(*) FROM channels WHERE org_id = ?", where: "The organization", noun: "notification channels"},
-		vigil.LimitRulesPerCheck: {
+func limitedResources() map[account.Limited]counted {
+	return map[account.Limited]counted{
+		account.LimitChecks: {query: "SELECT count(*) FROM checks WHERE org_id = ?", where: "The organization", noun: "checks"},
+		account.LimitChannels: {
+			query: "SELECT count(*) FROM channels WHERE org_id = ?",
+			where: "The organization",
+			noun:  "notification channels",
+		},
+		account.LimitRulesPerCheck: {
 			query:   "SELECT count(*) FROM alert_rules WHERE check_id = ?",
 			largest: "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM alert_rules WHERE org_id = ? GROUP BY check_id) AS c",
 			where:   "The check", noun: "alert rules",
 		},
-		vigil.LimitStatusPages: {
+		account.LimitStatusPages: {
 			query: "SELECT count(*) FROM status_pages WHERE org_id = ?", where: "The organization", noun: "status pages",
 		},
-		vigil.LimitMembers: {
+		account.LimitMembers: {
 			query: "SELECT count(*) FROM (SELECT org_id FROM users UNION ALL SELECT org_id FROM invitations) AS m WHERE m.org_id = ?",
 			where: "The organization", noun: "members and invitations",
 		},
-		vigil.LimitMaintenanceWindows: {
+		account.LimitMaintenanceWindows: {
 			query: "SELECT count(*) FROM maintenance_windows WHERE org_id = ? AND deleted_at IS NULL",
 			where: "The organization", noun: "maintenance windows",
 		},
-		vigil.LimitAPIKeys: {query: "SELECT count(*) FROM api_keys WHERE org_id = ?", where: "The organization", noun: "API keys"},
+		account.LimitAPIKeys: {query: "SELECT count(*) FROM api_keys WHERE org_id = ?", where: "The organization", noun: "API keys"},
 	}
 }
 
 // lockOrganization serializes the transactions that use an organization's budget or add
 // to what its plan limits, and returns its tier. It must be the first lock of such a
 // transaction, which prevents deadlocks.
-func lockOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) (vigil.Tier, error) {
+func lockOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) (account.Tier, error) {
 	return lockTier(ctx, tx, orgID, "NO KEY UPDATE")
 }
 
 // lockForCheck locks an organization before a check is created. Where its plan limits
 // nothing that is counted, other checks are created at the same time; the transactions
 // that change the organization still wait for it.
-func lockForCheck(ctx context.Context, tx bun.Tx, orgID uuid.UUID, plan vigil.Plan, allow vigil.Allowance) error {
+func lockForCheck(ctx context.Context, tx bun.Tx, orgID uuid.UUID, plan account.Plan, allow account.Allowance) error {
 	mode := "NO KEY UPDATE"
-	if plan.Tier.Limit(vigil.LimitChecks) == vigil.Unlimited && plan.ExecutionsPerHour == vigil.Unlimited &&
-		plan.ThroughputBytesPerHour == vigil.Unlimited && allow.CreationsPerHour == vigil.Unlimited {
+	if plan.Tier.Limit(account.LimitChecks) == account.Unlimited && plan.ExecutionsPerHour == account.Unlimited &&
+		plan.ThroughputBytesPerHour == account.Unlimited && allow.CreationsPerHour == account.Unlimited {
 		mode = "SHARE"
 	}
 	_, err := lockTier(ctx, tx, orgID, mode)
@@ -71,28 +76,28 @@ func lockForCheck(ctx context.Context, tx bun.Tx, orgID uuid.UUID, plan vigil.Pl
 
 // lockTier refuses, with a CodeUnauthorized error, an organization that was deleted: a caller
 // that still has a credential of it gets what every process answers a few seconds later.
-func lockTier(ctx context.Context, tx bun.Tx, orgID uuid.UUID, mode string) (vigil.Tier, error) {
+func lockTier(ctx context.Context, tx bun.Tx, orgID uuid.UUID, mode string) (account.Tier, error) {
 	var tier string
 	var deleted bool
 	err := tx.NewRaw("SELECT tier, deleted_at IS NOT NULL FROM organizations WHERE id = ? FOR "+mode, orgID).Scan(ctx, &tier, &deleted)
 	if err == nil && deleted {
 		return "", vigil.Errorf(vigil.CodeUnauthorized, "The organization of the credential has been deleted.")
 	}
-	return vigil.Tier(tier), found("organization", err)
+	return account.Tier(tier), found("organization", err)
 }
 
 // checkLimit returns a CodePlanLimit error when one more resource would exceed the limit
 // of the tier. The owner (the check of a rule, otherwise the organization) must be
 // locked, so that no other transaction adds one meanwhile. What exists above a limit
 // stays.
-func checkLimit(ctx context.Context, tx bun.Tx, tier vigil.Tier, kind vigil.Limited, owner uuid.UUID) error {
+func checkLimit(ctx context.Context, tx bun.Tx, tier account.Tier, kind account.Limited, owner uuid.UUID) error {
 	return checkRoom(ctx, tx, tier, kind, owner, 1)
 }
 
 // checkRoom is checkLimit for several more resources.
-func checkRoom(ctx context.Context, tx bun.Tx, tier vigil.Tier, kind vigil.Limited, owner uuid.UUID, more int64) error {
+func checkRoom(ctx context.Context, tx bun.Tx, tier account.Tier, kind account.Limited, owner uuid.UUID, more int64) error {
 	limit := tier.Limit(kind)
-	if limit == vigil.Unlimited {
+	if limit == account.Unlimited {
 		return nil
 	}
 	resource := limitedResources()[kind]
@@ -107,7 +112,7 @@ func checkRoom(ctx context.Context, tx bun.Tx, tier vigil.Tier, kind vigil.Limit
 		", and the %[4]s plan allows %[3]d. Delete one that is not needed, or change the plan.")
 }
 
-func planLimit(tier vigil.Tier, limit int64, current, requested float64, format string) error {
+func planLimit(tier account.Tier, limit int64, current, requested float64, format string) error {
 	current, requested = math.Round(current*100)/100, math.Round(requested*100)/100
 	err := vigil.Errorf(vigil.CodePlanLimit, format, requested, current, limit, tier)
 	err.Details = map[string]any{"limit": limit, "current": current, "requested": requested, "tier": string(tier)}
@@ -117,11 +122,11 @@ func planLimit(tier vigil.Tier, limit int64, current, requested float64, format 
 // Usage returns how many resources an organization has of each kind that plans limit, and
 // how many executions an hour its enabled checks need. It is zero for an unknown
 // organization.
-func (s *Store) Usage(ctx context.Context, orgID uuid.UUID) (vigil.Usage, error) {
-	usage := vigil.Usage{Counts: make(map[vigil.Limited]int64)}
+func (s *Store) Usage(ctx context.Context, orgID uuid.UUID) (account.Usage, error) {
+	usage := account.Usage{Counts: make(map[account.Limited]int64)}
 	columns := []string{"(SELECT " + hourlyCost + " FROM checks WHERE org_id = ? AND enabled)"}
 	args, into := []any{orgID}, []any{&usage.ExecutionsPerHour}
-	counts := make(map[vigil.Limited]*int64)
+	counts := make(map[account.Limited]*int64)
 	for kind, resource := range limitedResources() {
 		query := resource.query
 		if resource.largest != "" {
@@ -131,7 +136,7 @@ func (s *Store) Usage(ctx context.Context, orgID uuid.UUID) (vigil.Usage, error)
 		columns, args, into = append(columns, "("+query+")"), append(args, orgID), append(into, counts[kind])
 	}
 	if err := s.db.NewRaw("SELECT "+strings.Join(columns, ", "), args...).Scan(ctx, into...); err != nil {
-		return vigil.Usage{}, wrap("sum usage", err)
+		return account.Usage{}, wrap("sum usage", err)
 	}
 	for kind, n := range counts {
 		usage.Counts[kind] = *n

@@ -12,18 +12,20 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
 // limited is a resource whose number plans limit: how one is created, and how the
 // store gets n of them at once.
 type limited struct {
-	kind    vigil.Limited
+	kind    account.Limited
 	details map[string]any // of the refusal on the free tier
 	create  func(*testing.T, *storage.Store) error
 	// stock is an SQL statement with the number of rows as its argument.
 	stock string
-	org   vigil.Organization
+	org   account.Organization
 }
 
 // limitedResources returns the limited resources of one organization of the free tier.
@@ -32,24 +34,24 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 	org, user := newOrg(t, s)
 	c := newCheck(t, s, draft(org.ID, newark))
 	channel := storedChannel(t, s, org.ID)
-	plan := vigil.PlanOf(vigil.TierFree, time.Second)
-	plan.ExecutionsPerHour = vigil.Unlimited
+	plan := account.PlanOf(account.TierFree, time.Second)
+	plan.ExecutionsPerHour = account.Unlimited
 	details := func(limit int64) map[string]any {
 		return map[string]any{"limit": limit, "current": float64(limit), "requested": 1.0, "tier": "free"}
 	}
 	return []limited{
 		{
-			kind: vigil.LimitChecks, details: details(1000), org: org,
+			kind: account.LimitChecks, details: details(1000), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()
-				_, err := s.CreateCheck(t.Context(), draft(org.ID, newark), plan, vigil.Allowance{})
+				_, err := s.CreateCheck(t.Context(), draft(org.ID, newark), plan, account.Allowance{})
 				return err
 			},
 			stock: fmt.Sprintf(`INSERT INTO checks SELECT gen_random_uuid(), org_id, name, type, config, target, interval_ms, regions,
 				false, simultaneous, anchor, revision, expires_at, created_at, updated_at FROM checks, generate_series(1, ?) WHERE id = '%s'`, c.ID),
 		},
 		{
-			kind: vigil.LimitChannels, details: details(20), org: org,
+			kind: account.LimitChannels, details: details(20), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()
 				_, err := s.CreateChannel(t.Context(), hookChannel(org.ID))
@@ -59,7 +61,7 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 				created_at, updated_at FROM channels, generate_series(1, ?) WHERE id = '%s'`, channel.ID),
 		},
 		{
-			kind: vigil.LimitRulesPerCheck, details: details(10), org: org,
+			kind: account.LimitRulesPerCheck, details: details(10), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()
 				_, err := ruleNotifying(t, s, c, "down", channel.ID)
@@ -67,24 +69,24 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 			},
 		},
 		{
-			kind: vigil.LimitAPIKeys, details: details(20), org: org,
+			kind: account.LimitAPIKeys, details: details(20), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()
 				id := uuid.New()
-				_, err := s.CreateKey(t.Context(), org.ID, user.ID, vigil.NewKey{Name: "k", Prefix: "vgl_", Hash: id[:]})
+				_, err := s.CreateKey(t.Context(), org.ID, user.ID, account.NewKey{Name: "k", Prefix: "vgl_", Hash: id[:]})
 				return err
 			},
 		},
 		{
-			kind: vigil.LimitStatusPages, details: details(1), org: org,
+			kind: account.LimitStatusPages, details: details(1), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()
-				_, err := s.CreateStatusPage(t.Context(), vigil.StatusPage{OrgID: org.ID, Slug: uuid.NewString(), Title: "Acme"})
+				_, err := s.CreateStatusPage(t.Context(), overview.StatusPage{OrgID: org.ID, Slug: uuid.NewString(), Title: "Acme"})
 				return err
 			},
 		},
 		{
-			kind: vigil.LimitMaintenanceWindows, details: details(3), org: org,
+			kind: account.LimitMaintenanceWindows, details: details(3), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()
 				_, err := s.CreateMaintenanceWindow(t.Context(), windowOf(&c, time.Now().Add(time.Hour), ""))
@@ -92,10 +94,10 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 			},
 		},
 		{
-			kind: vigil.LimitMembers, details: details(3), org: org,
+			kind: account.LimitMembers, details: details(3), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()
-				_, err := s.CreateInvitation(t.Context(), newInvitation(org, user), vigil.Credential{}, false)
+				_, err := s.CreateInvitation(t.Context(), newInvitation(org, user), account.Credential{}, false)
 				return err
 			},
 		},
@@ -109,11 +111,11 @@ func TestPlanLimits(t *testing.T) {
 	t.Run("OneOfManyConcurrentRequestsGetsTheLastPlace", func(t *testing.T) {
 		t.Parallel()
 		resources := limitedResources(t, s)
-		if len(resources) != len(vigil.CountLimits()) {
-			t.Errorf("%d of %d limits are tested", len(resources), len(vigil.CountLimits()))
+		if len(resources) != len(account.CountLimits()) {
+			t.Errorf("%d of %d limits are tested", len(resources), len(account.CountLimits()))
 		}
 		for _, r := range resources {
-			limit := vigil.TierFree.Limit(r.kind)
+			limit := account.TierFree.Limit(r.kind)
 			usage, err := s.Usage(t.Context(), r.org.ID)
 			if err != nil {
 				t.Fatal(err)
@@ -158,13 +160,13 @@ func TestPlanLimits(t *testing.T) {
 	t.Run("WhatExceedsALowerTierStays", func(t *testing.T) {
 		t.Parallel()
 		org, _ := newOrg(t, s)
-		if err := s.SetTier(t.Context(), org.ID, vigil.TierPaid); err != nil {
+		if err := s.SetTier(t.Context(), org.ID, account.TierPaid); err != nil {
 			t.Fatal(err)
 		}
 		for range 25 {
 			storedChannel(t, s, org.ID)
 		}
-		if err := s.SetTier(t.Context(), org.ID, vigil.TierFree); err != nil {
+		if err := s.SetTier(t.Context(), org.ID, account.TierFree); err != nil {
 			t.Fatal(err)
 		}
 		_, err := s.CreateChannel(t.Context(), hookChannel(org.ID))
@@ -185,13 +187,13 @@ func TestPlanLimits(t *testing.T) {
 
 func TestTierLimits(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[vigil.Limited][4]int64{
-		vigil.LimitChecks:        {1_000, 10_000, vigil.Unlimited, 1_000},
-		vigil.LimitChannels:      {20, 200, 2_000, 20},
-		vigil.LimitRulesPerCheck: {10, 50, 200, 10},
-		vigil.LimitAPIKeys:       {20, 200, 2_000, 20},
+	for kind, want := range map[account.Limited][4]int64{
+		account.LimitChecks:        {1_000, 10_000, account.Unlimited, 1_000},
+		account.LimitChannels:      {20, 200, 2_000, 20},
+		account.LimitRulesPerCheck: {10, 50, 200, 10},
+		account.LimitAPIKeys:       {20, 200, 2_000, 20},
 	} {
-		for i, tier := range []vigil.Tier{vigil.TierFree, vigil.TierPaid, vigil.TierEnterprise, "unknown"} {
+		for i, tier := range []account.Tier{account.TierFree, account.TierPaid, account.TierEnterprise, "unknown"} {
 			if got := tier.Limit(kind); got != want[i] {
 				t.Errorf("%s of %s: %d, want %d", kind, tier, got, want[i])
 			}

@@ -8,19 +8,19 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // LeaseRate reserves up to want requests in an organization's current rate window, which
 // allows limit requests over all processes. When the window has ended, this lease starts
 // a new one. Windows are measured by the database's clock, which all processes share.
-func (s *Store) LeaseRate(ctx context.Context, orgID uuid.UUID, want, limit int64) (vigil.RateLease, error) {
+func (s *Store) LeaseRate(ctx context.Context, orgID uuid.UUID, want, limit int64) (account.RateLease, error) {
 	var row struct {
 		Granted   int64   `bun:"granted"`
 		Leased    int64   `bun:"leased"`
 		Remaining float64 `bun:"remaining"` // seconds
 	}
-	window := vigil.RateWindow.Seconds()
+	window := account.RateWindow.Seconds()
 	// now() has the same value everywhere in a statement.
 	err := s.db.NewRaw(`INSERT INTO rate_windows AS w (org_id, started, leased, granted)
 		VALUES (?0, now(), least(?1, ?2), least(?1, ?2))
@@ -33,9 +33,9 @@ func (s *Store) LeaseRate(ctx context.Context, orgID uuid.UUID, want, limit int6
 		RETURNING granted, leased, extract(epoch FROM w.started - clock_timestamp())::float8 + ?3 AS remaining`,
 		orgID, want, limit, window).Scan(ctx, &row)
 	if err != nil {
-		return vigil.RateLease{}, wrap("lease requests", err)
+		return account.RateLease{}, wrap("lease requests", err)
 	}
-	return vigil.RateLease{
+	return account.RateLease{
 		Granted: row.Granted,
 		Left:    max(0, limit-row.Leased),
 		Ends:    time.Duration(max(0, row.Remaining) * float64(time.Second)),

@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
-func lease(tb testing.TB, s *storage.Store, org uuid.UUID, want, limit int64) vigil.RateLease {
+func lease(tb testing.TB, s *storage.Store, org uuid.UUID, want, limit int64) account.RateLease {
 	tb.Helper()
 	l, err := s.LeaseRate(tb.Context(), org, want, limit)
 	if err != nil {
@@ -31,7 +31,7 @@ func TestLeaseRate(t *testing.T) {
 		s, _ := newStore(t)
 		org := uuid.New()
 		l := lease(t, s, org, 16, 20)
-		if l.Granted != 16 || l.Left != 4 || l.Ends <= 0 || l.Ends > vigil.RateWindow {
+		if l.Granted != 16 || l.Left != 4 || l.Ends <= 0 || l.Ends > account.RateWindow {
 			t.Errorf("first %+v", l)
 		}
 		if l = lease(t, s, org, 16, 20); l.Granted != 4 || l.Left != 0 {
@@ -64,7 +64,7 @@ func TestLeaseRate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l := lease(t, s, org, 5, 20); l.Granted != 5 || l.Left != 15 || l.Ends < vigil.RateWindow-10*time.Second {
+		if l := lease(t, s, org, 5, 20); l.Granted != 5 || l.Left != 15 || l.Ends < account.RateWindow-10*time.Second {
 			t.Errorf("lease %+v", l)
 		}
 	})

@@ -13,6 +13,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 const (
@@ -48,7 +50,7 @@ func (s *Store) queueReclassification(ctx context.Context, tx bun.Tx, windowID u
 		WHERE w.id = ?0 AND o.starts_at < clock.due AND o.ends_at > clock.now - ?3 * interval '1 millisecond'
 		GROUP BY r.check_id, r.region, clock.due
 		ON CONFLICT (check_id, region, from_at) DO UPDATE SET to_at = greatest(q.to_at, excluded.to_at), due_at = excluded.due_at`,
-		windowID, milliseconds(reclassifyLag), s.maintenanceNow(), milliseconds(vigil.MaxMaintenancePast+vigil.MaxMaintenanceDuration)).
+		windowID, milliseconds(reclassifyLag), s.maintenanceNow(), milliseconds(maintenance.MaxPast+maintenance.MaxDuration)).
 		Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("queue results in maintenance: %w", err)
@@ -84,7 +86,7 @@ func (s *Store) DueReclassifications(ctx context.Context, shards []int, limit in
 }
 
 // PutOffReclassification leaves out a span whose results could not be marked, for a minute.
-func (s *Store) PutOffReclassification(ctx context.Context, lease vigil.SweepLease, span vigil.ResultSpan) error {
+func (s *Store) PutOffReclassification(ctx context.Context, lease fleet.SweepLease, span vigil.ResultSpan) error {
 	_, err := s.db.NewRaw(`UPDATE result_reclassifications SET due_at = due_at + interval '1 minute'
 		WHERE check_id = ? AND region = ? AND from_at = ? AND ?`, span.CheckID, span.Region, span.From, fenced(lease)).Exec(ctx)
 	return wrap("put off results in maintenance", err)
@@ -95,7 +97,7 @@ func (s *Store) PutOffReclassification(ctx context.Context, lease vigil.SweepLea
 // lock of the loop, like that of a writer, so that it may run twice at once; repeated, it
 // changes nothing. The rollup of an hour of which a part of the results is past its
 // retention stays as it is. The span is done unless the lease is of an older fence.
-func (s *Store) Reclassify(ctx context.Context, lease vigil.SweepLease, one vigil.ResultSpan) error {
+func (s *Store) Reclassify(ctx context.Context, lease fleet.SweepLease, one vigil.ResultSpan) error {
 	hours, err := s.hoursToMark(ctx, one)
 	if err != nil {
 		return wrap("find results in maintenance", err)

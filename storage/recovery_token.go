@@ -5,7 +5,7 @@ package storage
 import (
 	"context"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // CheckRecovery returns nil when a recovery token could be used now, without consuming
@@ -14,7 +14,7 @@ import (
 func (s *Store) CheckRecovery(ctx context.Context, hash []byte) error {
 	var known bool
 	err := s.db.NewRaw("SELECT EXISTS (SELECT FROM account_tokens WHERE hash = ? AND purpose = ? AND expires_at > ?)",
-		hash, string(vigil.TokenRecover), s.instant()).Scan(ctx, &known)
+		hash, string(account.TokenRecover), s.instant()).Scan(ctx, &known)
 	if err != nil {
 		return wrap("read a token", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/backtest"
+	"github.com/vigil-monitor/vigil/maintenance"
 )
 
 // replayColumns are what rules depend on; metadata is read as its few members, since the
@@ -27,11 +29,11 @@ const replayColumns = `region, slot, id, success, response_time_ms, coalesce(sta
 // little memory, and nothing is written.
 func (s *Store) ReplayResults(
 	ctx context.Context, checkID uuid.UUID, regions []string, from, to time.Time, warm int,
-) iter.Seq2[vigil.BacktestRow, error] {
-	return func(yield func(vigil.BacktestRow, error) bool) {
+) iter.Seq2[backtest.Row, error] {
+	return func(yield func(backtest.Row, error) bool) {
 		tx, end, err := s.snapshot(ctx)
 		if err != nil {
-			yield(vigil.BacktestRow{}, wrap("replay results", err))
+			yield(backtest.Row{}, wrap("replay results", err))
 			return
 		}
 		defer end()
@@ -57,14 +59,14 @@ func (s *Store) ReplayResults(
 // replayReader hands rows on.
 type replayReader struct {
 	tx    pgx.Tx
-	yield func(vigil.BacktestRow, error) bool
+	yield func(backtest.Row, error) bool
 }
 
 // read hands the rows of a query on and reports whether more are wanted.
 func (r *replayReader) read(ctx context.Context, query string, args ...any) bool {
 	rows, err := r.tx.Query(ctx, query, args...)
 	if err != nil {
-		r.yield(vigil.BacktestRow{}, wrap("replay results", err))
+		r.yield(backtest.Row{}, wrap("replay results", err))
 		return false
 	}
 	defer rows.Close()
@@ -75,13 +77,13 @@ func (r *replayReader) read(ctx context.Context, query string, args ...any) bool
 		}
 	}
 	if err := rows.Err(); err != nil {
-		r.yield(vigil.BacktestRow{}, wrap("replay results", err))
+		r.yield(backtest.Row{}, wrap("replay results", err))
 		return false
 	}
 	return true
 }
 
-func scanReplayed(rows pgx.Rows) (row vigil.BacktestRow, err error) {
+func scanReplayed(rows pgx.Rows) (row backtest.Row, err error) {
 	var ms float64
 	var fingerprint, days *string
 	result := &row.Result
@@ -105,12 +107,12 @@ func scanReplayed(rows pgx.Rows) (row vigil.BacktestRow, err error) {
 // ReplayExtent returns how much a replay of a check's results in [from, to) would read, to the
 // hour, and how many slots of it were missed. Oldest is the slot of the oldest stored result,
 // zero without one. A check that is not the organization's is a CodeNotFound error.
-func (s *Store) ReplayExtent(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) (vigil.ReplayExtent, error) {
+func (s *Store) ReplayExtent(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) (backtest.ReplayExtent, error) {
 	extent, err := s.replayExtent(ctx, orgID, window{check: checkID, from: from, to: to})
 	return extent, wrap("measure a replay", err)
 }
 
-func (s *Store) replayExtent(ctx context.Context, orgID uuid.UUID, w window) (extent vigil.ReplayExtent, err error) {
+func (s *Store) replayExtent(ctx context.Context, orgID uuid.UUID, w window) (extent backtest.ReplayExtent, err error) {
 	tx, end, err := s.snapshot(ctx)
 	if err != nil {
 		return extent, err
@@ -167,12 +169,12 @@ func (s *Store) RecordedIncidents(
 
 // PastMaintenance returns the spans in [from, to) in which a check of the organization is in
 // maintenance, by their start. They may overlap.
-func (s *Store) PastMaintenance(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) ([]vigil.Occurrence, error) {
+func (s *Store) PastMaintenance(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) ([]maintenance.Occurrence, error) {
 	var rows []spanRow
 	err := selectSpans(s.db, &rows).Join("JOIN checks AS c ON c.id = ? AND "+covers, checkID).
 		Where("o.org_id = ? AND o.starts_at < ? AND o.ends_at > ? AND o.removed_at IS NULL", orgID, micro(to), micro(from)).
 		OrderExpr("o.starts_at, o.window_id").Scan(ctx)
-	spans := make([]vigil.Occurrence, len(rows))
+	spans := make([]maintenance.Occurrence, len(rows))
 	for i := range rows {
 		spans[i] = rows[i].span().Occurrence
 	}

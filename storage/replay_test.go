@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/backtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -29,7 +30,7 @@ func TestReplayResults(t *testing.T) {
 		write(t, w, one, failed(c, frankfurt, slot(n)))
 		stored = append(stored, slot(n))
 	}
-	read := func(t *testing.T, regions []string, from, to time.Time, warm int) (rows []vigil.BacktestRow) {
+	read := func(t *testing.T, regions []string, from, to time.Time, warm int) (rows []backtest.Row) {
 		t.Helper()
 		for row, err := range s.ReplayResults(t.Context(), c.ID, regions, from, to, warm) {
 			if err != nil {

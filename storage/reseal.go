@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // sealLock is the advisory lock of the process that seals what was stored in
@@ -25,14 +26,14 @@ const sealBatch = 100
 // sealedTable is a table whose configs hold sealed secrets.
 type sealedTable struct {
 	name   string
-	fields func(kind string) vigil.SecretFields
+	fields func(kind string) secret.Fields
 }
 
 func (s *Store) sealedTables() []sealedTable {
 	return []sealedTable{
-		{"checks", func(kind string) vigil.SecretFields { return s.secrets.Check(vigil.CheckType(kind)) }},
-		{"channels", func(kind string) vigil.SecretFields { return s.secrets.Channel(vigil.ChannelType(kind)) }},
-		{"delivery_addresses", func(kind string) vigil.SecretFields { return s.secrets.Channel(vigil.ChannelType(kind)) }},
+		{"checks", func(kind string) secret.Fields { return s.secrets.Check(vigil.CheckType(kind)) }},
+		{"channels", func(kind string) secret.Fields { return s.secrets.Channel(vigil.ChannelType(kind)) }},
+		{"delivery_addresses", func(kind string) secret.Fields { return s.secrets.Channel(vigil.ChannelType(kind)) }},
 	}
 }
 
@@ -40,7 +41,7 @@ func (s *Store) sealedTables() []sealedTable {
 // many configs that changed. Afterwards no older key is needed. It may run while
 // the platform works, and repeatedly.
 func (s *Store) Reseal(ctx context.Context) (changed int, err error) {
-	return s.rewriteConfigs(ctx, func(fields vigil.SecretFields, config json.RawMessage) (json.RawMessage, error) {
+	return s.rewriteConfigs(ctx, func(fields secret.Fields, config json.RawMessage) (json.RawMessage, error) {
 		opened, err := s.keys.OpenSecrets(fields, config)
 		if err != nil {
 			return nil, err
@@ -90,7 +91,7 @@ func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
 // rewriteConfigs gives every stored config to change, with the secret members of
 // its type, and stores the ones that come back different.
 func (s *Store) rewriteConfigs(
-	ctx context.Context, change func(vigil.SecretFields, json.RawMessage) (json.RawMessage, error),
+	ctx context.Context, change func(secret.Fields, json.RawMessage) (json.RawMessage, error),
 ) (changed int, err error) {
 	read := 0
 	for _, table := range s.sealedTables() {
@@ -133,7 +134,7 @@ func (s *Store) rewriteConfigs(
 // rewriteConfig changes the stored form of one config. Its meaning stays, so no
 // revision changes.
 func (s *Store) rewriteConfig(
-	ctx context.Context, table sealedTable, id uuid.UUID, change func(vigil.SecretFields, json.RawMessage) (json.RawMessage, error),
+	ctx context.Context, table sealedTable, id uuid.UUID, change func(secret.Fields, json.RawMessage) (json.RawMessage, error),
 ) (changed bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var rows []struct {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -19,7 +20,7 @@ func TestReseal(t *testing.T) {
 	older, newer := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
 	dsn := storagetest.DSN(t)
 	open := func(current []byte, rest ...[]byte) *storage.Store {
-		keys, err := vigil.NewKeyring(current, rest...)
+		keys, err := secret.NewKeyring(current, rest...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -126,7 +127,7 @@ func TestPeriodicStatementsReadWhatIsDue(t *testing.T) {
 	if _, err := s.DB().ExecContext(t.Context(), "VACUUM ANALYZE"); err != nil {
 		t.Fatal(err)
 	}
-	now, shards, old := time.Now(), vigil.EverySweepShard(), time.Now().Add(-time.Hour)
+	now, shards, old := time.Now(), fleet.EverySweepShard(), time.Now().Add(-time.Hour)
 	_, _, cursor, err := s.Definitions(t.Context(), []string{frankfurt}, "")
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 const (
@@ -40,7 +41,7 @@ func (s *Store) LastVote(ctx context.Context, checkID uuid.UUID, region string) 
 // waits for the sweep is due at once. It may be repeated. It begins an epoch that Temporal has
 // not seen, and expects no certain one of it.
 func (s *Store) Restored(ctx context.Context) error {
-	_, err := s.restored(ctx, vigil.RestoredByHand, func(ctx context.Context, tx bun.Tx) (bool, error) {
+	_, err := s.restored(ctx, fleet.RestoredByHand, func(ctx context.Context, tx bun.Tx) (bool, error) {
 		return s.changeEpoch(ctx, tx, `UPDATE temporal_generation SET epoch = epoch + ?, epoch_floor = 0, epoch_at = clock_timestamp()`,
 			int64(restoreSkip))
 	})
@@ -50,7 +51,7 @@ func (s *Store) Restored(ctx context.Context) error {
 // restored does so in the epoch that begin begins, unless it begins none.
 func (s *Store) restored(
 	ctx context.Context,
-	why vigil.RestoreSign,
+	why fleet.RestoreSign,
 	begin func(context.Context, bun.Tx) (bool, error),
 ) (done bool, err error) {
 	ctx = withQueryLimit(ctx, maintenanceLimit) // it changes every loop

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -63,10 +64,10 @@ func TestRestored(t *testing.T) {
 	applyAll(t, s)
 
 	// Temporal has an epoch that Postgres does not know: this one is found once.
-	lease := renewSweep(t, s, "test", sweepLength)[vigil.CommonShard]
+	lease := renewSweep(t, s, "test", sweepLength)[fleet.CommonShard]
 	known := epochOf(t, s)
 	for _, want := range []bool{true, false} {
-		if found, err := s.FoundRestore(t.Context(), lease, known, 7000, vigil.DatabaseOlder); err != nil || found != want {
+		if found, err := s.FoundRestore(t.Context(), lease, known, 7000, fleet.DatabaseOlder); err != nil || found != want {
 			t.Fatalf("found %v (%v), want %v", found, err, want)
 		}
 		if n := count(t, s, "SELECT count(*) FROM restores"); n != 1 {
@@ -84,16 +85,16 @@ func TestRestored(t *testing.T) {
 	if after.MS < before.MS+time.Minute.Milliseconds() || after.Seq <= before.Seq+100_000 {
 		t.Errorf("the stream goes on at %v after %v, want it a minute and many numbers later", after, before)
 	}
-	if lagging, err := s.Lagging(t.Context(), vigil.EverySweepShard(), 10); err != nil || len(lagging) == 0 {
+	if lagging, err := s.Lagging(t.Context(), fleet.EverySweepShard(), 10); err != nil || len(lagging) == 0 {
 		t.Errorf("%d loops are to be applied (%v), want all", len(lagging), err)
 	}
-	if stalled, err := s.StalledIncidents(t.Context(), epoch(), vigil.EverySweepShard(), 10); err != nil || len(stalled) != 1 {
+	if stalled, err := s.StalledIncidents(t.Context(), epoch(), fleet.EverySweepShard(), 10); err != nil || len(stalled) != 1 {
 		t.Errorf("%d incidents are to be swept (%v), want 1", len(stalled), err)
 	}
 	if stalled, err := s.StalledDeliveries(
 		t.Context(),
 		epoch().Add(time.Minute),
-		vigil.EverySweepShard(),
+		fleet.EverySweepShard(),
 		10,
 	); err != nil ||
 		len(stalled) != 1 {
@@ -120,7 +121,7 @@ func TestRestored(t *testing.T) {
 // applyAll marks every loop as applied.
 func applyAll(t *testing.T, s *storage.Store) {
 	t.Helper()
-	lagging, err := s.Lagging(t.Context(), vigil.EverySweepShard(), 100)
+	lagging, err := s.Lagging(t.Context(), fleet.EverySweepShard(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}

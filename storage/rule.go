@@ -17,6 +17,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 type ruleRow struct {
@@ -107,7 +108,7 @@ func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error
 		if err := tx.NewRaw("SELECT tier FROM organizations WHERE id = ?", r.OrgID).Scan(ctx, &tier); err != nil {
 			return found("organization", err)
 		}
-		if err := checkLimit(ctx, tx, vigil.Tier(tier), vigil.LimitRulesPerCheck, r.CheckID); err != nil {
+		if err := checkLimit(ctx, tx, account.Tier(tier), account.LimitRulesPerCheck, r.CheckID); err != nil {
 			return err
 		}
 		err := ownChannels(ctx, tx, r.OrgID, r.Channels)

@@ -11,20 +11,21 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // headersByName are the secret members of a version that seals every header
 // whose name says that it is a credential.
-func headersByName() vigil.ConfigSecrets {
-	fields := vigil.SecretFields{Members: map[string]vigil.SecretFields{
+func headersByName() secret.Configs {
+	fields := secret.Fields{Members: map[string]secret.Fields{
 		"headers": {ByName: true}, "secret": {Secret: true},
-		"basic_auth": {Members: map[string]vigil.SecretFields{"password": {Secret: true}}},
+		"basic_auth": {Members: map[string]secret.Fields{"password": {Secret: true}}},
 	}}
-	return vigil.ConfigSecrets{
-		Checks:   map[vigil.CheckType]vigil.SecretFields{vigil.TypeHTTPS: fields},
-		Channels: map[vigil.ChannelType]vigil.SecretFields{vigil.ChannelWebhook: fields},
+	return secret.Configs{
+		Checks:   map[vigil.CheckType]secret.Fields{vigil.TypeHTTPS: fields},
+		Channels: map[vigil.ChannelType]secret.Fields{vigil.ChannelWebhook: fields},
 	}
 }
 
@@ -32,12 +33,12 @@ func headersByName() vigil.ConfigSecrets {
 func TestSealConfigs(t *testing.T) {
 	t.Parallel()
 	dsn := storagetest.DSN(t)
-	open := func(secrets vigil.ConfigSecrets) *storage.Store {
+	open := func(secrets secret.Configs) *storage.Store {
 		return storagetest.Open(t, dsn, func(o *storage.Options) { o.Secrets = secrets })
 	}
 	older := headersByName()
-	onlyPasswords := vigil.SecretFields{Members: map[string]vigil.SecretFields{
-		"basic_auth": {Members: map[string]vigil.SecretFields{"password": {Secret: true}}},
+	onlyPasswords := secret.Fields{Members: map[string]secret.Fields{
+		"basic_auth": {Members: map[string]secret.Fields{"password": {Secret: true}}},
 	}}
 	older.Checks[vigil.TypeHTTPS], older.Channels[vigil.ChannelWebhook] = onlyPasswords, onlyPasswords
 	before, store := open(older), open(headersByName())

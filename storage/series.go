@@ -10,25 +10,25 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // Series sums the results of a check of the organization in steps of a period, for each of
 // its regions, without those in maintenance. Steps are counted from the newest one, which is not over yet. From a step of
 // an hour on, the numbers are those of hourly rollups. An unknown check is a CodeNotFound
 // error.
-func (s *Store) Series(ctx context.Context, orgID, checkID uuid.UUID, period, step time.Duration) (vigil.Series, error) {
+func (s *Store) Series(ctx context.Context, orgID, checkID uuid.UUID, period, step time.Duration) (overview.Series, error) {
 	now := s.instant()
-	series := vigil.Series{Step: step, Start: now.Truncate(step).Add(step - period)}
+	series := overview.Series{Step: step, Start: now.Truncate(step).Add(step - period)}
 	loops, err := s.Loops(ctx, orgID, checkID)
 	if err != nil {
-		return vigil.Series{}, err
+		return overview.Series{}, err
 	}
 	at := make(map[string]int, len(loops))
 	keys := make([]string, len(loops))
 	for i, loop := range loops {
 		at[loop.Region], keys[i] = i, loop.Region
-		series.Regions = append(series.Regions, vigil.RegionSeries{Region: loop.Region, Steps: make([]vigil.SlotSummary, period/step)})
+		series.Regions = append(series.Regions, overview.RegionSeries{Region: loop.Region, Steps: make([]overview.SlotSummary, period/step)})
 	}
 	// The bounds leave few partitions to plan for.
 	query := `
@@ -44,7 +44,7 @@ func (s *Store) Series(ctx context.Context, orgID, checkID uuid.UUID, period, st
 	}
 	found, err := s.pool.Query(ctx, query, checkID, keys, series.Start, series.Start.Add(period), step.Seconds())
 	if err != nil {
-		return vigil.Series{}, wrap("read a series", err)
+		return overview.Series{}, wrap("read a series", err)
 	}
 	var region string
 	var n, total, failed int64
@@ -54,7 +54,7 @@ func (s *Store) Series(ctx context.Context, orgID, checkID uuid.UUID, period, st
 		if n < 0 || n >= int64(len(steps)) {
 			return fmt.Errorf("step %d of %d", n, len(steps))
 		}
-		steps[n] = vigil.SlotSummary{Results: int(total), Failures: int(failed), SumMS: ms}
+		steps[n] = overview.SlotSummary{Results: int(total), Failures: int(failed), SumMS: ms}
 		return nil
 	})
 	return series, wrap("read a series", err)

@@ -12,9 +12,10 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
-// Sessions keeps the sessions of browsers. The data of one are a vigil.SessionData; its
+// Sessions keeps the sessions of browsers. The data of one are a account.SessionData; its
 // token must be a hash. The methods are those that the session library asks for.
 type Sessions struct{ store *Store }
 
@@ -38,15 +39,15 @@ func (s *Sessions) FindCtx(ctx context.Context, token string) (data []byte, foun
 // CommitCtx stores the data of a session until expiry. One that has ended stays ended,
 // and one of a user who is gone is not stored.
 func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
-	var content vigil.SessionData
+	var content account.SessionData
 	if err := json.Unmarshal(data, &content); err != nil {
 		return fmt.Errorf("read the data of a session: %w", err)
 	}
 	var userID *uuid.UUID
-	if id, err := uuid.Parse(content.Values[vigil.SessionUser]); err == nil {
+	if id, err := uuid.Parse(content.Values[account.SessionUser]); err == nil {
 		userID = &id
 	}
-	id, err := uuid.Parse(content.Values[vigil.SessionID])
+	id, err := uuid.Parse(content.Values[account.SessionID])
 	if err != nil {
 		id = uuid.New()
 	}
@@ -56,7 +57,7 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 		ON CONFLICT (token) DO UPDATE SET id = excluded.id, user_id = excluded.user_id, data = excluded.data,
 			address = excluded.address, user_agent = excluded.user_agent, seen_at = excluded.seen_at, expires_at = excluded.expires_at
 		WHERE s.ended_at IS NULL AND (s.data <> excluded.data OR s.expires_at <= excluded.expires_at - make_interval(secs => ?))`,
-		token, id, userID, data, content.Values[vigil.SessionAddress], content.Values[vigil.SessionAgent], now, now, micro(expiry),
+		token, id, userID, data, content.Values[account.SessionAddress], content.Values[account.SessionAgent], now, now, micro(expiry),
 		seenEvery.Seconds()).Exec(ctx)
 	if violates(err, "sessions_user_id_fkey") {
 		return nil
@@ -100,16 +101,16 @@ type sessionRow struct {
 
 // UserSessions returns a page of the sessions of a user that have not ended, the one that
 // was used last first, and their number.
-func (s *Store) UserSessions(ctx context.Context, userID uuid.UUID, page vigil.Page) ([]vigil.Session, int, error) {
+func (s *Store) UserSessions(ctx context.Context, userID uuid.UUID, page vigil.Page) ([]account.Session, int, error) {
 	var rows []sessionRow
 	total, err := s.db.NewSelect().Model(&rows).Where("s.user_id = ? AND s.ended_at IS NULL AND s.expires_at > ?", userID, s.instant()).
 		OrderExpr("s.seen_at DESC, s.id").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)
 	if err != nil {
 		return nil, 0, wrap("list the sessions of a user", err)
 	}
-	sessions := make([]vigil.Session, len(rows))
+	sessions := make([]account.Session, len(rows))
 	for i, row := range rows {
-		sessions[i] = vigil.Session{
+		sessions[i] = account.Session{
 			ID: row.ID, CreatedAt: row.CreatedAt, SeenAt: row.SeenAt, ExpiresAt: row.ExpiresAt, Address: row.Address, UserAgent: row.UserAgent,
 		}
 	}
@@ -144,7 +145,7 @@ func (s *Store) EndSessions(ctx context.Context, userID uuid.UUID) error {
 }
 
 // raiseSessionVersion ends every session of a user whose lock the caller holds.
-func (s *Store) raiseSessionVersion(ctx context.Context, tx bun.Tx, user *vigil.User) error {
+func (s *Store) raiseSessionVersion(ctx context.Context, tx bun.Tx, user *account.User) error {
 	user.SessionVersion++
 	_, err := tx.NewRaw("UPDATE users SET session_version = ? WHERE id = ?", user.SessionVersion, user.ID).Exec(ctx)
 	if err != nil {

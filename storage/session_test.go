@@ -10,14 +10,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
 // sessionData is the data of a session of a user.
 func sessionData(tb testing.TB, user uuid.UUID, id uuid.UUID, more string) []byte {
 	tb.Helper()
-	data, err := json.Marshal(vigil.SessionData{Deadline: epoch().AddDate(0, 1, 0), Values: map[string]string{
-		vigil.SessionUser: user.String(), vigil.SessionID: id.String(), vigil.SessionAddress: "192.0.2.1", vigil.SessionAgent: "Firefox",
+	data, err := json.Marshal(account.SessionData{Deadline: epoch().AddDate(0, 1, 0), Values: map[string]string{
+		account.SessionUser: user.String(), account.SessionID: id.String(), account.SessionAddress: "192.0.2.1", account.SessionAgent: "Firefox",
 		"more": more,
 	}})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // signupLock is the advisory lock of a sign-up that counts the others.
@@ -17,22 +18,22 @@ const signupLock = 0x7669_6769_6c00_0006
 // SignUp is CreateAccount for a stranger: a CodeRateLimited error when the limits of
 // unverified organizations are met.
 func (s *Store) SignUp(
-	ctx context.Context, limits vigil.SignupLimits, org vigil.Organization, user vigil.User, key *vigil.NewKey,
-) (vigil.User, vigil.Organization, error) {
+	ctx context.Context, limits account.SignupLimits, org account.Organization, user account.User, key *account.NewKey,
+) (account.User, account.Organization, error) {
 	user.Operator = false
-	return s.createAccount(ctx, org, user, key, func(ctx context.Context, tx bun.Tx, user vigil.User) error {
+	return s.createAccount(ctx, org, user, key, func(ctx context.Context, tx bun.Tx, user account.User) error {
 		return s.admitSignup(ctx, tx, user, limits)
 	})
 }
 
 // admitSignup records where a user signed up, and counts the unverified ones of the last
 // days. Sign-ups wait for each other, so that the limits are exact.
-func (s *Store) admitSignup(ctx context.Context, tx bun.Tx, user vigil.User, limits vigil.SignupLimits) error {
+func (s *Store) admitSignup(ctx context.Context, tx bun.Tx, user account.User, limits account.SignupLimits) error {
 	if limits.PerNetwork == 0 && limits.Total == 0 {
 		return nil
 	}
 	now := s.instant()
-	since := now.Add(-vigil.SignupWindow)
+	since := now.Add(-account.SignupWindow)
 	if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(?)", int64(signupLock)).Exec(ctx); err != nil {
 		return fmt.Errorf("lock the sign-ups: %w", err)
 	}

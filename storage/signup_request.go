@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -22,24 +23,24 @@ type signupRequestRow struct {
 	ExpiresAt    time.Time `bun:"expires_at"`
 }
 
-// CreateSignupRequest stores the request of an account for vigil.TokenLifetime.
-func (s *Store) CreateSignupRequest(ctx context.Context, hash []byte, request vigil.SignupRequest) error {
+// CreateSignupRequest stores the request of an account for account.TokenLifetime.
+func (s *Store) CreateSignupRequest(ctx context.Context, hash []byte, request account.SignupRequest) error {
 	_, err := s.db.NewInsert().Model(&signupRequestRow{
 		Hash: hash, Email: request.Email, Name: request.Name, Organization: request.Organization,
-		ExpiresAt: s.instant().Add(vigil.TokenLifetime),
+		ExpiresAt: s.instant().Add(account.TokenLifetime),
 	}).Exec(ctx)
 	return wrap("store the request of an account", err)
 }
 
 // SignupRequest returns the request of a token. An unknown, used or expired one is a
 // CodeInvalid error.
-func (s *Store) SignupRequest(ctx context.Context, hash []byte) (vigil.SignupRequest, error) {
+func (s *Store) SignupRequest(ctx context.Context, hash []byte) (account.SignupRequest, error) {
 	var row signupRequestRow
 	err := s.db.NewSelect().Model(&row).Where("r.hash = ? AND r.expires_at > ?", hash, s.instant()).Scan(ctx)
 	if isNoRow(err) {
-		return vigil.SignupRequest{}, errInvalidToken()
+		return account.SignupRequest{}, errInvalidToken()
 	}
-	return vigil.SignupRequest{
+	return account.SignupRequest{
 		Email: row.Email, Name: row.Name, Organization: row.Organization, ExpiresAt: row.ExpiresAt,
 	}, wrap("read the request of an account", err)
 }
@@ -49,15 +50,15 @@ func (s *Store) SignupRequest(ctx context.Context, hash []byte) (vigil.SignupReq
 // unknown, used or expired token is a CodeInvalid error; an address that has an account by
 // now is a CodeConflict error.
 func (s *Store) UseSignupRequest(
-	ctx context.Context, hash []byte, tier vigil.Tier, user vigil.User,
-) (vigil.User, vigil.Organization, error) {
+	ctx context.Context, hash []byte, tier account.Tier, user account.User,
+) (account.User, account.Organization, error) {
 	request, err := s.SignupRequest(ctx, hash)
 	if err != nil {
-		return vigil.User{}, vigil.Organization{}, err
+		return account.User{}, account.Organization{}, err
 	}
 	user.Email, user.Name, user.EmailVerified, user.Operator = request.Email, request.Name, true, false
-	org := vigil.Organization{Name: request.Organization, Tier: tier}
-	return s.createAccount(ctx, org, user, nil, func(ctx context.Context, tx bun.Tx, user vigil.User) error {
+	org := account.Organization{Name: request.Organization, Tier: tier}
+	return s.createAccount(ctx, org, user, nil, func(ctx context.Context, tx bun.Tx, user account.User) error {
 		if entry := audit.FromContext(ctx); entry != nil {
 			entry.OrgID, entry.UserID, entry.UserName, entry.UserEmail = user.OrgID, user.ID, user.Name, user.Email
 		}

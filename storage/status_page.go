@@ -14,6 +14,8 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 type statusPageRow struct {
@@ -39,7 +41,7 @@ type statusPageRow struct {
 const pageChecks = `(SELECT jsonb_agg(jsonb_build_object('check_id', pc.check_id, 'in_group', pc.in_group, 'name', pc.name)
 	ORDER BY pc.in_group, pc.place) FROM status_page_checks AS pc WHERE pc.page_id = sp.id) AS checks`
 
-func rowOfStatusPage(p *vigil.StatusPage) *statusPageRow {
+func rowOfStatusPage(p *overview.StatusPage) *statusPageRow {
 	row := &statusPageRow{
 		ID: p.ID, OrgID: p.OrgID, Slug: p.Slug, Title: p.Title, Groups: make([]string, len(p.Groups)), NoIndex: p.NoIndex, Enabled: p.Enabled,
 		Version: p.Version, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
@@ -51,9 +53,9 @@ func rowOfStatusPage(p *vigil.StatusPage) *statusPageRow {
 	return row
 }
 
-func (r *statusPageRow) page() (vigil.StatusPage, error) {
-	page := vigil.StatusPage{
-		ID: r.ID, OrgID: r.OrgID, Slug: r.Slug, Title: r.Title, Groups: make([]vigil.StatusGroup, len(r.Groups)), NoIndex: r.NoIndex,
+func (r *statusPageRow) page() (overview.StatusPage, error) {
+	page := overview.StatusPage{
+		ID: r.ID, OrgID: r.OrgID, Slug: r.Slug, Title: r.Title, Groups: make([]overview.StatusGroup, len(r.Groups)), NoIndex: r.NoIndex,
 		Enabled: r.Enabled, Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 		ManagedBy: r.managedBy(), AppliedVersion: r.Applied,
 	}
@@ -67,12 +69,12 @@ func (r *statusPageRow) page() (vigil.StatusPage, error) {
 	}
 	if len(r.Checks) > 0 {
 		if err := json.Unmarshal(r.Checks, &checks); err != nil {
-			return vigil.StatusPage{}, fmt.Errorf("read the checks of status page %s: %w", r.ID, err)
+			return overview.StatusPage{}, fmt.Errorf("read the checks of status page %s: %w", r.ID, err)
 		}
 	}
 	for _, check := range checks {
 		group := &page.Groups[check.InGroup]
-		group.Checks = append(group.Checks, vigil.PublicCheck{CheckID: check.CheckID, Name: check.Name})
+		group.Checks = append(group.Checks, overview.PublicCheck{CheckID: check.CheckID, Name: check.Name})
 	}
 	return page, nil
 }
@@ -80,7 +82,7 @@ func (r *statusPageRow) page() (vigil.StatusPage, error) {
 // CreateStatusPage stores a new status page of its organization. Zero ids and times are
 // filled in. More pages than the plan allows are a CodePlanLimit error, a slug that is taken
 // a CodeConflict error, and a check that is not the organization's a CodeInvalid error.
-func (s *Store) CreateStatusPage(ctx context.Context, p vigil.StatusPage) (vigil.StatusPage, error) {
+func (s *Store) CreateStatusPage(ctx context.Context, p overview.StatusPage) (overview.StatusPage, error) {
 	now := s.instant()
 	p.ID, p.Version = idOrNew(p.ID), 1
 	p.CreatedAt, p.UpdatedAt = timeOrDefault(p.CreatedAt, now), timeOrDefault(p.UpdatedAt, now)
@@ -89,7 +91,7 @@ func (s *Store) CreateStatusPage(ctx context.Context, p vigil.StatusPage) (vigil
 		if err != nil {
 			return err
 		}
-		if err := checkLimit(ctx, tx, tier, vigil.LimitStatusPages, p.OrgID); err != nil {
+		if err := checkLimit(ctx, tx, tier, account.LimitStatusPages, p.OrgID); err != nil {
 			return err
 		}
 		if _, err := tx.NewInsert().Model(rowOfStatusPage(&p)).Exec(ctx); err != nil {
@@ -101,12 +103,12 @@ func (s *Store) CreateStatusPage(ctx context.Context, p vigil.StatusPage) (vigil
 		return keepAnswer(ctx, tx, p)
 	})
 	if err != nil {
-		return vigil.StatusPage{}, wrap("create status page", err)
+		return overview.StatusPage{}, wrap("create status page", err)
 	}
 	return p, nil
 }
 
-func slugTaken(err error, p *vigil.StatusPage) error {
+func slugTaken(err error, p *overview.StatusPage) error {
 	if taken := managedTaken(err, "status page", p.ManagedBy); vigil.ErrorCode(taken) == vigil.CodeConflict {
 		return taken
 	}
@@ -120,7 +122,7 @@ func slugTaken(err error, p *vigil.StatusPage) error {
 
 // storePageChecks stores the checks of a page that has none. A check that is not the
 // organization's, or appears twice, is a CodeInvalid error.
-func storePageChecks(ctx context.Context, tx bun.Tx, p *vigil.StatusPage) error {
+func storePageChecks(ctx context.Context, tx bun.Tx, p *overview.StatusPage) error {
 	ids := p.Checks()
 	if len(ids) == 0 {
 		return nil
@@ -160,15 +162,15 @@ func storePageChecks(ctx context.Context, tx bun.Tx, p *vigil.StatusPage) error 
 }
 
 // StatusPage finds a status page of the organization.
-func (s *Store) StatusPage(ctx context.Context, orgID, id uuid.UUID) (vigil.StatusPage, error) {
+func (s *Store) StatusPage(ctx context.Context, orgID, id uuid.UUID) (overview.StatusPage, error) {
 	return readStatusPage(ctx, s.db.NewSelect(), orgID, id)
 }
 
-func readStatusPage(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.UUID) (vigil.StatusPage, error) {
+func readStatusPage(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.UUID) (overview.StatusPage, error) {
 	var row statusPageRow
 	err := query.Model(&row).ColumnExpr("sp.*").ColumnExpr(pageChecks).Where("sp.id = ? AND sp.org_id = ?", id, orgID).Scan(ctx)
 	if err != nil {
-		return vigil.StatusPage{}, found("status page", err)
+		return overview.StatusPage{}, found("status page", err)
 	}
 	page, err := row.page()
 	return page, wrap("read status page", err)
@@ -176,7 +178,11 @@ func readStatusPage(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.
 
 // StatusPages returns a page of the organization's status pages that the filter selects, newest first, and the
 // extent of the list.
-func (s *Store) StatusPages(ctx context.Context, orgID uuid.UUID, f vigil.StatusPageFilter) ([]vigil.StatusPage, vigil.Extent, error) {
+func (s *Store) StatusPages(
+	ctx context.Context,
+	orgID uuid.UUID,
+	f overview.StatusPageFilter,
+) ([]overview.StatusPage, vigil.Extent, error) {
 	list := smallRows[statusPageRow]{
 		what: "status pages", alias: "sp", order: newestFirst(),
 		selected: func(q *bun.SelectQuery) *bun.SelectQuery {
@@ -189,7 +195,7 @@ func (s *Store) StatusPages(ctx context.Context, orgID uuid.UUID, f vigil.Status
 	if err != nil {
 		return nil, vigil.Extent{}, err
 	}
-	pages := make([]vigil.StatusPage, len(rows))
+	pages := make([]overview.StatusPage, len(rows))
 	for i := range rows {
 		if pages[i], err = rows[i].page(); err != nil {
 			return nil, vigil.Extent{}, wrap("list status pages", err)
@@ -202,9 +208,9 @@ func (s *Store) StatusPages(ctx context.Context, orgID uuid.UUID, f vigil.Status
 // stored, and may return an error, which UpdateStatusPage returns unchanged. A change that
 // leaves the page equal is none. Errors are those of CreateStatusPage.
 func (s *Store) UpdateStatusPage(
-	ctx context.Context, orgID, id uuid.UUID, change func(*vigil.StatusPage) error,
-) (vigil.StatusPage, error) {
-	var after vigil.StatusPage
+	ctx context.Context, orgID, id uuid.UUID, change func(*overview.StatusPage) error,
+) (overview.StatusPage, error) {
+	var after overview.StatusPage
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockStatusPage(ctx, tx, orgID, id); err != nil {
 			return err
@@ -228,13 +234,13 @@ func (s *Store) UpdateStatusPage(
 		return storePage(ctx, tx, &after)
 	})
 	if err != nil {
-		return vigil.StatusPage{}, wrap("update status page", err)
+		return overview.StatusPage{}, wrap("update status page", err)
 	}
 	return after, nil
 }
 
 // storePage stores the new definition of a page whose row is locked.
-func storePage(ctx context.Context, tx bun.Tx, p *vigil.StatusPage) error {
+func storePage(ctx context.Context, tx bun.Tx, p *overview.StatusPage) error {
 	_, err := tx.NewUpdate().Model(rowOfStatusPage(p)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx)
 	if err != nil {
 		return slugTaken(err, p)
@@ -251,10 +257,10 @@ func lockStatusPage(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 	return found("status page", err)
 }
 
-func samePage(a, b *vigil.StatusPage) bool {
+func samePage(a, b *overview.StatusPage) bool {
 	return a.Slug == b.Slug && a.Title == b.Title && a.NoIndex == b.NoIndex && a.Enabled == b.Enabled &&
 		vigil.SameManager(a.ManagedBy, b.ManagedBy) &&
-		slices.EqualFunc(a.Groups, b.Groups, func(x, y vigil.StatusGroup) bool {
+		slices.EqualFunc(a.Groups, b.Groups, func(x, y overview.StatusGroup) bool {
 			return x.Name == y.Name && slices.Equal(x.Checks, y.Checks)
 		})
 }

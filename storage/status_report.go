@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 const (
@@ -29,21 +30,21 @@ const failureKeys = `ARRAY['failure_threshold', 'health_status', 'status_code']`
 // StatusReport returns what the enabled status page with the slug is made of: the incidents
 // are those that are open, and those that began since the given time. An unknown slug, and
 // one of a disabled page, is a CodeNotFound error.
-func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) (vigil.StatusReport, error) {
+func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) (overview.StatusReport, error) {
 	page, err := s.publicPage(ctx, slug)
 	if err != nil {
-		return vigil.StatusReport{}, err
+		return overview.StatusReport{}, err
 	}
 	ids := texts(page.Checks())
-	report := vigil.StatusReport{Page: page, Checks: make(map[uuid.UUID]vigil.ReportedCheck, len(ids))}
+	report := overview.StatusReport{Page: page, Checks: make(map[uuid.UUID]overview.ReportedCheck, len(ids))}
 	batch := &pgx.Batch{}
 	queueStates(batch, ids, s.instant(), report.Checks)
 	queuePublicIncidents(batch, ids, since, &report.Incidents)
 	queuePublicMaintenance(batch, page.OrgID, ids, &report.Maintenance)
-	updates := make(map[uuid.UUID][]vigil.IncidentUpdate)
+	updates := make(map[uuid.UUID][]overview.IncidentUpdate)
 	queueUpdates(batch, ids, since, updates)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return vigil.StatusReport{}, wrap("read a status page", err)
+		return overview.StatusReport{}, wrap("read a status page", err)
 	}
 	for i := range report.Incidents {
 		report.Incidents[i].Updates = updates[report.Incidents[i].ID]
@@ -51,18 +52,18 @@ func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) 
 	return report, nil
 }
 
-func (s *Store) publicPage(ctx context.Context, slug string) (vigil.StatusPage, error) {
+func (s *Store) publicPage(ctx context.Context, slug string) (overview.StatusPage, error) {
 	var row statusPageRow
 	err := s.db.NewSelect().Model(&row).ColumnExpr("sp.*").ColumnExpr(pageChecks).Where("sp.slug = ? AND sp.enabled", slug).Scan(ctx)
 	if err != nil {
-		return vigil.StatusPage{}, found("status page", err)
+		return overview.StatusPage{}, found("status page", err)
 	}
 	page, err := row.page()
 	return page, wrap("read a status page", err)
 }
 
 // queueStates reads the newest result of each check and region.
-func queueStates(batch *pgx.Batch, ids []string, now time.Time, into map[uuid.UUID]vigil.ReportedCheck) {
+func queueStates(batch *pgx.Batch, ids []string, now time.Time, into map[uuid.UUID]overview.ReportedCheck) {
 	batch.Queue(`
 		SELECT c.id, c.enabled,
 			EXISTS (SELECT FROM alert_rules AS ar WHERE ar.check_id = c.id AND ar.enabled AND ar.condition ?| `+failureKeys+`),
@@ -72,8 +73,8 @@ func queueStates(batch *pgx.Batch, ids []string, now time.Time, into map[uuid.UU
 		WHERE c.id = ANY($1::text[]::uuid[]) ORDER BY c.id, r.region`, ids, now).
 		Query(func(found pgx.Rows) error {
 			var id uuid.UUID
-			var state vigil.ReportedCheck
-			var one vigil.RegionHealth
+			var state overview.ReportedCheck
+			var one overview.RegionHealth
 			_, err := pgx.ForEachRow(found, []any{&id, &state.Enabled, &state.Watched, &one.Region, &one.Health, &one.Probed}, func() error {
 				state.Regions = into[id].Regions
 				if one.Region != "" {
@@ -92,12 +93,12 @@ func queueStates(batch *pgx.Batch, ids []string, now time.Time, into map[uuid.UU
 // whereReported selects the incidents of a status page, whose alias is i.
 const whereReported = "i.check_id = ANY($1::text[]::uuid[]) AND (i.status <> 'resolved' OR i.started_at >= $2)"
 
-func queuePublicIncidents(batch *pgx.Batch, ids []string, since time.Time, into *[]vigil.PublicIncident) {
+func queuePublicIncidents(batch *pgx.Batch, ids []string, since time.Time, into *[]overview.PublicIncident) {
 	batch.Queue(`
 		SELECT i.id, i.check_id, i.started_at, i.resolved_at, i.regions, i.rules
 		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.started_at DESC, i.id DESC LIMIT $3`, ids, micro(since), reportIncidents).
 		Query(func(found pgx.Rows) error {
-			var one vigil.PublicIncident
+			var one overview.PublicIncident
 			var rules []byte
 			columns := []any{&one.ID, &one.CheckID, &one.StartedAt, &one.ResolvedAt, &one.Regions, &rules}
 			_, err := pgx.ForEachRow(found, columns, func() error {
@@ -114,7 +115,7 @@ func queuePublicIncidents(batch *pgx.Batch, ids []string, since time.Time, into 
 			if err != nil {
 				return fmt.Errorf("read the incidents of a status page: %w", err)
 			}
-			slices.SortStableFunc(*into, func(a, b vigil.PublicIncident) int { return b.StartedAt.Compare(a.StartedAt) })
+			slices.SortStableFunc(*into, func(a, b overview.PublicIncident) int { return b.StartedAt.Compare(a.StartedAt) })
 			return nil
 		})
 }
@@ -122,7 +123,7 @@ func queuePublicIncidents(batch *pgx.Batch, ids []string, since time.Time, into 
 // showEffect says what the public sees of an open incident by the rules that fire now, or saw
 // of one that is resolved, and since when. A rule such as one of certificates has no effect
 // that the public sees.
-func showEffect(incident *vigil.PublicIncident, rules []vigil.IncidentRule) {
+func showEffect(incident *overview.PublicIncident, rules []vigil.IncidentRule) {
 	effect := func(has func(*vigil.IncidentRule) bool) bool {
 		var began []time.Time
 		for i := range rules {
@@ -139,13 +140,13 @@ func showEffect(incident *vigil.PublicIncident, rules []vigil.IncidentRule) {
 	incident.Slow = !incident.Failing && effect(func(r *vigil.IncidentRule) bool { return r.Slow })
 }
 
-func queueUpdates(batch *pgx.Batch, ids []string, since time.Time, into map[uuid.UUID][]vigil.IncidentUpdate) {
+func queueUpdates(batch *pgx.Batch, ids []string, since time.Time, into map[uuid.UUID][]overview.IncidentUpdate) {
 	batch.Queue(`
 		SELECT iu.id, iu.incident_id, iu.state, iu.text, iu.created_at
 		FROM incident_updates AS iu JOIN incidents AS i ON i.id = iu.incident_id
 		WHERE `+whereReported+` ORDER BY iu.created_at DESC, iu.id DESC LIMIT $3`, ids, micro(since), reportUpdates).
 		Query(func(found pgx.Rows) error {
-			var one vigil.IncidentUpdate
+			var one overview.IncidentUpdate
 			_, err := pgx.ForEachRow(found, []any{&one.ID, &one.IncidentID, &one.State, &one.Text, &one.CreatedAt}, func() error {
 				into[one.IncidentID] = append(into[one.IncidentID], one)
 				return nil
@@ -163,8 +164,8 @@ func (s *Store) StatusDays(
 	ctx context.Context,
 	checks []uuid.UUID,
 	from, to time.Time,
-) (map[uuid.UUID]map[time.Time]vigil.DayCount, error) {
-	days := make(map[uuid.UUID]map[time.Time]vigil.DayCount, len(checks))
+) (map[uuid.UUID]map[time.Time]overview.DayCount, error) {
+	days := make(map[uuid.UUID]map[time.Time]overview.DayCount, len(checks))
 	for len(checks) > 0 {
 		n := min(len(checks), statusDayChecks)
 		found, err := s.pool.Query(ctx, `
@@ -175,10 +176,10 @@ func (s *Store) StatusDays(
 		}
 		var id uuid.UUID
 		var dayNumber int64
-		var count vigil.DayCount
+		var count overview.DayCount
 		_, err = pgx.ForEachRow(found, []any{&id, &dayNumber, &count.Total, &count.Failed}, func() error {
 			if days[id] == nil {
-				days[id] = make(map[time.Time]vigil.DayCount)
+				days[id] = make(map[time.Time]overview.DayCount)
 			}
 			days[id][startOf(dayNumber)] = count
 			return nil

@@ -18,16 +18,17 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // Options of a Store.
 type Options struct {
 	// Keys seal the secrets of configs. A store without keys cannot read or
 	// write checks and channels.
-	Keys *vigil.Keyring
+	Keys *secret.Keyring
 	// Secrets lists the members of configs that are sealed. For a type that it lacks,
 	// those whose names look like credentials are sealed.
-	Secrets vigil.ConfigSecrets
+	Secrets secret.Configs
 	// Policies are the delivery policies of the channel types. A store without them
 	// cannot open incidents or deliver messages.
 	Policies vigil.DeliveryPolicies
@@ -64,8 +65,8 @@ type Store struct {
 	// probing has the reserved connections; it opens them on first use.
 	probing  *pgxpool.Pool
 	leases   *leaseConn
-	keys     *vigil.Keyring
-	secrets  vigil.ConfigSecrets
+	keys     *secret.Keyring
+	secrets  secret.Configs
 	policies vigil.DeliveryPolicies
 	now      func() time.Time
 	edges    func() time.Time // nil: the clock of the database

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // rollupInterval is the interval from which on the slots of a check are read from hourly
@@ -23,7 +24,7 @@ const rollupInterval = time.Hour
 // Summaries returns the summaries of checks of the organization, by their ids. It reads
 // a fixed number of statements, however many checks there are. The two with thousands of rows
 // are prepared, since their rows come in binary then.
-func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]vigil.CheckSummary, error) {
+func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]overview.CheckSummary, error) {
 	now := s.instant()
 	sums, err := s.startSummaries(ctx, orgID, ids, now)
 	if err != nil {
@@ -45,7 +46,7 @@ func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID)
 			return nil, wrap("read summaries", err)
 		}
 	}
-	out := make(map[uuid.UUID]vigil.CheckSummary, len(sums))
+	out := make(map[uuid.UUID]overview.CheckSummary, len(sums))
 	for id, sum := range sums {
 		out[id] = sum.finish(id)
 	}
@@ -58,13 +59,13 @@ type checkSum struct {
 	interval         time.Duration
 	first, last      int64 // numbers of the slots on the grid of the check
 	regions          []summaryRegion
-	slots            []vigil.SlotSummary
+	slots            []overview.SlotSummary
 	times            []float64 // response times of successful results
 	histogram        histogram // the same, of rollups
 	total, successes int64
 
 	enabled      bool
-	health       []vigil.RegionSummary
+	health       []overview.RegionSummary
 	incident     *vigil.Incident
 	slowerThanMS *int64
 }
@@ -112,7 +113,7 @@ func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.
 		sum.regions = append(sum.regions, summaryRegion{
 			key: loop.Region, offset: fromMilliseconds(loop.OffsetMS), last: last, failed: loop.Active && health == vigil.Unhealthy,
 		})
-		sum.health = append(sum.health, vigil.RegionSummary{Region: loop.Region, Health: health})
+		sum.health = append(sum.health, overview.RegionSummary{Region: loop.Region, Health: health})
 		sum.enabled = sum.enabled || loop.Active
 		// A slot whose result may still come does not count as missed.
 		sum.last = max(sum.last, sum.slot(last))
@@ -126,8 +127,8 @@ func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.
 		return nil, fmt.Errorf("read loops: %w", err)
 	}
 	for _, sum := range sums {
-		sum.first = max(sum.first, sum.last-vigil.SummarySlots+1)
-		sum.slots = make([]vigil.SlotSummary, max(0, sum.last-sum.first+1))
+		sum.first = max(sum.first, sum.last-overview.SummarySlots+1)
+		sum.slots = make([]overview.SlotSummary, max(0, sum.last-sum.first+1))
 	}
 	return sums, nil
 }
@@ -175,7 +176,7 @@ func (c checkSums) readResults(ctx context.Context, s *Store, now time.Time) err
 			WHERE r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot >= k.since AND r.slot >= $4 AND r.slot < $5
 			ORDER BY r.slot DESC LIMIT $6
 		) AS r`, loops.checks, loops.regions, loops.since,
-		slices.MinFunc(loops.since, time.Time.Compare), startOf(dayOf(now)+2), vigil.SummarySlots)
+		slices.MinFunc(loops.since, time.Time.Compare), startOf(dayOf(now)+2), overview.SummarySlots)
 	if err != nil {
 		return err
 	}
@@ -281,8 +282,8 @@ func (c checkSums) queueUptime(batch *pgx.Batch, now time.Time) {
 		})
 }
 
-func (c *checkSum) finish(id uuid.UUID) vigil.CheckSummary {
-	out := vigil.CheckSummary{
+func (c *checkSum) finish(id uuid.UUID) overview.CheckSummary {
+	out := overview.CheckSummary{
 		CheckID: id, Start: c.anchor.Add(time.Duration(c.first) * c.interval), Interval: c.interval, Slots: c.slots,
 		Results: c.total, Successes: c.successes,
 		State: stateOf(c.health, c.enabled, c.incident != nil), Regions: c.health, Incident: c.incident, SlowerThanMS: c.slowerThanMS,

@@ -9,10 +9,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
-func summaryOf(t *testing.T, s *storage.Store, c vigil.Check) vigil.CheckSummary {
+func summaryOf(t *testing.T, s *storage.Store, c vigil.Check) overview.CheckSummary {
 	t.Helper()
 	sums, err := s.Summaries(t.Context(), c.OrgID, []uuid.UUID{c.ID, uuid.New()})
 	if err != nil || len(sums) != 1 {
@@ -50,8 +51,8 @@ func TestSummary(t *testing.T) {
 		}
 		first := got[0]
 		equal(t, got, []int{first, first + 1, first + 3})
-		equal(t, sum.Slots[first], vigil.SlotSummary{Results: 2, SumMS: 40})
-		equal(t, sum.Slots[first+1], vigil.SlotSummary{Results: 2, Failures: 1, SumMS: 20})
+		equal(t, sum.Slots[first], overview.SlotSummary{Results: 2, SumMS: 40})
+		equal(t, sum.Slots[first+1], overview.SlotSummary{Results: 2, Failures: 1, SumMS: 20})
 		equal(t, sum.Start.Add(time.Duration(first)*sum.Interval), at)
 		if sum.Results != 5 || sum.Successes != 4 || sum.P95MS == nil || *sum.P95MS != 20 {
 			t.Errorf("got %+v", sum)
@@ -75,7 +76,7 @@ func TestSummary(t *testing.T) {
 		}
 		clk.set(slot.Add(time.Second))
 		sum := summaryOf(t, s, c)
-		if len(sum.Slots) != vigil.SummarySlots || sum.Slots[59].Results != 1 || sum.Slots[0].Results != 1 {
+		if len(sum.Slots) != overview.SummarySlots || sum.Slots[59].Results != 1 || sum.Slots[0].Results != 1 {
 			t.Errorf("%d slots, the first %+v and the last %+v", len(sum.Slots), sum.Slots[0], sum.Slots[len(sum.Slots)-1])
 		}
 		equal(t, sum.Start.Add(59*c.Interval), slot)
@@ -138,7 +139,7 @@ func TestUptimeDays(t *testing.T) {
 	if err != nil || len(days) != 90 {
 		t.Fatalf("%d days, %v", len(days), err)
 	}
-	var sum vigil.UptimeDay
+	var sum overview.UptimeDay
 	for i, one := range days {
 		sum.Total, sum.Successful, sum.Missed = sum.Total+one.Total, sum.Successful+one.Successful, sum.Missed+one.Missed
 		if i > 0 && !one.Day.Equal(days[i-1].Day.AddDate(0, 0, -1)) {

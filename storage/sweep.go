@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/schema"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // renewSweep does a whole renewal in one statement, which no crash of the process can leave
@@ -83,8 +84,8 @@ const renewSweep = `WITH clock AS MATERIALIZED (
 // process, such as one that was given up, is carried out at the same time, the error is
 // vigil.CodeUnavailable.
 func (s *Store) RenewSweep(
-	ctx context.Context, process string, unused []vigil.SweepLease, length time.Duration,
-) (share vigil.SweepShare, err error) {
+	ctx context.Context, process string, unused []fleet.SweepLease, length time.Duration,
+) (share fleet.SweepShare, err error) {
 	shards, fences := make([]int, len(unused)), make([]int64, len(unused))
 	for i, lease := range unused {
 		shards[i], fences[i] = lease.Shard, lease.Fence
@@ -97,7 +98,7 @@ func (s *Store) RenewSweep(
 	var fence *int64
 	tag, err := pgx.ForEachRow(rows, []any{&share.Size, &shard, &fence}, func() error {
 		if shard != nil && fence != nil { // else it is the row of a process without a shard
-			share.Leases = append(share.Leases, vigil.SweepLease{Shard: *shard, Fence: *fence})
+			share.Leases = append(share.Leases, fleet.SweepLease{Shard: *shard, Fence: *fence})
 		}
 		return nil
 	})
@@ -114,15 +115,15 @@ func (s *Store) ReleaseSweep(ctx context.Context, process string) error {
 	return wrap("release the sweep's leases", err)
 }
 
-// inShards is the condition that a check is of the given shards; see vigil.SweepShard.
+// inShards is the condition that a check is of the given shards; see fleet.SweepShard.
 // column holds the check's ID.
 func inShards(column string, shards []int) schema.QueryWithArgs {
 	return bun.SafeQuery("(get_byte(uuid_send("+column+"), 15) % ?) = ANY(?::int[])",
-		vigil.SweepShards, pgdialect.Array(append([]int{}, shards...)))
+		fleet.SweepShards, pgdialect.Array(append([]int{}, shards...)))
 }
 
 // fenced is the condition that no other process has taken the shard of a lease.
-func fenced(lease vigil.SweepLease) schema.QueryWithArgs {
+func fenced(lease fleet.SweepLease) schema.QueryWithArgs {
 	return bun.SafeQuery("EXISTS (SELECT FROM sweep_leases WHERE shard = ? AND fence = ?)", lease.Shard, lease.Fence)
 }
 
@@ -131,7 +132,7 @@ func fenced(lease vigil.SweepLease) schema.QueryWithArgs {
 // and open incidents and deliveries count as stalled. Nothing changes when the
 // generation has advanced already, or when the lease is of an older fence; changed is
 // false then.
-func (s *Store) AdvanceTemporalGeneration(ctx context.Context, lease vigil.SweepLease, to int64) (changed bool, err error) {
+func (s *Store) AdvanceTemporalGeneration(ctx context.Context, lease fleet.SweepLease, to int64) (changed bool, err error) {
 	res, err := s.db.NewRaw(`UPDATE temporal_generation SET generation = ?0,
 			lost_at = CASE WHEN generation > 0 THEN clock_timestamp() ELSE lost_at END
 		WHERE generation = ?0 - 1 AND ?1`, to, fenced(lease)).Exec(ctx)

@@ -13,6 +13,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -24,14 +26,14 @@ func TestSweepQueriesUseTheirIndexes(t *testing.T) {
 	s, _ := newStore(t)
 	const loops = 10_000
 	manyLoops(t, s)
-	common := renewSweep(t, s, "test", sweepLength)[vigil.CommonShard]
+	common := renewSweep(t, s, "test", sweepLength)[fleet.CommonShard]
 	for generation := range int64(2) { // the second one after a loss
 		if _, err := s.AdvanceTemporalGeneration(t.Context(), common, generation+1); err != nil {
 			t.Fatal(err)
 		}
 	}
 	began := time.Now()
-	lagging, err := s.Lagging(t.Context(), vigil.EverySweepShard(), loops)
+	lagging, err := s.Lagging(t.Context(), fleet.EverySweepShard(), loops)
 	if err != nil || len(lagging) != loops {
 		t.Fatalf("%d loops lag, %v", len(lagging), err)
 	}
@@ -43,7 +45,7 @@ func TestSweepQueriesUseTheirIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := explain(t, s, func() {
-		if lagging, err := s.Lagging(t.Context(), vigil.EverySweepShard(), loops); err != nil || len(lagging) != 0 {
+		if lagging, err := s.Lagging(t.Context(), fleet.EverySweepShard(), loops); err != nil || len(lagging) != 0 {
 			t.Fatalf("%d loops lag, %v", len(lagging), err)
 		}
 	})
@@ -94,7 +96,7 @@ func explain(t *testing.T, s *storage.Store, run func()) string {
 }
 
 // manyLoops stores 10,000 loops that are due within a minute, and returns their organization.
-func manyLoops(t *testing.T, s *storage.Store) vigil.Organization {
+func manyLoops(t *testing.T, s *storage.Store) account.Organization {
 	t.Helper()
 	org, _ := newOrg(t, s)
 	for _, sql := range []string{
@@ -124,7 +126,7 @@ func TestWhatIsLateIsReadByIndex(t *testing.T) {
 	org := manyLoops(t, s)
 	for what, read := range map[string]func() error{
 		"the sweep": func() error {
-			_, err := s.Overdue(t.Context(), time.Now(), 5*time.Second, []string{newark}, vigil.EverySweepShard(), 100)
+			_, err := s.Overdue(t.Context(), time.Now(), 5*time.Second, []string{newark}, fleet.EverySweepShard(), 100)
 			return err
 		},
 		"the counts of a list": func() error {

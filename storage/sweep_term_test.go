@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -53,7 +54,7 @@ func TestSweepAtRestWritesOneRow(t *testing.T) {
 }
 
 // renewBoth renews the leases of two processes and returns what they use.
-func renewBoth(t *testing.T, a, b *sweeper) (ofA, ofB []vigil.SweepLease) {
+func renewBoth(t *testing.T, a, b *sweeper) (ofA, ofB []fleet.SweepLease) {
 	t.Helper()
 	ofA, errA := a.renew(t.Context(), sweepLength)
 	ofB, errB := b.renew(t.Context(), sweepLength)
@@ -66,8 +67,8 @@ func renewBoth(t *testing.T, a, b *sweeper) (ofA, ofB []vigil.SweepLease) {
 // TestSweepTermEnds tests who has the shards of a process whose term has ended.
 func TestSweepTermEnds(t *testing.T) {
 	t.Parallel()
-	const all = vigil.SweepShards + 1
-	whileLocked := func(t *testing.T, s *storage.Store, lock string, renew func() []vigil.SweepLease) int {
+	const all = fleet.SweepShards + 1
+	whileLocked := func(t *testing.T, s *storage.Store, lock string, renew func() []fleet.SweepLease) int {
 		t.Helper()
 		tx, err := s.DB().BeginTx(t.Context(), nil)
 		if err != nil {
@@ -96,7 +97,7 @@ func TestSweepTermEnds(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		renewSweep(t, s, "a", 0)
-		renew := func() []vigil.SweepLease { return renewSweep(t, s, "b", sweepLength) }
+		renew := func() []fleet.SweepLease { return renewSweep(t, s, "b", sweepLength) }
 		if n := whileLocked(t, s, "SELECT FROM sweep_processes WHERE name = 'a' FOR UPDATE", renew); n != 0 {
 			t.Errorf("has %d while the other one may be renewing them", n)
 		}
@@ -109,8 +110,8 @@ func TestSweepTermEnds(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		a, b := &sweeper{store: s, name: "a"}, &sweeper{store: s, name: "b"}
-		renew := func(w *sweeper) func() []vigil.SweepLease {
-			return func() []vigil.SweepLease {
+		renew := func(w *sweeper) func() []fleet.SweepLease {
+			return func() []fleet.SweepLease {
 				used, err := w.renew(t.Context(), sweepLength)
 				if err != nil {
 					t.Error(err)
@@ -236,14 +237,14 @@ func TestNoShardHasTwoHolders(t *testing.T) {
 		}
 		taken += len(fences)
 	}
-	if taken < 3*(vigil.SweepShards+1) {
+	if taken < 3*(fleet.SweepShards+1) {
 		t.Errorf("the shards changed hands %d times only", taken)
 	}
 	t.Logf("%d renewals, %d without an answer, shards taken %d times", renewed, refused, taken)
 }
 
 // note records an answer. What it leaves out the process had until it asked.
-func note(held map[int][]holding, process string, leases []vigil.SweepLease, sent, from, until time.Time) {
+func note(held map[int][]holding, process string, leases []fleet.SweepLease, sent, from, until time.Time) {
 	for shard, all := range held {
 		for i := range all {
 			if all[i].process == process && all[i].until.After(sent) {

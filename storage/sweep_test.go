@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -18,7 +19,7 @@ import (
 const sweepLength = time.Hour
 
 // renewSweep renews the leases of a control process that uses all that it has.
-func renewSweep(tb testing.TB, s *storage.Store, process string, length time.Duration) []vigil.SweepLease {
+func renewSweep(tb testing.TB, s *storage.Store, process string, length time.Duration) []fleet.SweepLease {
 	tb.Helper()
 	share, err := s.RenewSweep(tb.Context(), process, nil, length)
 	if err != nil {
@@ -31,11 +32,11 @@ func renewSweep(tb testing.TB, s *storage.Store, process string, length time.Dur
 type sweeper struct {
 	store  *storage.Store
 	name   string
-	unused []vigil.SweepLease
+	unused []fleet.SweepLease
 }
 
 // renew renews its leases and returns what it uses.
-func (w *sweeper) renew(ctx context.Context, length time.Duration) ([]vigil.SweepLease, error) {
+func (w *sweeper) renew(ctx context.Context, length time.Duration) ([]fleet.SweepLease, error) {
 	share, err := w.store.RenewSweep(ctx, w.name, w.unused, length)
 	if err != nil {
 		return nil, err
@@ -46,24 +47,24 @@ func (w *sweeper) renew(ctx context.Context, length time.Duration) ([]vigil.Swee
 }
 
 // leaseOf returns the lease of a check's shard, of a process that has all shards.
-func leaseOf(tb testing.TB, s *storage.Store, checkID uuid.UUID) vigil.SweepLease {
+func leaseOf(tb testing.TB, s *storage.Store, checkID uuid.UUID) fleet.SweepLease {
 	tb.Helper()
 	for _, lease := range renewSweep(tb, s, "test", sweepLength) {
-		if lease.Shard == vigil.SweepShard(checkID) {
+		if lease.Shard == fleet.SweepShard(checkID) {
 			return lease
 		}
 	}
 	tb.Fatal("the process does not have the shard")
-	return vigil.SweepLease{}
+	return fleet.SweepLease{}
 }
 
 // lease is leaseOf for the check of the fixture.
-func (a *alerts) lease() vigil.SweepLease {
+func (a *alerts) lease() fleet.SweepLease {
 	a.Helper()
 	return leaseOf(a.T, a.store, a.check.ID)
 }
 
-func shardsOf(leases []vigil.SweepLease) []int {
+func shardsOf(leases []fleet.SweepLease) []int {
 	shards := make([]int, len(leases))
 	for i, lease := range leases {
 		shards[i] = lease.Shard
@@ -73,13 +74,13 @@ func shardsOf(leases []vigil.SweepLease) []int {
 
 func TestSweepLeases(t *testing.T) {
 	t.Parallel()
-	const all = vigil.SweepShards + 1
+	const all = fleet.SweepShards + 1
 
 	t.Run("OneProcessHasAllAndKeepsItsFences", func(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		first := renewSweep(t, s, "a", sweepLength)
-		if want := append(vigil.EverySweepShard(), vigil.CommonShard); !slices.Equal(shardsOf(first), want) {
+		if want := append(fleet.EverySweepShard(), fleet.CommonShard); !slices.Equal(shardsOf(first), want) {
 			t.Errorf("has %v, want %v", shardsOf(first), want)
 		}
 		equal(t, renewSweep(t, s, "a", sweepLength), first)
@@ -89,7 +90,7 @@ func TestSweepLeases(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		processes := make(map[string]*sweeper)
-		renew := func(process string) []vigil.SweepLease {
+		renew := func(process string) []fleet.SweepLease {
 			t.Helper()
 			if processes[process] == nil {
 				processes[process] = &sweeper{store: s, name: process}
@@ -163,7 +164,7 @@ func TestSweepLeases(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		const processes = 8
-		held := make(chan []vigil.SweepLease, processes)
+		held := make(chan []fleet.SweepLease, processes)
 		for i := range processes {
 			go func() {
 				share, err := s.RenewSweep(t.Context(), string(rune('a'+i)), nil, sweepLength)
@@ -195,15 +196,15 @@ func TestSweepShards(t *testing.T) {
 		newCheck(t, s, draft(org.ID, newark))
 	}
 	found := 0
-	for _, shard := range vigil.EverySweepShard() {
+	for _, shard := range fleet.EverySweepShard() {
 		loops, err := s.Lagging(t.Context(), []int{shard}, checks)
 		if err != nil {
 			t.Fatal(err)
 		}
 		found += len(loops)
 		for _, loop := range loops {
-			if vigil.SweepShard(loop.CheckID) != shard {
-				t.Errorf("check %s is of shard %d, and was read for %d", loop.CheckID, vigil.SweepShard(loop.CheckID), shard)
+			if fleet.SweepShard(loop.CheckID) != shard {
+				t.Errorf("check %s is of shard %d, and was read for %d", loop.CheckID, fleet.SweepShard(loop.CheckID), shard)
 			}
 		}
 	}
@@ -225,7 +226,7 @@ func TestFence(t *testing.T) {
 	delivery := vigil.PendingDelivery{IncidentID: id, ChannelID: a.channels[vigil.ChannelWebhook].ID}
 	vote := vigil.UnhandledVote{CheckID: a.check.ID, Region: newark}
 	at := epoch().Add(time.Hour)
-	marks := func(lease vigil.SweepLease) {
+	marks := func(lease fleet.SweepLease) {
 		t.Helper()
 		for what, err := range map[string]error{
 			"nudge":    a.store.MarkNudged(t.Context(), lease, a.check.ID, newark),
@@ -261,7 +262,7 @@ func TestTemporalGeneration(t *testing.T) {
 		t.Helper()
 		return epochOf(t, s).Generation
 	}
-	advance := func(t *testing.T, s *storage.Store, lease vigil.SweepLease, to int64) bool {
+	advance := func(t *testing.T, s *storage.Store, lease fleet.SweepLease, to int64) bool {
 		t.Helper()
 		changed, err := s.AdvanceTemporalGeneration(t.Context(), lease, to)
 		if err != nil {
@@ -269,13 +270,13 @@ func TestTemporalGeneration(t *testing.T) {
 		}
 		return changed
 	}
-	common := func(t *testing.T, s *storage.Store) vigil.SweepLease {
+	common := func(t *testing.T, s *storage.Store) fleet.SweepLease {
 		t.Helper()
-		return renewSweep(t, s, "test", sweepLength)[vigil.CommonShard]
+		return renewSweep(t, s, "test", sweepLength)[fleet.CommonShard]
 	}
 	lagging := func(t *testing.T, s *storage.Store) []vigil.Loop {
 		t.Helper()
-		loops, err := s.Lagging(t.Context(), vigil.EverySweepShard(), 10)
+		loops, err := s.Lagging(t.Context(), fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +287,7 @@ func TestTemporalGeneration(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		lease := common(t, s)
-		if old := (vigil.SweepLease{Shard: lease.Shard, Fence: lease.Fence - 1}); advance(t, s, old, 1) || generation(t, s) != 0 {
+		if old := (fleet.SweepLease{Shard: lease.Shard, Fence: lease.Fence - 1}); advance(t, s, old, 1) || generation(t, s) != 0 {
 			t.Error("advanced under an old fence")
 		}
 		for _, want := range []bool{true, false} {
@@ -344,11 +345,11 @@ func TestTemporalGeneration(t *testing.T) {
 		a.record(a.claim(id, vigil.ChannelWebhook), "status", &next) // waits for its next attempt
 		stalled := func(now time.Time) (incidents, deliveries int) {
 			t.Helper()
-			open, err := a.store.StalledIncidents(t.Context(), now, vigil.EverySweepShard(), 10)
+			open, err := a.store.StalledIncidents(t.Context(), now, fleet.EverySweepShard(), 10)
 			if err != nil {
 				t.Fatal(err)
 			}
-			due, err := a.store.StalledDeliveries(t.Context(), now, vigil.EverySweepShard(), 10)
+			due, err := a.store.StalledDeliveries(t.Context(), now, fleet.EverySweepShard(), 10)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // hourlyBytes is an SQL expression of a check c: vigil.Check.HourlyBytes of an enabled one.
@@ -24,13 +25,13 @@ const hourlyBytes = `3600000.0 / c.interval_ms * cardinality(c.regions) * (1 + c
 // checkThroughput returns a CodePlanLimit error when the check would raise what the
 // throughput checks of the organization move in an hour above the budget of its plan. The
 // organization must be locked.
-func checkThroughput(ctx context.Context, tx bun.Tx, c *vigil.Check, plan vigil.Plan) error {
+func checkThroughput(ctx context.Context, tx bun.Tx, c *vigil.Check, plan account.Plan) error {
 	return judgeThroughput(ctx, tx, c.OrgID, c.ID, c.HourlyBytes(), plan,
 		"The check may move %.0f bytes an hour, and the organization's throughput checks already move up to %.0f ")
 }
 
 // bulkThroughput is checkThroughput for several changes, of which none is stored yet.
-func bulkThroughput(ctx context.Context, tx bun.Tx, orgID uuid.UUID, added float64, plan vigil.Plan) error {
+func bulkThroughput(ctx context.Context, tx bun.Tx, orgID uuid.UUID, added float64, plan account.Plan) error {
 	return judgeThroughput(ctx, tx, orgID, uuid.Nil, added, plan,
 		"The checks may move %.0f more bytes an hour, and the organization's throughput checks already move up to %.0f ")
 }
@@ -38,9 +39,9 @@ func bulkThroughput(ctx context.Context, tx bun.Tx, orgID uuid.UUID, added float
 // judgeThroughput compares what the checks of an organization, without one of them, and what is
 // added to them move in an hour with the plan. The beginning of the error names both.
 func judgeThroughput(
-	ctx context.Context, tx bun.Tx, orgID, without uuid.UUID, added float64, plan vigil.Plan, beginning string,
+	ctx context.Context, tx bun.Tx, orgID, without uuid.UUID, added float64, plan account.Plan, beginning string,
 ) error {
-	if plan.ThroughputBytesPerHour == vigil.Unlimited || added == 0 {
+	if plan.ThroughputBytesPerHour == account.Unlimited || added == 0 {
 		return nil
 	}
 	used, err := usedThroughput(ctx, tx, orgID, without)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 func TestThroughputBudget(t *testing.T) {
@@ -17,14 +18,14 @@ func TestThroughputBudget(t *testing.T) {
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
 	const tenMiB = 10 << 20
-	plan := vigil.Plan{Tier: vigil.TierFree, ThroughputBytesPerHour: 3 * 60 * tenMiB} // three measurements of 10 MiB a minute
+	plan := account.Plan{Tier: account.TierFree, ThroughputBytesPerHour: 3 * 60 * tenMiB} // three measurements of 10 MiB a minute
 	measuring := func(kind vigil.CheckType, config string) vigil.Check {
 		c := draft(org.ID, newark)
 		c.Type, c.Config, c.Interval = kind, json.RawMessage(config), time.Minute
 		return c
 	}
 	create := func(c vigil.Check) (vigil.Check, error) {
-		return s.CreateCheck(t.Context(), c, plan, vigil.Allowance{})
+		return s.CreateCheck(t.Context(), c, plan, account.Allowance{})
 	}
 	const steps = `{"steps":[{"name":"a","type":"throughput","config":{"url":"http://a.example/","max_bytes":10485760}},` +
 		`{"name":"b","type":"http","config":{"url":"http://a.example/"}}]}`
@@ -83,7 +84,7 @@ func TestThroughputBudget(t *testing.T) {
 	if _, err := create(free); err != nil {
 		t.Errorf("another organization: %v", err)
 	}
-	plan.ThroughputBytesPerHour = vigil.Unlimited
+	plan.ThroughputBytesPerHour = account.Unlimited
 	if err := change(first, func(c *vigil.Check) { c.Enabled = true }); err != nil {
 		t.Errorf("without a limit: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -51,7 +52,7 @@ func TestDeletingAHistory(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), "SELECT FROM results WHERE check_id = ? FOR UPDATE", old.ID); err != nil {
 			t.Fatal(err)
 		}
-		stones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
+		stones, err := s.Tombstones(t.Context(), fleet.EverySweepShard(), 10)
 		if err != nil || len(stones) != 1 {
 			t.Fatalf("%+v, %v", stones, err)
 		}
@@ -107,7 +108,7 @@ func TestDeletingAHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
+		stones, err := s.Tombstones(t.Context(), fleet.EverySweepShard(), 10)
 		if err != nil || len(stones) != 1 {
 			t.Fatalf("%+v, %v", stones, err)
 		}
@@ -138,7 +139,7 @@ func TestDeletingAHistory(t *testing.T) {
 // buryLoops buries what has a tombstone, as a sweep does that finds all ended.
 func buryLoops(tb testing.TB, s *storage.Store) {
 	tb.Helper()
-	stones, err := s.Tombstones(tb.Context(), vigil.EverySweepShard(), 100)
+	stones, err := s.Tombstones(tb.Context(), fleet.EverySweepShard(), 100)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestTombstones(t *testing.T) {
 	// stone is the only one that stands.
 	stone := func(t *testing.T, s *storage.Store) vigil.Tombstone {
 		t.Helper()
-		stones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
+		stones, err := s.Tombstones(t.Context(), fleet.EverySweepShard(), 10)
 		if err != nil || len(stones) != 1 {
 			t.Fatalf("%+v, %v", stones, err)
 		}
@@ -185,7 +186,7 @@ func TestTombstones(t *testing.T) {
 		if _, err := s.DeleteCheck(t.Context(), org.ID, c.ID, nil); err != nil {
 			t.Fatal(err)
 		}
-		stones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
+		stones, err := s.Tombstones(t.Context(), fleet.EverySweepShard(), 10)
 		if err != nil || len(stones) != 2 || stones[0].Revision != 0 || stones[1].Revision != 0 {
 			t.Errorf("of a deleted check: %+v, %v", stones, err)
 		}

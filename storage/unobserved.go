@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // unobservedRow is a check that is known not to be probed.
@@ -145,7 +146,7 @@ func checksOf(rows []checkOfOrg) []vigil.UnobservedCheck {
 // known, when the check is probed again or in maintenance, or when the lease is of an older fence. It
 // returns the deliveries that are to be sent.
 func (s *Store) BeginUnobserved(
-	ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, since time.Time, publicURL string,
+	ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, since time.Time, publicURL string,
 ) ([]vigil.PendingDelivery, error) {
 	var pending []vigil.PendingDelivery
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -177,7 +178,13 @@ func (s *Store) BeginUnobserved(
 		if err != nil {
 			return wrap("insert", err)
 		}
-		about := vigil.UnobservedContext{Check: check, OrganizationName: org.Name, Time: now, PublicURL: publicURL, Rules: vigil.UnobservedRules(rules)}
+		about := vigil.UnobservedContext{
+			Check:            check,
+			OrganizationName: org.Name,
+			Time:             now,
+			PublicURL:        publicURL,
+			Rules:            vigil.UnobservedRules(rules),
+		}
 		switch {
 		case len(rows) > 0:
 			about.UnobservedCheck = rows[0].check()
@@ -203,7 +210,7 @@ func (s *Store) BeginUnobserved(
 // unobservedRecipients returns the channels that must be notified that a check is not probed
 // and were not yet, and the rules that say so, the leading one first.
 func (s *Store) unobservedRecipients(
-	ctx context.Context, tx bun.Tx, lease vigil.SweepLease, checkID uuid.UUID, now, since time.Time,
+	ctx context.Context, tx bun.Tx, lease fleet.SweepLease, checkID uuid.UUID, now, since time.Time,
 ) ([]vigil.Rule, []vigil.Recipient, error) {
 	var ids []uuid.UUID
 	err := tx.NewRaw("SELECT n.id FROM checks AS c, LATERAL ("+rulesNotifying(longUnobserved(now, since))+") AS n WHERE c.id = ? AND ?",

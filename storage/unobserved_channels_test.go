@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -57,11 +58,11 @@ func (u *unprobed) pass(slot int) {
 	u.clock.set(u.slots[slot])
 	lease := leaseOf(u.T, u.store, u.check.ID)
 	for range 2 {
-		ended, err := u.store.ObservedAgain(u.Context(), u.clock.now(), vigil.EverySweepShard(), 10)
+		ended, err := u.store.ObservedAgain(u.Context(), u.clock.now(), fleet.EverySweepShard(), 10)
 		if err != nil {
 			u.Fatal(err)
 		}
-		begun, err := u.store.Unobserved(u.Context(), u.clock.now(), epoch(), vigil.EverySweepShard(), 10)
+		begun, err := u.store.Unobserved(u.Context(), u.clock.now(), epoch(), fleet.EverySweepShard(), 10)
 		if err != nil {
 			u.Fatal(err)
 		}
@@ -81,8 +82,8 @@ func (u *unprobed) pass(slot int) {
 		}
 	}
 	// A pass after that finds nothing, or it would never end.
-	ended, err := u.store.ObservedAgain(u.Context(), u.clock.now(), vigil.EverySweepShard(), 10)
-	begun, other := u.store.Unobserved(u.Context(), u.clock.now(), epoch(), vigil.EverySweepShard(), 10)
+	ended, err := u.store.ObservedAgain(u.Context(), u.clock.now(), fleet.EverySweepShard(), 10)
+	begun, other := u.store.Unobserved(u.Context(), u.clock.now(), epoch(), fleet.EverySweepShard(), 10)
 	if err != nil || other != nil || len(ended)+len(begun) > 0 {
 		u.Errorf("the next pass finds %v and %v, %v, %v", ended, begun, err, other)
 	}
@@ -287,7 +288,7 @@ func TestMaintenanceHoldsTheMessageThatACheckIsNotProbed(t *testing.T) {
 // purge deletes what a deleted check left.
 func (u *unprobed) purge() {
 	u.Helper()
-	stones, err := u.store.Tombstones(u.Context(), vigil.EverySweepShard(), 10)
+	stones, err := u.store.Tombstones(u.Context(), fleet.EverySweepShard(), 10)
 	if err != nil || len(stones) == 0 {
 		u.Fatalf("tombstones %v, %v", stones, err)
 	}

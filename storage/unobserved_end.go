@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // isObserved is the condition that a check that is known to be unobserved, alias u, with the
@@ -49,7 +50,7 @@ func (s *Store) ObservedAgain(ctx context.Context, now time.Time, shards []int, 
 // publishes the events with their deliveries, in one transaction. It changes nothing when this was
 // done, or when the lease is of an older fence. It returns the deliveries that are to be sent.
 func (s *Store) EndUnobserved(
-	ctx context.Context, lease vigil.SweepLease, checkID uuid.UUID, publicURL string,
+	ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, publicURL string,
 ) ([]vigil.PendingDelivery, error) {
 	var pending []vigil.PendingDelivery
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -134,7 +135,7 @@ func (r *endedRow) end() vigil.UnobservedEnd {
 
 // checkObserved ends the time in which a check had no result from any region, if it is over.
 func (s *Store) checkObserved(
-	ctx context.Context, tx bun.Tx, lease vigil.SweepLease, checkID uuid.UUID, now time.Time,
+	ctx context.Context, tx bun.Tx, lease fleet.SweepLease, checkID uuid.UUID, now time.Time,
 ) ([]unobservedEnd, error) {
 	var rows []struct {
 		unobservedRow `bun:",extend"`
@@ -175,7 +176,7 @@ func (s *Store) aboutEnd(
 // channelsObserved adds to the end of the check, if there is one, the channels that get it, and
 // the ends of other channels. A channel that was deleted gets none.
 func (s *Store) channelsObserved(
-	ctx context.Context, tx bun.Tx, lease vigil.SweepLease, checkID uuid.UUID, now time.Time, ends []unobservedEnd,
+	ctx context.Context, tx bun.Tx, lease fleet.SweepLease, checkID uuid.UUID, now time.Time, ends []unobservedEnd,
 ) ([]unobservedEnd, error) {
 	var rows []struct {
 		notifiedRow `bun:",extend"`

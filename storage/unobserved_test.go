@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -56,7 +57,7 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 		t.Helper()
 		lease := leaseOf(t, w.s, w.c.ID)
 		for range 2 {
-			ended, err := w.s.ObservedAgain(t.Context(), w.clk.now(), vigil.EverySweepShard(), 10)
+			ended, err := w.s.ObservedAgain(t.Context(), w.clk.now(), fleet.EverySweepShard(), 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +69,7 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			begun, err := w.s.Unobserved(t.Context(), w.clk.now(), since, vigil.EverySweepShard(), 10)
+			begun, err := w.s.Unobserved(t.Context(), w.clk.now(), since, fleet.EverySweepShard(), 10)
 			if err != nil {
 				t.Fatal(err)
 			}

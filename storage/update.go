@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // UpdateCheck changes a check of the organization: change edits a copy of the stored
@@ -28,7 +29,7 @@ import (
 // simultaneous check starts its own schedule only. A change that raises the hourly cost
 // above the plan's budget is a CodePlanLimit error, an unknown check a CodeNotFound error.
 func (s *Store) UpdateCheck(
-	ctx context.Context, orgID, id uuid.UUID, plan vigil.Plan, change func(*vigil.Check) error,
+	ctx context.Context, orgID, id uuid.UUID, plan account.Plan, change func(*vigil.Check) error,
 ) (vigil.Check, error) {
 	var after vigil.Check
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {

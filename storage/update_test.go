@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -55,7 +56,7 @@ func TestUpdateCheck(t *testing.T) {
 		}
 		before.Desired, before.Name = 2, "n"
 		equal(t, loopOf(t, s, c, newark), before)
-		lagging, err := s.Lagging(t.Context(), vigil.EverySweepShard(), 10)
+		lagging, err := s.Lagging(t.Context(), fleet.EverySweepShard(), 10)
 		if err != nil || len(lagging) != 3 {
 			t.Errorf("%d loops lag, %v", len(lagging), err)
 		}
@@ -149,7 +150,7 @@ func TestUpdateCheck(t *testing.T) {
 		if came := loopOf(t, s, c, singapore); !came.Start.Equal(later) || came.Desired != 2 || came.Applied != 0 {
 			t.Errorf("the added region: %+v", came)
 		}
-		tombstones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10)
+		tombstones, err := s.Tombstones(t.Context(), fleet.EverySweepShard(), 10)
 		if err != nil || len(tombstones) != 1 || tombstones[0].Region != frankfurt || tombstones[0].CheckID != c.ID {
 			t.Fatalf("tombstones %+v, %v", tombstones, err)
 		}
@@ -160,7 +161,7 @@ func TestUpdateCheck(t *testing.T) {
 
 		clk.set(later.Add(time.Minute))
 		update(t, s, c, func(c *vigil.Check) { c.Regions = []string{newark, singapore, frankfurt} })
-		if tombstones, err := s.Tombstones(t.Context(), vigil.EverySweepShard(), 10); err != nil || len(tombstones) != 0 {
+		if tombstones, err := s.Tombstones(t.Context(), fleet.EverySweepShard(), 10); err != nil || len(tombstones) != 0 {
 			t.Errorf("a region that was added again has a tombstone: %+v, %v", tombstones, err)
 		}
 		if back := loopOf(t, s, c, frankfurt); !back.Start.Equal(later.Add(time.Minute)) || back.Applied != 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -185,7 +186,7 @@ func TestDropExpired(t *testing.T) {
 	}
 	old := epoch().Add(-5 * day) // in the default partition
 	write(t, w, ok(c, newark, old), ok(c, newark, epoch()), ok(c, newark, epoch().Add(3*day)))
-	if _, err := s.RenewLease(t.Context(), vigil.Renewal{Worker: "w1", Regions: []string{newark}}); err != nil {
+	if _, err := s.RenewLease(t.Context(), fleet.Renewal{Worker: "w1", Regions: []string{newark}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.DeleteCheck(t.Context(), org.ID, gone.ID, nil); err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // UptimeDays sums the results of a check of the organization for each of the last days
 // (UTC), newest first; today is the first. The numbers are those of Uptime, without
 // response times and without results in maintenance. An unknown check is a CodeNotFound error.
-func (s *Store) UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days int) ([]vigil.UptimeDay, error) {
+func (s *Store) UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days int) ([]overview.UptimeDay, error) {
 	now := s.instant()
 	today := dayOf(now)
-	list := make([]vigil.UptimeDay, days)
+	list := make([]overview.UptimeDay, days)
 	for i := range list {
 		list[i].Day = startOf(today - int64(i))
 	}
@@ -28,7 +28,7 @@ func (s *Store) UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days i
 }
 
 // uptimeDays adds to the days of a window, which are in list, newest first.
-func (s *Store) uptimeDays(ctx context.Context, orgID uuid.UUID, w window, list []vigil.UptimeDay) error {
+func (s *Store) uptimeDays(ctx context.Context, orgID uuid.UUID, w window, list []overview.UptimeDay) error {
 	tx, end, err := s.snapshot(ctx)
 	if err != nil {
 		return err

@@ -11,16 +11,17 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
 // ReplaceToken stores a token that was mailed. It replaces the older token of the same
 // user and purpose.
-func (s *Store) ReplaceToken(ctx context.Context, token vigil.AccountToken) error {
+func (s *Store) ReplaceToken(ctx context.Context, token account.Token) error {
 	return wrap("store a token", s.replaceToken(ctx, s.db, token))
 }
 
-func (s *Store) replaceToken(ctx context.Context, db bun.IDB, token vigil.AccountToken) error {
+func (s *Store) replaceToken(ctx context.Context, db bun.IDB, token account.Token) error {
 	_, err := db.NewRaw(`INSERT INTO account_tokens (hash, purpose, user_id, email, new_email, approved, created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, purpose) DO UPDATE
@@ -36,7 +37,7 @@ func (s *Store) replaceToken(ctx context.Context, db bun.IDB, token vigil.Accoun
 func (s *Store) PendingEmail(ctx context.Context, userID uuid.UUID) (string, error) {
 	var email string
 	err := s.db.NewRaw("SELECT email FROM account_tokens WHERE user_id = ? AND purpose = ? AND expires_at > ?",
-		userID, string(vigil.TokenVerify), s.instant()).Scan(ctx, &email)
+		userID, string(account.TokenVerify), s.instant()).Scan(ctx, &email)
 	if isNoRow(err) {
 		return "", nil
 	}
@@ -48,10 +49,10 @@ func (s *Store) PendingEmail(ctx context.Context, userID uuid.UUID) (string, err
 // the account before ends: keys, sessions, the password and pending links. It returns the
 // user and the previous address. An unknown, used or expired token is a CodeInvalid error;
 // an address that another account uses by now is a CodeConflict error.
-func (s *Store) VerifyEmail(ctx context.Context, hash []byte, end bool) (user vigil.User, previous string, err error) {
+func (s *Store) VerifyEmail(ctx context.Context, hash []byte, end bool) (user account.User, previous string, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var token tokenRow
-		if user, token, err = s.consumeToken(ctx, tx, vigil.TokenVerify, hash); err != nil {
+		if user, token, err = s.consumeToken(ctx, tx, account.TokenVerify, hash); err != nil {
 			return err
 		}
 		previous, user.Email = user.Email, token.Email
@@ -64,16 +65,16 @@ func (s *Store) VerifyEmail(ctx context.Context, hash []byte, end bool) (user vi
 		return endPendingChange(ctx, tx, user.ID)
 	})
 	if err != nil {
-		return vigil.User{}, "", wrap("verify an address", err)
+		return account.User{}, "", wrap("verify an address", err)
 	}
 	return user, previous, nil
 }
 
 // VerificationInfo describes the account behind a verification link, without consuming
 // its token. An unknown, used or expired token is a CodeInvalid error.
-func (s *Store) VerificationInfo(ctx context.Context, hash []byte) (vigil.VerificationInfo, error) {
-	var info vigil.VerificationInfo
-	token, err := s.findToken(ctx, s.db, vigil.TokenVerify, hash)
+func (s *Store) VerificationInfo(ctx context.Context, hash []byte) (account.VerificationInfo, error) {
+	var info account.VerificationInfo
+	token, err := s.findToken(ctx, s.db, account.TokenVerify, hash)
 	if err != nil {
 		return info, wrap("read a token", err)
 	}
@@ -101,12 +102,12 @@ const maxShownKeys = 100
 // password and pending links) and creates an API key. passwordHash becomes the password;
 // empty leaves the account without one. An unknown, used or expired token, or one for an
 // address that the user no longer has, is a CodeInvalid error.
-func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, passwordHash string) (vigil.User, error) {
-	var user vigil.User
+func (s *Store) Recover(ctx context.Context, hash []byte, key account.NewKey, passwordHash string) (account.User, error) {
+	var user account.User
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var token tokenRow
 		var err error
-		if user, token, err = s.consumeToken(ctx, tx, vigil.TokenRecover, hash); err != nil {
+		if user, token, err = s.consumeToken(ctx, tx, account.TokenRecover, hash); err != nil {
 			return err
 		}
 		if user.Email != token.Email {
@@ -128,8 +129,8 @@ func (s *Store) Recover(ctx context.Context, hash []byte, key vigil.NewKey, pass
 // SetPassword changes a user's password from the one with the hash previous, and ends
 // every session. When the password has changed meanwhile, it is a CodeUnauthorized error.
 // An unknown user is a CodeNotFound error.
-func (s *Store) SetPassword(ctx context.Context, userID uuid.UUID, previous, hash string) (vigil.User, error) {
-	var user vigil.User
+func (s *Store) SetPassword(ctx context.Context, userID uuid.UUID, previous, hash string) (account.User, error) {
+	var user account.User
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
 		if user, err = lockUser(ctx, tx, userID); err != nil {
 			return err
@@ -152,7 +153,7 @@ type tokenRow struct {
 }
 
 // findToken reads a token. An unknown or expired one is a CodeInvalid error.
-func (s *Store) findToken(ctx context.Context, db bun.IDB, purpose vigil.TokenPurpose, hash []byte) (tokenRow, error) {
+func (s *Store) findToken(ctx context.Context, db bun.IDB, purpose account.TokenPurpose, hash []byte) (tokenRow, error) {
 	var row tokenRow
 	err := db.NewRaw(`SELECT user_id, email, new_email, approved, created_at FROM account_tokens
 		WHERE hash = ? AND purpose = ? AND expires_at > ?`, hash, string(purpose), s.instant()).Scan(ctx, &row)
@@ -164,21 +165,21 @@ func (s *Store) findToken(ctx context.Context, db bun.IDB, purpose vigil.TokenPu
 
 // lockToken locks the user of a token and returns both. The user is always locked before
 // a token, so that two links of one user do not wait for each other.
-func (s *Store) lockToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPurpose, hash []byte) (vigil.User, tokenRow, error) {
+func (s *Store) lockToken(ctx context.Context, tx bun.Tx, purpose account.TokenPurpose, hash []byte) (account.User, tokenRow, error) {
 	row, err := s.findToken(ctx, tx, purpose, hash)
 	if err != nil {
-		return vigil.User{}, row, err
+		return account.User{}, row, err
 	}
 	user, err := lockUser(ctx, tx, row.UserID)
 	if err != nil {
-		return vigil.User{}, row, err
+		return account.User{}, row, err
 	}
 	row, err = s.findToken(ctx, tx, purpose, hash) // it may have been used meanwhile
 	return user, row, err
 }
 
 // consumeToken is lockToken for a token that is deleted.
-func (s *Store) consumeToken(ctx context.Context, tx bun.Tx, purpose vigil.TokenPurpose, hash []byte) (vigil.User, tokenRow, error) {
+func (s *Store) consumeToken(ctx context.Context, tx bun.Tx, purpose account.TokenPurpose, hash []byte) (account.User, tokenRow, error) {
 	user, row, err := s.lockToken(ctx, tx, purpose, hash)
 	if err != nil {
 		return user, row, err
@@ -199,10 +200,10 @@ func errInvalidToken() error {
 
 // lockUser reads and locks a user. It also makes the user the author of the audit entry
 // of ctx: a token identifies its user.
-func lockUser(ctx context.Context, tx bun.Tx, id uuid.UUID) (vigil.User, error) {
+func lockUser(ctx context.Context, tx bun.Tx, id uuid.UUID) (account.User, error) {
 	var row userRow
 	if err := tx.NewSelect().Model(&row).Where("u.id = ?", id).For("NO KEY UPDATE").Scan(ctx); err != nil {
-		return vigil.User{}, found("user", err)
+		return account.User{}, found("user", err)
 	}
 	if entry := audit.FromContext(ctx); entry != nil {
 		entry.OrgID, entry.UserID = row.OrgID, row.ID
@@ -212,7 +213,7 @@ func lockUser(ctx context.Context, tx bun.Tx, id uuid.UUID) (vigil.User, error) 
 
 // markEmailVerified stores the user's address as verified and makes the checks of the
 // organization permanent. An address that another account uses is a CodeConflict error.
-func (s *Store) markEmailVerified(ctx context.Context, tx bun.Tx, user *vigil.User) error {
+func (s *Store) markEmailVerified(ctx context.Context, tx bun.Tx, user *account.User) error {
 	user.EmailVerified, user.UpdatedAt = true, s.instant()
 	_, err := tx.NewUpdate().Model((*userRow)(nil)).
 		Set("email = ?", user.Email).Set("email_verified = true").Set("updated_at = ?", user.UpdatedAt).
@@ -232,7 +233,7 @@ func (s *Store) markEmailVerified(ctx context.Context, tx bun.Tx, user *vigil.Us
 
 // storePassword stores a new password hash and raises the session version, which ends
 // every session.
-func (s *Store) storePassword(ctx context.Context, tx bun.Tx, user *vigil.User, hash string) error {
+func (s *Store) storePassword(ctx context.Context, tx bun.Tx, user *account.User, hash string) error {
 	user.PasswordHash, user.UpdatedAt = hash, s.instant()
 	_, err := tx.NewUpdate().Model((*userRow)(nil)).
 		Set("password_hash = ?", hash).Set("updated_at = ?", user.UpdatedAt).

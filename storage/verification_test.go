@@ -9,15 +9,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
 // mailed stores a token and returns its hash.
-func mailed(tb testing.TB, s *storage.Store, purpose vigil.TokenPurpose, user vigil.User, email string) []byte {
+func mailed(tb testing.TB, s *storage.Store, purpose account.TokenPurpose, user account.User, email string) []byte {
 	tb.Helper()
 	hash := []byte(uuid.NewString())
-	err := s.ReplaceToken(tb.Context(), vigil.AccountToken{
-		Purpose: purpose, Hash: hash, UserID: user.ID, Email: email, ExpiresAt: epoch().Add(vigil.TokenLifetime),
+	err := s.ReplaceToken(tb.Context(), account.Token{
+		Purpose: purpose, Hash: hash, UserID: user.ID, Email: email, ExpiresAt: epoch().Add(account.TokenLifetime),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -36,7 +37,7 @@ func TestVerifyEmail(t *testing.T) {
 		c := draft(org.ID, newark)
 		c.ExpiresAt = &expires
 		c = newCheck(t, s, c)
-		hash := mailed(t, s, vigil.TokenVerify, user, "new@example.com")
+		hash := mailed(t, s, account.TokenVerify, user, "new@example.com")
 		if pending, err := s.PendingEmail(t.Context(), user.ID); err != nil || pending != "new@example.com" {
 			t.Errorf("pending %q (%v)", pending, err)
 		}
@@ -62,7 +63,7 @@ func TestVerifyEmail(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		org, user := newOrg(t, s)
-		if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email), false); err != nil {
+		if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, account.TokenVerify, user, user.Email), false); err != nil {
 			t.Fatal(err)
 		}
 		expires := epoch().Add(14 * 24 * time.Hour)
@@ -81,8 +82,8 @@ func TestVerifyEmail(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		_, user := newOrg(t, s)
-		older := mailed(t, s, vigil.TokenVerify, user, "one@example.com")
-		newer := mailed(t, s, vigil.TokenVerify, user, "two@example.com")
+		older := mailed(t, s, account.TokenVerify, user, "one@example.com")
+		newer := mailed(t, s, account.TokenVerify, user, "two@example.com")
 		_, _, err := s.VerifyEmail(t.Context(), older, false)
 		wantCode(t, err, vigil.CodeInvalid)
 		if got, _, err := s.VerifyEmail(t.Context(), newer, false); err != nil || got.Email != "two@example.com" {
@@ -94,8 +95,8 @@ func TestVerifyEmail(t *testing.T) {
 		t.Parallel()
 		s, c := newStore(t)
 		_, user := newOrg(t, s)
-		hash := mailed(t, s, vigil.TokenVerify, user, user.Email)
-		c.set(epoch().Add(vigil.TokenLifetime))
+		hash := mailed(t, s, account.TokenVerify, user, user.Email)
+		c.set(epoch().Add(account.TokenLifetime))
 		_, _, err := s.VerifyEmail(t.Context(), hash, false)
 		wantCode(t, err, vigil.CodeInvalid)
 	})
@@ -104,9 +105,9 @@ func TestVerifyEmail(t *testing.T) {
 		t.Parallel()
 		s, _ := newStore(t)
 		_, user := newOrg(t, s)
-		_, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenRecover, user, user.Email), false)
+		_, _, err := s.VerifyEmail(t.Context(), mailed(t, s, account.TokenRecover, user, user.Email), false)
 		wantCode(t, err, vigil.CodeInvalid)
-		_, err = s.Recover(t.Context(), mailed(t, s, vigil.TokenVerify, user, user.Email), vigil.NewKey{}, "")
+		_, err = s.Recover(t.Context(), mailed(t, s, account.TokenVerify, user, user.Email), account.NewKey{}, "")
 		wantCode(t, err, vigil.CodeInvalid)
 	})
 
@@ -115,7 +116,7 @@ func TestVerifyEmail(t *testing.T) {
 		s, _ := newStore(t)
 		_, user := newOrg(t, s)
 		_, other := newOrg(t, s)
-		_, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, other.Email), false)
+		_, _, err := s.VerifyEmail(t.Context(), mailed(t, s, account.TokenVerify, user, other.Email), false)
 		wantCode(t, err, vigil.CodeConflict)
 		if got, err := s.User(t.Context(), user.ID); err != nil || got.Email != user.Email || got.EmailVerified {
 			t.Errorf("user %+v (%v)", got, err)
@@ -127,25 +128,25 @@ func TestRecover(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	org, user := newOrg(t, s)
-	key := func(hash string) vigil.NewKey {
-		return vigil.NewKey{Name: "recovered", Prefix: "vgl_x", Hash: []byte(hash)}
+	key := func(hash string) account.NewKey {
+		return account.NewKey{Name: "recovered", Prefix: "vgl_x", Hash: []byte(hash)}
 	}
 
-	got, err := s.Recover(t.Context(), mailed(t, s, vigil.TokenRecover, user, user.Email), key("one"), "")
+	got, err := s.Recover(t.Context(), mailed(t, s, account.TokenRecover, user, user.Email), key("one"), "")
 	if err != nil || !got.EmailVerified || got.SessionVersion != user.SessionVersion+1 {
 		t.Fatalf("user %+v (%v)", got, err)
 	}
 	if _, owner, _, err := s.KeyByHash(t.Context(), []byte("one")); err != nil || owner.ID != org.ID {
 		t.Errorf("owner %+v (%v)", owner, err)
 	}
-	got, err = s.Recover(t.Context(), mailed(t, s, vigil.TokenRecover, user, user.Email), key("two"), "argon")
+	got, err = s.Recover(t.Context(), mailed(t, s, account.TokenRecover, user, user.Email), key("two"), "argon")
 	if err != nil || got.PasswordHash != "argon" || got.SessionVersion != user.SessionVersion+2 {
 		t.Errorf("user %+v (%v)", got, err)
 	}
 	_, _, _, err = s.KeyByHash(t.Context(), []byte("one"))
 	wantCode(t, err, vigil.CodeNotFound)
-	stale := mailed(t, s, vigil.TokenRecover, user, user.Email)
-	if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, vigil.TokenVerify, user, "moved@example.com"), false); err != nil {
+	stale := mailed(t, s, account.TokenRecover, user, user.Email)
+	if _, _, err := s.VerifyEmail(t.Context(), mailed(t, s, account.TokenVerify, user, "moved@example.com"), false); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.Recover(t.Context(), stale, key("three"), "")

@@ -16,6 +16,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // SaveVote stores the vote of a region, unless a newer one is stored. It fails with
@@ -291,7 +292,7 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int
 
 // MarkSilence records that a region became silent or ceased to be. It changes nothing
 // when the lease is of an older fence.
-func (s *Store) MarkSilence(ctx context.Context, lease vigil.SweepLease, silence vigil.RegionSilence) error {
+func (s *Store) MarkSilence(ctx context.Context, lease fleet.SweepLease, silence vigil.RegionSilence) error {
 	_, err := s.db.NewRaw("UPDATE region_votes SET silent = ? WHERE check_id = ? AND region = ? AND ?",
 		silence.Silent, silence.CheckID, silence.Region, fenced(lease)).Exec(ctx)
 	return wrap("record a silence", err)
@@ -328,7 +329,7 @@ func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, shards []int,
 }
 
 // MarkVoteSwept records a repair of a vote and doubles its wait.
-func (s *Store) MarkVoteSwept(ctx context.Context, lease vigil.SweepLease, vote vigil.UnhandledVote, at time.Time) error {
+func (s *Store) MarkVoteSwept(ctx context.Context, lease fleet.SweepLease, vote vigil.UnhandledVote, at time.Time) error {
 	return s.markSwept(ctx, lease, "region_votes", "check_id = ? AND region = ?", at, vote.CheckID, vote.Region)
 }
 

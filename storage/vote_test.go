@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 func (a *alerts) context() vigil.IncidentContext {
@@ -126,7 +127,7 @@ func TestUnhandledVotes(t *testing.T) {
 		t.Helper()
 		at = at.Add(later)
 		a.clock.set(at)
-		found, err := a.store.UnhandledVotes(t.Context(), at, vigil.EverySweepShard(), 10)
+		found, err := a.store.UnhandledVotes(t.Context(), at, fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +197,7 @@ func TestSilences(t *testing.T) {
 	silences := func(now, since time.Time) []vigil.RegionSilence {
 		t.Helper()
 		a.clock.set(now)
-		found, err := a.store.Silences(t.Context(), now, since, vigil.EverySweepShard(), 10)
+		found, err := a.store.Silences(t.Context(), now, since, fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
 		}

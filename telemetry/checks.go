@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // readTimeout bounds reading the figures of checks.
@@ -23,10 +24,12 @@ const readTimeout = 20 * time.Second
 type checks struct {
 	now  func() time.Time
 	log  *slog.Logger
-	read atomic.Pointer[func(context.Context) ([]vigil.CheckFigures, error)]
+	read atomic.Pointer[func(context.Context) ([]overview.CheckFigures, error)]
 }
 
-func (c *checks) set(read func(context.Context) ([]vigil.CheckFigures, error)) { c.read.Store(&read) }
+func (c *checks) set(read func(context.Context) ([]overview.CheckFigures, error)) {
+	c.read.Store(&read)
+}
 
 // Produce returns the figures as they are now. Without them the others are exported.
 func (c *checks) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
@@ -53,7 +56,7 @@ type family struct {
 	points           []metricdata.DataPoint[float64]
 }
 
-func families(list []vigil.CheckFigures, now time.Time) []metricdata.Metrics {
+func families(list []overview.CheckFigures, now time.Time) []metricdata.Metrics {
 	up := family{name: "vigil_check_up", help: "1 when the newest result in the region succeeded, else 0."}
 	response := family{name: "vigil_check_response_seconds", unit: "s", help: "Response time of the newest result in the region."}
 	days := family{name: "vigil_check_ssl_days_remaining", unit: "d", help: "Days that the certificate has left."}

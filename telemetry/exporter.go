@@ -22,7 +22,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 const (
@@ -111,7 +111,7 @@ func (e *Exporter) Resource() *resource.Resource { return e.attrs }
 
 // Checks exports the figures of checks as well. read returns those of all organizations, and
 // nothing in a process that another one does it for.
-func (e *Exporter) Checks(read func(context.Context) ([]vigil.CheckFigures, error)) {
+func (e *Exporter) Checks(read func(context.Context) ([]overview.CheckFigures, error)) {
 	e.checks.set(read)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/metrics"
+	"github.com/vigil-monitor/vigil/overview"
 	"github.com/vigil-monitor/vigil/telemetry"
 	"github.com/vigil-monitor/vigil/telemetry/telemetrytest"
 )
@@ -104,10 +105,10 @@ func TestExport(t *testing.T) {
 		}
 		measured.Gauge("vigil_probes_in_flight", func() int64 { return 17 })
 		days := 12.0
-		exporter.Checks(func(context.Context) ([]vigil.CheckFigures, error) {
-			return []vigil.CheckFigures{{
+		exporter.Checks(func(context.Context) ([]overview.CheckFigures, error) {
+			return []overview.CheckFigures{{
 				ID: uuid.New(), OrgID: uuid.New(), Name: "Shop", Type: vigil.TypeHTTPS, Enabled: true, IncidentOpen: true,
-				Regions: []vigil.RegionFigures{
+				Regions: []overview.RegionFigures{
 					{Region: "a", Health: vigil.Unhealthy, Response: 1500 * time.Millisecond, SSLDays: &days},
 					{Region: "b", Health: vigil.Unknown, Response: -1},
 				},

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // channelType is a type of channels with the fields of its config. The fields are those of
@@ -186,7 +186,7 @@ func channelForm(r *request, kind channelType, known *client.NotificationChannel
 		if declared.Type == "select" && declared.Value == "" {
 			declared.Value = declared.Options[0].Value
 		}
-		if declared.Value == secretMask || declared.Name == "config.webhook_url" && vigil.IsMaskedAddress(declared.Value) {
+		if declared.Value == secretMask || declared.Name == "config.webhook_url" && secret.IsMaskedAddress(declared.Value) {
 			declared.Help = strings.TrimSpace("*** stands for the secret that is stored, and keeps it. " + declared.Help)
 		}
 		f.add(declared)

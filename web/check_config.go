@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // A form of a check is a flat list of texts, named by the members that they fill:
@@ -292,8 +292,8 @@ func maskConfig(members []member, config map[string]any, kind string) map[string
 		}
 		shown[name] = members[i].mask(value, kind)
 	}
-	if secret, _ := config["body_secret"].(bool); secret && shown["body"] != nil {
-		shown["body"] = vigil.SecretMask
+	if value, _ := config["body_secret"].(bool); value && shown["body"] != nil {
+		shown["body"] = secret.Mask
 	}
 	return shown
 }
@@ -304,16 +304,16 @@ func (m *member) mask(value any, kind string) any {
 	switch inner := value.(type) {
 	case string:
 		if m.input == asSecret || m.input == asSecretArea {
-			return vigil.SecretMask
+			return secret.Mask
 		}
 		if m.name == "url" {
-			return vigil.MaskParameters(inner)
+			return secret.MaskParameters(inner)
 		}
 	case pairs:
 		shown := slices.Clone(inner)
 		for i := range shown {
-			if vigil.IsCredentialName(shown[i].name) {
-				shown[i].value = vigil.SecretMask
+			if secret.IsCredentialName(shown[i].name) {
+				shown[i].value = secret.Mask
 			}
 		}
 		return shown

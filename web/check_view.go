@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/secret"
 )
 
 // control is a member of a config in the form: one field, or several.
@@ -229,7 +229,7 @@ func (c *checkForm) secret(f field, value string) *field {
 
 func (c *checkForm) hide(f field, value string) *field {
 	switch {
-	case value == vigil.SecretMask:
+	case value == secret.Mask:
 		f.Value, f.Help = value, "Kept as it is stored. Type to replace it."
 	case value != "" && c.r.Method == http.MethodPost:
 		c.forgot = append(c.forgot, f.Name)
@@ -267,8 +267,8 @@ func (c *checkForm) pairRow(m *member, at string) []control {
 	name := c.input(field{Name: at + ".name", Label: "Name", Mono: m.mono, Autofill: "off"})
 	value := field{Name: at + ".value", Label: "Value", Mono: m.mono, Autofill: "off"}
 	inner := []control{{Kind: "field", field: name, Width: "medium"}, {Kind: "field"}}
-	if typed := c.typed.Get(value.Name); m.name == "headers" && vigil.IsCredentialName(name.Value) {
-		if typed == vigil.SecretMask {
+	if typed := c.typed.Get(value.Name); m.name == "headers" && secret.IsCredentialName(name.Value) {
+		if typed == secret.Mask {
 			value.Type = "password"
 		}
 		inner[1].field = c.hide(value, typed)

@@ -19,7 +19,7 @@ import (
 )
 
 // fleet is an account with checks, and results as workers store them.
-type fleet struct {
+type machines struct {
 	*site
 	b       *browser
 	email   string
@@ -27,7 +27,7 @@ type fleet struct {
 	results *storage.ResultWriter
 }
 
-func newFleet(t *testing.T) *fleet {
+func newFleet(t *testing.T) *machines {
 	t.Helper()
 	s := open(t, "")
 	b, email := s.signUp(t)
@@ -35,7 +35,7 @@ func newFleet(t *testing.T) *fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{
+	f := &machines{
 		site:    s,
 		b:       b,
 		email:   email,
@@ -55,7 +55,7 @@ func newFleet(t *testing.T) *fleet {
 }
 
 // check creates a check as the first one is created, and returns its id.
-func (f *fleet) check(t *testing.T, host string) uuid.UUID {
+func (f *machines) check(t *testing.T, host string) uuid.UUID {
 	t.Helper()
 	made := f.b.post(t, http.StatusSeeOther, "/app/checks/first", url.Values{"config.url": {host}})
 	id, err := uuid.Parse(strings.TrimPrefix(made.location, "/app/checks/"))
@@ -69,7 +69,7 @@ const newark = "na-east-ewr"
 
 // result stores the result of a slot: 60 is the first one of the check, 59 the one a minute
 // after it. A text is its error.
-func (f *fleet) result(t *testing.T, check uuid.UUID, left int, wrong string) {
+func (f *machines) result(t *testing.T, check uuid.UUID, left int, wrong string) {
 	t.Helper()
 	loops, err := f.store.Loops(t.Context(), f.org, check)
 	if err != nil {

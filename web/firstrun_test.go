@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 )
 
@@ -33,8 +33,8 @@ func TestFirstRun(t *testing.T) {
 	t.Parallel()
 	s := open(t, "")
 	const operator = "operator@vigil.invalid"
-	_, _, err := s.store.CreateOperator(t.Context(), vigil.Organization{Name: "Operator"},
-		vigil.User{Email: operator, EmailVerified: true, Name: "operator"}, nil)
+	_, _, err := s.store.CreateOperator(t.Context(), account.Organization{Name: "Operator"},
+		account.User{Email: operator, EmailVerified: true, Name: "operator"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestFirstRun(t *testing.T) {
 		t.Parallel()
 		token := s.link(t, operator)
 		_, err := s.store.DB().NewRaw("UPDATE login_links SET expires_at = expires_at - make_interval(secs => ?) WHERE hash = sha256(?)",
-			vigil.LoginLinkLifetime.Seconds(), []byte(token)).Exec(t.Context())
+			account.LoginLinkLifetime.Seconds(), []byte(token)).Exec(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

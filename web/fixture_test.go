@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/egress"
@@ -71,7 +72,7 @@ func openAs(t *testing.T, public string, change func(*web.Config), options ...fu
 			PublicURL:             public,
 			SigningKey:            bytes.Repeat([]byte{7}, 32),
 			EnterpriseMinInterval: time.Second,
-			SignupTier:            vigil.TierPaid,
+			SignupTier:            account.TierPaid,
 		},
 	}
 	for _, option := range options {

@@ -20,6 +20,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/probe"
 )
 
@@ -56,7 +57,7 @@ func openOffice(t *testing.T) *office {
 // works lets a worker of the regions report, for an hour.
 func (o *office) works(t *testing.T, regions ...string) {
 	t.Helper()
-	if _, err := o.site.store.RenewLease(t.Context(), vigil.Renewal{Worker: "w", Regions: regions}); err != nil {
+	if _, err := o.site.store.RenewLease(t.Context(), fleet.Renewal{Worker: "w", Regions: regions}); err != nil {
 		t.Fatal(err)
 	}
 	later := "UPDATE worker_leases SET renewed_at = renewed_at + interval '1 hour'"

@@ -92,7 +92,7 @@ func TestLive(t *testing.T) {
 
 // keepFailing stores a failure, and another one each time that until is false a while
 // later: the first may come before the page is asked about.
-func (f *fleet) keepFailing(t *testing.T, id uuid.UUID, left int, until func() bool) {
+func (f *machines) keepFailing(t *testing.T, id uuid.UUID, left int, until func() bool) {
 	t.Helper()
 	for n := left; n > -40; n-- {
 		f.result(t, id, n, "no answer")

@@ -15,7 +15,7 @@ import (
 )
 
 // past stores results of a check, a minute apart and until now: up (+) or down (x).
-func (f *fleet) past(t *testing.T, check uuid.UUID, letters string) {
+func (f *machines) past(t *testing.T, check uuid.UUID, letters string) {
 	t.Helper()
 	first := time.Now().UTC().Truncate(time.Minute).Add(-time.Duration(len(letters)) * time.Minute)
 	for n, letter := range letters {

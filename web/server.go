@@ -45,7 +45,7 @@ type Deps struct {
 	// TemporalUI returns an address that opens a path of the Temporal UI once, for a user and
 	// the id of the session; an error for who may not. Nil: there is none behind a login.
 	TemporalUI func(ctx context.Context, user, session uuid.UUID, path string) (string, error)
-	// Sessions keeps the sessions of browsers; their data are vigil.SessionData.
+	// Sessions keeps the sessions of browsers; their data are account.SessionData.
 	Sessions scs.CtxStore
 	// ClientAddress returns the IP address that the request of a context came from.
 	ClientAddress func(ctx context.Context) string

@@ -14,7 +14,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // How long a session lasts: without use, and in all.
@@ -45,16 +45,16 @@ func newSessions(store scs.CtxStore, secure bool) *sessions {
 
 // of returns whom the session of a request belongs to; ok is false without a user.
 func (s *sessions) of(ctx context.Context) (who Identity, ok bool) {
-	user, err := uuid.Parse(s.manager.GetString(ctx, vigil.SessionUser))
+	user, err := uuid.Parse(s.manager.GetString(ctx, account.SessionUser))
 	if err != nil {
 		return Identity{}, false
 	}
-	version, err := strconv.ParseInt(s.manager.GetString(ctx, vigil.SessionVersion), 10, 64)
+	version, err := strconv.ParseInt(s.manager.GetString(ctx, account.SessionVersion), 10, 64)
 	return Identity{UserID: user, Version: version}, err == nil
 }
 
 // id returns the id of the session of a request, by which its user lists and ends it.
-func (s *sessions) id(ctx context.Context) string { return s.manager.GetString(ctx, vigil.SessionID) }
+func (s *sessions) id(ctx context.Context) string { return s.manager.GetString(ctx, account.SessionID) }
 
 // begin signs a user in. The session gets another token, so that one that was planted in
 // the browser before is worth nothing.
@@ -66,9 +66,9 @@ func (s *sessions) begin(ctx context.Context, who Identity, address, agent strin
 		agent = agent[:maxAgent]
 	}
 	for name, value := range map[string]string{
-		vigil.SessionUser: who.UserID.String(), vigil.SessionVersion: strconv.FormatInt(who.Version, 10),
-		vigil.SessionID: uuid.NewString(), vigil.SessionAddress: address,
-		vigil.SessionAgent: strings.ReplaceAll(strings.ToValidUTF8(agent, ""), "\x00", ""),
+		account.SessionUser: who.UserID.String(), account.SessionVersion: strconv.FormatInt(who.Version, 10),
+		account.SessionID: uuid.NewString(), account.SessionAddress: address,
+		account.SessionAgent: strings.ReplaceAll(strings.ToValidUTF8(agent, ""), "\x00", ""),
 	} {
 		s.manager.Put(ctx, name, value)
 	}
@@ -85,12 +85,12 @@ func (s *sessions) load(next http.Handler, failed func(http.ResponseWriter, *htt
 	return s.manager.LoadAndSave(next)
 }
 
-// sessionCodec writes sessions as vigil.SessionData, whose values are text.
+// sessionCodec writes sessions as account.SessionData, whose values are text.
 type sessionCodec struct{}
 
 // Encode writes the values of a session, which are all text.
 func (sessionCodec) Encode(deadline time.Time, values map[string]any) ([]byte, error) {
-	data := vigil.SessionData{Deadline: deadline, Values: make(map[string]string, len(values))}
+	data := account.SessionData{Deadline: deadline, Values: make(map[string]string, len(values))}
 	for name, value := range values {
 		text, ok := value.(string)
 		if !ok {
@@ -103,7 +103,7 @@ func (sessionCodec) Encode(deadline time.Time, values map[string]any) ([]byte, e
 
 // Decode reads the values of a session.
 func (sessionCodec) Decode(text []byte) (time.Time, map[string]any, error) {
-	var data vigil.SessionData
+	var data account.SessionData
 	if err := json.Unmarshal(text, &data); err != nil {
 		return time.Time{}, nil, fmt.Errorf("web: read a session: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // TestSessionsEndWithTime holds that a session ends after 7 days without use, and after 30
@@ -29,7 +29,7 @@ func TestSessionsEndWithTime(t *testing.T) {
 	if err := row.Scan(t.Context(), &expires, &raw); err != nil {
 		t.Fatal(err)
 	}
-	var data vigil.SessionData
+	var data account.SessionData
 	if err := json.Unmarshal(raw, &data); err != nil || !about(expires, 7*day) || !about(data.Deadline, 30*day) {
 		t.Errorf("it ends at %v without use and at %v in all (%v)", expires, data.Deadline, err)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/overview"
 )
 
 // statusCheck stores a check of the account with an address, and returns its id and
@@ -25,7 +27,7 @@ func (s *site) statusCheck(t *testing.T, email, name string) (check, org uuid.UU
 	made, err := s.store.CreateCheck(t.Context(), vigil.Check{
 		OrgID: org, Name: name, Type: vigil.TypeHTTP, Config: []byte(`{"url": "https://example.com/"}`), Target: "example.com",
 		Interval: 60_000_000_000, Regions: []string{"na-east-ewr"}, Enabled: true, Simultaneous: true,
-	}, vigil.PlanOf(vigil.TierPaid, 0), vigil.Allowance{})
+	}, account.PlanOf(account.TierPaid, 0), account.Allowance{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func TestStatusPageForms(t *testing.T) {
 	form.Set("name."+second.String(), "Mail")
 	b.follow(t, path, form).shows(t, "Saved.", "Closed", `value="Mail"`, `name="revision" value="2"`)
 	b.post(t, http.StatusPreconditionFailed, path, form).shows(t, "has changed", `value="Mail"`)
-	pages, _, err := s.store.StatusPages(t.Context(), org, vigil.StatusPageFilter{Page: vigil.Page{Limit: 10}})
+	pages, _, err := s.store.StatusPages(t.Context(), org, overview.StatusPageFilter{Page: vigil.Page{Limit: 10}})
 	if err != nil || len(pages) != 1 || pages[0].Enabled || !pages[0].NoIndex || len(pages[0].Groups) != 2 || len(pages[0].Checks()) != 2 ||
 		pages[0].Groups[0].Name != "Shop" {
 		t.Errorf("stored %+v, %v", pages, err)

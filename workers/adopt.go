@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 const (
@@ -42,7 +43,7 @@ func (r *Regions) offer(builds map[string][]string) {
 // adopt adopts the open turns of workers that died, until ctx ends. The adopted turns end
 // with it.
 func (r *Regions) adopt(ctx context.Context) {
-	again := time.NewTicker(vigil.LeaseRenewal)
+	again := time.NewTicker(fleet.LeaseRenewal)
 	defer again.Stop()
 	for {
 		select {
@@ -131,8 +132,8 @@ func (r *Regions) adoptIn(ctx context.Context, region string, builds []string) {
 // adoptSome makes one request, and asks for what those without an answer have adopted. A
 // request of this process that may still be carried out stays among them.
 func (r *Regions) adoptSome(ctx context.Context, region string, builds []string) ([]vigil.OpenTurn, error) {
-	request := vigil.Adoption{
-		Lease: vigil.Lease{Worker: r.opts.Name, Region: region}, Builds: builds, ID: uuid.New(), Limit: adoptBatch,
+	request := fleet.Adoption{
+		Lease: fleet.Lease{Worker: r.opts.Name, Region: region}, Builds: builds, ID: uuid.New(), Limit: adoptBatch,
 	}
 	for _, u := range r.unanswered {
 		if u.region == region {
@@ -141,7 +142,7 @@ func (r *Regions) adoptSome(ctx context.Context, region string, builds []string)
 	}
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
-	turns, err := r.opts.Leases.AdoptTurns(ctx, request, vigil.LeaseTimeout)
+	turns, err := r.opts.Leases.AdoptTurns(ctx, request, fleet.LeaseTimeout)
 	if err != nil {
 		r.unanswered = append(r.unanswered, unanswered{region, request.ID, r.opts.Now()})
 	}

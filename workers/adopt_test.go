@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/workers"
 	"github.com/vigil-monitor/vigil/workers/workerstest"
@@ -46,7 +47,7 @@ type adoptions struct {
 // lose makes the loop that of a worker of a build, with an open turn, and revokes its lease.
 func (a *adoptions) lose(worker, build string) {
 	a.Helper()
-	_, err := a.p.Store.RenewLease(a.Context(), vigil.Renewal{Worker: worker, Regions: []string{newark}, Build: build})
+	_, err := a.p.Store.RenewLease(a.Context(), fleet.Renewal{Worker: worker, Regions: []string{newark}, Build: build})
 	a.p.OK(err)
 	a.slot = a.slot.Add(time.Minute)
 	_, err = a.writer.Write(a.Context(), vigil.ResultRow{

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/fleet"
 )
 
 // clockDifference is by how much the clock of this process is ahead of another one that
@@ -48,7 +48,7 @@ func (h *leaseHealth) failed(ctx context.Context, err error, parked bool) {
 // renewed logs a successful renewal after a time without a lease, and the clock.
 func (h *leaseHealth) renewed(ctx context.Context, sent time.Time, difference time.Duration, lost []string) {
 	silent := sent.Sub(h.sent)
-	if !h.sent.IsZero() && (h.parked || silent > vigil.LeaseTimeout || len(lost) > 0) {
+	if !h.sent.IsZero() && (h.parked || silent > fleet.LeaseTimeout || len(lost) > 0) {
 		h.log.WarnContext(ctx, "lease renewed again: this worker goes on, except with turns of the lost regions, which others may have",
 			"since_renewal", silent.Round(time.Millisecond), "lost_regions", lost)
 	}
@@ -62,7 +62,7 @@ const clockReminder = time.Minute
 // checkClock logs a clock that is wrong: when it becomes so, when it becomes so wrong that
 // probing stops or goes on, and every minute.
 func (h *leaseHealth) checkClock(ctx context.Context, now time.Time, difference time.Duration) {
-	wrong, stopped := difference.Abs() > vigil.ClockTolerance, difference.Abs() > vigil.ClockLimit
+	wrong, stopped := difference.Abs() > fleet.ClockTolerance, difference.Abs() > fleet.ClockLimit
 	switch {
 	case !wrong && !h.warned.IsZero():
 		h.log.InfoContext(ctx, "the clock of this machine agrees with the database's again")

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/dispatch"
 	"github.com/vigil-monitor/vigil/workers"
 	"github.com/vigil-monitor/vigil/workers/workerstest"
@@ -63,7 +64,7 @@ func TestNamesInTemporal(t *testing.T) {
 	p.OK(loops.Apply(t.Context(), loop()))
 	eventually(t, "the loop is found by the name", func() bool { return slices.Contains(found(named("shop")), "CheckLoop") })
 
-	_, err := p.Store.UpdateCheck(t.Context(), p.Org.ID, p.Check.ID, vigil.PlanOf(vigil.TierEnterprise, time.Second),
+	_, err := p.Store.UpdateCheck(t.Context(), p.Org.ID, p.Check.ID, account.PlanOf(account.TierEnterprise, time.Second),
 		func(check *vigil.Check) error {
 			check.Name, check.Interval = "corner store", time.Second
 			return nil
@@ -86,7 +87,7 @@ func TestNamesInTemporal(t *testing.T) {
 
 	other := p.Check
 	other.ID, other.Name = [16]byte{}, "hidden"
-	other, err = p.Store.CreateCheck(t.Context(), other, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
+	other, err = p.Store.CreateCheck(t.Context(), other, account.PlanOf(account.TierEnterprise, time.Second), account.Allowance{})
 	p.OK(err)
 	silent := dispatch.NewLoops(p.Temporal, p.Store, quiet)
 	p.OK(silent.Apply(t.Context(), vigil.Loop{

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -104,7 +105,12 @@ var errFault = errors.New("fault")
 func TestOwnership(t *testing.T) {
 	t.Parallel()
 	store := storagetest.New(t)
-	_, org, err := store.CreateAccount(t.Context(), vigil.Organization{Name: "Acme"}, vigil.User{Email: "ada@example.com", Name: "Ada"}, nil)
+	_, org, err := store.CreateAccount(
+		t.Context(),
+		account.Organization{Name: "Acme"},
+		account.User{Email: "ada@example.com", Name: "Ada"},
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +161,7 @@ func TestOwnership(t *testing.T) {
 
 // runHistory runs a history until the loop is probed as before, and returns how many steps it
 // took from its event on.
-func runHistory(t *testing.T, store *storage.Store, org vigil.Organization, h history) (steps int) {
+func runHistory(t *testing.T, store *storage.Store, org account.Organization, h history) (steps int) {
 	t.Helper()
 	w := newWorld(t, store, org, h)
 	defer w.close()

@@ -14,6 +14,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/workers"
 )
 
@@ -125,7 +126,7 @@ func (m *modelWorker) probe(ctx context.Context, t *modelTurn) bool {
 	if !ok {
 		return false // it is parked
 	}
-	lease := vigil.Lease{Worker: m.name, Region: w.region}
+	lease := fleet.Lease{Worker: m.name, Region: w.region}
 	if fence != t.fence {
 		named := t.adoption || t.covered > 0
 		owns, err := w.store.OwnsLoop(ctx, w.check.ID, lease)
@@ -202,9 +203,9 @@ func (l modelLeases) call(ctx context.Context, what string, call func() error) e
 	return l.gate(ctx, &l.m.process, what, call)
 }
 
-func (l modelLeases) RenewLease(ctx context.Context, r vigil.Renewal) (vigil.Grant, error) {
+func (l modelLeases) RenewLease(ctx context.Context, r fleet.Renewal) (fleet.Grant, error) {
 	if l.m.dead {
-		return vigil.Grant{}, errFault
+		return fleet.Grant{}, errFault
 	}
 	grant, err := l.store.RenewLease(ctx, r)
 	grant.Clock = l.now()
@@ -221,11 +222,11 @@ func (l modelLeases) ReleaseLease(ctx context.Context, worker string) error {
 	return l.call(ctx, "release the lease", func() error { return l.store.ReleaseLease(ctx, worker) })
 }
 
-func (l modelLeases) ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error {
+func (l modelLeases) ClaimLoops(ctx context.Context, lease fleet.Lease, checks []uuid.UUID) error {
 	return l.call(ctx, "claim", func() error { return l.store.ClaimLoops(ctx, lease, checks) })
 }
 
-func (l modelLeases) AdoptTurns(ctx context.Context, a vigil.Adoption, silence time.Duration) (turns []vigil.OpenTurn, err error) {
+func (l modelLeases) AdoptTurns(ctx context.Context, a fleet.Adoption, silence time.Duration) (turns []vigil.OpenTurn, err error) {
 	err = l.call(ctx, "adopt", func() (err error) {
 		turns, err = l.store.AdoptTurns(ctx, a, silence)
 		return err

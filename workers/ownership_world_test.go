@@ -15,6 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/reconcile"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -26,7 +28,7 @@ type world struct {
 	store   *storage.Store
 	writer  *storage.ResultWriter
 	history history
-	org     vigil.Organization
+	org     account.Organization
 	check   vigil.Check
 	region  string
 
@@ -47,7 +49,7 @@ type world struct {
 	lines  []string
 }
 
-func newWorld(t *testing.T, store *storage.Store, org vigil.Organization, h history) *world {
+func newWorld(t *testing.T, store *storage.Store, org account.Organization, h history) *world {
 	t.Helper()
 	w := &world{
 		T: t, store: store, history: h, org: org, region: "model-" + uuid.NewString(), real: time.Now(), process: &process{name: "sweep"},
@@ -55,7 +57,7 @@ func newWorld(t *testing.T, store *storage.Store, org vigil.Organization, h hist
 	check, err := store.CreateCheck(t.Context(), vigil.Check{
 		OrgID: org.ID, Name: w.region, Type: vigil.TypeHTTP, Config: json.RawMessage(`{"url": "http://shop.example.com/"}`),
 		Target: "shop.example.com", Interval: modelInterval, Regions: []string{w.region}, Enabled: true, Simultaneous: true,
-	}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
+	}, account.PlanOf(account.TierEnterprise, time.Second), account.Allowance{})
 	w.ok(err)
 	w.check = check
 	w.ok(store.MarkApplied(t.Context(), vigil.Loop{CheckID: check.ID, Region: w.region, Desired: check.Revision}))
@@ -216,11 +218,11 @@ type modelStore struct {
 	world *world
 }
 
-func (s modelStore) RenewSweep(ctx context.Context, _ string, unused []vigil.SweepLease, _ time.Duration) (vigil.SweepShare, error) {
+func (s modelStore) RenewSweep(ctx context.Context, _ string, unused []fleet.SweepLease, _ time.Duration) (fleet.SweepShare, error) {
 	return s.Store.RenewSweep(ctx, "model", unused, time.Hour)
 }
 
-func (s modelStore) SilentLeases(ctx context.Context, silence time.Duration) (mine []vigil.Lease, err error) {
+func (s modelStore) SilentLeases(ctx context.Context, silence time.Duration) (mine []fleet.Lease, err error) {
 	all, err := s.Store.SilentLeases(ctx, silence)
 	for _, lease := range all {
 		if lease.Region == s.world.region {
@@ -248,15 +250,15 @@ func (s modelStore) gate(ctx context.Context, what string, call func() error) er
 	return s.world.gate(ctx, s.world.process, what, call)
 }
 
-func (s modelStore) MarkNudged(ctx context.Context, lease vigil.SweepLease, check uuid.UUID, region string) error {
+func (s modelStore) MarkNudged(ctx context.Context, lease fleet.SweepLease, check uuid.UUID, region string) error {
 	return s.gate(ctx, "mark a nudge", func() error { return s.Store.MarkNudged(ctx, lease, check, region) })
 }
 
-func (s modelStore) PutOffNudge(ctx context.Context, lease vigil.SweepLease, check uuid.UUID, region string) error {
+func (s modelStore) PutOffNudge(ctx context.Context, lease fleet.SweepLease, check uuid.UUID, region string) error {
 	return s.gate(ctx, "put a nudge off", func() error { return s.Store.PutOffNudge(ctx, lease, check, region) })
 }
 
-func (s modelStore) RevokeLease(ctx context.Context, lease vigil.Lease, silence time.Duration) (done bool, err error) {
+func (s modelStore) RevokeLease(ctx context.Context, lease fleet.Lease, silence time.Duration) (done bool, err error) {
 	err = s.gate(ctx, "revoke "+lease.Worker, func() (err error) {
 		done, err = s.Store.RevokeLease(ctx, lease, silence)
 		return err
@@ -264,7 +266,7 @@ func (s modelStore) RevokeLease(ctx context.Context, lease vigil.Lease, silence 
 	return done, err
 }
 
-func (s modelStore) ForgetLease(ctx context.Context, lease vigil.Lease, silence time.Duration) error {
+func (s modelStore) ForgetLease(ctx context.Context, lease fleet.Lease, silence time.Duration) error {
 	return s.gate(ctx, "forget "+lease.Worker, func() error { return s.Store.ForgetLease(ctx, lease, silence) })
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 
@@ -47,16 +48,16 @@ const (
 
 // leaseStore keeps the leases of workers.
 type leaseStore interface {
-	RenewLease(ctx context.Context, renewal vigil.Renewal) (vigil.Grant, error)
+	RenewLease(ctx context.Context, renewal fleet.Renewal) (fleet.Grant, error)
 	// Clock returns the time of the database.
 	Clock(ctx context.Context) (time.Time, error)
 	// GiveUpLease revokes the leases of a worker that stops.
 	GiveUpLease(ctx context.Context, worker string) error
 	ReleaseLease(ctx context.Context, worker string) error
-	ClaimLoops(ctx context.Context, lease vigil.Lease, checks []uuid.UUID) error
+	ClaimLoops(ctx context.Context, lease fleet.Lease, checks []uuid.UUID) error
 	// AdoptTurns makes loops of workers that died those of another worker, and returns their
 	// open turns.
-	AdoptTurns(ctx context.Context, adoption vigil.Adoption, silence time.Duration) ([]vigil.OpenTurn, error)
+	AdoptTurns(ctx context.Context, adoption fleet.Adoption, silence time.Duration) ([]vigil.OpenTurn, error)
 	// RegionsInUse returns those of the regions that have loops or tests by hand.
 	RegionsInUse(ctx context.Context, regions []string) ([]string, error)
 }
@@ -182,8 +183,8 @@ func (r *Regions) Start(ctx context.Context) error {
 	if r.opts.Watcher.Completer != nil {
 		r.serving.Go(func() { r.adopt(serveCtx) })
 	}
-	r.renewal.Go(func() { every(renewCtx, vigil.LeaseRenewal, r.renew) })
-	r.renewal.Go(func() { every(renewCtx, vigil.LeaseRenewal, r.claim) })
+	r.renewal.Go(func() { every(renewCtx, fleet.LeaseRenewal, r.renew) })
+	r.renewal.Go(func() { every(renewCtx, fleet.LeaseRenewal, r.claim) })
 	return nil
 }
 
@@ -270,7 +271,7 @@ func (r *Regions) renewOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, renewalTimeout)
 	defer cancel()
 	sent := r.opts.Now()
-	grant, err := r.opts.Leases.RenewLease(ctx, vigil.Renewal{
+	grant, err := r.opts.Leases.RenewLease(ctx, fleet.Renewal{
 		Worker: r.opts.Name, Regions: r.opts.Regions, Unavailable: unavailable, ClockDifference: r.health.difference,
 		Build: r.opts.Deployment.build(),
 	})
@@ -291,7 +292,7 @@ func (r *Regions) claim(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
 	for region, checks := range r.opts.Watcher.TakeClaims() {
-		if err := r.opts.Leases.ClaimLoops(ctx, vigil.Lease{Worker: r.opts.Name, Region: region}, checks); err != nil {
+		if err := r.opts.Leases.ClaimLoops(ctx, fleet.Lease{Worker: r.opts.Name, Region: region}, checks); err != nil {
 			r.opts.Watcher.ReturnClaims(region, checks)
 		}
 	}

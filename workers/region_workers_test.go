@@ -13,6 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/dispatch"
 	"github.com/vigil-monitor/vigil/workers"
 	"github.com/vigil-monitor/vigil/workers/workerstest"
@@ -55,7 +56,7 @@ func TestRegionsInUse(t *testing.T) {
 
 	check := p.Check
 	check.ID, check.Name, check.Regions = uuid.Nil, "tea house", []string{tokyo}
-	check, err := p.Store.CreateCheck(t.Context(), check, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
+	check, err := p.Store.CreateCheck(t.Context(), check, account.PlanOf(account.TierEnterprise, time.Second), account.Allowance{})
 	p.OK(err)
 	began := time.Now()
 	loops := dispatch.NewLoops(p.Temporal, p.Store, slog.New(slog.DiscardHandler))

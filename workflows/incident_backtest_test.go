@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/backtest"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 
@@ -35,7 +36,7 @@ func TestBacktestAgreesWithTheWorkflow(t *testing.T) {
 	incidents := 0
 	for n := range sequences {
 		in, rows := randomReplay(random)
-		reports, _, err := vigil.Backtest(in, func(yield func(vigil.BacktestRow, error) bool) {
+		reports, _, err := backtest.Run(in, func(yield func(backtest.Row, error) bool) {
 			for _, row := range rows {
 				if !yield(row, nil) {
 					return
@@ -65,7 +66,7 @@ func TestBacktestAgreesWithTheWorkflow(t *testing.T) {
 
 // randomReplay is a check of 1 to 3 regions with a rule, and its results: each region
 // changes its health now and then. The first slot of every region succeeds.
-func randomReplay(random *rand.Rand) (vigil.BacktestInput, []vigil.BacktestRow) {
+func randomReplay(random *rand.Rand) (backtest.Input, []backtest.Row) {
 	rule := vigil.Rule{
 		ID:      uuid.New(),
 		Enabled: true,
@@ -81,18 +82,18 @@ func randomReplay(random *rand.Rand) (vigil.BacktestInput, []vigil.BacktestRow) 
 	}
 	rule.Condition.RecoveryThreshold = random.IntN(5)
 	slots := 10 + random.IntN(30)
-	in := vigil.BacktestInput{
+	in := backtest.Input{
 		Rules: []vigil.Rule{rule}, Regions: []string{"a", "b", "c"}[:1+random.IntN(3)], Silence: time.Hour,
 		From: envStart, To: envStart.Add(time.Duration(slots) * replayGrid),
 	}
 	failing := make([]bool, len(in.Regions))
-	var rows []vigil.BacktestRow
+	var rows []backtest.Row
 	for n := range slots {
 		for i, region := range in.Regions {
 			if n > 0 && random.IntN(3) == 0 {
 				failing[i] = !failing[i]
 			}
-			row := vigil.BacktestRow{Region: region, Result: vigil.Result{ID: uuid.New()}}
+			row := backtest.Row{Region: region, Result: vigil.Result{ID: uuid.New()}}
 			row.Result.Slot = envStart.Add(time.Duration(n)*replayGrid + time.Duration(i)*regionStep)
 			row.Result.Success, row.Result.ResponseTime = !failing[i], 50*time.Millisecond
 			if failing[i] && random.IntN(2) == 0 {
@@ -106,7 +107,7 @@ func randomReplay(random *rand.Rand) (vigil.BacktestInput, []vigil.BacktestRow) 
 
 // live judges rows as a running platform does, and returns when incidents opened and
 // resolved, in turn.
-func live(t *testing.T, in *vigil.BacktestInput, rows []vigil.BacktestRow) []time.Time {
+func live(t *testing.T, in *backtest.Input, rows []backtest.Row) []time.Time {
 	t.Helper()
 	votes := votesOf(in, rows)
 	var changed []time.Time
@@ -150,7 +151,7 @@ func TestBacktestAgreesWithEachRuleOfAnIncident(t *testing.T) {
 		in, rows := randomReplay(random)
 		other, _ := randomReplay(random)
 		in.Rules = append(in.Rules, other.Rules[0])
-		reports, _, err := vigil.Backtest(in, func(yield func(vigil.BacktestRow, error) bool) {
+		reports, _, err := backtest.Run(in, func(yield func(backtest.Row, error) bool) {
 			for _, row := range rows {
 				if !yield(row, nil) {
 					return
@@ -182,7 +183,7 @@ func TestBacktestAgreesWithEachRuleOfAnIncident(t *testing.T) {
 
 // liveRules judges rows as a running platform does, and returns when each rule began and
 // stopped to fire, in turn, and how often one began while an incident was open.
-func liveRules(t *testing.T, in *vigil.BacktestInput, rows []vigil.BacktestRow) (changed map[uuid.UUID][]time.Time, late int) {
+func liveRules(t *testing.T, in *backtest.Input, rows []backtest.Row) (changed map[uuid.UUID][]time.Time, late int) {
 	t.Helper()
 	votes := votesOf(in, rows)
 	changed = make(map[uuid.UUID][]time.Time)
@@ -245,7 +246,7 @@ func (e *incidentTest) keep(vote vigil.Vote) {
 }
 
 // votesOf returns the votes that the loops of the regions report.
-func votesOf(in *vigil.BacktestInput, rows []vigil.BacktestRow) []vigil.Vote {
+func votesOf(in *backtest.Input, rows []backtest.Row) []vigil.Vote {
 	states := make(map[string]vigil.State)
 	var votes []vigil.Vote
 	for _, row := range rows {
@@ -268,10 +269,10 @@ func TestRecoveryThresholdMakesOneIncidentOfAFlap(t *testing.T) {
 	for recovery, want := range map[int]int{0: 4, 2: 4, 3: 1} {
 		rule := vigil.Rule{ID: uuid.New(), Enabled: true, Policy: vigil.AnyRegion}
 		rule.Condition = vigil.Condition{HealthStatus: "down", RecoveryThreshold: recovery}
-		in := vigil.BacktestInput{Rules: []vigil.Rule{rule}, Regions: []string{"a"}}
-		var rows []vigil.BacktestRow
+		in := backtest.Input{Rules: []vigil.Rule{rule}, Regions: []string{"a"}}
+		var rows []backtest.Row
 		for n, letter := range "+x++x++x++x++++" {
-			row := vigil.BacktestRow{Region: "a", Result: vigil.Result{ID: uuid.New(), Slot: envStart.Add(time.Duration(n) * replayGrid)}}
+			row := backtest.Row{Region: "a", Result: vigil.Result{ID: uuid.New(), Slot: envStart.Add(time.Duration(n) * replayGrid)}}
 			row.Result.Success = letter == '+'
 			rows = append(rows, row)
 		}

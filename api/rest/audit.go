@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
@@ -55,7 +55,7 @@ func AuditResource(ctx context.Context, id uuid.UUID) {
 }
 
 // AuditUser notes who made a request that had no credential.
-func AuditUser(ctx context.Context, user vigil.User) {
+func AuditUser(ctx context.Context, user account.User) {
 	if entry := audit.FromContext(ctx); entry != nil {
 		entry.OrgID, entry.UserID, entry.UserName, entry.UserEmail = user.OrgID, user.ID, user.Name, user.Email
 	}
@@ -63,7 +63,7 @@ func AuditUser(ctx context.Context, user vigil.User) {
 
 // AboutAccount returns a context under which an event is noted in the audit log of a
 // user's organization, as action on that user, whether or not the caller is the user.
-func AboutAccount(ctx context.Context, action string, user vigil.User) context.Context {
+func AboutAccount(ctx context.Context, action string, user account.User) context.Context {
 	ctx = WithAudit(ctx, action, nil)
 	entry := audit.FromContext(ctx)
 	entry.OrgID, entry.ResourceID = user.OrgID, user.ID

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // Limits of requests.
@@ -28,7 +29,7 @@ const (
 const NotAudited = "-"
 
 // AnyScope marks an operation that every key may use.
-const AnyScope vigil.Scope = "-"
+const AnyScope account.Scope = "-"
 
 // Operation describes one method of one path.
 type Operation struct {
@@ -45,10 +46,10 @@ type Operation struct {
 	Resource string
 	// Scope is what a caller must have; empty means ScopeRead for GET. Every
 	// other operation that needs a credential needs it, or AnyScope.
-	Scope vigil.Scope
+	Scope account.Scope
 	// WriteScope is what a caller must have besides Scope unless the body says dry_run; empty:
 	// nothing. The handler checks it, and the OpenAPI document says so.
-	WriteScope vigil.Scope
+	WriteScope account.Scope
 	// Own operations concern the account of the user alone: a session may use them
 	// with any role of the user, and only a key needs Scope.
 	Own bool
@@ -108,7 +109,7 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 		panic(op.ID + " changes something and has no audit action")
 	}
 	if op.Method == http.MethodGet && op.Scope == "" {
-		op.Scope = vigil.ScopeRead
+		op.Scope = account.ScopeRead
 	}
 	if !op.Open && op.Scope == "" {
 		panic(op.ID + " changes something and has no scope")

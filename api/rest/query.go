@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // queryProblem returns what is wrong with the query of a request: a parameter that the
@@ -90,7 +91,7 @@ func unknownParameters(known []*huma.Param, query url.Values) error {
 	unknown = unknown[:min(len(unknown), maxProblems)]
 	problems := make([]problem, len(unknown))
 	for i, name := range unknown {
-		problems[i] = problem{Member: shownParameter(name), Message: notParameter + vigil.Meant(name, names)}
+		problems[i] = problem{Member: shownParameter(name), Message: notParameter + project.Meant(name, names)}
 	}
 	others := ""
 	for _, other := range problems[1:] {
@@ -100,7 +101,7 @@ func unknownParameters(known []*huma.Param, query url.Values) error {
 	if len(names) > 0 {
 		has = "; it has " + strings.Join(names, ", ")
 	}
-	refused := vigil.Invalid(problems[0].Member, "%s", notParameter+others+has+vigil.Meant(unknown[0], names))
+	refused := vigil.Invalid(problems[0].Member, "%s", notParameter+others+has+project.Meant(unknown[0], names))
 	refused.Details["known"] = names
 	if len(problems) > 1 {
 		refused.Details["problems"] = problems

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // Limiter admits requests of organizations within the limits of their tiers. It
@@ -20,7 +21,7 @@ import (
 // processes while most requests need no query.
 type Limiter struct {
 	store   LeaseStore
-	limitOf func(vigil.Tier) int64
+	limitOf func(account.Tier) int64
 	now     func() time.Time
 	// sessions counts requests of sessions, by user, and background those of open pages.
 	sessions, background *RateWindow
@@ -31,12 +32,12 @@ type Limiter struct {
 
 // LeaseStore is what the limiter needs of the database.
 type LeaseStore interface {
-	LeaseRate(ctx context.Context, orgID uuid.UUID, want, limit int64) (vigil.RateLease, error)
+	LeaseRate(ctx context.Context, orgID uuid.UUID, want, limit int64) (account.RateLease, error)
 }
 
 // NewLimiter returns a limiter; limitOf is how many requests a window admits on
 // a tier.
-func NewLimiter(store LeaseStore, limitOf func(vigil.Tier) int64, now func() time.Time) *Limiter {
+func NewLimiter(store LeaseStore, limitOf func(account.Tier) int64, now func() time.Time) *Limiter {
 	return &Limiter{
 		store: store, limitOf: limitOf, now: now, windows: make(map[uuid.UUID]*orgWindow),
 		sessions: NewRateWindow(SessionRate, time.Minute, now), background: NewRateWindow(SessionRate, time.Minute, now),
@@ -60,7 +61,7 @@ func (l *Limiter) LimitOrganization(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	limit := l.limitOf(req.Caller.Org.Tier)
-	if limit == vigil.Unlimited {
+	if limit == account.Unlimited {
 		next(ctx)
 		return
 	}
@@ -70,7 +71,7 @@ func (l *Limiter) LimitOrganization(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	req.Rate = rate
-	ctx.SetHeader("RateLimit-Policy", fmt.Sprintf(`"org";q=%d;w=%d`, limit, int(vigil.RateWindow.Seconds())))
+	ctx.SetHeader("RateLimit-Policy", fmt.Sprintf(`"org";q=%d;w=%d`, limit, int(account.RateWindow.Seconds())))
 	ctx.SetHeader("RateLimit", fmt.Sprintf(`"org";r=%d;t=%d`, rate.Left, rate.Resets))
 	if !rate.Admitted {
 		refuse(ctx, ErrRate(limit, rate))

@@ -10,14 +10,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
 // leaseFunc decides about rate leases.
-type leaseFunc func(orgID uuid.UUID, want, limit int64) (vigil.RateLease, error)
+type leaseFunc func(orgID uuid.UUID, want, limit int64) (account.RateLease, error)
 
-func (f leaseFunc) LeaseRate(_ context.Context, orgID uuid.UUID, want, limit int64) (vigil.RateLease, error) {
+func (f leaseFunc) LeaseRate(_ context.Context, orgID uuid.UUID, want, limit int64) (account.RateLease, error) {
 	return f(orgID, want, limit)
 }
 
@@ -26,10 +26,10 @@ func TestRateLimiterForgetsEndedWindowsOnly(t *testing.T) {
 	const windows = 10_000
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	var leased int64
-	limiter := rest.NewLimiter(leaseFunc(func(_ uuid.UUID, want, limit int64) (vigil.RateLease, error) {
+	limiter := rest.NewLimiter(leaseFunc(func(_ uuid.UUID, want, limit int64) (account.RateLease, error) {
 		leased++
-		return vigil.RateLease{Granted: want, Left: limit - want, Ends: vigil.RateWindow}, nil
-	}), func(vigil.Tier) int64 { return 1000 }, func() time.Time { return now })
+		return account.RateLease{Granted: want, Left: limit - want, Ends: account.RateWindow}, nil
+	}), func(account.Tier) int64 { return 1000 }, func() time.Time { return now })
 	admit := func(org uuid.UUID) (leases int64) {
 		t.Helper()
 		before := leased
@@ -41,13 +41,13 @@ func TestRateLimiterForgetsEndedWindowsOnly(t *testing.T) {
 	for range windows - 1 {
 		admit(uuid.New())
 	}
-	now = now.Add(vigil.RateWindow / 2)
+	now = now.Add(account.RateWindow / 2)
 	open := uuid.New()
 	admit(open)
 	if n := admit(open); n != 1 { // the second lease is of two requests
 		t.Fatalf("the second request took %d leases", n)
 	}
-	now = now.Add(vigil.RateWindow / 2)
+	now = now.Add(account.RateWindow / 2)
 	admit(uuid.New())
 	if n := limiter.Windows(); n != 2 {
 		t.Errorf("%d windows are remembered, want the open one and the new one", n)
@@ -65,14 +65,14 @@ type leaseLog struct {
 	wants []int64
 }
 
-func (l *leaseLog) LeaseRate(_ context.Context, _ uuid.UUID, want, limit int64) (vigil.RateLease, error) {
+func (l *leaseLog) LeaseRate(_ context.Context, _ uuid.UUID, want, limit int64) (account.RateLease, error) {
 	if !l.now().Before(l.ends) {
-		l.left, l.ends = limit, l.now().Add(vigil.RateWindow)
+		l.left, l.ends = limit, l.now().Add(account.RateWindow)
 	}
 	l.wants = append(l.wants, want)
 	granted := min(want, l.left)
 	l.left -= granted
-	return vigil.RateLease{Granted: granted, Left: l.left, Ends: l.ends.Sub(l.now())}, nil
+	return account.RateLease{Granted: granted, Left: l.left, Ends: l.ends.Sub(l.now())}, nil
 }
 
 func TestLimiterAdmitsExactlyTheLimit(t *testing.T) {
@@ -80,7 +80,7 @@ func TestLimiterAdmitsExactlyTheLimit(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	clock := func() time.Time { return now }
 	log := &leaseLog{now: clock}
-	limiter := rest.NewLimiter(log, func(vigil.Tier) int64 { return 1000 }, clock)
+	limiter := rest.NewLimiter(log, func(account.Tier) int64 { return 1000 }, clock)
 	org := uuid.New()
 	admit := func(limit int64) rest.Rate {
 		t.Helper()
@@ -105,7 +105,7 @@ func TestLimiterAdmitsExactlyTheLimit(t *testing.T) {
 		if !slices.Equal(log.wants[:5], []int64{1, 2, 4, 8, 15}) || slices.Max(log.wants) != 15 || log.wants[len(log.wants)-1] != 1 {
 			t.Errorf("window %d: leases of %v", window, log.wants)
 		}
-		now = now.Add(vigil.RateWindow)
+		now = now.Add(account.RateWindow)
 	}
 	if got := admit(1000); !got.Admitted {
 		t.Errorf("the first request of a window: %+v", got)
@@ -125,7 +125,7 @@ func TestLeasesAreBounded(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	clock := func() time.Time { return now }
 	log := &leaseLog{now: clock}
-	limiter := rest.NewLimiter(log, func(vigil.Tier) int64 { return 100_000 }, clock)
+	limiter := rest.NewLimiter(log, func(account.Tier) int64 { return 100_000 }, clock)
 	org := uuid.New()
 	for range 100 {
 		if _, err := limiter.Admit(t.Context(), org, 100_000); err != nil {

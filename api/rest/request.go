@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // Request holds the metadata of a request.
@@ -42,17 +43,17 @@ type Request struct {
 
 // Caller is who makes a request.
 type Caller struct {
-	User vigil.User
-	Org  vigil.Organization
+	User account.User
+	Org  account.Organization
 	// Key is the API key of the request; zero for a session token.
-	Key vigil.APIKey
+	Key account.APIKey
 	// Session: the request is made in this process for a session of the user.
 	Session bool
 }
 
 // Credential identifies what the caller authenticated with.
-func (c *Caller) Credential() vigil.Credential {
-	return vigil.Credential{UserID: c.User.ID, KeyID: c.Key.ID, SessionVersion: c.User.SessionVersion}
+func (c *Caller) Credential() account.Credential {
+	return account.Credential{UserID: c.User.ID, KeyID: c.Key.ID, SessionVersion: c.User.SessionVersion}
 }
 
 // Log returns a logger that names the request.

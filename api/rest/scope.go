@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // extensionScope is the member of an operation in the OpenAPI document that has the
@@ -19,7 +20,7 @@ const extensionScope = "x-required-scope"
 const extensionWriteScope = "x-required-scope-unless-dry-run"
 
 // requireScope refuses a caller who lacks a scope.
-func requireScope(scope vigil.Scope) func(huma.Context, func(huma.Context)) {
+func requireScope(scope account.Scope) func(huma.Context, func(huma.Context)) {
 	return Guard(func(ctx huma.Context) error {
 		return CallerOf(ctx.Context()).Require(scope)
 	})
@@ -27,7 +28,7 @@ func requireScope(scope vigil.Scope) func(huma.Context, func(huma.Context)) {
 
 // requireOwn is requireScope for an operation on the account of the user alone: a session
 // may use it with any role of the user.
-func requireOwn(scope vigil.Scope) func(huma.Context, func(huma.Context)) {
+func requireOwn(scope account.Scope) func(huma.Context, func(huma.Context)) {
 	return Guard(func(ctx huma.Context) error {
 		who := CallerOf(ctx.Context())
 		if who.Key.ID == uuid.Nil {
@@ -39,7 +40,7 @@ func requireOwn(scope vigil.Scope) func(huma.Context, func(huma.Context)) {
 
 // Scopes returns what the caller may do: the scopes of the user's role, for a key those
 // of them that it has.
-func (c *Caller) Scopes() []vigil.Scope {
+func (c *Caller) Scopes() []account.Scope {
 	if c.Key.ID == uuid.Nil {
 		return c.User.Role.Scopes()
 	}
@@ -47,7 +48,7 @@ func (c *Caller) Scopes() []vigil.Scope {
 }
 
 // Require returns a CodeForbidden error when the caller lacks a scope.
-func (c *Caller) Require(scope vigil.Scope) error {
+func (c *Caller) Require(scope account.Scope) error {
 	scopes := c.Scopes()
 	if slices.Contains(scopes, scope) {
 		return nil

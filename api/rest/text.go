@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // maxName bounds every name that people give to something, in characters.
@@ -54,8 +55,8 @@ func CleanEmail(member, email string) (string, error) {
 // to the operator of the platform.
 func CleanAccountEmail(member, email string) (string, error) {
 	email, err := CleanEmail(member, email)
-	if err == nil && vigil.ReservedAddress(email) {
-		err = vigil.Invalid(member, "must be an address that mail can reach: %s is reserved for the operator's account", vigil.OperatorDomain)
+	if err == nil && account.ReservedAddress(email) {
+		err = vigil.Invalid(member, "must be an address that mail can reach: %s is reserved for the operator's account", account.OperatorDomain)
 	}
 	return email, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
@@ -46,7 +47,7 @@ func TestAdminister(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tierOf := func(t *testing.T) vigil.Tier {
+	tierOf := func(t *testing.T) account.Tier {
 		t.Helper()
 		org, err := store.Organization(t.Context(), operator.OrgID)
 		if err != nil {
@@ -56,7 +57,7 @@ func TestAdminister(t *testing.T) {
 	}
 
 	t.Run("BootstrapCreatesOneEnterpriseOrganization", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
-		if got := tierOf(t); got != vigil.TierEnterprise {
+		if got := tierOf(t); got != account.TierEnterprise {
 			t.Errorf("the operator's organization is %s", got)
 		}
 		if again, err := bootstrap(t.Context(), store, bootstrapKey); again != "" || err != nil {
@@ -84,11 +85,11 @@ func TestAdminister(t *testing.T) {
 
 	t.Run("SetTierByIdAndByAddress", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
 		command(t, "orgs", "set-tier", operator.OrgID.String(), "free")
-		if got := tierOf(t); got != vigil.TierFree {
+		if got := tierOf(t); got != account.TierFree {
 			t.Errorf("by id: the tier is %s", got)
 		}
 		command(t, "orgs", "set-tier", strings.ToUpper(bootstrapEmail), "paid")
-		if got := tierOf(t); got != vigil.TierPaid {
+		if got := tierOf(t); got != account.TierPaid {
 			t.Errorf("by address: the tier is %s", got)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/statuspage"
@@ -73,7 +74,7 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 		Codec: codec,
 		Config: api.Config{
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
-			Version:          version, PublicURL: string(s.PublicURL), SignupTier: vigil.Tier(s.SignupTier),
+			Version:          version, PublicURL: string(s.PublicURL), SignupTier: account.Tier(s.SignupTier),
 			EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
 			UnverifiedPerAddress: s.UnverifiedPerAddress, UnverifiedTotal: s.UnverifiedTotal,
 			AddressRate: s.AddressRate, TrustedProxies: s.TrustedProxies,

@@ -6,7 +6,7 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/docs"
@@ -17,7 +17,7 @@ import (
 func newMCP(server *api.Server, publicURL string, log *slog.Logger) (*mcp.Server, error) {
 	return mcp.New(mcp.Deps{
 		API: server, Authenticate: server.Authenticated, Count: server.Count, CheckBody: rest.CheckBody, Refuse: rest.WriteError,
-		Scopes:    func(ctx context.Context) []vigil.Scope { return rest.CallerOf(ctx).Scopes() },
+		Scopes:    func(ctx context.Context) []account.Scope { return rest.CallerOf(ctx).Scopes() },
 		PublicURL: publicURL, Version: version, Docs: docs.Pages, Log: log,
 	})
 }

@@ -10,23 +10,29 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/audit"
 )
 
 // bootstrapEmail is the address of the operator's own account, which is found by its mark
 // and not by its address.
-const bootstrapEmail = "operator@" + vigil.OperatorDomain
+const bootstrapEmail = "operator@" + account.OperatorDomain
 
 // operatorStore finds the operator's account.
 type operatorStore interface {
-	Operator(ctx context.Context) (vigil.User, error)
+	Operator(ctx context.Context) (account.User, error)
 }
 
 // accountStore finds and creates the operator's account.
 type accountStore interface {
 	operatorStore
-	CreateOperator(ctx context.Context, org vigil.Organization, user vigil.User, key *vigil.NewKey) (vigil.User, vigil.Organization, error)
+	CreateOperator(
+		ctx context.Context,
+		org account.Organization,
+		user account.User,
+		key *account.NewKey,
+	) (account.User, account.Organization, error)
 }
 
 // bootstrapKey is the default name of the operator's key.
@@ -56,12 +62,12 @@ func bootstrap(ctx context.Context, store accountStore, name string) (string, er
 
 // createOperator creates the operator's account, with a key unless it is nil. It returns
 // false when there is one by now.
-func createOperator(ctx context.Context, store accountStore, key *vigil.NewKey) (bool, error) {
-	org := vigil.Organization{ID: uuid.New(), Name: "Operator", Tier: vigil.TierEnterprise}
+func createOperator(ctx context.Context, store accountStore, key *account.NewKey) (bool, error) {
+	org := account.Organization{ID: uuid.New(), Name: "Operator", Tier: account.TierEnterprise}
 	if entry := audit.FromContext(ctx); entry != nil {
 		entry.OrgID = org.ID
 	}
-	user := vigil.User{Email: bootstrapEmail, EmailVerified: true, Name: "operator"}
+	user := account.User{Email: bootstrapEmail, EmailVerified: true, Name: "operator"}
 	_, _, err := store.CreateOperator(ctx, org, user, key)
 	if vigil.ErrorCode(err) == vigil.CodeConflict {
 		_, missing := store.Operator(ctx)

@@ -156,13 +156,13 @@ func startPlatform(t *testing.T) summary {
 	return up
 }
 
-type account struct{ email, key string }
+type person struct{ email, key string }
 
 var accounts atomic.Int64 //nolint:gochecknoglobals // numbers the organizations of the tests
 
 // signUp makes an organization.
-func signUp(api string) (account, error) {
-	made := account{email: fmt.Sprintf("ada%d@example.com", accounts.Add(1))}
+func signUp(api string) (person, error) {
+	made := person{email: fmt.Sprintf("ada%d@example.com", accounts.Add(1))}
 	body, err := json.Marshal(map[string]string{"email": made.email, "org_name": "Shop Ltd"})
 	if err != nil {
 		return made, err

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/standalone"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -62,7 +62,7 @@ const maxConns = 11
 // openStore opens the database for a process that runs until it is stopped. It
 // migrates the schema, or fails when the schema is not up to date.
 func (p *process) openStore(
-	ctx context.Context, dsn string, pooler storage.Pooler, keys *vigil.Keyring, migrate bool,
+	ctx context.Context, dsn string, pooler storage.Pooler, keys *secret.Keyring, migrate bool,
 ) (*storage.Store, error) {
 	store, err := storage.Open(ctx, dsn, storage.Options{
 		Keys: keys, Secrets: configSecrets(), Policies: notify.Policies(), Pooler: pooler, MaxConns: maxConns, Now: time.Now, Log: p.log,

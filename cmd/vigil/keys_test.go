@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
@@ -36,7 +37,7 @@ func TestFirstKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	org, err := store.Organization(t.Context(), operator.OrgID)
-	if err != nil || org.Tier != vigil.TierEnterprise {
+	if err != nil || org.Tier != account.TierEnterprise {
 		t.Errorf("the operator's organization is %+v, %v", org, err)
 	}
 	keys, total, err := store.Keys(t.Context(), operator.OrgID, vigil.Page{Limit: 10})

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/fleet"
 	"github.com/vigil-monitor/vigil/timing"
 )
 
@@ -23,8 +23,8 @@ const (
 // when overload begins and ends, and stores it beside the worker's leases, where the API
 // processes read it. What is stored is not stored again.
 func (p *platform) reportLoad(ctx context.Context, name string, watcher *activities.Watcher) {
-	var last atomic.Pointer[vigil.Load]
-	last.Store(&vigil.Load{})
+	var last atomic.Pointer[fleet.Load]
+	last.Store(&fleet.Load{})
 	p.metrics.Seconds("vigil_slot_lateness_seconds", func() time.Duration { return last.Load().Lateness })
 	p.metrics.Gauge("vigil_overloaded", func() int64 {
 		if last.Load().Overloaded {
@@ -32,7 +32,7 @@ func (p *platform) reportLoad(ctx context.Context, name string, watcher *activit
 		}
 		return 0
 	})
-	var stored vigil.Load
+	var stored fleet.Load
 	for timing.Sleep(ctx, loadInterval) == nil {
 		load := watcher.Load()
 		if before := last.Swap(&load); before.Overloaded != load.Overloaded {
@@ -49,7 +49,7 @@ func (p *platform) reportLoad(ctx context.Context, name string, watcher *activit
 	}
 }
 
-func (p *platform) logLoad(ctx context.Context, before, now vigil.Load) {
+func (p *platform) logLoad(ctx context.Context, before, now fleet.Load) {
 	if now.Overloaded {
 		p.log.WarnContext(ctx, "overloaded: slots are probed late, and the API refuses what adds load", "lateness", now.Lateness)
 		return

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/audit"
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
@@ -63,7 +63,7 @@ func operatorKey(ctx context.Context, store *storage.Store, name string, scopes 
 		return "", err
 	}
 	if len(scopes) > 0 {
-		if kept.Scopes, err = vigil.ParseScopes("--scopes", scopes); err != nil {
+		if kept.Scopes, err = account.ParseScopes("--scopes", scopes); err != nil {
 			return "", err
 		}
 	}

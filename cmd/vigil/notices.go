@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/mail"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -26,7 +27,7 @@ func (n notices) ChannelDisabled(ctx context.Context, channel vigil.Channel) err
 	if err != nil || len(to) == 0 {
 		return err
 	}
-	wait, err := n.store.TakeMail(ctx, vigil.NoticeQuotas(channel.OrgID)...)
+	wait, err := n.store.TakeMail(ctx, account.NoticeQuotas(channel.OrgID)...)
 	if err != nil || wait > 0 {
 		return err
 	}
@@ -63,7 +64,7 @@ func (n notices) KeyEnds(ctx context.Context) error {
 }
 
 // keyEnd is the mail about a key. Its id is the same on every try.
-func keyEnd(end vigil.KeyEnd) mail.Message {
+func keyEnd(end account.KeyEnd) mail.Message {
 	return mail.Message{
 		To: []string{end.Owner.Email}, ID: "key-end-" + end.Key.ID.String(), Subject: "An API key of yours ends soon",
 		Text: fmt.Sprintf("The API key %s... (%s) stops to work at %s.\n\n"+

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/egress"
 	"github.com/vigil-monitor/vigil/mail"
 	"github.com/vigil-monitor/vigil/mail/mailtest"
@@ -28,12 +29,12 @@ func TestKeyEndsAreMailedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	user, org, err := store.CreateAccount(
-		t.Context(), vigil.Organization{Name: "Engines"}, vigil.User{Email: "ada@example.com", Name: "Ada"}, nil,
+		t.Context(), account.Organization{Name: "Engines"}, account.User{Email: "ada@example.com", Name: "Ada"}, nil,
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := store.CreateKey(t.Context(), org.ID, user.ID, vigil.NewKey{
+	key, err := store.CreateKey(t.Context(), org.ID, user.ID, account.NewKey{
 		Name: "deploy", Prefix: "vgl_abcdefgh", Hash: []byte("h"), ExpiresAt: new(time.Now().Add(6 * 24 * time.Hour)),
 	})
 	if err != nil {
@@ -80,7 +81,7 @@ func TestOperatorsCommandsAreAudited(t *testing.T) {
 	command("keys", "create")
 	store := storagetest.Open(t, dsn)
 	_, org, err := store.CreateAccount(
-		t.Context(), vigil.Organization{Name: "Engines"}, vigil.User{Email: "ada@example.com", Name: "Ada"}, nil,
+		t.Context(), account.Organization{Name: "Engines"}, account.User{Email: "ada@example.com", Name: "Ada"}, nil,
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -100,14 +101,14 @@ func TestOperatorsCommandsAreAudited(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]struct {
-		org     vigil.Organization
+		org     account.Organization
 		entries []string // newest first
 	}{
 		"the organization": {org, []string{
 			"account.create_login_link by vigil login-link", "organization.set_tier by vigil orgs set-tier",
 			"api_key.create by vigil keys create",
 		}},
-		"the operator": {vigil.Organization{ID: operator.OrgID}, []string{
+		"the operator": {account.Organization{ID: operator.OrgID}, []string{
 			"api_key.create by vigil login", "platform.backup by vigil backup", "secrets.reseal by vigil keys reseal",
 			"account.create_login_link by vigil login-link", "platform.restored by vigil restored", "account.signup by vigil keys create",
 		}},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/audit"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -28,7 +29,7 @@ func asOperator(cmd *cobra.Command, action string, orgID, resourceID uuid.UUID) 
 
 // accountOf returns the account of the flag --email; without the flag, that of the operator,
 // which is created, without a key, when there is none yet.
-func accountOf(cmd *cobra.Command, store *storage.Store, email string) (vigil.User, error) {
+func accountOf(cmd *cobra.Command, store *storage.Store, email string) (account.User, error) {
 	ctx := cmd.Context()
 	if !cmd.Flags().Changed("email") {
 		user, err := store.Operator(ctx)

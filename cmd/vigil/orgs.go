@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -46,7 +47,7 @@ func newOrgsSetTierCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				err = store.SetTier(asOperator(cmd, "organization.set_tier", id, id), id, vigil.Tier(wanted))
+				err = store.SetTier(asOperator(cmd, "organization.set_tier", id, id), id, account.Tier(wanted))
 				if vigil.ErrorCode(err) == vigil.CodeNotFound {
 					return fmt.Errorf("there is no organization %s", id)
 				}

@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/notify"
 	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -34,14 +34,14 @@ const (
 
 // secrets are all keys of the platform, derived from the secret key.
 type secrets struct {
-	keyring *vigil.Keyring
+	keyring *secret.Keyring
 	// signing signs session tokens; tokens of older keys are still accepted.
 	signing      []byte
 	olderSigning [][]byte
 	// pages signs what browsers keep for the dashboard.
 	pages []byte
 	// payloads encrypts what Temporal stores, and decrypts with the older keys too.
-	payloads *vigil.Keyring
+	payloads *secret.Keyring
 }
 
 // secretStore returns a secret of size bytes in hexadecimal; the first call creates it.
@@ -70,7 +70,7 @@ func openSecrets(s *settings, dataDir secretStore) (secrets, error) {
 		}
 		keys = secretKeys{key}
 	}
-	ring, err := vigil.NewKeyring(keys[0], keys[1:]...)
+	ring, err := secret.NewKeyring(keys[0], keys[1:]...)
 	if err != nil {
 		return secrets{}, fmt.Errorf("VIGIL_SECRET_KEY: %w", err)
 	}
@@ -89,7 +89,7 @@ func openSecrets(s *settings, dataDir secretStore) (secrets, error) {
 	if err != nil {
 		return secrets{}, err
 	}
-	opened.payloads, err = vigil.NewKeyring(payloads[0], payloads[1:]...)
+	opened.payloads, err = secret.NewKeyring(payloads[0], payloads[1:]...)
 	return opened, err
 }
 
@@ -126,8 +126,8 @@ func deriveKeys(keys secretKeys, purpose string) ([][]byte, error) {
 }
 
 // configSecrets holds the secret members of the configs of all types.
-func configSecrets() vigil.ConfigSecrets {
-	return vigil.ConfigSecrets{Checks: probe.Secrets(), Channels: notify.Secrets()}
+func configSecrets() secret.Configs {
+	return secret.Configs{Checks: probe.Secrets(), Channels: notify.Secrets()}
 }
 
 // sealConfigs seals the secrets that an older version stored in clear. Only what

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/metrics"
+	"github.com/vigil-monitor/vigil/overview"
 	"github.com/vigil-monitor/vigil/telemetry"
 )
 
@@ -68,7 +69,7 @@ func (p *platform) exportChecks(leads func() bool) {
 	if p.exporter == nil {
 		return
 	}
-	p.exporter.Checks(func(ctx context.Context) ([]vigil.CheckFigures, error) {
+	p.exporter.Checks(func(ctx context.Context) ([]overview.CheckFigures, error) {
 		if !leads() {
 			return nil, nil
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 )
 
 // How long a way to the UI can be used, and how long an answer about a session is trusted.
@@ -214,7 +215,7 @@ func (p *platform) mayOpenTemporal(ctx context.Context, who uiVisitor) error {
 		return forbidden
 	case err != nil:
 		return err
-	case user.OrgID != operator.OrgID || user.Role != vigil.RoleOwner:
+	case user.OrgID != operator.OrgID || user.Role != account.RoleOwner:
 		return forbidden
 	}
 	return nil

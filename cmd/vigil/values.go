@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/mail"
 	"github.com/vigil-monitor/vigil/smtpdialog"
 )
@@ -130,11 +131,11 @@ func (c *cidrList) UnmarshalText(text []byte) error {
 }
 
 // tier is a tier of the spec.
-type tier vigil.Tier
+type tier account.Tier
 
 func (t *tier) UnmarshalText(text []byte) error {
-	switch named := vigil.Tier(text); named {
-	case vigil.TierFree, vigil.TierPaid, vigil.TierEnterprise:
+	switch named := account.Tier(text); named {
+	case account.TierFree, account.TierPaid, account.TierEnterprise:
 		*t = tier(named)
 		return nil
 	default:

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -43,9 +43,9 @@ func Open(tb testing.TB, dsn string, change ...func(*storage.Options)) *storage.
 }
 
 // Keys returns a fixed keyring for tests.
-func Keys(tb testing.TB) *vigil.Keyring {
+func Keys(tb testing.TB) *secret.Keyring {
 	tb.Helper()
-	keys, err := vigil.NewKeyring(bytes.Repeat([]byte{7}, 32))
+	keys, err := secret.NewKeyring(bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		tb.Fatal(err)
 	}

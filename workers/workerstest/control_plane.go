@@ -23,6 +23,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/dispatch"
 	"github.com/vigil-monitor/vigil/egress"
@@ -47,7 +48,7 @@ type ControlPlane struct {
 	Store     *storage.Store
 	Temporal  client.Client
 	Incidents *dispatch.Incidents
-	Org       vigil.Organization
+	Org       account.Organization
 	Check     vigil.Check
 	Rule      vigil.Rule
 
@@ -133,7 +134,7 @@ func (p *ControlPlane) createCheck(regions []string) {
 	p.Cleanup(receiver.Close)
 	var err error
 	_, p.Org, err = p.Store.CreateAccount(
-		p.Context(), vigil.Organization{Name: "Acme"}, vigil.User{Email: "ada@example.com", Name: "Ada"}, nil,
+		p.Context(), account.Organization{Name: "Acme"}, account.User{Email: "ada@example.com", Name: "Ada"}, nil,
 	)
 	p.OK(err)
 	channel, err := p.Store.CreateChannel(p.Context(), vigil.Channel{
@@ -150,7 +151,7 @@ func (p *ControlPlane) createCheck(regions []string) {
 		Regions:      regions,
 		Enabled:      true,
 		Simultaneous: true,
-	}, vigil.PlanOf(vigil.TierEnterprise, time.Second), vigil.Allowance{})
+	}, account.PlanOf(account.TierEnterprise, time.Second), account.Allowance{})
 	p.OK(err)
 	p.slot = time.Now() // a vote from before the check began would not count
 	p.Rule, err = p.Store.CreateRule(p.Context(), vigil.Rule{
