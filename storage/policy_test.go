@@ -3,9 +3,7 @@
 package storage_test
 
 import (
-	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -127,68 +125,4 @@ func TestPolicyIsFrozen(t *testing.T) {
 			t.Errorf("got %+v, %v", out, err)
 		}
 	})
-}
-
-// TestMigratePolicies takes the step over rows of a version without policies.
-func TestMigratePolicies(t *testing.T) {
-	t.Parallel()
-	types := notify.NewRegistry(nil).Types()
-	v := newVersions(t, vigil.NotifyBoth, types...)
-	open := v.open(v.fails(newark)).Incident.ID
-	v.deliver(open, vigil.ChannelEmail) // ended: nothing is decided about it any more
-	for _, query := range []string{
-		`UPDATE incidents SET audience = (SELECT jsonb_agg(one - 'policy' ORDER BY n)
-			FROM jsonb_array_elements(audience) WITH ORDINALITY AS a (one, n))`,
-		`UPDATE incidents SET audience = audience || '[{"channel_id": "00000000-0000-0000-0000-000000000001",
-			"type": "pigeon", "name": "p", "opening": true, "recovery": true}]'`,
-		"ALTER TABLE deliveries DROP COLUMN policy",
-		"DELETE FROM bun_migrations WHERE name = '0031'",
-	} {
-		if _, err := v.older.DB().NewRaw(query).Exec(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	before := audienceOf(t, v.older, open)
-	if n, err := v.older.Migrate(t.Context()); n != 1 || err != nil {
-		t.Fatalf("%d steps, %v", n, err)
-	}
-	for _, kind := range types {
-		v.clock.set(epoch().Add(time.Minute))
-		p, err := v.newer.ClaimAttempt(t.Context(), open, v.channels[kind].ID)
-		want := notify.Policies()[kind]
-		want.Address = "" // that of a later step
-		switch {
-		case kind == vigil.ChannelEmail:
-			if err != nil || p.State != vigil.NextAttemptNone {
-				t.Errorf("%s: got %+v, %v", kind, p, err)
-			}
-		case err != nil || p.Delivery.Policy != want:
-			t.Errorf("%s: got %+v (%v), want %+v", kind, p.Delivery.Policy, err, want)
-		}
-	}
-	after := audienceOf(t, v.older, open)
-	for i := range after {
-		want := before[i]
-		want.Policy = notify.Policies()[want.Type]
-		want.Policy.Address = ""
-		if after[i] != want {
-			t.Errorf("got  %+v\nwant %+v", after[i], want)
-		}
-	}
-	if len(after) != len(types)+1 || len(after) != len(before) {
-		t.Errorf("%d recipients, before %d", len(after), len(before))
-	}
-}
-
-func audienceOf(t *testing.T, s *storage.Store, incident uuid.UUID) []vigil.Recipient {
-	t.Helper()
-	var text []byte
-	if err := s.DB().NewRaw("SELECT audience FROM incidents WHERE id = ?", incident).Scan(t.Context(), &text); err != nil {
-		t.Fatal(err)
-	}
-	var list []vigil.Recipient
-	if err := json.Unmarshal(text, &list); err != nil {
-		t.Fatal(err)
-	}
-	return list
 }

@@ -22,7 +22,7 @@ func TestProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(said) != n || !strings.HasPrefix(said[0], "migration 0001") || !slices.IsSorted(said) {
+	if len(said) != n || !strings.HasPrefix(said[0], "migration 1001") || !slices.IsSorted(said) {
 		t.Errorf("%d migrations are shown as %q", n, said)
 	}
 	org, _ := newOrg(t, s)

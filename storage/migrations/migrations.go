@@ -3,6 +3,10 @@
 // Package migrations holds the steps that lead an empty Postgres to the schema
 // that storage works on, and back.
 //
+// The files 1001 to 1012 are the baseline: the whole schema, a file for each noun, and the
+// first that a database can have. They do not change any more. A later version adds files with
+// higher numbers, which change what these create.
+//
 // Each step is a pair of SQL files, run in a transaction. A step may be run
 // again after a crash between its commit and its note, so it creates and drops
 // only what is missing or there.

@@ -1,3 +1,0 @@
-DROP TABLE IF EXISTS api_keys;
-DROP TABLE IF EXISTS users;
-DROP TABLE IF EXISTS organizations;

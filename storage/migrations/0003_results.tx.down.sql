@@ -1,3 +1,0 @@
-DROP TABLE IF EXISTS result_gaps;
-DROP TABLE IF EXISTS result_rollups;
-DROP TABLE IF EXISTS results;

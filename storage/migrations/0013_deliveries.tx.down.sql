@@ -1,2 +1,0 @@
-DROP TABLE IF EXISTS attempts;
-DROP TABLE IF EXISTS deliveries;

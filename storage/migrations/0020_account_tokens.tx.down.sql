@@ -1,2 +1,0 @@
-DROP TABLE IF EXISTS login_attempts;
-DROP TABLE IF EXISTS account_tokens;

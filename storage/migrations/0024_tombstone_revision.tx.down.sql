@@ -1,1 +1,0 @@
-ALTER TABLE IF EXISTS loop_tombstones DROP COLUMN IF EXISTS revision;

@@ -1,1 +1,0 @@
-ALTER TABLE IF EXISTS region_votes DROP COLUMN IF EXISTS matches;

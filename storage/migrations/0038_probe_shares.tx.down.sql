@@ -1,3 +1,0 @@
-DROP TABLE IF EXISTS running_tests;
-ALTER TABLE IF EXISTS worker_leases DROP COLUMN IF EXISTS overloaded;
-ALTER TABLE IF EXISTS worker_leases DROP COLUMN IF EXISTS lateness_ms;

@@ -1,2 +1,0 @@
-DROP TABLE IF EXISTS incident_texts;
-DROP TABLE IF EXISTS delivery_places;

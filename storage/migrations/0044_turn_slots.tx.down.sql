@@ -1,1 +1,0 @@
-ALTER TABLE check_regions DROP COLUMN IF EXISTS turn_slots;

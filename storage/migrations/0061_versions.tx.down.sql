@@ -1,3 +1,0 @@
-ALTER TABLE channels DROP COLUMN IF EXISTS version;
-ALTER TABLE alert_rules DROP COLUMN IF EXISTS version;
-ALTER TABLE checks DROP COLUMN IF EXISTS version;

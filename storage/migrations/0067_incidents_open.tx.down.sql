@@ -1,1 +1,0 @@
-DROP INDEX IF EXISTS incidents_org_open_idx;

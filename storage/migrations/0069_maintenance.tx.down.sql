@@ -1,2 +1,0 @@
-DROP TABLE IF EXISTS maintenance_occurrences;
-DROP TABLE IF EXISTS maintenance_windows;

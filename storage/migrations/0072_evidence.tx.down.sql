@@ -1,2 +1,0 @@
-ALTER TABLE checks DROP COLUMN IF EXISTS evidence;
-ALTER TABLE results DROP COLUMN IF EXISTS evidence;

@@ -1,2 +1,0 @@
-ALTER TABLE IF EXISTS users
-    DROP COLUMN IF EXISTS operator;

@@ -1,1 +1,0 @@
-DROP INDEX IF EXISTS check_regions_due_idx;

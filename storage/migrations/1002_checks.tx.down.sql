@@ -1,0 +1,4 @@
+DROP TABLE IF EXISTS running_tests;
+DROP TABLE IF EXISTS check_trials;
+DROP TABLE IF EXISTS check_creations;
+DROP TABLE IF EXISTS checks;

@@ -1,0 +1,5 @@
+DROP TABLE IF EXISTS result_reclassifications;
+DROP TABLE IF EXISTS uncounted_results;
+DROP TABLE IF EXISTS result_gaps;
+DROP TABLE IF EXISTS result_rollups;
+DROP TABLE IF EXISTS results;

@@ -1,0 +1,3 @@
+DROP TABLE IF EXISTS mail_quotas;
+DROP TABLE IF EXISTS mail_recipients;
+DROP TABLE IF EXISTS channels;

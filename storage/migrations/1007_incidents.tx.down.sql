@@ -1,0 +1,5 @@
+DROP TABLE IF EXISTS unobserved_channels;
+DROP TABLE IF EXISTS unobserved_checks;
+DROP TABLE IF EXISTS incident_updates;
+DROP TABLE IF EXISTS incident_texts;
+DROP TABLE IF EXISTS incidents;

@@ -1,0 +1,3 @@
+DROP TABLE IF EXISTS maintenance_holds;
+DROP TABLE IF EXISTS maintenance_occurrences;
+DROP TABLE IF EXISTS maintenance_windows;
