@@ -309,10 +309,14 @@ func TestJudgeMachine(t *testing.T) {
 			doctor.OK, "makes one", "", "",
 		},
 		"GivenKey":   {key(func(k *doctor.SecretKey) { k.Given = true }), doctor.OK, "from VIGIL_SECRET_KEY", "", ""},
-		"Migrations": {one(doctor.Migrations{Schema: "0067"}.Judge()), doctor.OK, "schema 0067", "", ""},
+		"Migrations": {one(doctor.Migrations{Schema: "1012"}.Judge()), doctor.OK, "schema 1012", "", ""},
 		"NotMigrated": {
 			one(doctor.Migrations{Problem: "The database lacks 2 migrations.", Pending: true}.Judge()),
 			doctor.Fail, "lacks 2", "vigil migrate", "",
+		},
+		"BeforeTheBaseline": {
+			one(doctor.Migrations{Problem: "The database vigil is of a version from before the baseline.", Former: true}.Judge()),
+			doctor.Fail, "before the baseline", "vigil apply -f vigil.yaml", "",
 		},
 		"Temporal": {
 			one(doctor.Temporal{Address: ":7233", Namespace: "vigil", Retention: 72 * time.Hour, Wanted: 72 * time.Hour}.Judge()),

@@ -12,6 +12,7 @@ import (
 type Migrations struct {
 	Problem string // why it cannot be looked at, or which are missing
 	Pending bool   // the problem is that some are not applied
+	Former  bool   // the problem is that they are from before the baseline
 	Schema  string // the newest that is applied
 }
 
@@ -23,8 +24,14 @@ func (m Migrations) Judge() Finding {
 	}
 	f.State, f.Message = Fail, m.Problem
 	f.Remedies = []string{"vigil up"}
-	if m.Pending {
+	switch {
+	case m.Pending:
 		f.Remedies = []string{"vigil migrate"}
+	case m.Former:
+		f.Remedies = []string{
+			"vigil export --all --project NAME > vigil.yaml   # with the version that made it",
+			"vigil apply -f vigil.yaml   # with this version",
+		}
 	}
 	return f
 }

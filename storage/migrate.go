@@ -46,7 +46,7 @@ func (s *Store) MigrateDown(ctx context.Context) error {
 	return wrap("revert a migration", err)
 }
 
-// MigrateTo reverts the applied migrations after the named one, such as 0032, newest
+// MigrateTo reverts the applied migrations after the named one, such as 1002, newest
 // first, and returns the names of those that it reverted. What these migrations created is
 // dropped with its data. An unknown name is an error.
 func (s *Store) MigrateTo(ctx context.Context, name string) (reverted []string, err error) {
@@ -95,6 +95,9 @@ func (s *Store) withMigrationLock(ctx context.Context, fn func(*migrate.Migrator
 	if err := s.waitForMigrationLock(ctx, tx); err != nil {
 		return fmt.Errorf("wait for the migration lock: %w", err)
 	}
+	if err := refuseBeforeBaseline(ctx, tx); err != nil { // one that migrated meanwhile
+		return err
+	}
 	db := bun.NewDB(stdlib.OpenDBFromPool(pool), pgdialect.New())
 	m, err := s.patientMigrator(db)
 	if err != nil {
@@ -130,7 +133,8 @@ func migrator(db *bun.DB) (*migrate.Migrator, error) {
 }
 
 // Ready returns nil when Postgres answers and all migrations are applied, otherwise a
-// CodeUnavailable error that says which of the two is missing.
+// CodeUnavailable error that says which of the two is missing. A database from before the
+// baseline is a CodeConflict error.
 func (s *Store) Ready(ctx context.Context) error {
 	m, err := migrator(s.db)
 	if err != nil {
@@ -146,6 +150,9 @@ func (s *Store) Ready(ctx context.Context) error {
 		return &vigil.Error{Code: vigil.CodeUnavailable, Message: "The database has no schema yet.", Cause: err}
 	}
 	if n := len(steps.Unapplied()); n > 0 {
+		if err := refuseBeforeBaseline(bounded, s.pool); err != nil {
+			return err
+		}
 		return vigil.Errorf(vigil.CodeUnavailable, "The database lacks %d migrations.", n)
 	}
 	return nil

@@ -35,8 +35,8 @@ func (p *Pooler) UnmarshalText(text []byte) error {
 // server_version_num.
 const minServerVersion = 150_000
 
-// inspect opens a first connection. It returns an error when the server does not answer or
-// is too old, and finds out what the other connections can use.
+// inspect opens a first connection. It returns an error when the server does not answer, is
+// too old or has a schema from before the baseline, and finds out what the other connections can use.
 func (c *connector) inspect(ctx context.Context, pooler Pooler) error {
 	conn, err := c.connect(ctx)
 	if err != nil {
@@ -54,6 +54,9 @@ func (c *connector) inspect(ctx context.Context, pooler Pooler) error {
 	}
 	if version < minServerVersion {
 		return fmt.Errorf("the database is Postgres %d; version 15 or newer is needed", version/10_000)
+	}
+	if err := refuseBeforeBaseline(ctx, conn); err != nil {
+		return err
 	}
 	// A proxy gives its clients process ids of its own, since a request to cancel a query
 	// must reach it and not the server.

@@ -43,7 +43,7 @@ type Options struct {
 	// Maintenance is the clock by which maintenance begins and ends, for tests; nil means
 	// the clock of the database.
 	Maintenance func() time.Time
-	// Progress is called with what Migrate or Reseal is at, such as "migration 0067"; nil
+	// Progress is called with what Migrate or Reseal is at, such as "migration 1002"; nil
 	// discards it.
 	Progress func(what string)
 	// Log receives background errors; nil discards them.
@@ -75,9 +75,9 @@ type Store struct {
 	places   orgGates // of changes to delivery_places
 }
 
-// Open connects to Postgres and checks that it answers and is version 15 or newer. dsn is
-// a URL or a keyword string, as libpq takes it. Open does not create the schema; see
-// Migrate.
+// Open connects to Postgres and checks that it answers and is version 15 or newer. A database
+// from before the baseline is a CodeConflict error. dsn is a URL or a keyword string, as libpq
+// takes it. Open does not create the schema; see Migrate.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	s := &Store{
 		keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, edges: opts.Maintenance, progress: opts.Progress,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/notify"
 	"github.com/vigil-monitor/vigil/secret"
 	"github.com/vigil-monitor/vigil/standalone"
@@ -59,11 +60,9 @@ func databaseURL(s *settings) (string, error) {
 // Temporal server they are the 97 that an untouched Postgres grants to ordinary users.
 const maxConns = 11
 
-// openStore opens the database for a process that runs until it is stopped. It
-// migrates the schema, or fails when the schema is not up to date.
-func (p *process) openStore(
-	ctx context.Context, dsn string, pooler storage.Pooler, keys *secret.Keyring, migrate bool,
-) (*storage.Store, error) {
+// openStore opens the database for a process that runs until it is stopped. It refuses one
+// from before the baseline, and writes nothing.
+func (p *process) openStore(ctx context.Context, dsn string, pooler storage.Pooler, keys *secret.Keyring) (*storage.Store, error) {
 	store, err := storage.Open(ctx, dsn, storage.Options{
 		Keys: keys, Secrets: configSecrets(), Policies: notify.Policies(), Pooler: pooler, MaxConns: maxConns, Now: time.Now, Log: p.log,
 	})
@@ -78,13 +77,15 @@ func (p *process) openStore(
 			p.log.WarnContext(ctx, "database not closed cleanly", "error", err)
 		}
 	})
-	if !migrate {
-		return store, store.Ready(ctx)
-	}
+	return store, nil
+}
+
+// migrateStore brings the schema of a database up to date.
+func migrateStore(ctx context.Context, store *storage.Store) error {
 	if _, err := store.Migrate(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return store, store.EnsurePartitions(ctx, time.Now())
+	return store.EnsurePartitions(ctx, time.Now())
 }
 
 // commandStore opens the database for a command that ends soon.
@@ -95,6 +96,9 @@ func commandStore(ctx context.Context, s *settings) (*storage.Store, error) {
 	}
 	progress := func(what string) { stage(ctx, "%s", what) }
 	store, err := storage.Open(ctx, dsn, storage.Options{Pooler: s.DatabasePooler, MaxConns: 4, Progress: progress})
+	if vigil.ErrorCode(err) == vigil.CodeConflict { // it says what to do
+		return nil, err
+	}
 	if err != nil && s.DatabaseURL == "" {
 		return nil, fmt.Errorf("the private Postgres of %s does not answer; is `vigil up` running? %w", s.DataDir, err)
 	}

@@ -68,7 +68,7 @@ func (m *machineExam) judgeMigrations(ctx context.Context) *doctor.Finding {
 		}
 	}
 	if err != nil {
-		judged.Problem = sentence(err)
+		judged.Problem, judged.Former = sentence(err), vigil.ErrorCode(err) == vigil.CodeConflict
 	}
 	return new(judged.Judge())
 }

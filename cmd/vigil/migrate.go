@@ -53,7 +53,7 @@ func newMigrateCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&down, "down", false, "roll back the last group of migrations, with the data in the tables that it created")
-	cmd.Flags().StringVar(&to, "to", "", "revert the migrations after this `number`, such as 0032, with the data in what they created")
+	cmd.Flags().StringVar(&to, "to", "", "revert the migrations after this `number`, such as 1012, with the data in what they created")
 	cmd.MarkFlagsMutuallyExclusive("down", "to")
 	return long(cmd, "migrating the database")
 }

@@ -162,6 +162,10 @@ func (r *restore) extract(file string, in io.Reader, dir string) error {
 	switch {
 	case !manifest.Has(backup.Platform):
 		return fmt.Errorf("%s has no database of Vigil", file)
+	case storage.BeforeBaseline(manifest.Schema):
+		return fmt.Errorf("the backup has the schema %s, which is from before the baseline: restore it with version %s of vigil, "+
+			"save its definitions with `vigil export` there, and load them with `vigil apply` of this version",
+			manifest.Schema, manifest.Version)
 	case manifest.Schema > newest:
 		return fmt.Errorf("the backup has the schema %s and this version knows up to %s: restore it with version %s of vigil or a newer one",
 			manifest.Schema, newest, manifest.Version)

@@ -26,7 +26,10 @@ func runRole(ctx context.Context, p *process, s settings, knowsListen bool, star
 	if in.metrics, err = p.serveMetrics(ctx, s); err != nil {
 		return err
 	}
-	if in.store, err = p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.keyring, false); err != nil {
+	if in.store, err = p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.keyring); err != nil {
+		return err
+	}
+	if err = in.store.Ready(ctx); err != nil {
 		return err
 	}
 	if err = in.noteEncryption(ctx); err != nil {

@@ -166,26 +166,26 @@ func dashboardOf(s *settings, listener net.Listener) string {
 	return string(s.PublicURL)
 }
 
-// startServers opens the database and starts Temporal in parallel: neither needs the
-// other, and both take their time.
+// startServers opens the database, and then migrates it and starts Temporal in parallel:
+// neither needs the other, and both take their time. A database from before the baseline is
+// refused before the data of the embedded Temporal is touched.
 func (p *process) startServers(ctx context.Context, in inputs, show *screen) (*storage.Store, temporalServer, error) {
-	var store *storage.Store
-	opened := make(chan error, 1)
+	store, err := p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.keyring)
+	if err != nil {
+		return nil, temporalServer{}, err
+	}
+	migrated := make(chan error, 1)
 	go func() {
-		opened <- show.step("Database", func() (string, error) {
-			var err error
-			store, err = p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.keyring, true)
-			return "migrated", err
-		})
+		migrated <- show.step("Database", func() (string, error) { return "migrated", migrateStore(ctx, store) })
 	}()
 	var temporal temporalServer
-	err := show.step("Temporal", func() (string, error) {
+	err = show.step("Temporal", func() (string, error) {
 		var what string
 		var err error
 		temporal, what, err = p.openTemporal(ctx, in)
 		return what, err
 	})
-	err = errors.Join(<-opened, err)
+	err = errors.Join(<-migrated, err)
 	return store, temporal, err
 }
 
