@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 DROP TABLE IF EXISTS rate_windows;
 DROP TABLE IF EXISTS idempotency_keys;
 DROP TABLE IF EXISTS audit_log;

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- deleted_at: an owner deleted the organization. Its members and credentials are gone at that
 -- time; what else it had is deleted in steps, and its row last.
 CREATE TABLE IF NOT EXISTS organizations (

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- revision is what the loops know a check by: it also grows with the rules and after a restore.
 -- version is the revision of the definition, as the API shows it. changed_at is the database's
 -- time, and changed_xid the transaction, of the last change of what a worker must know:

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- The loop of a check in a region: desired state, its own copy of the schedule (so that one row
 -- lock guards all of it) and where its results stand. Every slot of the schedule before
 -- counted_until is a result or lies in a gap. generation is that of Temporal's store that

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 DROP TABLE IF EXISTS result_reclassifications;
 DROP TABLE IF EXISTS uncounted_results;
 DROP TABLE IF EXISTS result_gaps;

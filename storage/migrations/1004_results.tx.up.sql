@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- One row for each check, region and slot. No reference to checks: the writer holds the lock of
 -- the loop's row, and what a deleted check leaves is deleted in small steps, since one statement
 -- that cascades to a year of rows would hold its locks for seconds. The same holds for the other

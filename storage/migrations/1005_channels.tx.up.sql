@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- Where an organization wants to be notified. Secrets inside config are sealed. disabled_reason is
 -- the platform's own, empty where a user decided. managed_* and applied_version are those of checks.
 CREATE TABLE IF NOT EXISTS channels (

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- channel_ids has no reference to channels: deleting one takes it out of the rules in the same
 -- transaction. notify_if_open: the rule notifies when it begins to fire while an incident is open.
 -- unobserved is what the rule does when its check is not probed although it should be. managed_* and

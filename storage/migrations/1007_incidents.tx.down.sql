@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 DROP TABLE IF EXISTS unobserved_channels;
 DROP TABLE IF EXISTS unobserved_checks;
 DROP TABLE IF EXISTS incident_updates;

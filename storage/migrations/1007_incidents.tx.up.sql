@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- audience is whom the incident notifies, frozen when it opens. quiet are the regions in which
 -- nothing has fired since the latch was set. rules are those that fired in the incident,
 -- latch_rules those that its latch holds. What a deleted check leaves is deleted in small steps, as

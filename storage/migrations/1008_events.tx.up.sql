@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- The newest position in the stream of each organization. Its row lock, taken by the last statement
 -- of a transaction, makes the order of positions the order of commits.
 CREATE TABLE IF NOT EXISTS stream_heads (

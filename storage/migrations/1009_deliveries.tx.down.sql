@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 DROP TABLE IF EXISTS delivery_places;
 DROP TABLE IF EXISTS delivery_recipients;
 DROP TABLE IF EXISTS delivery_addresses;

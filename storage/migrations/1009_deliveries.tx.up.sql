@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- One event on its way to one channel. The channel may be gone. body is what was sent when it
 -- differs from the event's envelope, kept so that every attempt sends the same. policy is how the
 -- delivery is attempted, and what the end of its incident does to it, frozen when it is created.

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- Maintenance windows as people define them. starts_at and until are wall time of the time zone.
 -- labels are selectors of the form key=value. A deleted window stays, with deleted_at, as long as
 -- results of its occurrences are kept: it says what they covered. extended_at is when its

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- Public pages about chosen checks. groups are the names of the groups, in their order. managed_* and
 -- applied_version are those of checks.
 CREATE TABLE IF NOT EXISTS status_pages (

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 DROP TABLE IF EXISTS private_targets;
 DROP TABLE IF EXISTS payload_encryption;
 DROP TABLE IF EXISTS config_sealing;

@@ -1,3 +1,5 @@
+-- SPDX-License-Identifier: Apache-2.0
+
 -- Which control processes live. A process renews one row for all of its shards of the sweep, twice
 -- a second. Its term is the time for which it has renewed without a gap. By renewals a renewal sees
 -- that another one of the same process has overtaken it. Stamped by the database's clock.
