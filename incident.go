@@ -110,7 +110,7 @@ func IncidentWorkflowID(checkID uuid.UUID) string { return "incident/" + checkID
 // the context is out of date.
 type IncidentContext struct {
 	// Deleted is true when the check does not exist any more.
-	Deleted bool `json:"gone,omitempty"`
+	Deleted bool `json:"deleted,omitempty"`
 
 	OrgID    uuid.UUID `json:"org_id"`
 	Enabled  bool      `json:"enabled"`
@@ -137,7 +137,7 @@ type MaintenanceHead struct {
 type IncidentHead struct {
 	ID     uuid.UUID      `json:"id"`
 	Status IncidentStatus `json:"status"`
-	// TraceID is that of the trace of the incident; an older version gives none.
+	// TraceID is that of the trace of the incident.
 	TraceID string `json:"trace_id,omitempty"`
 	// Rules that fired, in the order in which they began.
 	Rules []FiredRule `json:"rules,omitempty"`
@@ -198,8 +198,7 @@ func (a *UserAction) ActionID(operation string) uuid.UUID {
 // AcknowledgeRequest is a request to acknowledge an incident.
 type AcknowledgeRequest struct {
 	ID uuid.UUID
-	By string
-	// TextID is the IncidentText with the author; uuid.Nil: By is the author.
+	// TextID is the IncidentText with the author; uuid.Nil: there is none.
 	TextID uuid.UUID
 	// PublicURL is the address of the API for links.
 	PublicURL string
@@ -209,9 +208,6 @@ type AcknowledgeRequest struct {
 type ResolveRequest struct {
 	ID         uuid.UUID  `json:"id"`
 	Resolution Resolution `json:"resolution"`
-	// By and Note are empty in requests with a TextID. Older versions set them.
-	By   string `json:"by,omitempty"`
-	Note string `json:"note,omitempty"`
 	// TextID is the IncidentText with the author and the note; uuid.Nil: there is none.
 	TextID uuid.UUID `json:"text_id,omitzero"`
 	// Latch the incident. Quiet are the voting regions in which no rule fires.
@@ -231,7 +227,7 @@ type IncidentOutcome struct {
 	// Changed is false when an earlier call had made the change.
 	Changed bool `json:"changed,omitempty"`
 	// PendingDeliveries of the incident, one for each channel that has a message due.
-	PendingDeliveries []PendingDelivery `json:"errands,omitempty"`
+	PendingDeliveries []PendingDelivery `json:"pending_deliveries,omitempty"`
 	// Held is how long the check is in maintenance yet, when no incident was opened because
 	// of it; 0 otherwise.
 	Held time.Duration `json:"-"`

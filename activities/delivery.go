@@ -67,11 +67,10 @@ func NewDeliveries(opts DeliveriesOptions) *Deliveries { return &Deliveries{opts
 
 // DeliveryReport is the state of the deliveries to a channel after an attempt.
 type DeliveryReport struct {
-	// Done: no delivery is pending. Busy: too many attempts are in flight.
+	// Done: no delivery is pending.
 	Done bool `json:"done,omitempty"`
-	Busy bool `json:"busy,omitempty"`
-	// Queued: the delivery has its turn when its workflow is signaled. A worker of an
-	// older version sets Busy only, and one that reads only Busy tries again later.
+	// Queued: too many attempts are in flight. The delivery has its turn when its workflow is
+	// signaled.
 	Queued bool `json:"queued,omitempty"`
 	// Next is when the next attempt is due; zero: immediately.
 	Next time.Time `json:"next,omitzero"`
@@ -104,7 +103,7 @@ func (d *Deliveries) Deliver(ctx context.Context, incidentID, channelID uuid.UUI
 	case vigil.NextAttemptLater:
 		return DeliveryReport{Next: next.Until}, nil
 	case vigil.NextAttemptBusy:
-		return DeliveryReport{Busy: true, Queued: true, Text: "waits for other attempts to end"}, nil
+		return DeliveryReport{Queued: true, Text: "waits for other attempts to end"}, nil
 	case vigil.NextAttemptUnknown:
 		lost := next.Attempt
 		lost.ErrorCode, lost.Error = vigil.AttemptUnknown, "the outcome is not known: the attempt was cut short, and may have arrived"

@@ -52,17 +52,15 @@ func NewIncidents(opts IncidentsOptions) *Incidents { return &Incidents{opts} }
 // Acknowledgement is the input of Incidents.Acknowledge.
 type Acknowledgement struct {
 	ID uuid.UUID `json:"id"`
-	// By is empty with a TextID. Older versions set it.
-	By string `json:"by,omitempty"`
 	// TextID is the vigil.IncidentText with the author.
-	TextID uuid.UUID `json:"text_id,omitzero"`
+	TextID uuid.UUID `json:"text_id"`
 }
 
 // LatchState is the input of Incidents.KeepLatch.
 type LatchState struct {
 	ID    uuid.UUID `json:"id"`              // of the incident
 	Quiet []string  `json:"quiet,omitempty"` // regions that have been quiet since it was resolved, sorted
-	Ended bool      `json:"over,omitempty"`  // the latch is released
+	Ended bool      `json:"ended,omitempty"` // the latch is released
 	// Held are the rules that it holds yet, sorted.
 	Held []uuid.UUID `json:"held,omitempty"`
 }
@@ -86,8 +84,8 @@ func (i *Incidents) Open(ctx context.Context, request vigil.OpenRequest) (vigil.
 		return vigil.IncidentHead{}, nil // the next ReadContext returns Deleted
 	}
 	if out.Held > 0 {
-		// The workflow reads its context again at once. One of an older version does not
-		// know maintenance and repeats the request: it does so once a second.
+		// The maintenance began after the workflow read its context, which it reads again at
+		// once: the pause bounds how often.
 		return vigil.IncidentHead{}, timing.Sleep(ctx, min(out.Held, heldPause))
 	}
 	countOpened(ctx, out, err)
@@ -100,7 +98,7 @@ const heldPause = time.Second
 
 // Acknowledge acknowledges an incident.
 func (i *Incidents) Acknowledge(ctx context.Context, a Acknowledgement) (vigil.IncidentHead, error) {
-	out, err := i.Store.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: a.ID, By: a.By, TextID: a.TextID, PublicURL: i.PublicURL})
+	out, err := i.Store.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: a.ID, TextID: a.TextID, PublicURL: i.PublicURL})
 	i.traceIncident(ctx, vigil.SpanAcknowledge, &out, err)
 	return i.startDeliveries(ctx, out, err)
 }

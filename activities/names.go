@@ -2,12 +2,11 @@
 
 package activities
 
-// The names of activities whose methods have another name in Go. Running workflows
-// and recorded histories know an activity by its registered name, so that name
-// stays when the method is renamed.
+// The registered names of activities that workflows execute by name and not by their method:
+// a local activity that is given as a method would run on the nil receiver that it was taken of.
 const (
 	// NameReportVote is the registered name of Watcher.ReportVote.
-	NameReportVote = "Tell"
+	NameReportVote = "ReportVote"
 	// NameReadContext is the registered name of Incidents.ReadContext.
-	NameReadContext = "Survey"
+	NameReadContext = "ReadContext"
 )

@@ -28,18 +28,30 @@ type incidentStub struct {
 
 func (d *incidentStub) Acknowledge(ctx context.Context, action vigil.UserAction) (vigil.Incident, error) {
 	return d.change(ctx, action, func(ctx context.Context) error {
-		_, err := d.store.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: action.IncidentID, By: action.By})
+		text, err := d.textOf(ctx, &action)
+		if err == nil {
+			_, err = d.store.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: action.IncidentID, TextID: text})
+		}
 		return err
 	})
 }
 
 func (d *incidentStub) Resolve(ctx context.Context, action vigil.UserAction) (vigil.Incident, error) {
 	return d.change(ctx, action, func(ctx context.Context) error {
-		_, err := d.store.ResolveIncident(ctx, vigil.ResolveRequest{
-			ID: action.IncidentID, Resolution: vigil.ResolvedManually, By: action.By, Note: action.Note,
-		})
+		text, err := d.textOf(ctx, &action)
+		if err == nil {
+			_, err = d.store.ResolveIncident(ctx, vigil.ResolveRequest{
+				ID: action.IncidentID, Resolution: vigil.ResolvedManually, TextID: text,
+			})
+		}
 		return err
 	})
+}
+
+// textOf stores the author and the note of an action, as the update of a workflow has them.
+func (d *incidentStub) textOf(ctx context.Context, action *vigil.UserAction) (uuid.UUID, error) {
+	text := vigil.IncidentText{ID: uuid.New(), IncidentID: action.IncidentID, Author: action.By, Note: action.Note}
+	return text.ID, d.store.StoreIncidentText(ctx, text)
 }
 
 func (d *incidentStub) change(ctx context.Context, action vigil.UserAction, change func(context.Context) error) (vigil.Incident, error) {

@@ -152,7 +152,7 @@ func TestHolder(t *testing.T) {
 			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status}, PendingActivities: pending,
 		}}
 	}
-	paused := &workflowpb.PendingActivityInfo{ActivityId: "7", ActivityType: &commonpb.ActivityType{Name: "Tell"}, Paused: true}
+	paused := &workflowpb.PendingActivityInfo{ActivityId: "7", ActivityType: &commonpb.ActivityType{Name: "ReportVote"}, Paused: true}
 	running := &workflowpb.PendingActivityInfo{
 		ActivityId: "8", ActivityType: &commonpb.ActivityType{Name: "Watch"},
 		State: enumspb.PENDING_ACTIVITY_STATE_STARTED, LastWorkerIdentity: "w",

@@ -110,18 +110,30 @@ type incidents struct{ store *storage.Store }
 
 func (i incidents) Acknowledge(ctx context.Context, action vigil.UserAction) (vigil.Incident, error) {
 	return i.change(ctx, action, func(ctx context.Context) error {
-		_, err := i.store.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: action.IncidentID, By: action.By})
+		text, err := i.textOf(ctx, &action)
+		if err == nil {
+			_, err = i.store.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: action.IncidentID, TextID: text})
+		}
 		return err
 	})
 }
 
 func (i incidents) Resolve(ctx context.Context, action vigil.UserAction) (vigil.Incident, error) {
 	return i.change(ctx, action, func(ctx context.Context) error {
-		_, err := i.store.ResolveIncident(ctx, vigil.ResolveRequest{
-			ID: action.IncidentID, Resolution: vigil.ResolvedManually, By: action.By, Note: action.Note,
-		})
+		text, err := i.textOf(ctx, &action)
+		if err == nil {
+			_, err = i.store.ResolveIncident(ctx, vigil.ResolveRequest{
+				ID: action.IncidentID, Resolution: vigil.ResolvedManually, TextID: text,
+			})
+		}
 		return err
 	})
+}
+
+// textOf stores the author and the note of an action, as the update of a workflow has them.
+func (i incidents) textOf(ctx context.Context, action *vigil.UserAction) (uuid.UUID, error) {
+	text := vigil.IncidentText{ID: uuid.New(), IncidentID: action.IncidentID, Author: action.By, Note: action.Note}
+	return text.ID, i.store.StoreIncidentText(ctx, text)
 }
 
 func (i incidents) change(ctx context.Context, action vigil.UserAction, change func(context.Context) error) (vigil.Incident, error) {

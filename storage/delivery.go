@@ -28,15 +28,14 @@ type deliveryRow struct {
 	ChannelType string    `bun:"channel_type"`
 	ChannelName string    `bun:"channel_name"`
 	Status      string    `bun:"status"`
-	// Policy is null in rows that an older version wrote, or that had ended when
-	// the column was added.
-	Policy        *vigil.DeliveryPolicy `bun:"policy,type:jsonb"`
-	Attempts      int                   `bun:"attempts"`
-	Failures      int                   `bun:"failures"`
-	NextAttemptAt *time.Time            `bun:"next_attempt_at"`
-	Redeliver     bool                  `bun:"redeliver"`
-	Merged        bool                  `bun:"merged"`
-	Body          *string               `bun:"body"`
+	// Policy is how the delivery is attempted, frozen when it was made.
+	Policy        vigil.DeliveryPolicy `bun:"policy,type:jsonb"`
+	Attempts      int                  `bun:"attempts"`
+	Failures      int                  `bun:"failures"`
+	NextAttemptAt *time.Time           `bun:"next_attempt_at"`
+	Redeliver     bool                 `bun:"redeliver"`
+	Merged        bool                 `bun:"merged"`
+	Body          *string              `bun:"body"`
 	// TraceID is that of the incident. Orphaned: the incident was deleted with its check.
 	TraceID  string `bun:"trace_id"`
 	Orphaned bool   `bun:"orphaned"`
@@ -50,17 +49,14 @@ type deliveryRow struct {
 }
 
 func (r *deliveryRow) delivery() vigil.Delivery {
-	d := vigil.Delivery{
+	return vigil.Delivery{
 		ID: r.ID, OrgID: r.OrgID, EventID: r.EventID, EventType: vigil.EventType(r.EventType),
 		IncidentID: r.IncidentID, CheckID: r.CheckID,
 		ChannelID: r.ChannelID, ChannelType: vigil.ChannelType(r.ChannelType), ChannelName: r.ChannelName,
 		Status: vigil.DeliveryStatus(r.Status), Attempts: r.Attempts, Failures: r.Failures, NextAttemptAt: r.NextAttemptAt,
 		Redeliver: r.Redeliver, Merged: r.Merged, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, FinishedAt: r.FinishedAt,
+		Policy: r.Policy,
 	}
-	if r.Policy != nil {
-		d.Policy = *r.Policy
-	}
-	return d
 }
 
 func deliveriesOf(rows []deliveryRow) []vigil.Delivery {
@@ -128,7 +124,7 @@ func (s *Store) insertDeliveries(ctx context.Context, tx bun.Tx, e *vigil.Event,
 			rows = append(rows, deliveryRow{
 				ID: vigil.AddressedDeliveryID(e.ID, r.ChannelID, n), OrgID: e.OrgID, EventID: e.ID, EventType: string(e.Type),
 				IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: r.ChannelID, ChannelType: string(r.Type), ChannelName: r.Name,
-				Policy: &to[i].Policy, TraceID: e.TraceID, Address: n,
+				Policy: to[i].Policy, TraceID: e.TraceID, Address: n,
 				Status: string(vigil.DeliveryPending), CreatedAt: at, UpdatedAt: at, SweptAt: at,
 			})
 		}

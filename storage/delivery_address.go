@@ -76,7 +76,7 @@ func (s *Store) keepAddress(ctx context.Context, tx bun.Tx, row *deliveryRow, no
 	if err != nil {
 		return err
 	}
-	switch at, err := s.addressAt(*row.Policy, known, &next); {
+	switch at, err := s.addressAt(row.Policy, known, &next); {
 	case err != nil: // the attempt cannot read it either, and says so
 		s.log.WarnContext(ctx, "the address of an attempt is not kept", "delivery", row.ID, "error", err)
 		return nil

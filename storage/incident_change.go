@@ -25,7 +25,7 @@ func (s *Store) AcknowledgeIncident(ctx context.Context, request vigil.Acknowled
 			return nil
 		case vigil.IncidentActive:
 		}
-		by, _, err := takeText(ctx, c.tx, request.TextID, request.By, "")
+		by, _, err := takeText(ctx, c.tx, request.TextID)
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (s *Store) ResolveIncident(ctx context.Context, request vigil.ResolveReques
 		if c.row.Status == string(vigil.IncidentResolved) {
 			return nil
 		}
-		by, note, err := takeText(ctx, c.tx, request.TextID, request.By, request.Note)
+		by, note, err := takeText(ctx, c.tx, request.TextID)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (c *incidentChange) event(ctx context.Context, eventContext vigil.EventCont
 // recoveryRecipients returns the recipients of the recovery. It locks pending
 // deliveries of the opening, so that none of them ends before the commit.
 func (c *incidentChange) recoveryRecipients(ctx context.Context) ([]vigil.Recipient, error) {
-	recipients, err := c.row.recipients(c.db.policies)
+	recipients, err := c.row.recipients()
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func TestDeletedCheckIsNotFoundBeforeItsRowsAreGone(t *testing.T) {
 	for what, err := range map[string]error{
 		"incident": second(s.Incident(ctx, a.org.ID, id)), "delivery": second(s.Delivery(ctx, a.org.ID, deliveries[0].ID)),
 		"redelivery":      second(s.RequestRedelivery(ctx, a.org.ID, deliveries[0].ID)),
-		"acknowledgement": second(s.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: id, By: "ada"})),
+		"acknowledgement": second(s.AcknowledgeIncident(ctx, vigil.AcknowledgeRequest{ID: id})),
 		"resolution":      second(s.ResolveIncident(ctx, vigil.ResolveRequest{ID: id, Resolution: vigil.ResolvedManually})),
 		"vote":            second(s.SaveVote(ctx, a.check.ID, vigil.Vote{Region: newark, Revision: 9, Slot: a.slot.Add(time.Minute)})),
 	} {

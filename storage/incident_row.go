@@ -130,18 +130,14 @@ func (r *incidentRow) incident() (vigil.Incident, error) {
 	if err != nil {
 		return vigil.Incident{}, err
 	}
-	incident := vigil.Incident{
+	return vigil.Incident{
 		ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, RuleID: r.RuleID,
 		Status: vigil.IncidentStatus(r.Status), Severity: vigil.Severity(r.Severity), Title: r.Title, Description: r.Description,
 		Trigger: trigger, Regions: r.Regions,
 		StartedAt: r.StartedAt, AcknowledgedAt: r.AcknowledgedAt, ResolvedAt: r.ResolvedAt, CreatedAt: r.CreatedAt,
 		AcknowledgedBy: r.AcknowledgedBy, ResolvedBy: r.ResolvedBy, Resolution: vigil.Resolution(r.Resolution), Note: r.Note,
 		Latched: r.Latched, TraceID: traceID, Rules: rules,
-	}
-	if traceID == "" {
-		incident.TraceID = incident.LegacyTraceID()
-	}
-	return incident, nil
+	}, nil
 }
 
 func (r *incidentRow) head() (vigil.IncidentHead, error) {
@@ -150,20 +146,11 @@ func (r *incidentRow) head() (vigil.IncidentHead, error) {
 	return i.Head(), err
 }
 
-// recipients returns the frozen audience. Recipients that an older version stored
-// without a policy have that of their type.
-func (r *incidentRow) recipients(policies vigil.DeliveryPolicies) ([]vigil.Recipient, error) {
-	if policies == nil {
-		return nil, errNoPolicies()
-	}
+// recipients returns the frozen audience.
+func (r *incidentRow) recipients() ([]vigil.Recipient, error) {
 	var list []vigil.Recipient
 	if err := json.Unmarshal(r.Audience, &list); err != nil {
 		return nil, fmt.Errorf("decode the recipients of incident %s: %w", r.ID, err)
-	}
-	for i := range list {
-		if list[i].Policy == (vigil.DeliveryPolicy{}) {
-			list[i].Policy = policies.Of(list[i].Type)
-		}
 	}
 	return list, nil
 }

@@ -164,7 +164,7 @@ type lateOpening struct {
 
 // beginRules stores the rules that begin, the recipients that they add, and the openings.
 func (c *incidentChange) beginRules(ctx context.Context, request *vigil.RulesRequest, begun []vigil.Rule, now time.Time) error {
-	known, err := c.row.recipients(c.db.policies)
+	known, err := c.row.recipients()
 	if err != nil {
 		return err
 	}

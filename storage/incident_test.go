@@ -113,9 +113,9 @@ func (a *alerts) open(votes ...vigil.Vote) vigil.IncidentOutcome {
 
 func (a *alerts) resolve(id uuid.UUID, how vigil.Resolution) vigil.IncidentOutcome {
 	a.Helper()
-	out, err := a.store.ResolveIncident(
-		a.Context(), vigil.ResolveRequest{ID: id, Resolution: how, By: "ada", Latch: how == vigil.ResolvedManually},
-	)
+	out, err := a.store.ResolveIncident(a.Context(), vigil.ResolveRequest{
+		ID: id, Resolution: how, TextID: a.text(id, "ada", ""), Latch: how == vigil.ResolvedManually,
+	})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestResolveIncident(t *testing.T) {
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 		id := a.open(a.fails(newark)).Incident.ID
 		for _, who := range []string{"ada", "bob"} {
-			if _, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: who}); err != nil {
+			if _, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, TextID: a.text(id, who, "")}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -308,7 +308,7 @@ func TestResolveIncident(t *testing.T) {
 			t.Errorf("incident %+v", i)
 		}
 		a.resolve(id, vigil.ResolvedAutomatically)
-		_, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: "ada"})
+		_, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id})
 		if vigil.ErrorCode(err) != vigil.CodeConflict {
 			t.Errorf("after the end it gave %v", err)
 		}

@@ -33,20 +33,20 @@ func (s *Store) StoreIncidentText(ctx context.Context, text vigil.IncidentText) 
 	return wrap("store a text", err)
 }
 
-// takeText reads and deletes a text. Without an ID, and when the text is gone, it
-// returns the given author and note.
-func takeText(ctx context.Context, tx bun.Tx, id uuid.UUID, author, note string) (string, string, error) {
+// takeText reads and deletes a text. Without an ID, and when the text was deleted, both are
+// empty.
+func takeText(ctx context.Context, tx bun.Tx, id uuid.UUID) (author, note string, err error) {
 	if id == uuid.Nil {
-		return author, note, nil
+		return "", "", nil
 	}
 	var row struct {
 		Author string `bun:"author"`
 		Note   string `bun:"note"`
 	}
-	err := tx.NewRaw("DELETE FROM incident_texts WHERE id = ? RETURNING author, note", id).Scan(ctx, &row)
+	err = tx.NewRaw("DELETE FROM incident_texts WHERE id = ? RETURNING author, note", id).Scan(ctx, &row)
 	switch {
 	case isNoRow(err):
-		return author, note, nil
+		return "", "", nil
 	case err != nil:
 		return "", "", fmt.Errorf("read a text: %w", err)
 	}

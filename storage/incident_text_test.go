@@ -49,22 +49,6 @@ func TestIncidentTexts(t *testing.T) {
 		}
 	})
 
-	t.Run("OfOlderVersionsAreInTheRequest", func(t *testing.T) {
-		t.Parallel()
-		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		id := a.open(a.fails(newark)).Incident.ID
-		if _, err := a.store.AcknowledgeIncident(t.Context(), vigil.AcknowledgeRequest{ID: id, By: "ada"}); err != nil {
-			t.Fatal(err)
-		}
-		request := vigil.ResolveRequest{ID: id, Resolution: vigil.ResolvedManually, By: "bob", Note: "It was DNS."}
-		if _, err := a.store.ResolveIncident(t.Context(), request); err != nil {
-			t.Fatal(err)
-		}
-		if got := a.incident(id); got.AcknowledgedBy != "ada" || got.ResolvedBy != "bob" || got.Note != "It was DNS." {
-			t.Errorf("incident %+v", got)
-		}
-	})
-
 	t.Run("ThatExistAreKept", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)

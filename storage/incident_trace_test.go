@@ -61,15 +61,6 @@ func TestTraceOfAnIncident(t *testing.T) {
 		}
 	}
 
-	// What an older version stored has no trace, and then no result either.
-	for _, remove := range []string{"trace_id", "result"} {
-		if _, err := a.store.DB().NewRaw("UPDATE incidents SET trigger = trigger - ?", remove).Exec(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		incident := a.incident(opened.ID)
-		incident.TraceID = ""
-		seen("without "+remove, incident.LegacyTraceID())
-	}
 	if resolved := a.resolve(opened.ID, vigil.ResolvedAutomatically).Incident; resolved.TraceID != a.incident(opened.ID).TraceID {
 		t.Errorf("resolved with the trace %s", resolved.TraceID)
 	}

@@ -75,19 +75,6 @@ func (s *Store) lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID
 			rows[i].Redeliver = rows[i].Redeliver && kept
 		}
 	}
-	for i := range rows {
-		if rows[i].TraceID == "" { // stored by an older version
-			if rows[i].TraceID, err = readTrace(ctx, tx, incidentID); err != nil {
-				return nil, err
-			}
-		}
-		if rows[i].Policy == nil && s.policies == nil {
-			return nil, errNoPolicies()
-		}
-		if rows[i].Policy == nil {
-			rows[i].Policy = new(s.policies.Of(vigil.ChannelType(rows[i].ChannelType)))
-		}
-	}
 	return rows, nil
 }
 

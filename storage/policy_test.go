@@ -33,19 +33,6 @@ func newVersions(t *testing.T, on vigil.NotifyOn, types ...vigil.ChannelType) *v
 	return v
 }
 
-// forget makes the rows those of a version without policies.
-func (v *versions) forget() {
-	v.Helper()
-	for _, query := range []string{
-		"UPDATE deliveries SET policy = NULL",
-		"UPDATE incidents SET audience = (SELECT jsonb_agg(one - 'policy') FROM jsonb_array_elements(audience) AS one)",
-	} {
-		if _, err := v.older.DB().NewRaw(query).Exec(v.Context()); err != nil {
-			v.Fatal(err)
-		}
-	}
-}
-
 func TestPolicyIsFrozen(t *testing.T) {
 	t.Parallel()
 	webhook := notify.Policies()[vigil.ChannelWebhook]
@@ -86,33 +73,6 @@ func TestPolicyIsFrozen(t *testing.T) {
 		v.store = v.older
 		if p := v.claim(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
 			t.Errorf("got %+v", p)
-		}
-	})
-
-	t.Run("RowsWithoutOneHaveThatOfTheirType", func(t *testing.T) {
-		t.Parallel()
-		v := newVersions(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelPager)
-		id := v.open(v.fails(newark)).Incident.ID
-		v.forget()
-		v.resolve(id, vigil.ResolvedAutomatically)
-		v.forget()
-		if n := v.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved'"); n != 2 {
-			t.Errorf("%d recoveries, want one for each channel", n)
-		}
-		p := v.claim(id, vigil.ChannelWebhook)
-		if p.State != vigil.NextAttemptReady || p.Event.Type != vigil.EventTriggered || p.Delivery.Policy != webhook {
-			t.Errorf("got %+v", p)
-		}
-		if p := v.claim(id, vigil.ChannelPager); p.State != vigil.NextAttemptNone || p.Last != vigil.DeliverySuperseded {
-			t.Errorf("got %+v", p)
-		}
-		if got, err := v.store.Delivery(t.Context(), v.org.ID, p.Delivery.ID); err != nil || got.Policy != (vigil.DeliveryPolicy{}) {
-			t.Errorf("got %+v, %v", got, err)
-		}
-		v.record(p, "", nil)
-		v.redeliver(p)
-		if again := v.claim(id, vigil.ChannelWebhook); !again.Attempt.Manual || again.Delivery.ID != p.Delivery.ID {
-			t.Errorf("the redelivery is %+v", again)
 		}
 	})
 

@@ -33,9 +33,9 @@ var fullTables = []string{
 		SELECT gen_random_uuid(), org_id, id, gen_random_uuid(), 'resolved', 'critical', 't', 'd', '{}', regions, '[]', now(), now(),
 			now() - interval '1 day', now() FROM checks`,
 	`INSERT INTO deliveries (id, org_id, event_id, event_type, incident_id, check_id, channel_id, channel_type, channel_name, status,
-			created_at, updated_at, swept_at, finished_at)
+			created_at, updated_at, swept_at, finished_at, policy)
 		SELECT gen_random_uuid(), org_id, gen_random_uuid(), 'incident.triggered', id, check_id, gen_random_uuid(), 'webhook', 'c',
-			'delivered', now(), now(), now() - interval '1 day', now() FROM incidents`,
+			'delivered', now(), now(), now() - interval '1 day', now(), '{}' FROM incidents`,
 	`INSERT INTO attempts (id, delivery_id, channel_id, number, started_at, manual, finished_at)
 		SELECT gen_random_uuid(), id, channel_id, 1, now(), false, now() FROM deliveries`,
 	"INSERT INTO channels (id, org_id, name, type, config, enabled, created_at, updated_at) " +

@@ -26,14 +26,13 @@ func (l *checkLoop) observeName(result *activities.TurnResult) {
 }
 
 // renamed reports whether the run shows an earlier name of the check, or one that it must
-// not show. It then continues as new. A loop of an earlier release shows none: its name appears when its
-// history is long enough to continue as new.
+// not show. It then continues as new. A loop that shows none begins to when its history is long
+// enough to continue as new.
 func (l *checkLoop) renamed() bool {
 	return l.in.Name != "" && (l.nameless || l.name != "" && l.name != l.in.Name)
 }
 
-// showName sets the search attribute for the next run. As the last but one command of a
-// run it is never replayed by a worker of an earlier release, which does not know it.
+// showName sets the search attribute for the next run.
 func (l *checkLoop) showName(ctx workflow.Context) error {
 	attribute := temporal.NewSearchAttributeKeyKeyword(AttributeCheckName)
 	change := attribute.ValueSet(l.name)

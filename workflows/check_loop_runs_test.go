@@ -178,7 +178,7 @@ func TestMessagesKeepTheirNames(t *testing.T) {
 		workflows.SignalStop:        "stop",
 		workflows.QueryState:        "state",
 		workflows.SignalVote:        "vote",
-		workflows.SignalRefresh:     "look",
+		workflows.SignalRefresh:     "refresh",
 		workflows.UpdateAcknowledge: "acknowledge",
 		workflows.UpdateResolve:     "resolve",
 		workflows.AttributeIncident: "VigilIncident",

@@ -41,8 +41,8 @@ func newLoopTest(t *testing.T) *loopTest {
 	l.env.RegisterWorkflow(workflows.CheckLoop)
 	var watcher *activities.Watcher
 	l.env.RegisterActivityWithOptions(watcher.Watch, activity.RegisterOptions{Name: "Watch"})
-	l.env.RegisterActivityWithOptions(watcher.ReportVote, activity.RegisterOptions{Name: "Tell"})
-	l.env.OnActivity("Tell", mock.Anything, mock.Anything, mock.Anything).Return(
+	l.env.RegisterActivityWithOptions(watcher.ReportVote, activity.RegisterOptions{Name: activities.NameReportVote})
+	l.env.OnActivity(activities.NameReportVote, mock.Anything, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, _ uuid.UUID, vote vigil.Vote) error {
 			l.votes = append(l.votes, vote)
 			if l.report != nil {

@@ -193,7 +193,7 @@ func TestCheckLoopReportsAVoteUntilItIsStored(t *testing.T) {
 	if err := l.run(); err != nil {
 		t.Fatal(err)
 	}
-	options := l.env.named("Tell")
+	options := l.env.named(activities.NameReportVote)
 	if len(options) != 1 || len(l.votes) != 4 {
 		t.Fatalf("%d reports with %d attempts, want one with four", len(options), len(l.votes))
 	}

@@ -18,9 +18,9 @@ const (
 	// attemptTimeout bounds an attempt with its database queries. An attempt whose
 	// worker died is detected after it.
 	attemptTimeout = 40 * time.Second
-	// busyPause is the longest pause after an attempt that failed as an activity, or
-	// that found no place and is not queued; the pauses double from a second.
-	busyPause = 10 * time.Second
+	// failurePause is the longest pause after an attempt that failed as an activity; the
+	// pauses double from a second.
+	failurePause = 10 * time.Second
 	// maxAttempts bounds a history before it is continued as new.
 	maxAttempts = 500
 	// stuckFailures is the number of failures from which the search attribute shows a
@@ -74,7 +74,7 @@ func Delivery(ctx workflow.Context, in DeliveryInput) error {
 type delivery struct {
 	in             DeliveryInput
 	refreshSignals workflow.ReceiveChannel
-	pause          time.Duration // after a failed activity, or a busy channel
+	pause          time.Duration // after a failed activity
 	trace          string        // of the incident, for operators
 }
 
@@ -99,11 +99,7 @@ func (d *delivery) attempt(ctx workflow.Context) (activities.DeliveryReport, err
 		return report, err
 	case err != nil:
 		workflow.GetLogger(ctx).Warn("attempt has no outcome", "error", err, "pause", d.pause)
-		report = activities.DeliveryReport{Pause: d.backoff(busyPause)}
-	case report.Queued:
-		d.pause = minPause
-	case report.Busy:
-		report.Pause = d.backoff(busyPause)
+		report = activities.DeliveryReport{Pause: d.backoff(failurePause)}
 	default:
 		d.pause = minPause
 	}

@@ -81,10 +81,6 @@ func crashed() (activities.DeliveryReport, error) {
 	return activities.DeliveryReport{}, errors.New("the worker is gone")
 }
 
-func busy() (activities.DeliveryReport, error) {
-	return activities.DeliveryReport{Busy: true}, nil
-}
-
 func queued() (activities.DeliveryReport, error) {
-	return activities.DeliveryReport{Busy: true, Queued: true}, nil
+	return activities.DeliveryReport{Queued: true}, nil
 }

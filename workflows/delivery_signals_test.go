@@ -113,7 +113,7 @@ func TestDeliveryADisabledChannelEndsTheWait(t *testing.T) {
 
 func TestDeliveryThatIsQueuedStartsNoTimer(t *testing.T) {
 	t.Parallel()
-	d := newDeliveryRun(t, queued, queued, busy, delivered)
+	d := newDeliveryRun(t, queued, queued, crashed, delivered)
 	timers := 0
 	d.env.SetOnTimerScheduledListener(func(string, time.Duration) { timers++ })
 	for _, after := range []time.Duration{time.Hour, 2 * time.Hour} {
@@ -124,7 +124,7 @@ func TestDeliveryThatIsQueuedStartsNoTimer(t *testing.T) {
 	}
 	want := []time.Duration{0, time.Hour, 2 * time.Hour, 2*time.Hour + time.Second}
 	if !slices.Equal(d.at, want) || timers != 1 {
-		t.Errorf("attempts at %v with %d timers, want %v with one, after an attempt that is not queued", d.at, timers, want)
+		t.Errorf("attempts at %v with %d timers, want %v with one, after an attempt that crashed", d.at, timers, want)
 	}
 }
 

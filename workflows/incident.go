@@ -21,7 +21,7 @@ const (
 	// SignalVote carries a vigil.Vote.
 	SignalVote = "vote"
 	// SignalRefresh asks the workflow to read its context from Postgres again.
-	SignalRefresh = "look"
+	SignalRefresh = "refresh"
 	// UpdateAcknowledge and UpdateResolve carry a Request and return when the
 	// change is stored.
 	UpdateAcknowledge = "acknowledge"
@@ -48,7 +48,7 @@ type IncidentInput struct {
 	Votes []vigil.Vote `json:"votes,omitempty"`
 	// UnhandledVotes are the votes that the previous run received and did not
 	// handle, in the order of their signals.
-	UnhandledVotes []vigil.Vote `json:"untaken,omitempty"`
+	UnhandledVotes []vigil.Vote `json:"unhandled_votes,omitempty"`
 	// Incident is the open incident, Latch that of the latched one.
 	Incident *vigil.IncidentHead `json:"incident,omitempty"`
 	Latch    *vigil.Latch        `json:"latch,omitempty"`
@@ -57,11 +57,9 @@ type IncidentInput struct {
 // Request is a user's request to change an incident.
 type Request struct {
 	IncidentID uuid.UUID `json:"incident_id"`
-	// TextID is the vigil.IncidentText of the request. By and Note are what older
-	// versions send in its place.
-	TextID uuid.UUID `json:"text_id,omitzero"`
-	By     string    `json:"by,omitempty"`
-	Note   string    `json:"note,omitempty"`
+	// TextID is the vigil.IncidentText of the request, with its author and note: neither
+	// may be in a history.
+	TextID uuid.UUID `json:"text_id"`
 }
 
 // Incident opens and resolves the incidents of one check, by the votes of its
@@ -79,11 +77,9 @@ func Incident(ctx workflow.Context, in IncidentInput) error {
 		stale:          true,
 		context:        vigil.IncidentContext{Incident: in.Incident, Latch: in.Latch},
 		activity:       workflow.WithActivityOptions(ctx, retryForever(10*time.Second)),
-	}
-	if workflow.GetVersion(ctx, "context-in-workflow-task", workflow.DefaultVersion, 1) >= 1 {
-		i.inTask = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		inTask: workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 			ScheduleToCloseTimeout: inTaskTimeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
-		})
+		}),
 	}
 	for _, vote := range in.Votes {
 		i.votes[vote.Region] = vote
@@ -147,7 +143,7 @@ type incidents struct {
 	// mutex serializes the changes that votes and updates make to an incident.
 	mutex    workflow.Mutex
 	activity workflow.Context // carries the options of activities
-	inTask   workflow.Context // carries those of a local activity; nil: the run uses none
+	inTask   workflow.Context // carries those of a local activity
 	changes  int              // votes applied and activities started in this run
 }
 
@@ -311,14 +307,13 @@ func (i *incidents) open(ctx workflow.Context, in vigil.DecisionInput, d vigil.D
 	}
 	i.in.Episode++
 	if head.ID == uuid.Nil { // the check or its rules have changed, or it is in maintenance
-		i.stale = true
-		i.past = workflow.GetVersion(ctx, "wait-for-context-after-refusal", workflow.DefaultVersion, 1) >= 1
+		i.stale, i.past = true, true
 		return nil
 	}
 	if head.Status != vigil.IncidentResolved {
 		i.context.Incident = &head
 	} else {
-		i.skipPastIncident(ctx)
+		i.skipPastIncident()
 	}
 	return workflow.UpsertTypedSearchAttributes(ctx,
 		temporal.NewSearchAttributeKeyKeyword(AttributeIncident).ValueSet(head.ID.String()))

@@ -200,7 +200,7 @@ func liveRules(t *testing.T, in *backtest.Input, rows []backtest.Row) (changed m
 			continue
 		}
 		run := newIncidentTest(t, vigil.AnyRegion)
-		run.standing, run.input.CheckID, run.keepsRules = e.standing, e.input.CheckID, true
+		run.standing, run.input.CheckID = e.standing, e.input.CheckID
 		run.env.SetStartTime(vote.Slot)
 		note := func(rules []uuid.UUID) {
 			for _, rule := range rules {

@@ -33,16 +33,14 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 	}
 	known := i.context
 	i.context, i.contextRead, i.past = read, true, false
-	i.inMaintenance = suppressed(ctx, &read)
+	i.inMaintenance = read.Maintenance != nil
 	if err := i.restoreForgotten(ctx, known); err != nil {
 		return nil, err
 	}
 	late := i.receiveVotes()
 	*votes = append(*votes, late...)
 	// A vote of a region that the context calls silent was stored after the read.
-	if slices.ContainsFunc(late, i.outdatesContext) && workflow.GetVersion(ctx, "look-again-for-late-votes", workflow.DefaultVersion, 1) >= 1 {
-		i.stale = true
-	}
+	i.stale = slices.ContainsFunc(late, i.outdatesContext)
 	var rows []vigil.Vote
 	for _, region := range read.Regions {
 		if region.Voted {
@@ -60,15 +58,13 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 // Signals that come during a workflow task wait for the next one. So the rows may not be newer
 // than the votes that are known: those in between would be handled too late.
 func (i *incidents) readContext(ctx workflow.Context, votes []vigil.Vote) (vigil.IncidentContext, error) {
-	if i.inTask != nil {
-		var read vigil.IncidentContext
-		err := workflow.ExecuteLocalActivity(i.inTask, activities.NameReadContext, i.in.CheckID).Get(ctx, &read)
-		if err == nil && !slices.ContainsFunc(read.Regions, func(r vigil.RegionVote) bool { return r.Voted && !i.knows(votes, r.Vote) }) {
-			return read, nil
-		}
-	}
 	var read vigil.IncidentContext
-	err := workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &read)
+	err := workflow.ExecuteLocalActivity(i.inTask, activities.NameReadContext, i.in.CheckID).Get(ctx, &read)
+	if err == nil && !slices.ContainsFunc(read.Regions, func(r vigil.RegionVote) bool { return r.Voted && !i.knows(votes, r.Vote) }) {
+		return read, nil
+	}
+	read = vigil.IncidentContext{}
+	err = workflow.ExecuteActivity(i.activity, activities.NameReadContext, i.in.CheckID).Get(ctx, &read)
 	return read, err
 }
 

@@ -214,9 +214,9 @@ func TestIncidentReadsItsContextInTheWorkflowTask(t *testing.T) {
 		reads   int
 	}{
 		"TheVoteIsKnown": {func(*incidentTest) {}, []string{"Open", "Resolve"}, 1},
-		"ItFails":        {func(e *incidentTest) { e.failures = 1 }, []string{"Survey", "Open", "Resolve"}, 2},
+		"ItFails":        {func(e *incidentTest) { e.failures = 1 }, []string{"ReadContext", "Open", "Resolve"}, 2},
 		"TheRowOfAnotherRegionIsUnknown": {
-			func(e *incidentTest) { e.store("b", false) }, []string{"Survey", "Open", "Resolve"}, 2,
+			func(e *incidentTest) { e.store("b", false) }, []string{"ReadContext", "Open", "Resolve"}, 2,
 		},
 		"TheRowIsOlderThanTheVote": {func(e *incidentTest) {
 			e.reading = func() { e.standing.Regions[0].Vote.Slot = e.standing.Regions[0].Vote.Slot.Add(-time.Second) }
@@ -226,7 +226,7 @@ func TestIncidentReadsItsContextInTheWorkflowTask(t *testing.T) {
 				e.reading = func() {}
 				e.standing.Regions[0].Vote.Slot = e.standing.Regions[0].Vote.Slot.Add(time.Second)
 			}
-		}, []string{"Survey", "Open", "Resolve"}, 2},
+		}, []string{"ReadContext", "Open", "Resolve"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

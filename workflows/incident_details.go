@@ -7,16 +7,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
-
-	"github.com/vigil-monitor/vigil"
 )
-
-// suppressed reports whether a context keeps incidents from opening. A run whose earlier
-// part was executed by a version without maintenance goes on as that one did: its requests
-// to open are refused by the store, and the next run is of this version.
-func suppressed(ctx workflow.Context, read *vigil.IncidentContext) bool {
-	return read.Maintenance != nil && workflow.GetVersion(ctx, "suppress-in-maintenance", workflow.DefaultVersion, 1) >= 1
-}
 
 // describe sets the workflow's details for operators.
 func (i *incidents) describe(ctx workflow.Context) {

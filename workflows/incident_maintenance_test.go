@@ -108,8 +108,8 @@ func TestIncidentInMaintenance(t *testing.T) {
 	})
 }
 
-// TestOpenWaitsWhileItIsRefused shows that a workflow of an older version, which does not
-// know maintenance, asks to open at most once a second.
+// TestOpenWaitsWhileItIsRefused shows that a workflow whose context does not have the
+// maintenance yet asks to open at most once a second.
 func TestOpenWaitsWhileItIsRefused(t *testing.T) {
 	t.Parallel()
 	e := newIncidentTest(t, vigil.AnyRegion, "a")

@@ -20,8 +20,7 @@ import (
 // It is stored with the votes of before the restore; those of now are applied after it.
 func (i *incidents) restoreForgotten(ctx workflow.Context, known vigil.IncidentContext) error {
 	id := heldIncident(known)
-	if id == uuid.Nil || i.context.Deleted || id == heldIncident(i.context) ||
-		workflow.GetVersion(ctx, "restore-forgotten-incident", workflow.DefaultVersion, 1) < 1 {
+	if id == uuid.Nil || i.context.Deleted || id == heldIncident(i.context) {
 		return nil
 	}
 	request := i.openRequest(id, i.decisionInput().Votes, i.openersOf(known))
@@ -98,11 +97,7 @@ func (i *incidents) openersOf(known vigil.IncidentContext) []uuid.UUID {
 // skipPastIncident is called when the number of an incident belongs to one that is
 // resolved: Temporal was restored from an older backup, or the workflow was reset. The
 // votes may be of that time too, so the context is read before the next decision.
-func (i *incidents) skipPastIncident(ctx workflow.Context) {
-	if workflow.GetVersion(ctx, "skip-past-incident", workflow.DefaultVersion, 1) >= 1 {
-		i.stale, i.past = true, true
-	}
-}
+func (i *incidents) skipPastIncident() { i.stale, i.past = true, true }
 
 // openRequest returns a request with the votes in which one of the rules fires.
 func (i *incidents) openRequest(id uuid.UUID, votes []vigil.Vote, rules []uuid.UUID) vigil.OpenRequest {

@@ -42,9 +42,6 @@ func (i *incidents) changeRules(ctx workflow.Context, in vigil.DecisionInput, d 
 // rules that an earlier latch holds stay held.
 func (i *incidents) holdRules(resolve *vigil.ResolveRequest) {
 	incident := i.context.Incident
-	if len(incident.Rules) == 0 { // of a version that kept none: all are held
-		return
-	}
 	resolve.Held = incident.FiringNow()
 	if resolve.Latch = len(resolve.Held) > 0; !resolve.Latch {
 		return

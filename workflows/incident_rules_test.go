@@ -16,13 +16,11 @@ import (
 	"github.com/vigil-monitor/vigil/workflows"
 )
 
-// opened are the rules of an incident that opens, where the store keeps them.
+// opened are the rules of an incident that opens, as the store keeps them.
 func (e *incidentTest) opened(rules []uuid.UUID) []vigil.FiredRule {
 	var list []vigil.FiredRule
 	for _, rule := range rules {
-		if e.keepsRules {
-			list = append(list, vigil.FiredRule{ID: rule, Opened: true})
-		}
+		list = append(list, vigil.FiredRule{ID: rule, Opened: true})
 	}
 	return list
 }
@@ -50,11 +48,10 @@ func (e *incidentTest) ChangeRules(_ context.Context, request vigil.RulesRequest
 	return vigil.IncidentOutcome{Incident: *e.standing.Incident}, nil
 }
 
-// newRulesTest is a check with two rules, warn and page, whose store keeps what fired.
+// newRulesTest is a check with two rules, warn and page.
 func newRulesTest(t *testing.T, regions ...string) (e *incidentTest, warn, page uuid.UUID) {
 	t.Helper()
 	e = newIncidentTest(t, vigil.AnyRegion, regions...)
-	e.keepsRules = true
 	warn, page = e.rule, uuid.New()
 	e.standing.Rules = append(e.standing.Rules, vigil.RulePolicy{ID: page, Policy: vigil.AnyRegion})
 	return e, warn, page

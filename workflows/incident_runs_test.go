@@ -141,7 +141,7 @@ func TestIncidentCarriesWhatItKnowsWhenItContinuesAsNew(t *testing.T) {
 	got := continued[workflows.IncidentInput](t, e.env.GetWorkflowError(), "Incident")
 	want := workflows.IncidentInput{
 		CheckID: e.input.CheckID, Episode: 1, Votes: last, UnhandledVotes: []vigil.Vote{e.standing.Regions[0].Vote},
-		Incident: &vigil.IncidentHead{ID: e.ids[0], Status: vigil.IncidentActive},
+		Incident: &vigil.IncidentHead{ID: e.ids[0], Status: vigil.IncidentActive, Rules: e.opened([]uuid.UUID{e.rule})},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("continues with %+v, want %+v", got, want)

@@ -42,11 +42,10 @@ type incidentTest struct {
 	closings []vigil.ResolveRequest
 	latches  []activities.LatchState
 	reads    int
-	// keepsRules: the store keeps the rules of an incident. changes are those that it was
-	// asked to make, and changed is called for each.
-	keepsRules bool
-	changes    []vigil.RulesRequest
-	changed    func(vigil.RulesRequest)
+	// changes are those of the rules that the store was asked to make, and changed is called
+	// for each.
+	changes []vigil.RulesRequest
+	changed func(vigil.RulesRequest)
 	// answers are those to updates.
 	answers []string
 	// acknowledgements are those that the store was asked for.
@@ -71,7 +70,7 @@ func newIncidentTest(t *testing.T, policy vigil.RegionPolicy, regions ...string)
 	t.Helper()
 	e := &incidentTest{T: t, env: newTestEnv(), rule: uuid.New()}
 	e.input.CheckID = uuid.New()
-	e.request.By = "ada"
+	e.request.TextID = uuid.New()
 	e.slot = envStart
 	e.standing = vigil.IncidentContext{Enabled: true, Revision: 1, Rules: []vigil.RulePolicy{{ID: e.rule, Policy: policy}}}
 	for _, region := range regions {
@@ -82,8 +81,8 @@ func newIncidentTest(t *testing.T, policy vigil.RegionPolicy, regions ...string)
 	e.env.RegisterWorkflow(workflows.Incident)
 	acts := activities.NewIncidents(activities.IncidentsOptions{Store: e, Deliveries: e, Log: slog.New(slog.DiscardHandler)})
 	for name, act := range map[string]any{
-		"Survey": acts.ReadContext, "Open": acts.Open, "Acknowledge": acts.Acknowledge, "Resolve": acts.Resolve, "KeepLatch": acts.KeepLatch,
-		"ChangeRules": acts.ChangeRules,
+		activities.NameReadContext: acts.ReadContext, "Open": acts.Open, "Acknowledge": acts.Acknowledge, "Resolve": acts.Resolve,
+		"KeepLatch": acts.KeepLatch, "ChangeRules": acts.ChangeRules,
 	} {
 		e.env.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 	}

@@ -53,7 +53,7 @@ func (i *incidents) onAcknowledge(ctx workflow.Context, request Request) error {
 	return i.whileOpen(ctx, request, func() error {
 		var acts *activities.Incidents
 		var head vigil.IncidentHead
-		ask := activities.Acknowledgement{ID: request.IncidentID, By: request.By, TextID: request.TextID}
+		ask := activities.Acknowledgement{ID: request.IncidentID, TextID: request.TextID}
 		if err := i.change(ctx, acts.Acknowledge, ask, &head); err != nil {
 			return err
 		}
@@ -66,9 +66,7 @@ func (i *incidents) onAcknowledge(ctx workflow.Context, request Request) error {
 // every region has been quiet, which means that no rule fires there.
 func (i *incidents) onResolve(ctx workflow.Context, request Request) error {
 	return i.whileOpen(ctx, request, func() error {
-		resolve := vigil.ResolveRequest{
-			Resolution: vigil.ResolvedManually, By: request.By, Note: request.Note, TextID: request.TextID, Latch: true,
-		}
+		resolve := vigil.ResolveRequest{Resolution: vigil.ResolvedManually, TextID: request.TextID, Latch: true}
 		i.holdRules(&resolve)
 		for _, vote := range i.decisionInput().Votes {
 			if i.fires(vote, nil) {

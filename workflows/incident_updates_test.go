@@ -33,7 +33,8 @@ func TestIncidentThatIsResolvedByHandNamesItsRegions(t *testing.T) {
 	e.at(time.Minute, func() { e.update(workflows.UpdateResolve, e.open(), "done") })
 	e.run()
 	want := vigil.ResolveRequest{
-		Resolution: vigil.ResolvedManually, By: "ada", Latch: true, Regions: []string{"b"}, Quiet: []string{"a"},
+		Resolution: vigil.ResolvedManually, TextID: e.request.TextID, Latch: true, Regions: []string{"b"},
+		Quiet: []string{"a"}, Held: []uuid.UUID{e.rule},
 	}
 	if len(e.ids) == 1 {
 		want.ID = e.ids[0]
@@ -59,8 +60,8 @@ func TestIncidentUnlatchesInTwoSteps(t *testing.T) {
 		t.Errorf("transitions %q, ended %v", transitions, ended)
 	}
 	want := []activities.LatchState{
-		{ID: e.ids[0], Quiet: []string{"a"}},
-		{ID: e.ids[0], Quiet: []string{"a", "b"}, Ended: true},
+		{ID: e.ids[0], Quiet: []string{"a"}, Held: []uuid.UUID{e.rule}},
+		{ID: e.ids[0], Quiet: []string{"a", "b"}, Held: []uuid.UUID{e.rule}, Ended: true},
 	}
 	if !reflect.DeepEqual(e.latches, want) {
 		t.Errorf("latches %+v, want %+v", e.latches, want)
@@ -116,16 +117,14 @@ func TestIncidentAnswersARequestThatItCannotMeetAnyMore(t *testing.T) {
 func TestIncidentPassesTheIDOfATextOn(t *testing.T) {
 	t.Parallel()
 	e := newIncidentTest(t, vigil.AnyRegion, "a")
-	e.request.TextID = uuid.New()
-	e.request.By = ""
 	e.at(0, func() { e.vote("a", true) })
 	e.at(time.Minute, func() { e.update(workflows.UpdateAcknowledge, e.open(), "done") })
 	e.at(time.Hour, func() { e.update(workflows.UpdateResolve, e.open(), "done") })
 	e.run()
-	if len(e.acknowledgements) != 1 || e.acknowledgements[0].TextID != e.request.TextID || e.acknowledgements[0].By != "" {
+	if len(e.acknowledgements) != 1 || e.acknowledgements[0].TextID != e.request.TextID {
 		t.Errorf("acknowledged %+v", e.acknowledgements)
 	}
-	if len(e.closings) != 1 || e.closings[0].TextID != e.request.TextID || e.closings[0].By != "" || e.closings[0].Note != "" {
+	if len(e.closings) != 1 || e.closings[0].TextID != e.request.TextID {
 		t.Errorf("resolved %+v", e.closings)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/workflow"
-
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/workflows"
 )
@@ -160,21 +158,5 @@ func TestIncidentDecidesWithEveryVoteThatIsKnown(t *testing.T) {
 				t.Errorf("transitions %q, ended %v", transitions, ended)
 			}
 		})
-	}
-}
-
-// The name of the change is in the history of workflows that run today.
-func TestIncidentOfAnOlderVersionDoesNotLookAgainForALateVote(t *testing.T) {
-	t.Parallel()
-	e := newIncidentTest(t, vigil.AnyRegion, "a")
-	e.env.OnGetVersion("look-again-for-late-votes", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	e.standing.Regions[0].Silent = true
-	e.read = func() {
-		e.read = func() {}
-		e.vote("a", true)
-	}
-	e.at(0, e.look)
-	if e.run(); e.reads != 1 {
-		t.Errorf("read %d times, want once as it was recorded", e.reads)
 	}
 }

@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS deliveries (
     finished_at     timestamptz,
     swept_at        timestamptz NOT NULL,
     sweep_wait_ms   bigint      NOT NULL DEFAULT 0,
-    policy          jsonb,
+    policy          jsonb       NOT NULL,
     trace_id        text        NOT NULL DEFAULT '',
     orphaned        boolean     NOT NULL DEFAULT false,
     address         integer     NOT NULL DEFAULT 0,
