@@ -68,8 +68,8 @@ func (p DeliveryPolicy) merges() bool {
 // DeliveryPolicies are the policies of the channel types.
 type DeliveryPolicies map[ChannelType]DeliveryPolicy
 
-// Of returns the policy of a type. A type that another version of the platform
-// introduced has few attempts and merges.
+// Of returns the policy of a type. A type that is not among them has few
+// attempts and merges.
 func (p DeliveryPolicies) Of(t ChannelType) DeliveryPolicy {
 	if policy, ok := p[t]; ok {
 		return policy
@@ -85,8 +85,8 @@ type Recipient struct {
 	Name      string      `json:"name"`
 	Opening   bool        `json:"opening"`
 	Recovery  bool        `json:"recovery"`
-	// Policy is zero for an incident that an older version opened.
-	Policy DeliveryPolicy `json:"policy,omitzero"`
+	// Policy of the channel's type when the incident opened.
+	Policy DeliveryPolicy `json:"policy"`
 }
 
 // RecipientsOf decides whom an incident notifies: the channels of the rules that

@@ -36,19 +36,17 @@ type State struct {
 	Health Health `json:"health,omitempty"`
 	// Failures is the number of failed results in a row up to Slot.
 	Failures int `json:"failures,omitempty"`
-	// DNS is the fingerprint of the newest successful answer and DNSSlot its slot. A
-	// state of an older release has no DNSSlot.
+	// DNS is the fingerprint of the newest successful answer and DNSSlot its slot.
 	DNS     string    `json:"dns,omitempty"`
 	DNSSlot time.Time `json:"dns_slot,omitzero"`
 	// Days that the certificate had left when it was last seen; nil before.
 	Days *int `json:"days,omitempty"`
 	// Firing are the IDs of the rules that fire, sorted.
 	Firing []uuid.UUID `json:"firing,omitempty"`
-	// Matches describe why they fire, in the same order. A state of an older release
-	// has none.
+	// Matches describe why they fire, in the same order.
 	Matches []Match `json:"matches,omitempty"`
 	// Evidence is what the loop remembers of the evidence of its results; nil while nothing
-	// failed lately, and after a worker of an older release.
+	// failed lately.
 	Evidence *evidenceState `json:"evidence,omitempty"`
 }
 
@@ -149,11 +147,11 @@ func (r *Rule) hold(before State) (match Match, fires bool) {
 	if !r.Enabled || r.Condition.RecoveryThreshold < 2 || !slices.Contains(before.Firing, r.ID) {
 		return Match{}, false
 	}
-	// A state of an older release may not say why the rule fires.
-	match = Match{Rule: r.ID}
-	if at := slices.IndexFunc(before.Matches, func(m Match) bool { return m.Rule == r.ID }); at >= 0 {
-		match = before.Matches[at]
+	at := slices.IndexFunc(before.Matches, func(m Match) bool { return m.Rule == r.ID })
+	if at < 0 { // every rule that fires has a match
+		return Match{}, false
 	}
+	match = before.Matches[at]
 	match.Since++
 	return match, match.Since < r.Condition.RecoveryThreshold
 }

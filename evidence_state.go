@@ -30,8 +30,7 @@ const (
 const MaxEvidencePerDay = evidenceBurst + int(24*time.Hour/evidenceRefill)
 
 // evidenceState is what a loop remembers of the evidence that its results kept. It enters
-// workflow histories: instants and hashes only. A worker of an older release drops it; then
-// the next failure keeps evidence as if an hour had passed.
+// workflow histories: instants and hashes only.
 type evidenceState struct {
 	// Slot of the newest result with evidence.
 	Slot time.Time `json:"slot"`

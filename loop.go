@@ -49,10 +49,9 @@ type LoopState struct {
 	Revision int64 `json:"revision"`
 	// Next slot of the loop; zero when it is not known.
 	Next time.Time `json:"next,omitzero"`
-	// TurnSlots is how many slots the running turn may cover, 0 for a workflow of an older
-	// release; TurnReason says why, empty when a worker of an older release planned it.
-	TurnSlots  int        `json:"turn_slots,omitempty"`
-	TurnReason TurnReason `json:"turn_reason,omitempty"`
+	// TurnSlots is how many slots the running turn may cover, at least 1; TurnReason says why.
+	TurnSlots  int        `json:"turn_slots"`
+	TurnReason TurnReason `json:"turn_reason"`
 	// Turns of the current workflow run.
 	Turns int `json:"turns"`
 	// RunID of the workflow that answered.

@@ -3,11 +3,9 @@
 package vigil_test
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -101,41 +99,6 @@ func TestRecoveryThreshold(t *testing.T) {
 			t.Error("the rule fires after three results in a row, with a threshold of two")
 		}
 	})
-}
-
-// A state of an older release has no reasons, or reasons without slots.
-func TestRecoveryThresholdAfterAnOlderState(t *testing.T) {
-	t.Parallel()
-	rule := ruleOf(vigil.Condition{HealthStatus: "down"})
-	id := rule.ID.String()
-	for name, text := range map[string]string{
-		"WithoutReasons": `{"slot":"2030-01-01T00:00:00Z","failures":1,"firing":["` + id + `"]}`,
-		"WithReasons": `{"slot":"2030-01-01T00:00:00Z","failures":1,"firing":["` + id + `"],` +
-			`"matches":[{"rule":"` + id + `","keys":["health_status"]}]}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var old vigil.State
-			if err := json.Unmarshal([]byte(text), &old); err != nil {
-				t.Fatal(err)
-			}
-			var fires []bool
-			held, state := rule, old
-			held.Condition.RecoveryThreshold = 3
-			for i := range 3 {
-				row := up(nil)
-				row.Slot = old.Slot.Add(time.Duration(i+1) * time.Minute)
-				state, _ = vigil.Evaluate([]vigil.Rule{held}, state, row)
-				fires = append(fires, len(state.Firing) == 1 && len(state.Matches) == 1)
-				if plain, _ := vigil.Evaluate([]vigil.Rule{rule}, old, row); len(plain.Firing) > 0 {
-					t.Error("a rule without a recovery threshold is held")
-				}
-			}
-			if want := []bool{true, true, false}; !slices.Equal(fires, want) {
-				t.Errorf("fires %v, want %v", fires, want)
-			}
-		})
-	}
 }
 
 // TestRecoveryThresholdIsAWindow compares the fold with its definition: a rule fires while its

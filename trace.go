@@ -42,15 +42,6 @@ func (o *OpenRequest) TraceID() string {
 	return SlotTrace(o.CheckID, first.Region, first.Slot)
 }
 
-// LegacyTraceID returns the ID of the trace of an incident that an older version opened, which
-// stored none: that of the result that opened it, or of the incident.
-func (i *Incident) LegacyTraceID() string {
-	if i.Trigger.Result.Slot.IsZero() {
-		return traceOf(i.ID)
-	}
-	return traceOf(i.Trigger.Result.ID)
-}
-
 // SpanID returns the ID of a span by what it is about. A step that is repeated after a crash
 // has the same ID again.
 func SpanID(about ...string) string {

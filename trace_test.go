@@ -54,15 +54,4 @@ func TestTraceIDs(t *testing.T) {
 			t.Errorf("two at the same slot: got %s, want that of the first region, %s", got, want)
 		}
 	})
-	t.Run("OfAnOlderIncidentFollowsFromItsResult", func(t *testing.T) {
-		t.Parallel()
-		incident := vigil.Incident{ID: uuid.New()}
-		if got := incident.LegacyTraceID(); got != strings.ReplaceAll(incident.ID.String(), "-", "") {
-			t.Errorf("without a result: %s", got)
-		}
-		incident.Trigger.Result = vigil.Result{ID: vigil.ResultID(check, "a", slot), Slot: slot}
-		if got := incident.LegacyTraceID(); got != strings.ReplaceAll(incident.Trigger.Result.ID.String(), "-", "") {
-			t.Errorf("with a result: %s", got)
-		}
-	})
 }

@@ -108,7 +108,7 @@ func (c *checkRegions) showLoop(ctx context.Context, row vigil.Loop, vote vigil.
 				// The first turn of a loop goes on, wider than the workflow has planned it, when
 				// its worker is beyond its budget.
 				view.TurnReason = vigil.NilIfZero(string(vigil.TurnBudget))
-			case state.TurnSlots > 0: // a workflow of an older release does not say
+			default:
 				view.TurnSlots, view.TurnReason = &state.TurnSlots, vigil.NilIfZero(string(state.TurnReason))
 			}
 			view.Streak, view.FiringRules = &state.Failures, ids(state.Firing)

@@ -65,8 +65,8 @@ type ruleDefinition struct {
 	Channels     []string       `json:"channels"`
 }
 
-// definitions are what the demo applies: the shop is checked and the receiver notified. Of
-// an earlier version of the demo nothing is left.
+// definitions are what the demo applies: the shop is checked and the receiver notified.
+// What another version of the demo applied is deleted.
 func (d *Demo) definitions(s state) application {
 	return application{Project: Project, Missing: "delete", Document: document{
 		Version: 1,

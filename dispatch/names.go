@@ -22,7 +22,7 @@ const (
 )
 
 // Names decides whether the names of checks are shown in the search attribute
-// AttributeCheckName. A namespace that was set up by an earlier release lacks it, and the
+// AttributeCheckName. A namespace that was set up without it lacks it, and the
 // server refuses a workflow with an attribute that it does not know. Nil shows no names.
 type Names struct {
 	temporal  client.Client

@@ -5,11 +5,9 @@ package standalone
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -38,7 +36,11 @@ func clusterAccount(cluster string) (account, error) {
 // accountUnderRoot is clusterAccount for a process of root.
 func accountUnderRoot(cluster string, lookup func(name string) (*user.User, error)) (account, error) {
 	owner, made := ownerOf(cluster)
-	if made && owner.uid != 0 && owner.name != "nobody" {
+	switch {
+	case made && owner.name == "nobody":
+		return account{}, fmt.Errorf("the Postgres cluster %s belongs to nobody, which other services of this machine run as: "+
+			"give it to an account of its own (chown -R postgres %s)", cluster, cluster)
+	case made && owner.uid != 0:
 		return owner, nil
 	}
 	found, err := lookup("postgres")
@@ -51,25 +53,7 @@ func accountUnderRoot(cluster string, lookup func(name string) (*user.User, erro
 	if uidErr != nil || gidErr != nil || uid == 0 {
 		return account{}, errors.New("the user postgres cannot run Postgres: run vigil as an ordinary user, or set DATABASE_URL")
 	}
-	chosen := account{name: "postgres", uid: uint32(uid), gid: uint32(gid), drop: true}
-	if made && owner.uid != 0 {
-		return chosen, chosen.adopt(cluster)
-	}
-	return chosen, nil
-}
-
-// adopt makes the account the owner of a cluster that an older version gave to nobody.
-func (a account) adopt(cluster string) error {
-	err := filepath.WalkDir(cluster, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, int(a.uid), int(a.gid)) //nolint:gosec // below a directory that no other user can write to
-	})
-	if err != nil {
-		return fmt.Errorf("the Postgres cluster %s cannot be given to the user %s: %w", cluster, a.name, err)
-	}
-	return nil
+	return account{name: "postgres", uid: uint32(uid), gid: uint32(gid), drop: true}, nil
 }
 
 func ownerOf(path string) (account, bool) {

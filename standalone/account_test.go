@@ -8,42 +8,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/vigil-monitor/vigil/standalone"
 )
-
-// TestPostgresGetsAnAccountOfItsOwn holds that a cluster which an older version gave
-// to an account that other services run as is given to postgres.
-func TestPostgresGetsAnAccountOfItsOwn(t *testing.T) {
-	t.Parallel()
-	account, err := user.Lookup("postgres")
-	if err != nil || os.Geteuid() != 0 {
-		t.Skip("only for root, on a machine with a user postgres")
-	}
-	nobody, err := user.Lookup("nobody")
-	if err != nil {
-		t.Skip("no user nobody")
-	}
-	data := openDir(t, t.TempDir())
-	stopAndCheck(t, startPostgres(t, data))
-	cluster := filepath.Join(data.Path(), "postgres")
-	uid, _ := strconv.Atoi(nobody.Uid)
-	for _, path := range []string{cluster, filepath.Join(cluster, "PG_VERSION"), filepath.Join(cluster, "base")} {
-		give(t, path, uid)
-	}
-	startPostgres(t, data)
-	for _, path := range []string{cluster, filepath.Join(cluster, "PG_VERSION"), filepath.Join(cluster, "base")} {
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if owner := info.Sys().(*syscall.Stat_t).Uid; strconv.Itoa(int(owner)) != account.Uid {
-			t.Errorf("%s belongs to %d, want %s", path, owner, account.Uid)
-		}
-	}
-}
 
 // TestPostgresNeedsAnAccountUnderRoot holds that without a user of its own Postgres does not
 // run as one that other services run as.
@@ -72,7 +40,7 @@ func TestPostgresNeedsAnAccountUnderRoot(t *testing.T) {
 		wrong   string // empty: it runs as postgres
 	}{
 		"no user postgres":                     {of("root"), none, "no user postgres"},
-		"no user postgres, nobody's cluster":   {of("nobody"), none, "no user postgres"},
+		"nobody's cluster":                     {of("nobody"), as("77"), "belongs to nobody"},
 		"a new cluster, no user postgres":      {filepath.Join(t.TempDir(), "missing"), none, "no user postgres"},
 		"the user postgres is root":            {filepath.Join(t.TempDir(), "missing"), as("0"), "cannot run Postgres"},
 		"the user postgres has no numeric ids": {filepath.Join(t.TempDir(), "missing"), as("S-1-5"), "cannot run Postgres"},

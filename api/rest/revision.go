@@ -172,8 +172,8 @@ func tagged[O any](ctx context.Context, out *O) (*O, error) {
 		return out, nil
 	}
 	shown, ok := bodyOf(out).FieldByName("Data").Interface().(Revisioned)
-	if !ok || shown.CurrentRevision() == 0 {
-		return out, nil // an answer that was stored before there were revisions
+	if !ok {
+		return out, nil
 	}
 	req := RequestOf(ctx)
 	req.setHeader(tagHeader, tagOf(shown.CurrentRevision()))

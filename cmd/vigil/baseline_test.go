@@ -144,7 +144,9 @@ func TestDatabaseFromBeforeTheBaseline(t *testing.T) {
 	key := []string{"--secret-key", strings.Repeat("ab", 32)}
 	refusesFormer(t, append([]string{"migrate"}, at...)...)
 	refusesFormer(t, append([]string{"restored"}, at...)...)
-	refusesFormer(t, append(append([]string{"up", "--no-login", "--listen", "127.0.0.1:0", "--temporal-address", "127.0.0.1:1"}, at...), key...)...)
+	refusesFormer(
+		t,
+		append(append([]string{"up", "--no-login", "--listen", "127.0.0.1:0", "--temporal-address", "127.0.0.1:1"}, at...), key...)...)
 	refusesFormer(t, append(append([]string{"api", "--listen", "127.0.0.1:0", "--temporal-address", "127.0.0.1:1"}, at...), key...)...)
 	if after := contentOf(t, dsn); after != before {
 		t.Errorf("the database had\n%s\nand has\n%s", before, after)
