@@ -63,7 +63,7 @@ func TestDrillMaintenance(t *testing.T) {
 	if *record != "" {
 		c := dialTemporal(t, s.temporal.ready.TemporalAddress, "vigil")
 		defer c.Close()
-		keepHistory(t, c, vigil.IncidentWorkflowID(m.probed[0]), "incident")
+		keepHistory(t, c, vigil.IncidentWorkflowID(m.probed[0]), "incident_in_maintenance")
 	}
 }
 

@@ -30,8 +30,9 @@ import (
 	"github.com/vigil-monitor/vigil/workers"
 )
 
-// record keeps histories of the workflows of these tests. Every later version must
-// be able to replay them. A recorded file is never overwritten.
+// record keeps histories of the workflows of TestTurnCost, TestEpisodes and
+// TestDrillMaintenance. Every later version must be able to replay them. A recorded file is
+// never overwritten; see workflows/doc.go.
 //
 //nolint:gochecknoglobals // a flag
 var record = flag.String("record", "", "suffix of the files under workflows/testdata/history to keep histories in")

@@ -286,13 +286,15 @@ func (u *upgradeCapture) keepHistories(p *process, fixture string) {
 	c := dialTemporal(u.t, p.ready.TemporalAddress, p.ready.Namespace)
 	defer c.Close()
 	for name, id := range map[string]string{
-		"check_loop":       "check/" + u.facts.Checks["http"] + "/na-east-ewr",
-		"check_loop_fails": "check/" + u.facts.Checks["open"] + "/eu-central-fra",
-		"incident":         "incident/" + u.facts.Checks["open"],
-		"incident_ended":   "incident/" + u.facts.Checks["ended"],
-		"incident_latched": "incident/" + u.facts.Checks["latched"],
-		"delivery":         "delivery/" + u.facts.Incidents["open"] + "/" + u.facts.Channels["refuses"],
-		"delivery_waiting": "delivery/" + u.facts.Incidents["waiting"] + "/" + u.facts.Channels["waits"],
+		"check_loop":            "check/" + u.facts.Checks["http"] + "/na-east-ewr",
+		"check_loop_fails":      "check/" + u.facts.Checks["open"] + "/eu-central-fra",
+		"check_loop_stopped":    "check/" + u.facts.Checks["deleted"] + "/na-east-ewr",
+		"incident":              "incident/" + u.facts.Checks["open"],
+		"incident_acknowledged": "incident/" + u.facts.Checks["acknowledged"],
+		"incident_ended":        "incident/" + u.facts.Checks["ended"],
+		"incident_latched":      "incident/" + u.facts.Checks["latched"],
+		"delivery":              "delivery/" + u.facts.Incidents["open"] + "/" + u.facts.Channels["refuses"],
+		"delivery_waiting":      "delivery/" + u.facts.Incidents["waiting"] + "/" + u.facts.Channels["waits"],
 	} {
 		writeFixture(u.t, fixture, filepath.Join("histories", name+".json"), marshalHistory(u.t, historyOf(u.t, c, id)))
 	}
