@@ -59,7 +59,7 @@ type TurnResult struct {
 	Revision int64 `json:"revision"`
 	// Span, Next, Until and Deadline plan the next turn: how many slots it may cover,
 	// the first and the last of them, and how long a probe may take. Reason says why it
-	// has this span; a worker of an older release gives none.
+	// has this span.
 	Span     int              `json:"span"`
 	Reason   vigil.TurnReason `json:"reason,omitempty"`
 	Next     time.Time        `json:"next,omitzero"`
@@ -73,12 +73,11 @@ type TurnResult struct {
 	// Restarted: the vote that the loop reported last does not count any more. State includes
 	// the first result of a new schedule, for example after the check was enabled again, or the
 	// turn has reported another vote meanwhile.
-	Restarted bool `json:"anew,omitempty"`
+	Restarted bool `json:"restarted,omitempty"`
 	// Voted: no rule fires, and the stored vote of the region says so too. A new loop,
 	// such as one of many whose workflows Temporal has lost, need not report it again.
 	Voted bool `json:"voted,omitempty"`
-	// Reported: the turn has reported the vote of State, with its firing rules. A worker of
-	// an older release reports it again, which changes nothing.
+	// Reported: the turn has reported the vote of State, with its firing rules.
 	Reported bool `json:"reported,omitempty"`
 	// Run is the run of the workflow after it was reset, for which the state is compared.
 	// Restored is the epoch of the last restore for which it is; an adopted turn gives none.

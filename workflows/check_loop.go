@@ -68,7 +68,7 @@ type LoopInput struct {
 	// Reported: the loop has reported the region's vote, with Firing as its firing
 	// rules. A new loop reports a vote after its first turn even when no rule fires,
 	// because an older vote may be stored.
-	Reported bool        `json:"told,omitempty"`
+	Reported bool        `json:"reported,omitempty"`
 	Firing   []uuid.UUID `json:"firing,omitempty"`
 	// Plan is the result of the last turn, nil when that did not return normally.
 	Plan *activities.TurnResult `json:"plan,omitempty"`
@@ -94,7 +94,7 @@ func CheckLoop(ctx workflow.Context, in *LoopInput) error {
 	for {
 		l.turns++
 		l.turn(ctx)
-		if ctx.Err() != nil && workflow.GetVersion(ctx, "end-when-cancelled", workflow.DefaultVersion, 1) >= 1 {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		l.reportVote(ctx)
@@ -133,7 +133,7 @@ func (l *checkLoop) open(ctx workflow.Context) error {
 // finished reports whether the run ends: either the loop is done, or its history is long
 // enough to continue as new.
 func (l *checkLoop) finished(ctx workflow.Context) (bool, error) {
-	full := l.longEnough(ctx) || workflow.GetInfo(ctx).GetContinueAsNewSuggested() || l.renamed()
+	full := l.longEnough() || workflow.GetInfo(ctx).GetContinueAsNewSuggested() || l.renamed()
 	if full || l.done {
 		l.drain()
 	}
@@ -147,11 +147,8 @@ func (l *checkLoop) finished(ctx workflow.Context) (bool, error) {
 }
 
 // longEnough reports whether the run has as many turns as it may have.
-func (l *checkLoop) longEnough(ctx workflow.Context) bool {
-	if l.turns < maxWideTurns || l.turns < maxTurns && l.span() <= 1 {
-		return false
-	}
-	return l.turns >= maxTurns || workflow.GetVersion(ctx, "short-runs-of-wide-turns", workflow.DefaultVersion, 1) >= 1
+func (l *checkLoop) longEnough() bool {
+	return l.turns >= maxTurns || l.turns >= maxWideTurns && l.span() > 1
 }
 
 // turn runs one Watch to its end, or abandons it for a signal.
@@ -176,8 +173,8 @@ func (l *checkLoop) watch(ctx workflow.Context) workflow.Future {
 }
 
 // reportVote reports the region's vote when the firing rules differ from the last reported
-// ones and the turn has not reported them itself, and waits until that is done, since the next turn may produce another vote. Only
-// the end of the loop interrupts the wait.
+// ones and the turn has not reported them itself. It waits until that is done, since the next
+// turn may produce another vote; only the end of the loop interrupts the wait.
 func (l *checkLoop) reportVote(ctx workflow.Context) {
 	state := l.in.State
 	if l.done || l.in.Plan == nil || state.Slot.IsZero() || l.in.Reported && slices.Equal(l.in.Firing, state.Firing) {
@@ -337,7 +334,7 @@ func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 	switch {
 	case result.Voted:
 		l.in.Reported, l.in.Firing = true, nil
-	case result.Reported && workflow.GetVersion(ctx, "turn-reports-its-vote", workflow.DefaultVersion, 1) >= 1:
+	case result.Reported:
 		l.in.Reported, l.in.Firing = true, result.State.Firing
 	}
 	l.describe(ctx)
@@ -349,7 +346,7 @@ func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 func (l *checkLoop) handleGone(ctx workflow.Context, revision int64) {
 	l.in.Plan = nil
 	l.done = revision >= l.in.Revision || revision == 0
-	if !l.done && workflow.GetVersion(ctx, "pause-when-gone-is-old", workflow.DefaultVersion, 1) >= 1 {
+	if !l.done {
 		l.pauseAfterFailure(ctx, errOutdated)
 	}
 }

@@ -8,9 +8,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
-
-	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // A canceled loop ends as such: every call would fail with its context, so that it would
@@ -27,18 +24,5 @@ func TestCheckLoopEndsWhenItIsCanceled(t *testing.T) {
 	}
 	if took := l.env.Now().Sub(began); took >= l.holds || len(l.turns) > 1 {
 		t.Errorf("took %v and %d turns", took, len(l.turns))
-	}
-}
-
-// A run whose history knows nothing of that goes on as it did before.
-func TestCheckLoopOfAnOlderBuildGoesOnWhenItIsCanceled(t *testing.T) {
-	t.Parallel()
-	l := newLoopTest(t)
-	l.script = append(l.script, covered)
-	l.env.OnGetVersion("end-when-cancelled", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	l.env.RegisterDelayedCallback(l.env.CancelWorkflow, 10*time.Second)
-	next := continued[workflows.LoopInput](t, l.run(), "CheckLoop")
-	if next.CheckID != l.input.CheckID || next.Region != l.input.Region {
-		t.Errorf("continues as %+v", next)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/workflow"
-
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/workflows"
@@ -262,23 +260,7 @@ func TestCheckLoopEndsWhenAWorkerFindsNoCheck(t *testing.T) {
 	}
 }
 
-// The name of the change is in the history of loops that run today.
-func TestCheckLoopOfAnOlderVersionRepeatsAnOutdatedTurnAtOnce(t *testing.T) {
-	t.Parallel()
-	l := newLoopTest(t)
-	l.input.Revision = 2
-	l.env.OnGetVersion("pause-when-gone-is-old", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	l.script = append(l.script, covered, goneBy(1), gone)
-	began := l.env.Now()
-	if err := l.run(); err != nil {
-		t.Fatal(err)
-	}
-	if took := seconds(l.env.Now().Sub(began)); took != 3*l.holds || !l.turns[2].Recover {
-		t.Errorf("took %v, the last turn recovers %v: want no pause, and that it recovers", took, l.turns[2].Recover)
-	}
-}
-
-// A worker of an older release gives no reason.
+// A plan without a reason.
 func TestCheckLoopSaysHowManySlotsATurnCoversAndWhy(t *testing.T) {
 	t.Parallel()
 	l := newLoopTest(t)

@@ -40,7 +40,9 @@ func (i *incidents) refresh(ctx workflow.Context, votes *[]vigil.Vote) ([]vigil.
 	late := i.receiveVotes()
 	*votes = append(*votes, late...)
 	// A vote of a region that the context calls silent was stored after the read.
-	i.stale = slices.ContainsFunc(late, i.outdatesContext)
+	if slices.ContainsFunc(late, i.outdatesContext) {
+		i.stale = true
+	}
 	var rows []vigil.Vote
 	for _, region := range read.Regions {
 		if region.Voted {
