@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 
@@ -35,39 +34,32 @@ const (
 func (s *Store) Apply(
 	ctx context.Context, r project.ApplyRequest, decide func(project.Inventory) (project.Changes, error),
 ) (project.Applied, error) {
-	entry := audit.FromContext(ctx)
-	run := &applyRun{store: s, request: r, entry: entry}
+	run := &applyRun{request: r}
 	ctx = withQueryLimit(ctx, applyWait+applyStep)
-	err := s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		run.tx = tx
+	err := s.editMany(ctx, func(ctx context.Context, tx bun.Tx, entry *audit.Entry) error {
+		run.edits = s.edits(tx, r.OrgID, r.Plan, r.Allow)
+		run.entry, run.apply = entry, true
 		return run.run(ctx, decide)
 	})
-	if err != nil && !errors.Is(err, errDryRun) {
+	if err != nil {
 		return project.Applied{}, wrap("apply a project", err)
 	}
-	entry.Claim() // the request itself has no entry: its definitions have
 	return run.applied, nil
 }
 
 // applyRun is an apply in its transaction.
 type applyRun struct {
-	store   *Store
-	tx      bun.Tx
+	*edits
+
 	request project.ApplyRequest
-	entry   *audit.Entry
-	now     time.Time
-	audited []auditRow
 	applied project.Applied
-	// deleted are the checks that are deleted, by id, and ends those of their incidents.
-	deleted []*vigil.CheckEdit
-	ends    []incidentEnd
 }
 
 func (a *applyRun) run(ctx context.Context, decide func(project.Inventory) (project.Changes, error)) error {
 	if err := a.begin(ctx); err != nil {
 		return err
 	}
-	a.now = a.store.instant()
+	a.now = a.db.instant()
 	inventory, err := a.inventory(ctx)
 	if err != nil {
 		return err
@@ -76,15 +68,21 @@ func (a *applyRun) run(ctx context.Context, decide func(project.Inventory) (proj
 	if err != nil {
 		return err
 	}
-	if err := a.judge(ctx, &changes); err != nil {
+	if a.applied.ExecutionsBefore, err = a.usedExecutions(ctx); err != nil {
 		return err
 	}
+	added, _ := addedNeeds(changes.Checks)
+	a.applied.ExecutionsAfter = max(0, a.applied.ExecutionsBefore+added)
 	if a.request.DryRun {
+		if err := a.judge(ctx, &changes); err != nil {
+			return err
+		}
 		return errDryRun
 	}
-	if err := a.store.applyChanges(ctx, a, &changes); err != nil {
+	if err := a.change(ctx, &changes); err != nil {
 		return err
 	}
+	a.applied.Checks = a.woken
 	return keepAnswer(ctx, a.tx, a.applied)
 }
 
@@ -111,36 +109,4 @@ func (a *applyRun) begin(ctx context.Context) error {
 	}
 	_, err = lockOrganization(ctx, a.tx, a.request.OrgID)
 	return err
-}
-
-// note adds an entry of the audit log, as a single edit has it.
-func (a *applyRun) note(action string, id uuid.UUID, members []string) {
-	if a.entry == nil {
-		return
-	}
-	one := *a.entry
-	one.ID, one.At, one.Action, one.ResourceID, one.Members = uuid.New(), a.now, action, id, members
-	a.audited = append(a.audited, rowOfEntry(&one))
-}
-
-// noteEdit adds the entry of an edit, with its verb.
-func noteEdit[T any](a *applyRun, resource string, id uuid.UUID, edit *project.Edit[T]) {
-	verb := ".update"
-	switch {
-	case edit.Before == nil:
-		verb = ".create"
-	case edit.After == nil:
-		verb = ".delete"
-	}
-	a.note(resource+verb, id, edit.Members)
-}
-
-func (a *applyRun) storeAudit(ctx context.Context) error {
-	if len(a.audited) == 0 {
-		return nil
-	}
-	if _, err := a.tx.NewInsert().Model(&a.audited).Exec(ctx); err != nil {
-		return fmt.Errorf("write to the audit log: %w", err)
-	}
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/maintenance"
 	"github.com/vigil-monitor/vigil/overview"
 	"github.com/vigil-monitor/vigil/project"
 )
@@ -71,11 +72,24 @@ func (a *applyRun) readChecks(ctx context.Context, inv *project.Inventory) error
 	if err != nil {
 		return fmt.Errorf("read the checks: %w", err)
 	}
-	inv.Checks = make([]vigil.Check, len(rows))
+	inv.Checks, err = a.db.openedChecks(rows)
+	return err
+}
+
+// readWindows reads the maintenance windows of the project.
+func (a *applyRun) readWindows(ctx context.Context, inv *project.Inventory) error {
+	if err := a.lock(ctx, "maintenance_windows", project.KindMaintenance); err != nil {
+		return err
+	}
+	var rows []maintenanceRow
+	err := a.tx.NewSelect().Model(&rows).Where("w.deleted_at IS NULL").
+		Where("w.id IN (?)", a.selection("maintenance_windows", project.KindMaintenance)).OrderExpr("w.id").Scan(ctx)
+	if err != nil {
+		return fmt.Errorf("read the maintenance windows: %w", err)
+	}
+	inv.Windows = make([]maintenance.Window, len(rows))
 	for i := range rows {
-		if inv.Checks[i], err = a.store.opened(&rows[i]); err != nil {
-			return err
-		}
+		inv.Windows[i] = rows[i].window()
 	}
 	return nil
 }
@@ -93,7 +107,7 @@ func (a *applyRun) readChannels(ctx context.Context, inv *project.Inventory) err
 	if err != nil {
 		return fmt.Errorf("read the channels: %w", err)
 	}
-	inv.Channels, err = a.store.openedChannels(rows)
+	inv.Channels, err = a.db.openedChannels(rows)
 	return err
 }
 

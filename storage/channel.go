@@ -17,7 +17,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // channelRow is a channel as it is stored: its config is sealed.
@@ -83,23 +83,14 @@ func (s *Store) openedChannels(rows []channelRow) ([]vigil.Channel, error) {
 // CreateChannel stores a new channel of its organization. Zero ids and times are
 // filled in. More channels than the plan allows are a CodePlanLimit error.
 func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Channel, error) {
-	now := s.instant()
-	c.ID, c.DisabledReason, c.Version = idOrNew(c.ID), "", 1
-	c.CreatedAt, c.UpdatedAt = timeOrDefault(c.CreatedAt, now), timeOrDefault(c.UpdatedAt, now)
-	row, err := s.sealedChannel(&c)
-	if err != nil {
-		return vigil.Channel{}, wrap("create channel", err)
-	}
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	c.DisabledReason = ""
+	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		tier, err := lockOrganization(ctx, tx, c.OrgID)
 		if err != nil {
 			return err
 		}
-		if err := checkLimit(ctx, tx, tier, account.LimitChannels, c.OrgID); err != nil {
+		if err := s.edit(ctx, tx, c.OrgID, tier, &project.Changes{Channels: []project.Edit[vigil.Channel]{{After: &c}}}); err != nil {
 			return err
-		}
-		if _, err = tx.NewInsert().Model(row).Exec(ctx); err != nil {
-			return managedTaken(unstorable(err), "notification channel", c.ManagedBy)
 		}
 		return keepAnswer(ctx, tx, c)
 	})
@@ -214,17 +205,7 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 			after = before
 			return nil
 		}
-		after.Version, after.UpdatedAt = before.Version+1, s.instant()
-		row, err := s.sealedChannel(&after)
-		if err != nil {
-			return err
-		}
-		_, err = tx.NewUpdate().Model(row).WherePK().Column("name", "config", "enabled", "disabled_reason", "labels", "version", "updated_at",
-			"managed_tool", "managed_project", "managed_key", "applied_version").Exec(ctx)
-		if err != nil {
-			return managedTaken(unstorable(fmt.Errorf("store: %w", err)), "notification channel", after.ManagedBy)
-		}
-		return nil
+		return s.edit(ctx, tx, orgID, "", &project.Changes{Channels: []project.Edit[vigil.Channel]{{Before: &before, After: &after}}})
 	})
 	if err != nil {
 		return vigil.Channel{}, wrap("update channel", err)
@@ -247,11 +228,11 @@ func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string)
 	return n == 1, wrap("disable channel", err)
 }
 
-// errUsedMeanwhile reports a rule that began to use a channel while it was removed
-// from the others.
-var errUsedMeanwhile = errors.New("a rule has begun to use the channel")
+// errUsed is the cause of the refusal to delete a channel that rules use.
+var errUsed = errors.New("rules use the channel")
 
-// maxDeletions bounds how often a deletion is repeated because of errUsedMeanwhile.
+// maxDeletions bounds how often a deletion is repeated because a rule began
+// to use the channel while it was removed from the others.
 const maxDeletions = 5
 
 // DeleteChannel removes a channel of the organization. While rules use it, that
@@ -275,11 +256,17 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 			}
 			checks = append(checks, changed...)
 		}
-		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error { return deleteChannel(ctx, tx, orgID, id, force, match) })
+		err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			const locked = "SELECT version FROM channels WHERE id = ? AND org_id = ? FOR UPDATE"
+			if err := matchStored(ctx, tx, "channel", locked, id, match, orgID); err != nil {
+				return err
+			}
+			return s.edit(ctx, tx, orgID, "", &project.Changes{Channels: []project.Edit[vigil.Channel]{{Before: &vigil.Channel{ID: id}}}})
+		})
 		switch {
 		case err == nil:
 			return checks, nil
-		case !errors.Is(err, errUsedMeanwhile) || attempt == maxDeletions:
+		case !force || !errors.Is(err, errUsed) || attempt == maxDeletions:
 			return nil, wrap("delete channel", err)
 		}
 	}
@@ -287,19 +274,13 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 
 // deleteChannel deletes a channel that no rule uses. Once the row is deleted no rule can
 // begin to use the channel, so the rules found then are all that did so in between.
-func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID, force bool, match vigil.Precondition) error {
-	err := matchStored(ctx, tx, "channel", "DELETE FROM channels WHERE id = ? AND org_id = ? RETURNING version", id, match, orgID)
-	if err != nil {
-		return err
+func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
+	if _, err := tx.NewRaw("DELETE FROM channels WHERE id = ?", id).Exec(ctx); err != nil {
+		return fmt.Errorf("delete: %w", err)
 	}
 	names, err := rulesUsing(ctx, tx, orgID, id)
-	switch {
-	case err != nil:
+	if err != nil || len(names) == 0 {
 		return err
-	case len(names) == 0:
-		return nil
-	case force:
-		return errUsedMeanwhile
 	}
 	return inUse(names)
 }
@@ -315,6 +296,6 @@ func inUse(names []string) error {
 		"Alert rules use this channel: %s%s. Change them first, or delete with ?force=true, "+
 			"which takes the channel out of them and deletes the rules left with none.",
 		strings.Join(shown, ", "), more)
-	err.Details = map[string]any{"rules": names}
+	err.Details, err.Cause = map[string]any{"rules": names}, errUsed
 	return err
 }

@@ -116,6 +116,16 @@ func (s *Store) opened(r *checkRow) (vigil.Check, error) {
 	return check, nil
 }
 
+func (s *Store) openedChecks(rows []checkRow) (checks []vigil.Check, err error) {
+	checks = make([]vigil.Check, len(rows))
+	for i := range rows {
+		if checks[i], err = s.opened(&rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return checks, nil
+}
+
 // sameConfig reports whether two configs have the same members, in any order.
 func sameConfig(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {

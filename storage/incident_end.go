@@ -24,10 +24,7 @@ type incidentEnd struct {
 // transaction. It locks the rows of the checks, so that no other incident opens. The events
 // are made while the rules and the checks can still be read.
 func (s *Store) endIncidents(ctx context.Context, tx bun.Tx, edits []*vigil.CheckEdit) ([]incidentEnd, error) {
-	checks := make([]uuid.UUID, len(edits))
-	for i, edit := range edits {
-		checks[i] = edit.Before.ID
-	}
+	checks := editedChecks(edits)
 	if len(checks) == 0 {
 		return nil, nil
 	}

@@ -90,12 +90,11 @@ func zeroIfNil(t *time.Time) time.Time {
 	return *t
 }
 
-// insertLoops inserts the loops of a check in these regions, with slot 0 at start.
-func insertLoops(ctx context.Context, tx bun.Tx, check *vigil.Check, regions []string, start time.Time) error {
-	if len(regions) == 0 {
+// insertLoops inserts the rows of new loops.
+func insertLoops(ctx context.Context, tx bun.Tx, rows []loopRow) error {
+	if len(rows) == 0 {
 		return nil
 	}
-	rows := newLoops(check, regions, start)
 	if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
 		return fmt.Errorf("insert loops: %w", err)
 	}
@@ -115,15 +114,20 @@ func newLoops(check *vigil.Check, regions []string, start time.Time) []loopRow {
 	return rows
 }
 
-// lockLoops reads and locks the loops of a check, in the lock order of the result
+// lockLoops reads and locks the loops of checks, in the lock order of the result
 // writer, which prevents deadlocks.
-func lockLoops(ctx context.Context, tx bun.Tx, checkID uuid.UUID) ([]loopRow, error) {
+func lockLoops(ctx context.Context, tx bun.Tx, checks []uuid.UUID) (map[uuid.UUID][]loopRow, error) {
 	var rows []loopRow
-	err := tx.NewSelect().Model(&rows).Where("r.check_id = ?", checkID).OrderExpr("r.check_id, r.region").For("UPDATE").Scan(ctx)
+	err := tx.NewSelect().Model(&rows).Where("r.check_id = ANY(?)", pgdialect.Array(checks)).OrderExpr("r.check_id, r.region").
+		For("UPDATE").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lock the loops: %w", err)
 	}
-	return rows, nil
+	loops := make(map[uuid.UUID][]loopRow, len(checks))
+	for _, row := range rows {
+		loops[row.CheckID] = append(loops[row.CheckID], row)
+	}
+	return loops, nil
 }
 
 // selectLoops starts a query for loops with the names and targets of their checks, and the

@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 type maintenanceRow struct {
@@ -127,18 +128,12 @@ func (r *maintenanceRow) status(now time.Time) (maintenance.Status, error) {
 // a CodeInvalid error.
 func (s *Store) CreateMaintenanceWindow(ctx context.Context, w maintenance.Window) (maintenance.Status, error) {
 	var created maintenance.Status
-	now := s.instant()
-	w.ID, w.Version = idOrNew(w.ID), 1
-	w.CreatedAt, w.UpdatedAt = timeOrDefault(w.CreatedAt, now), timeOrDefault(w.UpdatedAt, now)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		tier, err := lockOrganization(ctx, tx, w.OrgID)
 		if err != nil {
 			return err
 		}
-		if err := checkLimit(ctx, tx, tier, account.LimitMaintenanceWindows, w.OrgID); err != nil {
-			return err
-		}
-		if err := s.insertMaintenance(ctx, tx, &w, tier); err != nil {
+		if err := s.edit(ctx, tx, w.OrgID, tier, &project.Changes{Windows: []project.Edit[maintenance.Window]{{After: &w}}}); err != nil {
 			return err
 		}
 		if created, err = readMaintenance(ctx, tx, w.OrgID, w.ID); err != nil {
@@ -147,20 +142,6 @@ func (s *Store) CreateMaintenanceWindow(ctx context.Context, w maintenance.Windo
 		return keepAnswer(ctx, tx, created)
 	})
 	return created, wrap("create maintenance window", err)
-}
-
-// insertMaintenance stores a new window whose ids and times are set.
-func (s *Store) insertMaintenance(ctx context.Context, tx bun.Tx, w *maintenance.Window, tier account.Tier) error {
-	if err := checkScope(ctx, tx, w, tier); err != nil {
-		return err
-	}
-	if _, err := tx.NewInsert().Model(rowOfMaintenance(w)).Exec(ctx); err != nil {
-		return managedTaken(unstorable(fmt.Errorf("insert: %w", err)), "maintenance window", w.ManagedBy)
-	}
-	if err := s.storeOccurrences(ctx, tx, nil, w); err != nil {
-		return err
-	}
-	return s.queueReclassification(ctx, tx, w.ID)
 }
 
 // checkScope returns an error when a window covers what it may not.

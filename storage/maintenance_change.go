@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // UpdateMaintenanceWindow changes a window of the organization: change edits a copy of what is
@@ -42,8 +43,8 @@ func (s *Store) UpdateMaintenanceWindow(
 		after.ID, after.OrgID, after.CreatedAt = before.ID, before.OrgID, before.CreatedAt
 		after.AppliedVersion = managedChange(before.ManagedBy, after.ManagedBy, before.AppliedVersion)
 		if !sameMaintenance(&before, &after) {
-			after.Version, after.UpdatedAt = before.Version+1, s.instant()
-			if err := s.storeMaintenance(ctx, tx, &before, &after, tier); err != nil {
+			changes := &project.Changes{Windows: []project.Edit[maintenance.Window]{{Before: &before, After: &after}}}
+			if err := s.edit(ctx, tx, orgID, tier, changes); err != nil {
 				return err
 			}
 		}
@@ -53,8 +54,26 @@ func (s *Store) UpdateMaintenanceWindow(
 	return status, wrap("update maintenance window", err)
 }
 
-// storeMaintenance stores the new definition of a window whose row is locked.
+// insertMaintenance stores a new window whose ids and times are set.
+func (s *Store) insertMaintenance(ctx context.Context, tx bun.Tx, w *maintenance.Window, tier account.Tier) error {
+	if err := checkScope(ctx, tx, w, tier); err != nil {
+		return err
+	}
+	if err := insertAll(ctx, tx, []maintenanceRow{*rowOfMaintenance(w)}, "maintenance window"); err != nil {
+		return err
+	}
+	if err := s.storeOccurrences(ctx, tx, nil, w); err != nil {
+		return err
+	}
+	return s.queueReclassification(ctx, tx, w.ID)
+}
+
+// storeMaintenance stores the new definition of a window whose row is locked; before is nil for
+// a new one.
 func (s *Store) storeMaintenance(ctx context.Context, tx bun.Tx, before, after *maintenance.Window, tier account.Tier) error {
+	if before == nil {
+		return s.insertMaintenance(ctx, tx, after, tier)
+	}
 	if !sameScope(&before.Scope, &after.Scope) {
 		if err := checkScope(ctx, tx, after, tier); err != nil {
 			return err
@@ -160,7 +179,7 @@ func (s *Store) DeleteMaintenanceWindow(ctx context.Context, orgID, id uuid.UUID
 		if err := match.Check("maintenance window", window.Version); err != nil {
 			return err
 		}
-		return s.removeMaintenance(ctx, tx, &window)
+		return s.edit(ctx, tx, orgID, "", &project.Changes{Windows: []project.Edit[maintenance.Window]{{Before: &window}}})
 	})
 	return wrap("delete maintenance window", err)
 }

@@ -4,6 +4,7 @@ package storage
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
@@ -59,6 +60,13 @@ func managedTaken(err error, kind string, by *vigil.ManagedBy) error {
 		"Choose another key, or release the other %s first with \"managed_by\": null.", kind, by.Key, by.Project, by.Tool, kind)
 	taken.Details = map[string]any{"member": "managed_by"}
 	return taken
+}
+
+// namesKey reports whether the violation of a unique index of managed_by is about this key, the
+// last of the values that Postgres names.
+func namesKey(err error, key string) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && strings.Contains(refused.Detail, ", "+key+")")
 }
 
 // whereManaged adds a filter by what manages a definition to a query; alias is that of the

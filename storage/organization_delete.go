@@ -172,14 +172,11 @@ func (s *Store) deleteChecksOf(ctx context.Context, orgID uuid.UUID) (found bool
 			return err
 		}
 		found = true
-		if err := s.leaveMaintenance(ctx, tx, ids...); err != nil {
-			return err
-		}
-		edits := make([]*vigil.CheckEdit, len(ids))
+		checks := make([]vigil.Check, len(ids))
 		for i, id := range ids {
-			edits[i] = &vigil.CheckEdit{Before: vigil.Check{ID: id, OrgID: orgID}, Changed: true}
+			checks[i] = vigil.Check{ID: id, OrgID: orgID}
 		}
-		return s.deleteLocked(ctx, tx, edits)
+		return s.edits(tx, orgID, account.Plan{}, account.Allowance{}).change(ctx, deletion(checks...))
 	})
 	return found, err
 }

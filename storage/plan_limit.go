@@ -94,10 +94,10 @@ func checkLimit(ctx context.Context, tx bun.Tx, tier account.Tier, kind account.
 	return checkRoom(ctx, tx, tier, kind, owner, 1)
 }
 
-// checkRoom is checkLimit for several more resources.
+// checkRoom is checkLimit for several more resources; 0 or fewer always have room.
 func checkRoom(ctx context.Context, tx bun.Tx, tier account.Tier, kind account.Limited, owner uuid.UUID, more int64) error {
 	limit := tier.Limit(kind)
-	if limit == account.Unlimited {
+	if limit == account.Unlimited || more <= 0 {
 		return nil
 	}
 	resource := limitedResources()[kind]

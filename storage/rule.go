@@ -18,6 +18,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 type ruleRow struct {
@@ -97,9 +98,6 @@ func rulesOf(rows []ruleRow) ([]vigil.Rule, error) {
 // organization's is a CodeNotFound error, and a channel that is not the organization's a
 // CodeInvalid error. More rules of a check than the plan allows are a CodePlanLimit error.
 func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error) {
-	now := s.instant()
-	r.ID, r.Version, r.Unobserved = idOrNew(r.ID), 1, cmp.Or(r.Unobserved, vigil.UnobservedIgnore)
-	r.CreatedAt, r.UpdatedAt = timeOrDefault(r.CreatedAt, now), timeOrDefault(r.UpdatedAt, now)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockCheck(ctx, tx, r.OrgID, r.CheckID); err != nil {
 			return err
@@ -108,24 +106,7 @@ func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error
 		if err := tx.NewRaw("SELECT tier FROM organizations WHERE id = ?", r.OrgID).Scan(ctx, &tier); err != nil {
 			return found("organization", err)
 		}
-		if err := checkLimit(ctx, tx, account.Tier(tier), account.LimitRulesPerCheck, r.CheckID); err != nil {
-			return err
-		}
-		err := ownChannels(ctx, tx, r.OrgID, r.Channels)
-		if err != nil {
-			return err
-		}
-		if r.Warnings, err = s.ruleWarnings(ctx, tx, &r); err != nil {
-			return err
-		}
-		row, err := rowOfRule(&r)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
-			return managedTaken(unstorable(fmt.Errorf("insert: %w", err)), "alert rule", r.ManagedBy)
-		}
-		if err := raiseRevision(ctx, tx, r.CheckID); err != nil {
+		if err := s.editRule(ctx, tx, r.OrgID, account.Tier(tier), project.Edit[vigil.Rule]{After: &r}); err != nil {
 			return err
 		}
 		return keepAnswer(ctx, tx, r)
@@ -134,6 +115,16 @@ func (s *Store) CreateRule(ctx context.Context, r vigil.Rule) (vigil.Rule, error
 		return vigil.Rule{}, wrap("create rule", err)
 	}
 	return r, nil
+}
+
+// editRule stores an edit of a rule, whose check is locked, and reads the warnings about it.
+func (s *Store) editRule(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier account.Tier, edit project.Edit[vigil.Rule]) (err error) {
+	changes := &project.Changes{Rules: []project.Edit[vigil.Rule]{edit}}
+	if err := s.edit(ctx, tx, orgID, tier, changes); err != nil || edit.After == nil {
+		return err
+	}
+	edit.After.Warnings, err = s.ruleWarnings(ctx, tx, edit.After)
+	return err
 }
 
 // Rule finds an alert rule of a check of the organization. An unknown rule is a
@@ -174,26 +165,9 @@ func (s *Store) UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, ch
 		after = before
 		after.Name, after.Condition, after.Channels = draft.Name, draft.Condition, draft.Channels
 		after.NotifyOn, after.Policy, after.Enabled, after.Labels = draft.NotifyOn, draft.Policy, draft.Enabled, draft.Labels
-		after.NotifyIfOpen, after.Unobserved = draft.NotifyIfOpen, cmp.Or(draft.Unobserved, vigil.UnobservedIgnore)
+		after.NotifyIfOpen, after.Unobserved = draft.NotifyIfOpen, draft.Unobserved
 		after.ManagedBy, after.AppliedVersion = draft.ManagedBy, managedChange(before.ManagedBy, draft.ManagedBy, before.AppliedVersion)
-		after.UpdatedAt = s.instant()
-		if !sameRule(&before, &after) {
-			after.Version++
-		}
-		if err := ownChannels(ctx, tx, orgID, after.Channels); err != nil {
-			return err
-		}
-		if after.Warnings, err = s.ruleWarnings(ctx, tx, &after); err != nil {
-			return err
-		}
-		row, err := rowOfRule(&after)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.NewUpdate().Model(row).WherePK().ExcludeColumn("id", "org_id", "check_id", "created_at").Exec(ctx); err != nil {
-			return managedTaken(unstorable(fmt.Errorf("store: %w", err)), "alert rule", after.ManagedBy)
-		}
-		return raiseRevision(ctx, tx, checkID)
+		return s.editRule(ctx, tx, orgID, "", project.Edit[vigil.Rule]{Before: &before, After: &after})
 	})
 	if err != nil {
 		return vigil.Rule{}, wrap("update rule", err)
@@ -216,33 +190,13 @@ func (s *Store) DeleteRule(ctx context.Context, orgID, checkID, id uuid.UUID, ma
 		if err := lockCheck(ctx, tx, orgID, checkID); err != nil {
 			return err
 		}
-		err := matchStored(ctx, tx, "rule", "DELETE FROM alert_rules WHERE id = ? AND check_id = ? RETURNING version", id, match, checkID)
+		err := matchStored(ctx, tx, "rule", "SELECT version FROM alert_rules WHERE id = ? AND check_id = ?", id, match, checkID)
 		if err != nil {
 			return err
 		}
-		return raiseRevision(ctx, tx, checkID)
+		return s.editRule(ctx, tx, orgID, "", project.Edit[vigil.Rule]{Before: &vigil.Rule{ID: id, CheckID: checkID}})
 	})
 	return wrap("delete rule", err)
-}
-
-// ownChannels returns a CodeInvalid error when a channel is not the organization's. It
-// locks the channels, so that they cannot be deleted before the transaction ends.
-func ownChannels(ctx context.Context, tx bun.Tx, orgID uuid.UUID, channels []uuid.UUID) error {
-	if len(channels) == 0 {
-		return vigil.Invalid("notification_channel_ids", "must name at least one channel")
-	}
-	var own []uuid.UUID
-	err := tx.NewRaw("SELECT id FROM channels WHERE org_id = ? AND id = ANY(?) ORDER BY id FOR SHARE",
-		orgID, pgdialect.Array(channels)).Scan(ctx, &own)
-	if err != nil {
-		return fmt.Errorf("read the channels: %w", err)
-	}
-	for i, id := range channels {
-		if !slices.Contains(own, id) {
-			return vigil.Invalid("notification_channel_ids", "number %d is not a channel of this organization", i+1)
-		}
-	}
-	return nil
 }
 
 // raiseRevision raises the revision of checks, whose rows are locked, so that their loops
@@ -254,7 +208,15 @@ func raiseRevision(ctx context.Context, tx bun.Tx, checks ...uuid.UUID) error {
 	if err != nil {
 		return fmt.Errorf("lock the loops: %w", err)
 	}
-	_, err = tx.NewRaw(`WITH c AS (
+	return raiseLocked(ctx, tx, checks)
+}
+
+// raiseLocked is raiseRevision for checks whose loops are locked.
+func raiseLocked(ctx context.Context, tx bun.Tx, checks []uuid.UUID) error {
+	if len(checks) == 0 {
+		return nil
+	}
+	_, err := tx.NewRaw(`WITH c AS (
 			UPDATE checks SET revision = revision + 1, changed_at = clock_timestamp(), changed_xid = pg_current_xact_id()
 			WHERE id = ANY(?) RETURNING id, revision
 		) UPDATE check_regions AS r SET desired = c.revision FROM c WHERE r.check_id = c.id`, pgdialect.Array(checks)).Exec(ctx)

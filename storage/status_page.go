@@ -14,8 +14,8 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 type statusPageRow struct {
@@ -83,21 +83,12 @@ func (r *statusPageRow) page() (overview.StatusPage, error) {
 // filled in. More pages than the plan allows are a CodePlanLimit error, a slug that is taken
 // a CodeConflict error, and a check that is not the organization's a CodeInvalid error.
 func (s *Store) CreateStatusPage(ctx context.Context, p overview.StatusPage) (overview.StatusPage, error) {
-	now := s.instant()
-	p.ID, p.Version = idOrNew(p.ID), 1
-	p.CreatedAt, p.UpdatedAt = timeOrDefault(p.CreatedAt, now), timeOrDefault(p.UpdatedAt, now)
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		tier, err := lockOrganization(ctx, tx, p.OrgID)
 		if err != nil {
 			return err
 		}
-		if err := checkLimit(ctx, tx, tier, account.LimitStatusPages, p.OrgID); err != nil {
-			return err
-		}
-		if _, err := tx.NewInsert().Model(rowOfStatusPage(&p)).Exec(ctx); err != nil {
-			return slugTaken(err, &p)
-		}
-		if err := storePageChecks(ctx, tx, &p); err != nil {
+		if err := s.edit(ctx, tx, p.OrgID, tier, &project.Changes{Pages: []project.Edit[overview.StatusPage]{{After: &p}}}); err != nil {
 			return err
 		}
 		return keepAnswer(ctx, tx, p)
@@ -230,8 +221,7 @@ func (s *Store) UpdateStatusPage(
 		if samePage(&before, &after) {
 			return nil
 		}
-		after.Version, after.UpdatedAt = before.Version+1, s.instant()
-		return storePage(ctx, tx, &after)
+		return s.edit(ctx, tx, orgID, "", &project.Changes{Pages: []project.Edit[overview.StatusPage]{{Before: &before, After: &after}}})
 	})
 	if err != nil {
 		return overview.StatusPage{}, wrap("update status page", err)
@@ -239,9 +229,14 @@ func (s *Store) UpdateStatusPage(
 	return after, nil
 }
 
-// storePage stores the new definition of a page whose row is locked.
-func storePage(ctx context.Context, tx bun.Tx, p *overview.StatusPage) error {
-	_, err := tx.NewUpdate().Model(rowOfStatusPage(p)).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx)
+// storePage stores a new page, or the new definition of one whose row is locked.
+func storePage(ctx context.Context, tx bun.Tx, p *overview.StatusPage, isNew bool) (err error) {
+	row := rowOfStatusPage(p)
+	if isNew {
+		_, err = tx.NewInsert().Model(row).Exec(ctx)
+	} else {
+		_, err = tx.NewUpdate().Model(row).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx)
+	}
 	if err != nil {
 		return slugTaken(err, p)
 	}
@@ -269,7 +264,11 @@ func samePage(a, b *overview.StatusPage) bool {
 // CodeNotFound error, and a version that match does not accept a CodePrecondition error.
 func (s *Store) DeleteStatusPage(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error {
 	err := s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		return matchStored(ctx, tx, "status page", "DELETE FROM status_pages WHERE id = ? AND org_id = ? RETURNING version", id, match, orgID)
+		const locked = "SELECT version FROM status_pages WHERE id = ? AND org_id = ? FOR UPDATE"
+		if err := matchStored(ctx, tx, "status page", locked, id, match, orgID); err != nil {
+			return err
+		}
+		return s.edit(ctx, tx, orgID, "", &project.Changes{Pages: []project.Edit[overview.StatusPage]{{Before: &overview.StatusPage{ID: id}}}})
 	})
 	return wrap("delete status page", err)
 }

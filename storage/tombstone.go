@@ -53,16 +53,29 @@ func addTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []
 	return nil
 }
 
-// clearTombstones deletes the tombstones of regions that are added again, before their loops are,
-// and a vote that was stored while a region was removed. It blocks while HoldTombstone holds one of them.
-func clearTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []string) error {
-	_, err := tx.NewRaw("DELETE FROM loop_tombstones WHERE check_id = ? AND region = ANY(?)", checkID, pgdialect.Array(regions)).Exec(ctx)
+// clearTombstones deletes the tombstones of regions that checks have again, before their loops are
+// added, and a vote that was stored while a region was removed. It blocks while HoldTombstone holds
+// one of them.
+func clearTombstones(ctx context.Context, tx bun.Tx, checks []*vigil.Check) error {
+	var ids []uuid.UUID
+	var regions []string
+	for _, check := range checks {
+		for _, region := range check.Regions {
+			ids, regions = append(ids, check.ID), append(regions, region)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := tx.NewRaw(`DELETE FROM loop_tombstones AS t USING unnest(?::uuid[], ?::text[]) AS l (check_id, region)
+		WHERE t.check_id = l.check_id AND t.region = l.region`, pgdialect.Array(ids), pgdialect.Array(regions)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("clear tombstones: %w", err)
 	}
-	_, err = tx.NewRaw(`DELETE FROM region_votes AS v WHERE v.check_id = ? AND v.region = ANY(?)
+	_, err = tx.NewRaw(`DELETE FROM region_votes AS v USING unnest(?::uuid[], ?::text[]) AS l (check_id, region)
+		WHERE v.check_id = l.check_id AND v.region = l.region
 		AND NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = v.check_id AND r.region = v.region)`,
-		checkID, pgdialect.Array(regions)).Exec(ctx)
+		pgdialect.Array(ids), pgdialect.Array(regions)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("clear old votes: %w", err)
 	}

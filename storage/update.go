@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/project"
 )
 
 // UpdateCheck changes a check of the organization: change edits a copy of the stored
@@ -41,36 +42,56 @@ func (s *Store) UpdateCheck(
 		if err := lockCheck(ctx, tx, orgID, id); err != nil {
 			return err
 		}
-		var row checkRow
-		if err := s.selectChecks(tx, &row).Where("c.id = ?", id).Scan(ctx); err != nil {
-			return found("check", err)
-		}
-		before, err := s.opened(&row)
+		stored, err := s.readChecks(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		if after, err = applyEdit(before, change); err != nil {
+		if after, err = applyEdit(stored[0], change); err != nil {
 			return err
 		}
-		if sameDefinition(&before, &after) {
-			return s.storeManager(ctx, tx, &before, &after)
+		changes := &project.Changes{Checks: []project.Edit[vigil.Check]{{Before: &stored[0], After: &after}}}
+		if err := s.edits(tx, orgID, plan, account.Allowance{}).change(ctx, changes); err != nil {
+			return err
 		}
-		if after.HourlyCost() > before.HourlyCost() {
-			if err := checkBudget(ctx, tx, &after, plan); err != nil {
-				return err
-			}
-		}
-		if after.HourlyBytes() > before.HourlyBytes() {
-			if err := checkThroughput(ctx, tx, &after, plan); err != nil {
-				return err
-			}
-		}
-		return s.storeDefinition(ctx, tx, &before, &after)
+		return s.readHealth(ctx, tx, changes.Checks)
 	})
 	if err != nil {
 		return vigil.Check{}, wrap("update check", err)
 	}
 	return after, nil
+}
+
+// readChecks reads checks, in the order of their ids.
+func (s *Store) readChecks(ctx context.Context, tx bun.Tx, ids ...uuid.UUID) ([]vigil.Check, error) {
+	var rows []checkRow
+	if err := s.selectChecks(tx, &rows).Where("c.id = ANY(?::uuid[])", pgdialect.Array(ids)).OrderExpr("c.id").Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read the checks: %w", err)
+	}
+	return s.openedChecks(rows)
+}
+
+// readHealth reads the health of the checks that changed, which is another one when a region
+// was removed.
+func (s *Store) readHealth(ctx context.Context, tx bun.Tx, edits []project.Edit[vigil.Check]) error {
+	changed := make(map[uuid.UUID]*vigil.Check, len(edits))
+	for _, edit := range edits {
+		if edit.After.Revision != edit.Before.Revision {
+			changed[edit.After.ID] = edit.After
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	var rows []checkRow
+	err := tx.NewSelect().Model(&rows).Column("c.id").ColumnExpr(latestHealth).Join(s.latestResult()).
+		Where("c.id = ANY(?)", pgdialect.Array(slices.Collect(maps.Keys(changed)))).Scan(ctx)
+	if err != nil {
+		return fmt.Errorf("read the health: %w", err)
+	}
+	for _, row := range rows {
+		changed[row.ID].Health, changed[row.ID].LastChecked = vigil.Health(row.Health), row.LastChecked
+	}
+	return nil
 }
 
 // applyEdit applies change to a copy and returns before with the members of the
@@ -114,22 +135,8 @@ func (s *Store) storeManager(ctx context.Context, tx bun.Tx, before, after *vigi
 	return nil
 }
 
-// storeDefinition stores the new definition, updates the loops, and reads the health, which
-// may change when a region is removed.
-func (s *Store) storeDefinition(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
-	if err := s.changeDefinition(ctx, tx, before, after); err != nil {
-		return err
-	}
-	var stored checkRow
-	if err := s.selectChecks(tx, &stored).Where("c.id = ?", after.ID).Scan(ctx); err != nil {
-		return found("check", err)
-	}
-	after.Health, after.LastChecked = vigil.Health(stored.Health), stored.LastChecked
-	return nil
-}
-
-// changeDefinition stores the new definition and updates the loops.
-func (s *Store) changeDefinition(ctx context.Context, tx bun.Tx, before, after *vigil.Check) error {
+// changeDefinition stores the new definition and updates the loops, which are locked.
+func (s *Store) changeDefinition(ctx context.Context, tx bun.Tx, before, after *vigil.Check, loops []loopRow) error {
 	now := s.instant()
 	after.Revision, after.Version, after.UpdatedAt = before.Revision+1, before.Version+1, now
 	restart := restarts(before, after)
@@ -146,7 +153,7 @@ func (s *Store) changeDefinition(ctx context.Context, tx bun.Tx, before, after *
 	if err != nil {
 		return managedTaken(unstorable(fmt.Errorf("store the definition: %w", err)), "check", after.ManagedBy)
 	}
-	return s.updateLoops(ctx, tx, before, after, restart, now)
+	return updateLoops(ctx, tx, loops, before, after, restart, now)
 }
 
 // restarts reports whether the change restarts the schedule of every region.
@@ -161,20 +168,11 @@ func restarts(before, after *vigil.Check) bool {
 	}
 }
 
-// updateLoops brings the rows of the loops to the new definition: a removed region gets a
+// updateLoops brings the rows of the locked loops to the new definition: a removed region gets a
 // tombstone, an added region starts now, and the others get the new revision and, after a
 // restart, the new schedule. Slots of an ended schedule that have no result count as
 // missed.
-func (s *Store) updateLoops(ctx context.Context, tx bun.Tx, before, after *vigil.Check, restart bool, now time.Time) error {
-	// Before the loops are locked: this may wait for a tombstone that is held, and
-	// writers must not wait with it.
-	if err := clearTombstones(ctx, tx, after.ID, after.Regions); err != nil {
-		return err
-	}
-	loops, err := lockLoops(ctx, tx, after.ID)
-	if err != nil {
-		return err
-	}
+func updateLoops(ctx context.Context, tx bun.Tx, loops []loopRow, before, after *vigil.Check, restart bool, now time.Time) error {
 	var removed []string
 	existing := make(map[string]bool, len(loops))
 	for i := range loops {
@@ -207,7 +205,7 @@ func (s *Store) updateLoops(ctx context.Context, tx bun.Tx, before, after *vigil
 		}
 	}
 	added := slices.DeleteFunc(slices.Clone(after.Regions), func(region string) bool { return existing[region] })
-	if err := insertLoops(ctx, tx, after, added, now); err != nil {
+	if err := insertLoops(ctx, tx, newLoops(after, added, now)); err != nil {
 		return err
 	}
 	return restoreMissed(ctx, tx, after.ID, added)
