@@ -112,7 +112,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	./bin/vigil bench dashboard
 	go test ./api -run '^$$' -bench Throughput -benchtime 1x
 	go test ./api -run '^$$' -bench '^BenchmarkApply$$' -benchtime 3x
-	go test ./probe -run '^$$' -bench Types
+	go test ./internal/probe -run '^$$' -bench Types
 	go test ./storage -run '^$$' -bench OpenIncident -benchtime 10x
 
 .PHONY: chaos

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
 // How a catalogue follows changes of definitions.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
 // steppedDelivery records the steps of a delivery, in order.

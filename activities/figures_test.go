@@ -17,8 +17,8 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/metrics"
-	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/internal/metrics"
+	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
 // counted runs an activity and returns the lines with own metrics that a process

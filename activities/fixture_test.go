@@ -23,8 +23,8 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/fair"
-	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
 const region = "eu-central-fra"

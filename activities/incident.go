@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // incidentStore stores incidents. Each change is one transaction with its event and

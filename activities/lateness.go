@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
 // When slots count as late, and the process as overloaded.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vigil-monitor/vigil/fleet"
-	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // LeaseHolder knows whether the leases of this process still hold: it may take turns and

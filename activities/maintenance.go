@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
 // A catalogue knows the occurrences of maintenance windows that end after now less

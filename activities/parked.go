@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/vigil-monitor/vigil/fair"
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
 // TypeParked is the type of the error of an activity that reached a worker whose leases do

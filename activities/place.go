@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/fair"
-	"github.com/vigil-monitor/vigil/fleet"
-	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
 // TurnSlack is how much longer than its slots and its last probe a turn may take before

@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/fair"
-	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // single is how long one attempt may take, 0 when the config cannot run.

@@ -13,9 +13,9 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/fair"
-	"github.com/vigil-monitor/vigil/probe"
-	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil/internal/probe"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // HeartbeatInterval is how often a test by hand reports that it runs. The answer is the

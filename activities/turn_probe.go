@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/internal/fair"
 )
 
 // probeApart runs an attempt on a goroutine of its own. A probe needs a stack of 16 KB or

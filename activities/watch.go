@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/internal/fair"
 )
 
 // Turn is the argument of Watch: continue the loop from State.

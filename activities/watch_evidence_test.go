@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
 // refused is a probe of a port on which nothing listens, which has evidence where it is wanted.

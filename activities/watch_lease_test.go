@@ -15,8 +15,8 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/fair"
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
 // leased is a fixture whose worker needs a lease.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/internal/fair"
 )
 
 // TestWatchPlan tests the plan of the next turn.

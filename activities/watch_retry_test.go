@@ -17,7 +17,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/internal/fair"
 )
 
 // retrying makes a check retry.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
 )
 
 // inbox is the mail server of a test, with the API that uses it.

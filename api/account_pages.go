@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/audit"
 )
 
 // Actions of the audit log that the choice on a page decides.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // TestMistakesOfAnApplyAreBounded pins how many mistakes an answer lists, and what defaults may

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/notify"
-	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/notify"
+	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
 // checkSpecimens are configs of each check type: with all members, and with few.

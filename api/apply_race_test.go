@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // rows returns everything that is stored of an organization's definitions outside of the

@@ -14,8 +14,8 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/project"
-	"github.com/vigil-monitor/vigil/secret"
+	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/internal/secret"
 )
 
 // memberChannels is the member of a rule in a file that refers to channels, and

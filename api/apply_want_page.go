@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil/overview"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 func (d *decider) wantPage(w *project.Wanted) error {

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"time"
 
-	"github.com/vigil-monitor/vigil/maintenance"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/maintenance"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 func (d *decider) wantWindow(w *project.Wanted) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // warn adds to the actions what the endpoints of single definitions would warn of.

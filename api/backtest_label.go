@@ -10,7 +10,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/backtest"
+	"github.com/vigil-monitor/vigil/internal/backtest"
 )
 
 // labelBacktestBody is what to replay for the checks with a label.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/backtest"
+	"github.com/vigil-monitor/vigil/internal/backtest"
 )
 
 // checkReplay is the replay of one check.

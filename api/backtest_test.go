@@ -15,7 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/backtest"
+	"github.com/vigil-monitor/vigil/internal/backtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

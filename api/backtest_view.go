@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/backtest"
+	"github.com/vigil-monitor/vigil/internal/backtest"
 )
 
 // backtestView is the answer of a backtest.

@@ -7,9 +7,9 @@ import (
 	"net/http"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
 // maxTestMessages bounds the test messages that one process sends at a time: each may

@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
 
 func TestChannelTypes(t *testing.T) {

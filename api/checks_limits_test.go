@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 func TestRegionRules(t *testing.T) {

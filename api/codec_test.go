@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/codec"
-	"github.com/vigil-monitor/vigil/secret"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/codec"
+	"github.com/vigil-monitor/vigil/internal/secret"
 )
 
 const (

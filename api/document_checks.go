@@ -12,7 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/secret"
+	"github.com/vigil-monitor/vigil/internal/secret"
 )
 
 // describeChecks writes into the document what depends on the check types that

@@ -7,8 +7,8 @@ import (
 	"net/http"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // emailChangeStore is what a change of an account's address needs of the database.

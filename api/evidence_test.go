@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/secret"
+	"github.com/vigil-monitor/vigil/internal/secret"
 )
 
 func TestEvidence(t *testing.T) {

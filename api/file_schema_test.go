@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/notify"
-	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/notify"
+	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
 // TestFileSchema holds the schema of the files to the one that is kept, which shows what a

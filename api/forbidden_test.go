@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/apitest"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // specimen is a request with a body that the document and the API allow.

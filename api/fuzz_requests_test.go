@@ -21,9 +21,9 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/apitest"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // fuzzSeed is the seed of the requests of TestFuzzedRequests.

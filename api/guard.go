@@ -6,8 +6,8 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // Guard wraps pages that are served beside the API, such as those below /app: they get the

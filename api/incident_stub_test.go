@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/internal/audit"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

@@ -9,7 +9,7 @@ import (
 	"hash/crc32"
 	"strings"
 
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // An API key is keyPrefix, keyRandom characters of base62 and keyChecksum

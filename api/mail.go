@@ -15,10 +15,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/mail"
-	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/mail"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // mailer sends mail to people.

@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/mail"
-	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/mail"
+	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
 )
 
 // withMail gives the API a mail server.

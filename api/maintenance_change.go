@@ -11,7 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
 // MaintenanceMembers are the members of a maintenance window that can be written. What else a

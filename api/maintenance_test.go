@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
 const windows = "/v1/maintenance-windows"

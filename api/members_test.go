@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
 )
 
 // invitationToken returns the token of the nth invitation that was mailed to an address.

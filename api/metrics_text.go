@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
 // exposition is an answer in the text format of Prometheus.

@@ -16,9 +16,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/notify"
-	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/notify"
+	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
 var update = flag.Bool("update", false, "renew openapi.yaml and the client") //nolint:gochecknoglobals // a flag

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
 // TestOverload tests what is refused while a region is overloaded.

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // pageFiles are the pages that links in mails lead to.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // process starts one more API process on the same database; the caller closes the server.

@@ -5,8 +5,8 @@ package api
 import (
 	"time"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // requestsPerWindow is how many requests a window admits (spec section 8).

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/mail"
-	"github.com/vigil-monitor/vigil/mail/mailtest"
-	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/mail"
+	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
+	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
 // setupRecipients is an API whose mail leaves the machine, with email channels that send it.

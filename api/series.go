@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
 // seriesView are the results of a check in equal steps of time.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/api/stream"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // Server is the HTTP interface. It is safe for concurrent use.

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

@@ -5,8 +5,8 @@ package api
 import (
 	"context"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // signupLimits cap the organizations that are not verified.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )

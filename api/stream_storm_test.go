@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // tally is what a subscriber saw that it must not have seen.

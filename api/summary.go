@@ -12,7 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
 // summaryStore reads what sums up a check.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // eventually waits until a condition holds that other goroutines bring about.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
 
 // certified replaces <ca>, <chain> and <key> in a body with a real authority, and a certificate of

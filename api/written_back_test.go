@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/apitest"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // TestWhatIsReadCanBeWritten reads every resource that has a PUT and writes the same body back:

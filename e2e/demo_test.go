@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/console"
-	"github.com/vigil-monitor/vigil/demo"
+	"github.com/vigil-monitor/vigil/internal/console"
+	"github.com/vigil-monitor/vigil/internal/demo"
 )
 
 // demoEvent is a line of `vigil up --demo --json`.

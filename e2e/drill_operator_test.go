@@ -19,7 +19,7 @@ import (
 	temporal "go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // operatorBound is how long the platform may take after an operator has ended, reset or

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/pgbin"
+	"github.com/vigil-monitor/vigil/internal/pgbin"
 )
 
 // Bounds of a restore, counted from the moment at which the restored database answers.

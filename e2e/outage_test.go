@@ -17,7 +17,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // drill is the size of an outage test. Tests use small ones; VIGIL_DRILL=full

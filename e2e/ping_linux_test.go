@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
 
 // TestPingForbidden runs the platform on a machine that forbids ICMP: the region

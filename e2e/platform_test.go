@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // waitLimit is the longest that a test waits for a condition.

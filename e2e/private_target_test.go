@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/internal/egress"
 )
 
 // TestWorkerWithoutAPIAddress: a separate worker cannot infer from the default of

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
 )
 
 // linkIn finds the token of a link to a page in the mails to an address.

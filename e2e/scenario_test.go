@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // fastSchedule lets deliveries end within a test: the waits of 12 attempts.

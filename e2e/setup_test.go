@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/internal/dispatch"
 )
 
 // TestTemporalSetup creates a namespace, repeats the command, and changes the

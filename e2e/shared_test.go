@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
 
 // common is what the tests share that kill, freeze and reconfigure nothing: one platform,

@@ -16,7 +16,7 @@ import (
 
 	temporal "go.temporal.io/sdk/client"
 
-	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
 // temporalDirs has the data directory of the platform at an address of Temporal.

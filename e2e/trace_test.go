@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/telemetry/telemetrytest"
+	"github.com/vigil-monitor/vigil/internal/telemetry/telemetrytest"
 )
 
 // tracedReceiver is a webhook receiver that keeps the traceparent of every request, and

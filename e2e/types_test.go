@@ -17,7 +17,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
 
 type object = map[string]any

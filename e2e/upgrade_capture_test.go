@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
 
 // capture names the upgrade fixture to make. One that exists is never replaced.

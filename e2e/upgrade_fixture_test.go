@@ -25,7 +25,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 

@@ -24,7 +24,7 @@ import (
 	"github.com/miekg/dns"
 	"github.com/quic-go/quic-go/http3"
 
-	"github.com/vigil-monitor/vigil/probe/probetest"
+	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
 
 // The addresses that the configs in an upgrade fixture name. They are fixed,

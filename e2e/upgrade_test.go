@@ -16,9 +16,9 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"github.com/vigil-monitor/vigil/secret"
-	"github.com/vigil-monitor/vigil/standalone"
-	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/internal/secret"
+	"github.com/vigil-monitor/vigil/internal/standalone"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 const tokenHeaderIsSecret = true

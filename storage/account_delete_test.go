@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/audit"
 )
 
 // TestDeletedAccountLeavesNothing: no row of any table names the user any more, but entries of

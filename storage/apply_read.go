@@ -12,9 +12,9 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/maintenance"
-	"github.com/vigil-monitor/vigil/overview"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/maintenance"
+	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // inventory reads what is stored. Rows that may be edited are locked first, unless it is a

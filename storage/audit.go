@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/internal/audit"
 )
 
 type auditRow struct {

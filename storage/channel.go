@@ -17,7 +17,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // channelRow is a channel as it is stored: its config is sealed.

@@ -13,9 +13,9 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/audit"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // UpdateChecks changes the checks of the organization that the filter selects, each as

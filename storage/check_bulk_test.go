@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/internal/audit"
 )
 
 // TestBulkIsAllOrNothing changes many checks while others edit, create and delete some of

@@ -10,7 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // requireCredential refuses a change by a credential that has ended, with a

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/mail/mailtest"
-	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
+	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
 // TestMailToEachOnce holds that no recipient gets the mail of a delivery twice, for all that the server

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // judge returns a CodePlanLimit error when the edits together exceed the plan: the numbers of

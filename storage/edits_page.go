@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // writePages stores the edits of status pages. The checks that they show are stored.

@@ -12,10 +12,10 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/maintenance"
-	"github.com/vigil-monitor/vigil/overview"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/maintenance"
+	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // prepare stores the state, at the same time in each database.

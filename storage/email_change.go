@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // RequestEmailChange stores the tokens of a requested change of a user's address. They

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 func TestEmails(t *testing.T) {

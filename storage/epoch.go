@@ -9,7 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
 // epochLength is how long an epoch lasts: a store that is restored from a backup of the same

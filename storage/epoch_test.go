@@ -5,7 +5,7 @@ package storage_test
 import (
 	"testing"
 
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/idempotency"
+	"github.com/vigil-monitor/vigil/internal/idempotency"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/idempotency"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/idempotency"
 )
 
 // TestRequestTakenOver lets the process of a request be slow or die, and repeats the request

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
 // TestDeletedCheckIsNotFoundBeforeItsRowsAreGone proves that nothing shows or changes what

@@ -13,7 +13,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
 // live is the condition of a live lease, with the placeholder of its timeout in

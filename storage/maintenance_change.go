@@ -13,9 +13,9 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/maintenance"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/maintenance"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // UpdateMaintenanceWindow changes a window of the organization: change edits a copy of what is

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
 // longestOccurrence bounds the search for occurrences that reach into a time.

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/fleet"
-	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

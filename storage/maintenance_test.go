@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // Members returns a page of the members of an organization, oldest first, and their

@@ -11,8 +11,8 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/migrate"
 
+	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/storage/migrations"
-	"github.com/vigil-monitor/vigil/timing"
 )
 
 // All statements on a table queue behind a migration that waits for its lock. So the

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // Operator returns the account that CreateOperator made; CodeNotFound when there is none

@@ -13,10 +13,10 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/audit"
-	"github.com/vigil-monitor/vigil/fleet"
-	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

@@ -16,10 +16,10 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/mail"
-	"github.com/vigil-monitor/vigil/mail/mailtest"
-	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/mail"
+	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
+	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
 // post is an incident whose opening is mailed to eight people through a real server.

@@ -5,7 +5,7 @@ package storage
 import (
 	"context"
 
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // CheckRecovery returns nil when a recovery token could be used now, without consuming

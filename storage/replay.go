@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/backtest"
-	"github.com/vigil-monitor/vigil/maintenance"
+	"github.com/vigil-monitor/vigil/internal/backtest"
+	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
 // replayColumns are what rules depend on; metadata is read as its few members, since the

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/backtest"
+	"github.com/vigil-monitor/vigil/internal/backtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/secret"
+	"github.com/vigil-monitor/vigil/internal/secret"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )

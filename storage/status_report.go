@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
 const (

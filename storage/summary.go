@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/overview"
+	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
 // rollupInterval is the interval from which on the slots of a check are read from hourly

@@ -12,7 +12,7 @@ import (
 	"github.com/uptrace/bun/schema"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
 // renewSweep does a whole renewal in one statement, which no crash of the process can leave

@@ -14,8 +14,8 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/dispatch"
-	"github.com/vigil-monitor/vigil/fleet"
+	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/workers"
 	"github.com/vigil-monitor/vigil/workers/workerstest"

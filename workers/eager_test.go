@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/internal/dispatch"
 	"github.com/vigil-monitor/vigil/workers"
 	"github.com/vigil-monitor/vigil/workers/workerstest"
 )

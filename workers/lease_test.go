@@ -17,11 +17,11 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/dispatch"
-	"github.com/vigil-monitor/vigil/fair"
-	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil/internal/probe"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
-	"github.com/vigil-monitor/vigil/timing/timingtest"
 	"github.com/vigil-monitor/vigil/workers"
 	"github.com/vigil-monitor/vigil/workers/workerstest"
 )

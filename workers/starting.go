@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // Starting are workers that start in the background, as soon as Temporal answers.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 

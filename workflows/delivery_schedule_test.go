@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/notify"
+	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 

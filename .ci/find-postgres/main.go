@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/vigil-monitor/vigil/pgbin"
+	"github.com/vigil-monitor/vigil/internal/pgbin"
 )
 
 func main() {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/internal/audit"
 )
 
 // mostAllocated bounds the bytes that are allocated for a body of 1 MiB before its handler runs.

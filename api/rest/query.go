@@ -15,7 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // queryProblem returns what is wrong with the query of a request: a parameter that the

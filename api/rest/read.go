@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/project"
+	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // IsUnknownMember reports whether a problem is about a member that does not exist.

@@ -16,8 +16,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/audit"
-	"github.com/vigil-monitor/vigil/idempotency"
+	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/idempotency"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // maxName bounds every name that people give to something, in characters.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // pollEvery is how often the newest positions of all organizations with streams

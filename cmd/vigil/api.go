@@ -13,10 +13,10 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/statuspage"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/statuspage"
 )
 
 func newAPICommand() *cobra.Command {

@@ -21,8 +21,8 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
-	"github.com/vigil-monitor/vigil/manifest"
-	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/internal/manifest"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 const (

@@ -6,11 +6,11 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/docs"
-	"github.com/vigil-monitor/vigil/mcp"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/mcp"
 )
 
 // newMCP returns the tools for assistants at /mcp, which ask the API in this process.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vigil-monitor/vigil/backup"
-	"github.com/vigil-monitor/vigil/pgbin"
-	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/internal/backup"
+	"github.com/vigil-monitor/vigil/internal/pgbin"
+	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

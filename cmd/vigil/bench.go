@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vigil-monitor/vigil/bench"
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/bench"
 )
 
 func newBenchCommand() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vigil-monitor/vigil/bench"
+	"github.com/vigil-monitor/vigil/internal/bench"
 )
 
 func newBenchCreateCommand() *cobra.Command {

@@ -26,7 +26,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/vigil-monitor/vigil/importer/importertest"
+	"github.com/vigil-monitor/vigil/internal/importer/importertest"
 )
 
 // TestClient runs the client commands against one platform: `vigil up` of this program.

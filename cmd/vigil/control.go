@@ -9,8 +9,8 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/dispatch"
-	"github.com/vigil-monitor/vigil/reconcile"
+	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/reconcile"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/workers"
 )

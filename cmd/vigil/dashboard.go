@@ -16,8 +16,8 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/mcp"
-	"github.com/vigil-monitor/vigil/web"
+	"github.com/vigil-monitor/vigil/internal/mcp"
+	"github.com/vigil-monitor/vigil/internal/web"
 )
 
 // newDashboard returns the pages below /app, which ask the API in this process.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/notify"
-	"github.com/vigil-monitor/vigil/secret"
-	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/internal/notify"
+	"github.com/vigil-monitor/vigil/internal/secret"
+	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

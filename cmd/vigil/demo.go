@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vigil-monitor/vigil/demo"
+	"github.com/vigil-monitor/vigil/internal/demo"
 )
 
 // demoFile is the file of the data directory that has the state of the demo.

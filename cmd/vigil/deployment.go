@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
-	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/internal/dispatch"
 	"github.com/vigil-monitor/vigil/workers"
 )
 

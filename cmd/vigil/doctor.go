@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
-	"github.com/vigil-monitor/vigil/doctor"
+	"github.com/vigil-monitor/vigil/internal/doctor"
 )
 
 // machineExam looks at the machine of a server for `vigil doctor`.

@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
-	"github.com/vigil-monitor/vigil/doctor"
+	"github.com/vigil-monitor/vigil/internal/doctor"
 )
 
 func (m *machineExam) judgeInstance(context.Context) *doctor.Finding {

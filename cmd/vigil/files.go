@@ -8,11 +8,11 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/importer"
-	"github.com/vigil-monitor/vigil/manifest"
-	"github.com/vigil-monitor/vigil/notify"
-	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/importer"
+	"github.com/vigil-monitor/vigil/internal/manifest"
+	"github.com/vigil-monitor/vigil/internal/notify"
+	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
 // fileSchema is the JSON Schema of the files of monitoring as code.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
 // lastBackupFile is the file of the data directory that says when `vigil backup` was last

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/fleet"
-	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // loadInterval is how often a worker measures its load, and loadTimeout how long the

@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/audit"
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/audit"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

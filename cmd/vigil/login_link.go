@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/audit"
+	"github.com/vigil-monitor/vigil/internal/audit"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/metrics"
-	"github.com/vigil-monitor/vigil/telemetry"
+	"github.com/vigil-monitor/vigil/internal/metrics"
+	"github.com/vigil-monitor/vigil/internal/telemetry"
 )
 
 // metricsServer serves the metrics of this process; the zero value serves none.

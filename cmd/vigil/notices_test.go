@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/mail"
-	"github.com/vigil-monitor/vigil/mail/mailtest"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/mail"
+	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )

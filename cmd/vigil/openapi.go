@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/notify"
-	"github.com/vigil-monitor/vigil/probe"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/notify"
+	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
 func newOpenAPICommand() *cobra.Command {

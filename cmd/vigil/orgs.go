@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/egress"
-	"github.com/vigil-monitor/vigil/timing"
+	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // privateTargets connects the API, which notices who reaches it, with the guard of the

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/egress"
+	"github.com/vigil-monitor/vigil/internal/egress"
 )
 
 func TestPrivateTargets(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/internal/fair"
 )
 
 // readShares shares the reads of the API among organizations.

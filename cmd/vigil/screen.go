@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vigil-monitor/vigil/console"
-	"github.com/vigil-monitor/vigil/demo"
+	"github.com/vigil-monitor/vigil/internal/console"
+	"github.com/vigil-monitor/vigil/internal/demo"
 )
 
 // summary describes a started platform; scripts read its JSON.

@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/vigil-monitor/vigil/notify"
-	"github.com/vigil-monitor/vigil/probe"
-	"github.com/vigil-monitor/vigil/secret"
+	"github.com/vigil-monitor/vigil/internal/notify"
+	"github.com/vigil-monitor/vigil/internal/probe"
+	"github.com/vigil-monitor/vigil/internal/secret"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

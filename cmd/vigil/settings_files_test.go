@@ -5,7 +5,7 @@ package main
 import (
 	"testing"
 
-	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/internal/manifest"
 )
 
 // TestFilesCannotReadSettings holds that no file of a project reads what the program is

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vigil-monitor/vigil/bench"
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/bench"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // stageKey is the key of the function of a context that shows what a command is at.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
-	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
 // runsAlready says where the platform is reached that holds a data directory.

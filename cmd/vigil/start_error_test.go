@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
-	"github.com/vigil-monitor/vigil/demo"
-	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/internal/demo"
+	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
 // An address that cannot be listened on is explained with what helps.

@@ -10,9 +10,9 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/metrics"
-	"github.com/vigil-monitor/vigil/overview"
-	"github.com/vigil-monitor/vigil/telemetry"
+	"github.com/vigil-monitor/vigil/internal/metrics"
+	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/internal/telemetry"
 )
 
 const (

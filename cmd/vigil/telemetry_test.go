@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/telemetry/telemetrytest"
+	"github.com/vigil-monitor/vigil/internal/telemetry/telemetrytest"
 )
 
 func TestHeaderList(t *testing.T) {

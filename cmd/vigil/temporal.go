@@ -18,10 +18,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
-	"github.com/vigil-monitor/vigil/codec"
-	"github.com/vigil-monitor/vigil/dispatch"
-	"github.com/vigil-monitor/vigil/metrics"
-	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/internal/codec"
+	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/metrics"
+	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
 // temporalServer is the Temporal that a platform uses.

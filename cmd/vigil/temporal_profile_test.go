@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
-	"github.com/vigil-monitor/vigil/standalone"
+	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
 // TestTemporalProfile: Temporal's own tools, and the commands of this program, find the

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vigil-monitor/vigil/dispatch"
+	"github.com/vigil-monitor/vigil/internal/dispatch"
 )
 
 func newTemporalSetupCommand() *cobra.Command {

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/account"
-	"github.com/vigil-monitor/vigil/mail"
-	"github.com/vigil-monitor/vigil/smtpdialog"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/mail"
+	"github.com/vigil-monitor/vigil/internal/smtpdialog"
 )
 
 // Each type here parses one kind of value. An error completes a sentence that begins

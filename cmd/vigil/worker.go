@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/dispatch"
-	"github.com/vigil-monitor/vigil/fair"
+	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/fair"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/workers"
 )

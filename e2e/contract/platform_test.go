@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/api/apitest"
-	"github.com/vigil-monitor/vigil/timing/timingtest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // waitTimeout limits every wait for something that must happen.

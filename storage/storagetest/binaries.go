@@ -15,7 +15,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/vigil-monitor/vigil/pgbin"
+	"github.com/vigil-monitor/vigil/internal/pgbin"
 )
 
 // binaries are the Postgres programs of one installation and the user that runs them.

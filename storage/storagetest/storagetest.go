@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/notify"
-	"github.com/vigil-monitor/vigil/secret"
+	"github.com/vigil-monitor/vigil/internal/notify"
+	"github.com/vigil-monitor/vigil/internal/secret"
 	"github.com/vigil-monitor/vigil/storage"
 )
 

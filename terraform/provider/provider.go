@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // Source is the provider's name in a required_providers block, and Address where Terraform looks

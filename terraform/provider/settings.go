@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // given is what the configuration of the provider says about the server; "" is absent.

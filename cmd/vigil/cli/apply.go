@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vigil-monitor/vigil/console"
-	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/internal/console"
+	"github.com/vigil-monitor/vigil/internal/manifest"
 )
 
 // applyFlags are the flags of apply.

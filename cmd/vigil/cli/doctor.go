@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vigil-monitor/vigil/console"
-	"github.com/vigil-monitor/vigil/doctor"
+	"github.com/vigil-monitor/vigil/internal/console"
+	"github.com/vigil-monitor/vigil/internal/doctor"
 )
 
 // Machine is what doctor looks at on the machine of a server.

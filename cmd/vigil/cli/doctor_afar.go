@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/client"
-	"github.com/vigil-monitor/vigil/console"
-	"github.com/vigil-monitor/vigil/doctor"
+	"github.com/vigil-monitor/vigil/internal/console"
+	"github.com/vigil-monitor/vigil/internal/doctor"
 )
 
 // afar looks at a server through its API.

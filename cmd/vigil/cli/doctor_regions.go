@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/vigil-monitor/vigil/client"
-	"github.com/vigil-monitor/vigil/doctor"
+	"github.com/vigil-monitor/vigil/internal/doctor"
 )
 
 // usedRegions asks which regions no worker serves although checks use them, and where

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/client"
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // editing is how one thing is read, changed and shown.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/client"
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // evidenceParts show the evidence of results, a part for each result that has some.

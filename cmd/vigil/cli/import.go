@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vigil-monitor/vigil/console"
-	"github.com/vigil-monitor/vigil/importer"
+	"github.com/vigil-monitor/vigil/internal/console"
+	"github.com/vigil-monitor/vigil/internal/importer"
 )
 
 // importFlags are the flags of import.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // Instance describes a platform that runs on this machine.

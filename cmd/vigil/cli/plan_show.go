@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vigil-monitor/vigil/console"
-	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/internal/console"
+	"github.com/vigil-monitor/vigil/internal/manifest"
 )
 
 // planView shows a plan.

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/internal/manifest"
 )
 
 // asWritten puts the files' own text in place of everything that came from a variable, in the

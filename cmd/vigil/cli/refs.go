@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil/client"
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // named is something that a command line names: by its ID, by a part of its ID or by

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/client"
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // alert is an event of the alert stream.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // typos is how many letters may differ between what was typed and what is suggested.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // The variables of the client commands.

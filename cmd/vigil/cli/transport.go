@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/client"
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // A request is repeated after repeatAfter and, each time doubled, at most repeats times.

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/vigil-monitor/vigil/client"
-	"github.com/vigil-monitor/vigil/console"
-	"github.com/vigil-monitor/vigil/manifest"
+	"github.com/vigil-monitor/vigil/internal/console"
+	"github.com/vigil-monitor/vigil/internal/manifest"
 )
 
 // selectTrials returns the checks with the keys, or all of them without one.

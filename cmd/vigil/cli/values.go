@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vigil-monitor/vigil/console"
+	"github.com/vigil-monitor/vigil/internal/console"
 )
 
 // duration reads a duration such as 90s, 1h or 30d.

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/config"
+	"github.com/vigil-monitor/vigil/internal/redact"
+)
+
+var _ = register(newWebhook)
+
+// newWebhook makes the channel type that posts events to a program.
+func newWebhook(env *environment) Notifier { return webhookType{env} }
+
+type webhookType struct{ *environment }
+
+// webhookConfig is the config of a webhook (spec section 2).
+type webhookConfig struct {
+	URL         string            `json:"url" place:"url" secret:"query" minLength:"1" maxLength:"2048" format:"uri" doc:"Address that events are posted to." example:"https://hooks.example.com/vigil"`
+	Method      string            `json:"method,omitempty" enum:"POST,PUT,PATCH" default:"POST" doc:"Method of the requests."`
+	Headers     map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Headers added to the requests."`
+	Secret      string            `json:"secret,omitempty" secret:"true" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks. A secret that begins with whsec_ goes on in base64 with its padding."`
+	Traceparent bool              `json:"traceparent,omitempty" default:"false" doc:"Sends the header traceparent of W3C Trace Context, with the trace of the incident and the span of the attempt. A header of that name in headers takes its place."`
+	Wording
+}
+
+func (webhookType) Type() vigil.ChannelType { return vigil.ChannelWebhook }
+func (webhookType) Documents() any          { return webhookConfig{} }
+
+// Policy: every event arrives in order, since programs keep their own state.
+func (webhookType) Policy() Policy {
+	return Policy{MaxAttempts: 12, LateOpening: vigil.LateOpeningDeliver, RecoveryAfterFailure: true}
+}
+
+// Parse reads the config.
+func (t webhookType) Parse(given json.RawMessage) (Sender, error) {
+	w := &webhook{environment: t.environment}
+	hidden, err := t.read(t.Type(), given, &w.config)
+	if err != nil {
+		return nil, err
+	}
+	if w.url, err = t.parseURL("config.url", w.config.URL); err != nil {
+		return nil, err
+	}
+	if w.header, err = config.Headers("config.headers", w.config.Headers, reserved); err != nil {
+		return nil, err
+	}
+	if w.key, err = standardKey(w.config.Secret); err != nil {
+		return nil, err
+	}
+	w.hidden = hidden.With(slices.Concat(pathTexts(w.url), headerTexts(w.config.Headers), []string{string(w.key)})...)
+	return w, w.config.check()
+}
+
+// headerTraceparent is a header of W3C Trace Context.
+const headerTraceparent = "Traceparent"
+
+type webhook struct {
+	*environment
+
+	config webhookConfig
+	url    *url.URL
+	header http.Header
+	key    []byte // of Standard Webhooks
+	hidden *redact.Redactor
+}
+
+func (w *webhook) Target() string { return w.url.Host }
+
+// Send posts the envelope as it is: the signatures and what the receiver keeps
+// depend on every byte.
+func (w *webhook) Send(ctx context.Context, m Message) Outcome {
+	header := w.header.Clone()
+	if header.Get("Content-Type") == "" {
+		header.Set("Content-Type", "application/json")
+	}
+	now := w.now()
+	header.Set("X-Service-Event", string(m.Type))
+	header.Set("X-Service-Delivery", m.Delivery.String())
+	header.Set("X-Service-Attempt", strconv.Itoa(m.Attempt))
+	header.Set(headerWebhookID, m.Event.String())
+	header.Set(headerWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	if w.config.Traceparent && m.Traceparent != "" && header.Get(headerTraceparent) == "" {
+		header.Set(headerTraceparent, m.Traceparent)
+	}
+	if w.config.Secret != "" {
+		sign(header, w.config.Secret, w.key, m.Event.String(), now, m.Envelope)
+	}
+	return w.send(ctx, request{
+		method: w.config.Method, url: w.url, header: header, body: m.Envelope, hidden: w.hidden,
+	})
+}
+
+// freeze puts the channel's own words into the envelope's data.message. An
+// envelope that would outgrow its bound keeps the words it has.
+func (w *webhook) freeze(m Message) []byte {
+	if w.config.TitleTemplate == "" && w.config.BodyTemplate == "" {
+		return m.Envelope
+	}
+	var envelope struct {
+		ID        json.RawMessage            `json:"id"`
+		Type      json.RawMessage            `json:"type"`
+		Version   json.RawMessage            `json:"version"`
+		Timestamp json.RawMessage            `json:"timestamp"`
+		Data      map[string]json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(m.Envelope, &envelope); err != nil || envelope.Data == nil {
+		return m.Envelope
+	}
+	words, err := json.Marshal(map[string]string{
+		"title": w.config.title(&m, asIs), "body": w.config.body(&m, asIs),
+	})
+	if err != nil {
+		return m.Envelope
+	}
+	envelope.Data["message"] = words
+	frozen, err := json.Marshal(envelope)
+	if err != nil || len(frozen) > vigil.MaxEnvelope {
+		return m.Envelope
+	}
+	return frozen
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+)
+
+// incidents reaches the workflows of incidents and deliveries. Every call may be
+// repeated. Name and target describe the check in the Temporal UI.
+type incidents interface {
+	Refresh(ctx context.Context, checkID uuid.UUID) error
+	Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error
+	Send(ctx context.Context, delivery vigil.PendingDelivery) error
+	WarnPaused(ctx context.Context, workflowID string) error
+}
+
+// incidentStore is what the sweep reads and marks of incidents and deliveries.
+type incidentStore interface {
+	StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error)
+	MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, id uuid.UUID, at time.Time) error
+	StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error)
+	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
+	MarkDeliverySwept(ctx context.Context, lease fleet.SweepLease, delivery vigil.PendingDelivery, at time.Time) error
+	UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error)
+	MarkVoteSwept(ctx context.Context, lease fleet.SweepLease, vote vigil.UnhandledVote, at time.Time) error
+	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
+	MarkSilence(ctx context.Context, lease fleet.SweepLease, silence vigil.RegionSilence) error
+	maintenanceStore
+	unobservedStore
+}
+
+// incidentRepair restarts the incident and delivery workflows that were lost, and
+// reports silent regions to incidents. A workflow that only waits is woken for nothing,
+// less and less often.
+type incidentRepair struct {
+	incidents incidents
+	store     incidentStore
+	repairs   *repairs
+	now       func() time.Time
+	publicURL string
+
+	mu           sync.Mutex
+	healthySince time.Time // since when no pass has failed; zero: one did, or none ran
+	lastPass     time.Time
+}
+
+// passes are those over incidents, votes and deliveries, in the order in which they begin.
+func (r *incidentRepair) passes() []pass {
+	return []pass{
+		{"incidents", incidentsInterval, passTimeout, ofChecks, r.watched(r.reviveIncidents)},
+		{"votes", incidentsInterval, passTimeout, ofChecks, r.watched(r.handleVotes)},
+		{"deliveries", incidentsInterval, passTimeout, ofChecks, r.watched(r.sendDeliveries)},
+		{"silent regions", incidentsInterval, passTimeout, ofChecks, r.watched(r.markSilentRegions)},
+		{"unobserved checks", incidentsInterval, passTimeout, ofChecks, r.watched(r.reportUnobserved)},
+		{"ends of maintenance", maintenanceInterval, passTimeout, ofChecks, r.endMaintenance},
+		{"results in maintenance", loopsInterval, passTimeout, ofChecks, r.reclassify},
+		{"places of deliveries", incidentsInterval, passTimeout, ofCommon, r.admitDeliveries},
+	}
+}
+
+// watched adds to a pass that it keeps healthySince.
+func (r *incidentRepair) watched(run func(context.Context, work) error) func(context.Context, work) error {
+	return func(ctx context.Context, w work) error {
+		err := run(ctx, w)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		now := r.now()
+		switch {
+		case err != nil:
+			r.healthySince = time.Time{}
+		case r.healthySince.IsZero() || now.Sub(r.lastPass) > 3*incidentsInterval: // this process had no shard meanwhile
+			r.healthySince = now
+		}
+		r.lastPass = now
+		return err
+	}
+}
+
+// reviveIncidents restarts the workflows of incidents that are stalled.
+func (r *incidentRepair) reviveIncidents(ctx context.Context, w work) error {
+	stalled, err := r.store.StalledIncidents(ctx, r.now(), w.checks(), passLimit)
+	if err != nil {
+		return err
+	}
+	list := make([]repair, len(stalled))
+	for i, incident := range stalled {
+		list[i] = repair{check: incident.CheckID, kind: kindIncident, id: incident.ID.String()}
+		list[i].inTurn(
+			func(ctx context.Context) error {
+				return r.wake(ctx, vigil.IncidentWorkflowID(incident.CheckID), func(ctx context.Context) error {
+					return r.incidents.Revive(ctx, incident.OrgID, incident.CheckID, incident.Title, "")
+				})
+			},
+			func(ctx context.Context, lease fleet.SweepLease) error {
+				return r.store.MarkIncidentSwept(ctx, lease, incident.ID, r.now())
+			})
+	}
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// handleVotes starts the workflows that must handle votes that none has handled.
+func (r *incidentRepair) handleVotes(ctx context.Context, w work) error {
+	votes, err := r.store.UnhandledVotes(ctx, r.now(), w.checks(), passLimit)
+	if err != nil {
+		return err
+	}
+	list := make([]repair, len(votes))
+	for i, vote := range votes {
+		list[i] = ofRegion(kindVote, vote.CheckID, vote.Region)
+		list[i].inTurn(
+			func(ctx context.Context) error {
+				return r.wake(ctx, vigil.IncidentWorkflowID(vote.CheckID), func(ctx context.Context) error {
+					return r.incidents.Revive(ctx, vote.OrgID, vote.CheckID, vote.CheckName, vote.Target)
+				})
+			},
+			func(ctx context.Context, lease fleet.SweepLease) error {
+				return r.store.MarkVoteSwept(ctx, lease, vote, r.now())
+			})
+	}
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// admitDeliveries starts the attempts of waiting deliveries for which there is a place
+// that no outcome has freed. A signal that fails is repeated by sendDeliveries.
+func (r *incidentRepair) admitDeliveries(ctx context.Context, w work) error {
+	admitted, err := r.store.AdmitDeliveries(ctx, passLimit)
+	if err != nil {
+		return err
+	}
+	list := make([]repair, len(admitted))
+	for i, delivery := range admitted {
+		list[i] = ofDelivery(kindAdmitted, delivery)
+		list[i].common = true
+		list[i].do = func(ctx context.Context, _ fleet.SweepLease) error { return r.incidents.Send(ctx, delivery) }
+	}
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// sendDeliveries restarts the workflows of deliveries that are stalled.
+func (r *incidentRepair) sendDeliveries(ctx context.Context, w work) error {
+	deliveries, err := r.store.StalledDeliveries(ctx, r.now(), w.checks(), passLimit)
+	if err != nil {
+		return err
+	}
+	list := make([]repair, len(deliveries))
+	for i, delivery := range deliveries {
+		list[i] = ofDelivery(kindDelivery, delivery)
+		list[i].inTurn(
+			func(ctx context.Context) error {
+				return r.wake(ctx, vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID), func(ctx context.Context) error {
+					return r.incidents.Send(ctx, delivery)
+				})
+			},
+			func(ctx context.Context, lease fleet.SweepLease) error {
+				return r.store.MarkDeliverySwept(ctx, lease, delivery, r.now())
+			})
+	}
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// wake signals a workflow that made no progress, and has logged what an operator has
+// paused of it: no signal makes that go on.
+func (r *incidentRepair) wake(ctx context.Context, workflowID string, signal func(context.Context) error) error {
+	if err := signal(ctx); err != nil {
+		return err
+	}
+	return r.incidents.WarnPaused(ctx, workflowID)
+}
+
+// inTurn makes the repair an action and then the mark that it was done. The mark also
+// puts off a row whose action fails, so that those behind it are read.
+func (r *repair) inTurn(act func(context.Context) error, mark func(context.Context, fleet.SweepLease) error) {
+	r.putOff = mark
+	r.do = func(ctx context.Context, lease fleet.SweepLease) error {
+		if err := act(ctx); err != nil {
+			return err
+		}
+		return mark(ctx, lease)
+	}
+}
+
+// markSilentRegions records which regions became silent or reported again, and has
+// the incident workflows of their checks read it. A region that was silent while
+// the sweep itself could not read gets time to report.
+func (r *incidentRepair) markSilentRegions(ctx context.Context, w work) error {
+	r.mu.Lock()
+	since := r.healthySince
+	r.mu.Unlock()
+	if since.IsZero() {
+		return nil
+	}
+	silences, err := r.store.Silences(ctx, r.now(), since, w.checks(), passLimit)
+	if err != nil {
+		return err
+	}
+	list := make([]repair, len(silences))
+	for i, silence := range silences {
+		list[i] = ofRegion(kindSilence, silence.CheckID, silence.Region)
+		list[i].do = func(ctx context.Context, lease fleet.SweepLease) error {
+			// Marked first, since the workflow reads the mark. If the signal is lost,
+			// or no workflow runs, the passes over stalled incidents and unhandled
+			// votes repair it.
+			if err := r.store.MarkSilence(ctx, lease, silence); err != nil {
+				return err
+			}
+			return r.incidents.Refresh(ctx, silence.CheckID)
+		}
+	}
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
+}

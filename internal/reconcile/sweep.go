@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+)
+
+// How often each pass runs, how long it may take, and how much it may do. A pass that
+// is still running is not started a second time.
+const (
+	loopsInterval        = time.Second
+	maintenanceInterval  = loopsInterval / 2 // what fails is reported within 2 s of the end
+	overdueInterval      = 2 * time.Second
+	incidentsInterval    = 5 * time.Second
+	housekeepingInterval = 10 * time.Minute
+	// housekeepingLook is how soon the process that has the common shard finds that
+	// housekeeping is due.
+	housekeepingLook = 10 * time.Second
+
+	passTimeout         = 30 * time.Second
+	housekeepingTimeout = housekeepingInterval
+	// passLimit bounds the rows of a pass, and with them the signals per second.
+	passLimit = 200
+	// startDelay is how long after Start the first pass begins. One whose instant is over
+	// when it is scheduled begins an interval later.
+	startDelay = 100 * time.Millisecond
+
+	// stopTimeout bounds how long Stop waits for passes, and for the release of the shards.
+	stopTimeout = 5 * time.Second
+)
+
+// loops starts, signals and terminates the workflows of checks. Every call may be
+// repeated.
+type loops interface {
+	Apply(ctx context.Context, loop vigil.Loop) error
+	Nudge(ctx context.Context, loop vigil.Loop) error
+	Running(ctx context.Context, stone vigil.Tombstone) (bool, error)
+	// Holder says who has the turn of a loop, as Temporal knows it.
+	Holder(ctx context.Context, loop vigil.Loop) (vigil.TurnHolder, error)
+	Terminate(ctx context.Context, checkID uuid.UUID, region string) error
+}
+
+// loopStore is what the sweep reads and marks of loops and leases.
+type loopStore interface {
+	shardStore
+	leaseStore
+	tombstoneStore
+	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
+	Starting(ctx context.Context, shards []int) (map[string]int, error)
+	WaitingToStart(ctx context.Context, shards []int, after time.Time) (recent int, oldest time.Time, err error)
+	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
+	MarkNudged(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error
+	PutOffNudge(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error
+	LiveLeases(ctx context.Context, silence time.Duration) ([]fleet.Lease, error)
+	RevokeLease(ctx context.Context, lease fleet.Lease, silence time.Duration) (bool, error)
+	AbandonedLoops(ctx context.Context, lease fleet.Lease, silence time.Duration, shards []int, limit int) ([]vigil.Loop, error)
+	ForgetLease(ctx context.Context, lease fleet.Lease, silence time.Duration) error
+	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
+	UnobservedLoops(ctx context.Context) (map[string]int64, error)
+}
+
+// housekeeping creates the partitions of the days to come and drops what is
+// expired.
+type housekeeping interface {
+	EnsurePartitions(ctx context.Context, now time.Time) error
+	ExtendMaintenance(ctx context.Context) error
+	DropExpired(ctx context.Context, now time.Time) error
+	ExpireChecks(ctx context.Context, now time.Time) (int, error)
+	PurgeOrganizations(ctx context.Context, now time.Time) error
+}
+
+// Options are the parts of a sweep. All are required, except pairs that go together:
+// without Incidents and IncidentStore incidents and deliveries are left out, without
+// Sentinel and Epochs neither a loss of Temporal's store nor a restore is noticed.
+type Options struct {
+	Process       string // name of this process among those that sweep, never used twice
+	Loops         loops
+	Store         loopStore
+	Housekeeping  housekeeping
+	Incidents     incidents
+	IncidentStore incidentStore
+	Sentinel      sentinel
+	Epochs        epochStore
+	// PublicURL is the address at which the platform is reached, for links in messages.
+	PublicURL string
+	// KeyEnds mails the owners of API keys that end soon; nil: none is mailed.
+	KeyEnds func(ctx context.Context) error
+	// Away reports whether an error says that Postgres or Temporal does not answer, and
+	// not that one row cannot be repaired.
+	Away func(error) bool
+	Now  func() time.Time // with a monotonic reading, as time.Now has
+	Log  *slog.Logger
+}
+
+// Sweep makes Temporal agree with Postgres: it applies revisions that Temporal has not
+// accepted, nudges overdue loops and those of workers that disappeared, ends the loops of
+// deleted checks, and restarts incident and delivery workflows. Each process sweeps the
+// shards that it has a lease of. Two at once would do no harm, since every repair may be
+// repeated.
+type Sweep struct {
+	loops        loops
+	store        loopStore
+	housekeeping housekeeping
+	keyEnds      func(ctx context.Context) error
+	now          func() time.Time
+	log          *slog.Logger
+
+	shards        *shards
+	repairs       *repairs
+	leases        *leaseMonitor
+	abandoned     *abandonedLoops
+	suspects      *suspects
+	tombstones    *tombstones
+	unobserved    *unobservedLoops
+	incidents     *incidentRepair // nil: incidents are left out
+	temporalStore *temporalStore  // nil: not watched
+
+	keptHouse time.Time // when housekeeping was last begun; used by its pass alone
+
+	jobs     gocron.Scheduler
+	stop     context.CancelFunc // of the renewals
+	renewals sync.WaitGroup
+
+	mu       sync.Mutex
+	reported map[string]time.Time // when the failure of a pass was logged
+}
+
+// New returns a sweep that has not started.
+func New(opts Options) *Sweep {
+	s := &Sweep{
+		loops: opts.Loops, store: opts.Store, housekeeping: opts.Housekeeping, keyEnds: opts.KeyEnds, now: opts.Now, log: opts.Log,
+		shards:     &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
+		repairs:    &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
+		leases:     &leaseMonitor{store: opts.Store, now: opts.Now},
+		reported:   make(map[string]time.Time),
+		unobserved: &unobservedLoops{store: opts.Store},
+	}
+	s.abandoned = &abandonedLoops{store: opts.Store, leases: s.leases, nudge: s.nudge, now: opts.Now, log: opts.Log}
+	s.suspects = &suspects{
+		store: opts.Store, holder: opts.Loops.Holder, nudge: s.nudgeOf, repairs: s.repairs, now: opts.Now,
+		turns: make(map[loopKey]string),
+	}
+	s.tombstones = &tombstones{store: opts.Store, loops: opts.Loops, incidents: opts.Incidents, repairs: s.repairs, now: opts.Now}
+	if opts.IncidentStore != nil {
+		s.incidents = &incidentRepair{
+			incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, now: opts.Now, publicURL: opts.PublicURL,
+		}
+	}
+	if opts.Sentinel != nil {
+		s.temporalStore = &temporalStore{sentinel: opts.Sentinel, store: opts.Epochs, log: opts.Log}
+	}
+	return s
+}
+
+// Shards returns how many shards of the sweep this process has, 0 to fleet.SweepShards+1.
+func (s *Sweep) Shards() int { return s.shards.count() }
+
+// Leads reports whether this process has the common shard, as one process does at a time.
+func (s *Sweep) Leads() bool {
+	return s.shards.fence(fleet.CommonShard) != 0
+}
+
+// scope is which processes run a pass.
+type scope int
+
+const (
+	ofChecks scope = iota // those with a shard of checks
+	ofCommon              // the one with the common shard
+	ofAll
+)
+
+// pass is one of the jobs of a sweep.
+type pass struct {
+	name  string
+	every time.Duration
+	limit time.Duration // after which it ends without a result
+	scope scope
+	run   func(context.Context, work) error
+}
+
+func (s *Sweep) passes() []pass {
+	all := []pass{
+		{"leases", loopsInterval, fleet.LeaseTimeout, ofAll, s.leases.check},
+		{"loops", loopsInterval, passTimeout, ofChecks, s.applyLagging},
+		{"abandoned", loopsInterval, passTimeout, ofChecks, s.abandoned.repair},
+		{"tombstones", loopsInterval, passTimeout, ofChecks, s.tombstones.end},
+		{"results of deleted checks", loopsInterval, passTimeout, ofChecks, s.tombstones.purge},
+		{"overdue", overdueInterval, passTimeout, ofChecks, s.nudgeOverdue},
+		{"suspects", overdueInterval, passTimeout, ofChecks, s.suspects.inspect},
+		{"unobserved loops", incidentsInterval, passTimeout, ofCommon, s.unobserved.count},
+		{"deleted organizations", incidentsInterval, housekeepingTimeout, ofCommon, s.purgeOrganizations},
+		{"housekeeping", housekeepingLook, housekeepingTimeout, ofCommon, s.keepHouse},
+	}
+	if s.incidents != nil {
+		all = append(all, s.incidents.passes()...)
+	}
+	if s.temporalStore != nil {
+		all = append(all, pass{"temporal store", loopsInterval, passTimeout, ofCommon, s.temporalStore.check})
+	}
+	return all
+}
+
+// Start takes shards and schedules the passes; they run until Stop.
+func (s *Sweep) Start(ctx context.Context) error {
+	jobs, err := gocron.NewScheduler(gocron.WithLocation(time.UTC), gocron.WithStopTimeout(stopTimeout))
+	if err != nil {
+		return fmt.Errorf("create the scheduler: %w", err)
+	}
+	s.jobs = jobs
+	passes, began := s.passes(), time.Now().Add(startDelay) //nolint:forbidigo // the scheduler's clock
+	for i, pass := range passes {
+		// Their queries come one after the other, which takes few connections.
+		start := began.Add(time.Duration(i) * loopsInterval / time.Duration(len(passes)))
+		_, err := jobs.NewJob(gocron.DurationJob(pass.every), gocron.NewTask(s.attempt, pass),
+			gocron.WithName(pass.name), gocron.WithContext(ctx),
+			gocron.WithSingletonMode(gocron.LimitModeReschedule), gocron.WithStartAt(gocron.WithStartDateTimePast(start)))
+		if err != nil {
+			return fmt.Errorf("schedule %s: %w", pass.name, err)
+		}
+	}
+	ctx, s.stop = context.WithCancel(ctx)
+	started := s.shards.renew(ctx)
+	s.renewals.Go(func() { s.shards.keep(ctx, started) })
+	jobs.Start()
+	return nil
+}
+
+// Stop ends the passes and gives up the shards.
+func (s *Sweep) Stop() error {
+	err := s.jobs.Shutdown()
+	s.stop()
+	s.renewals.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if err := s.shards.release(ctx); err != nil {
+		s.log.DebugContext(ctx, "the sweep's shards were not released, they expire", "error", err)
+	}
+	return err
+}
+
+// Pass takes shards like a sweep that has started, runs one pass now, by its name, and returns
+// its error. It is for those who run a sweep step by step.
+func (s *Sweep) Pass(ctx context.Context, name string) error {
+	if err := s.shards.renew(ctx); err != nil {
+		return err
+	}
+	for _, p := range s.passes() {
+		if p.name == name {
+			return p.run(ctx, s.shards.current())
+		}
+	}
+	return fmt.Errorf("no pass is called %q", name)
+}
+
+// attempt runs one pass over what this process has now. What fails stays with this
+// process and is tried again; the other passes go on.
+func (s *Sweep) attempt(ctx context.Context, p pass) {
+	w := s.shards.current()
+	switch _, common := w.lease(fleet.CommonShard); {
+	case p.scope == ofChecks && len(w.checks()) == 0, p.scope == ofCommon && !common:
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, p.limit)
+	defer cancel()
+	err := p.run(limited, w)
+	if ctx.Err() == nil {
+		s.report(ctx, p.name, err)
+	}
+}
+
+// reportInterval is how often a pass that keeps failing is logged.
+const reportInterval = time.Minute
+
+// report logs the failure of a pass, and that it succeeds again.
+func (s *Sweep) report(ctx context.Context, name string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, failing := s.reported[name]
+	switch now := s.now(); {
+	case err == nil && failing:
+		delete(s.reported, name)
+		s.log.InfoContext(ctx, "sweep pass succeeds again", "pass", name)
+	case err != nil && (!failing || now.Sub(last) >= reportInterval):
+		s.reported[name] = now
+		s.log.WarnContext(ctx, "sweep pass failed and will be retried", "pass", name, "error", err)
+	}
+}
