@@ -134,3 +134,207 @@ func TestMaintenanceKeepsIncidentsFromOpeningAndNothingElse(t *testing.T) {
 		t.Error("no input opens an incident outside of maintenance")
 	}
 }
+
+// TestDecideRulesOfAnOpenIncident has a line for each of the table "Rules of an open incident"
+// in docs/state_machine.md.
+func TestDecideRulesOfAnOpenIncident(t *testing.T) {
+	t.Parallel()
+	warn, page := uuid.UUID{1}, uuid.UUID{2}
+	any2 := []vigil.RulePolicy{{ID: warn, Policy: vigil.AnyRegion}, {ID: page, Policy: vigil.AnyRegion}}
+	votes := func(a, b []uuid.UUID) []vigil.Vote {
+		return []vigil.Vote{{Region: "a", Firing: a}, {Region: "b", Firing: b}}
+	}
+	ids := func(list ...uuid.UUID) []uuid.UUID { return list }
+	open := func(rules ...vigil.FiredRule) *vigil.IncidentHead {
+		return &vigil.IncidentHead{ID: uuid.UUID{9}, Rules: rules}
+	}
+	warning := vigil.FiredRule{ID: warn, Opened: true}
+	for name, test := range map[string]struct {
+		in   vigil.DecisionInput
+		want vigil.Decision
+	}{
+		"AnotherRuleBegins": {
+			vigil.DecisionInput{Rules: any2, Votes: votes(ids(warn, page), nil), Incident: open(warning)},
+			vigil.Decision{Begun: ids(page), Firing: true},
+		},
+		"AnotherRuleFiresBelowItsPolicy": {
+			vigil.DecisionInput{
+				Rules: []vigil.RulePolicy{{ID: warn, Policy: vigil.AnyRegion}, {ID: page, Policy: vigil.AllRegions}},
+				Votes: votes(ids(warn, page), nil), Incident: open(warning),
+			},
+			vigil.Decision{Firing: true},
+		},
+		"ARuleStopsWhileAnotherFires": {
+			vigil.DecisionInput{Rules: any2, Votes: votes(ids(warn), nil), Incident: open(warning, vigil.FiredRule{ID: page})},
+			vigil.Decision{Ended: ids(page), Firing: true},
+		},
+		"ARuleFiresInFewerRegionsThanItsPolicy": {
+			vigil.DecisionInput{
+				Rules: []vigil.RulePolicy{{ID: warn, Policy: vigil.AllRegions}}, Votes: votes(ids(warn), nil), Incident: open(warning),
+			},
+			vigil.Decision{Firing: true},
+		},
+		"ARuleBeginsAgain": {
+			vigil.DecisionInput{Rules: any2, Votes: votes(ids(warn, page), nil), Incident: open(warning, vigil.FiredRule{ID: page, Ended: true})},
+			vigil.Decision{Begun: ids(page), Firing: true},
+		},
+		"AFiringRuleIsDisabledOrDeleted": {
+			vigil.DecisionInput{Rules: any2[1:], Votes: votes(ids(warn, page), nil), Incident: open(warning, vigil.FiredRule{ID: page})},
+			vigil.Decision{Ended: ids(warn), Firing: true},
+		},
+		"ARuleBeginsInMaintenance": {
+			vigil.DecisionInput{Rules: any2, Votes: votes(ids(warn, page), nil), Incident: open(warning), InMaintenance: true},
+			vigil.Decision{Firing: true},
+		},
+		"ARuleStopsInMaintenance": {
+			vigil.DecisionInput{
+				Rules: any2, Votes: votes(ids(warn), nil), Incident: open(warning, vigil.FiredRule{ID: page}), InMaintenance: true,
+			},
+			vigil.Decision{Ended: ids(page), Firing: true},
+		},
+		"TheLastRuleStops": {
+			vigil.DecisionInput{Rules: any2, Votes: votes(nil, nil), Incident: open(warning, vigil.FiredRule{ID: page})},
+			vigil.Decision{Resolve: true},
+		},
+		"NoRegionVotes": {
+			vigil.DecisionInput{Rules: any2, Incident: open(warning)},
+			vigil.Decision{},
+		},
+		"TheRulesOfTheIncidentAreNotKnown": {
+			vigil.DecisionInput{Rules: any2, Votes: votes(ids(warn, page), nil), Incident: open()},
+			vigil.Decision{Firing: true},
+		},
+		"AHeldRuleFiresBesideTheIncident": {
+			vigil.DecisionInput{
+				Rules: any2, Votes: votes(ids(warn, page), nil), Incident: open(vigil.FiredRule{ID: page, Opened: true}),
+				Latched: true, Held: ids(warn), Quiet: []string{"b"},
+			},
+			vigil.Decision{Firing: true, Quiet: []string{"b"}, Held: ids(warn)},
+		},
+		"OnlyAHeldRuleFires": {
+			vigil.DecisionInput{
+				Rules: any2, Votes: votes(ids(warn), nil), Incident: open(vigil.FiredRule{ID: page, Opened: true}),
+				Latched: true, Held: ids(warn), Quiet: []string{"b"},
+			},
+			vigil.Decision{Resolve: true, Firing: true, Quiet: []string{"b"}, Held: ids(warn)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.in.Enabled, test.in.Open = true, true
+			if got := vigil.Decide(test.in); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got  %+v\nwant %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestDecideLatchHoldsRules has a line for each of the table of the latch in
+// docs/state_machine.md.
+func TestDecideLatchHoldsRules(t *testing.T) {
+	t.Parallel()
+	warn, page := uuid.UUID{1}, uuid.UUID{2}
+	rules := []vigil.RulePolicy{{ID: warn, Policy: vigil.AnyRegion}, {ID: page, Policy: vigil.AnyRegion}}
+	ids := func(list ...uuid.UUID) []uuid.UUID { return list }
+	votes := func(a, b []uuid.UUID) []vigil.Vote {
+		return []vigil.Vote{{Region: "a", Firing: a}, {Region: "b", Firing: b}}
+	}
+	for name, test := range map[string]struct {
+		in   vigil.DecisionInput
+		want vigil.Decision
+	}{
+		"AHeldRuleGoesOn": {
+			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn), ids(warn)), Held: ids(warn)},
+			vigil.Decision{Firing: true, Held: ids(warn)},
+		},
+		"AnotherRuleFires": {
+			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn, page), ids(warn)), Held: ids(warn)},
+			vigil.Decision{Open: true, Rules: ids(page), Firing: true, Held: ids(warn)},
+		},
+		"AnotherRuleFiresInMaintenance": {
+			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn, page), ids(warn)), Held: ids(warn), InMaintenance: true},
+			vigil.Decision{Firing: true, Held: ids(warn)},
+		},
+		"AHeldRuleStops": {
+			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn), ids(warn)), Held: ids(warn, page)},
+			vigil.Decision{Firing: true, Held: ids(warn)},
+		},
+		"AHeldRuleFiresInOneRegionYet": {
+			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn), nil), Held: ids(warn)},
+			vigil.Decision{Firing: true, Quiet: []string{"b"}, Held: ids(warn)},
+		},
+		"EveryRegionWasQuietOnce": {
+			vigil.DecisionInput{Rules: rules, Votes: votes(nil, ids(warn)), Held: ids(warn), Quiet: []string{"b"}},
+			vigil.Decision{Open: true, Rules: ids(warn), Unlatch: true, Firing: true, Quiet: []string{"a", "b"}, Held: ids(warn)},
+		},
+		"TheLastHeldRuleIsDisabled": {
+			vigil.DecisionInput{Rules: rules[1:], Votes: votes(ids(warn), ids(warn)), Held: ids(warn)},
+			vigil.Decision{Unlatch: true, Quiet: []string{"a", "b"}, Held: []uuid.UUID{}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.in.Enabled, test.in.Latched = true, true
+			got := vigil.Decide(test.in)
+			if len(got.Quiet) == 0 {
+				got.Quiet = nil
+			}
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got  %+v\nwant %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestJoinRecipients(t *testing.T) {
+	t.Parallel()
+	chat := vigil.Channel{ID: uuid.UUID{1}, Type: vigil.ChannelChat, Enabled: true}
+	pager := vigil.Channel{ID: uuid.UUID{2}, Type: vigil.ChannelPager, Enabled: true}
+	off := vigil.Channel{ID: uuid.UUID{3}, Type: vigil.ChannelPush}
+	channels := []vigil.Channel{chat, pager, off}
+	known := vigil.RecipientsOf([]vigil.Rule{{Channels: []uuid.UUID{chat.ID}, NotifyOn: vigil.NotifyUnhealthy}}, channels, nil)
+	for name, test := range map[string]struct {
+		rule             vigil.Rule
+		opening, recover []uuid.UUID
+	}{
+		"NotifiesNoneByDefault": {vigil.Rule{Channels: []uuid.UUID{pager.ID}, NotifyOn: vigil.NotifyBoth}, nil, nil},
+		"ThoseThatHaveHadNoMessage": {
+			vigil.Rule{Channels: []uuid.UUID{chat.ID, pager.ID, off.ID}, NotifyOn: vigil.NotifyUnhealthy, NotifyIfOpen: true},
+			[]uuid.UUID{pager.ID},
+			nil,
+		},
+		"ThoseThatAskForBoth": {
+			vigil.Rule{Channels: []uuid.UUID{chat.ID, pager.ID}, NotifyOn: vigil.NotifyBoth, NotifyIfOpen: true},
+			[]uuid.UUID{pager.ID},
+			[]uuid.UUID{chat.ID, pager.ID},
+		},
+		"ThoseThatAskForTheRecovery": {
+			vigil.Rule{Channels: []uuid.UUID{pager.ID}, NotifyOn: vigil.NotifyHealthy, NotifyIfOpen: true},
+			nil,
+			[]uuid.UUID{pager.ID},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, opening := vigil.JoinRecipients(known, []vigil.Rule{test.rule}, channels, nil)
+			var opened, recovering []uuid.UUID
+			for _, r := range opening {
+				opened = append(opened, r.ChannelID)
+			}
+			for _, r := range all {
+				if r.Recovery {
+					recovering = append(recovering, r.ChannelID)
+				}
+			}
+			if !reflect.DeepEqual(opened, test.opening) || !reflect.DeepEqual(recovering, test.recover) {
+				t.Errorf("opening %v, recovery %v", opened, recovering)
+			}
+			if known[0].Recovery {
+				t.Error("the recipients that were known have changed")
+			}
+			if _, again := vigil.JoinRecipients(all, []vigil.Rule{test.rule}, channels, nil); again != nil {
+				t.Errorf("a second time it reaches %v", again)
+			}
+		})
+	}
+}

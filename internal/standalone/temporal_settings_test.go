@@ -20,7 +20,7 @@ import (
 // server.
 func TestDynamicSettings(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile(filepath.Join("..", "temporal-config", "dynamic.yaml"))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "temporal-config", "dynamic.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
