@@ -59,7 +59,6 @@ func (a *applyRun) run(ctx context.Context, decide func(project.Inventory) (proj
 	if err := a.begin(ctx); err != nil {
 		return err
 	}
-	a.now = a.db.instant()
 	inventory, err := a.inventory(ctx)
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ type edits struct {
 	orgID uuid.UUID
 	plan  account.Plan
 	allow account.Allowance
-	now   time.Time
+	now   time.Time // of the judgement, and of what is written
 
 	// apply notes the version that is stored as the one that was applied.
 	apply bool
@@ -49,6 +49,8 @@ type edits struct {
 
 	// loops are those of the checks that are changed or deleted, locked.
 	loops map[uuid.UUID][]loopRow
+	// raised are the checks whose rules alone change, by id.
+	raised []uuid.UUID
 	// at is the check that was being changed when an error came.
 	at uuid.UUID
 	// deleted are the checks that are deleted, by id, and ends those of their incidents.
@@ -63,7 +65,7 @@ type edits struct {
 // edits begins edits. The plan and the allowance are those that the edits are judged by; the
 // tier alone limits what is not a check.
 func (s *Store) edits(tx bun.Tx, orgID uuid.UUID, plan account.Plan, allow account.Allowance) *edits {
-	return &edits{db: s, tx: tx, orgID: orgID, plan: plan, allow: allow, now: s.instant()}
+	return &edits{db: s, tx: tx, orgID: orgID, plan: plan, allow: allow}
 }
 
 // edit makes edits that the tier alone limits, in the transaction of a request.
@@ -83,21 +85,13 @@ func (s *Store) editMany(ctx context.Context, do func(ctx context.Context, tx bu
 	return err
 }
 
-// change judges the edits by the plan and stores them. Nothing but the answer and the audit
-// entry may follow in the transaction, see publishEnds.
+// change judges the edits by the plan and stores them: what others refer to first, deletions
+// last. Windows follow the checks, whose labels and regions say what they cover. Nothing but the
+// answer and the audit entry may follow in the transaction, see publishEnds.
 func (e *edits) change(ctx context.Context, changes *project.Changes) error {
-	if err := e.judge(ctx, changes); err != nil {
-		return err
-	}
-	return e.write(ctx, changes)
-}
-
-// write stores edits that were judged: what others refer to first, deletions last.
-func (e *edits) write(ctx context.Context, changes *project.Changes) error {
-	e.now = e.db.instant()
 	for _, step := range []func(context.Context, *project.Changes) error{
-		e.freeKeys, e.writeChannels, e.createChecks, e.writePages, e.writeWindows, e.leaveChecks, e.writeRules,
-		e.lockLoops, e.updateChecks, e.raiseChecks, e.deleteChecks, e.deleteChannels, e.settle, e.publish,
+		e.judge, e.freeKeys, e.writeChannels, e.createChecks, e.writePages, e.leaveChecks, e.writeRules,
+		e.lockLoops, e.updateChecks, e.raiseChecks, e.writeWindows, e.deleteChecks, e.deleteChannels, e.settle, e.publish,
 	} {
 		if err := step(ctx, changes); err != nil {
 			return err

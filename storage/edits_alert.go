@@ -97,7 +97,7 @@ func (e *edits) ownChannels(ctx context.Context, edits []project.Edit[vigil.Rule
 
 // rulesChanged returns the checks, by id, whose rules alone change: whose revision does not grow
 // with their own edit.
-func (e *edits) rulesChanged(changes *project.Changes) []uuid.UUID {
+func rulesChanged(changes *project.Changes) []uuid.UUID {
 	edited := make(map[uuid.UUID]bool, len(changes.Checks))
 	for _, edit := range changes.Checks {
 		switch {
@@ -119,13 +119,12 @@ func (e *edits) rulesChanged(changes *project.Changes) []uuid.UUID {
 
 // raiseChecks raises the revision of the checks whose rules alone changed, so that their loops
 // read the definition again.
-func (e *edits) raiseChecks(ctx context.Context, changes *project.Changes) error {
-	checks := e.rulesChanged(changes)
-	for _, id := range checks {
+func (e *edits) raiseChecks(ctx context.Context, _ *project.Changes) error {
+	for _, id := range e.raised {
 		check := vigil.Check{ID: id, OrgID: e.orgID}
 		e.woken = append(e.woken, vigil.CheckEdit{Before: check, After: check, Changed: true})
 	}
-	return raiseLocked(ctx, e.tx, checks)
+	return raiseLocked(ctx, e.tx, e.raised)
 }
 
 // writeChannels stores new and changed channels.

@@ -86,7 +86,8 @@ func editedChecks(edits []*vigil.CheckEdit) []uuid.UUID {
 // change. The tombstones of regions that come back are cleared before: this may wait for one
 // that is held, and writers must not wait with it.
 func (e *edits) lockLoops(ctx context.Context, changes *project.Changes) (err error) {
-	touched := append(editedChecks(e.deleted), e.rulesChanged(changes)...)
+	e.raised = rulesChanged(changes)
+	touched := append(editedChecks(e.deleted), e.raised...)
 	var redefined []*vigil.Check
 	for _, edit := range changes.Checks {
 		if edit.Before != nil && edit.After != nil && !sameDefinition(edit.Before, edit.After) {

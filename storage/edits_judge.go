@@ -18,6 +18,7 @@ import (
 // definitions, what the checks need in an hour, and the creations of the last hour. None of
 // the edits is stored yet.
 func (e *edits) judge(ctx context.Context, changes *project.Changes) error {
+	e.now = e.db.instant()
 	for _, step := range []func(context.Context, *project.Changes) error{e.judgeNumbers, e.judgeRules, e.judgeBudgets, e.judgeCreations} {
 		if err := step(ctx, changes); err != nil {
 			return err

@@ -5,6 +5,9 @@ package storage
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil/internal/project"
 )
@@ -49,6 +52,11 @@ func (e *edits) writeWindows(ctx context.Context, changes *project.Changes) erro
 		before := int64(0)
 		if edit.Before != nil {
 			before = edit.Before.Version
+		}
+		if len(e.deleted) > 0 { // it has left the windows that are stored
+			window.Scope.CheckIDs = slices.DeleteFunc(slices.Clone(window.Scope.CheckIDs), func(id uuid.UUID) bool {
+				return slices.Contains(editedChecks(e.deleted), id)
+			})
 		}
 		e.stamp(before, stamps{&window.ID, &window.CreatedAt, &window.UpdatedAt, &window.Version, &window.AppliedVersion})
 		note(e, "maintenance_window", window.ID, edit)
