@@ -39,7 +39,7 @@ func TestClient(t *testing.T) {
 	p := startPlatform(t)
 	target := httptest.NewServer(newTargets())
 	t.Cleanup(target.Close)
-	gatus, err := filepath.Abs("../../importer/testdata/gatus")
+	gatus, err := filepath.Abs("../../internal/importer/testdata/gatus")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func kumaFiles(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	text, err := os.ReadFile("../../importer/testdata/kuma/backup-1.23.16.json")
+	text, err := os.ReadFile("../../internal/importer/testdata/kuma/backup-1.23.16.json")
 	if err != nil {
 		t.Fatal(err)
 	}
