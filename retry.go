@@ -27,6 +27,10 @@ const (
 	maxRetryDelay    = 30 * time.Second
 )
 
+// LongestProbe is the longest duration of all attempts for a slot: each makes up to ten steps of
+// a minute.
+const LongestProbe = 10*time.Minute + maxRetryAttempts*(10*time.Minute+maxRetryDelay)
+
 // MetadataAttempts is the member of the metadata of a result that lists the failed attempts
 // before the one that the result shows.
 const MetadataAttempts = "attempts"

@@ -34,7 +34,7 @@ func TestCatalogueChanges(t *testing.T) {
 			}
 			turn.Revision = 9 // the store has only the older one
 			result := <-ended
-			if result.Revision != 2 || result.End != activities.Covered {
+			if result.Revision != 2 || result.End != vigil.TurnCovered {
 				t.Errorf("revision %d, end %s", result.Revision, result.End)
 			}
 			turn.State = result.State
@@ -93,7 +93,7 @@ func TestCatalogueTombstones(t *testing.T) {
 			began := time.Now()
 			w.remove(removed...)
 			for range 3 {
-				if result := <-ended; result.End != activities.Gone || time.Since(began) > time.Second {
+				if result := <-ended; result.End != vigil.TurnGone || time.Since(began) > time.Second {
 					t.Errorf("end %s after %v", result.End, time.Since(began))
 				}
 			}
@@ -118,7 +118,7 @@ func TestCatalogueTombstones(t *testing.T) {
 			})
 			began := time.Now()
 			result := w.must(w.watch(turn))
-			if result.End != activities.Gone || result.Revision != 2 || time.Since(began) > 6*time.Second {
+			if result.End != vigil.TurnGone || result.Revision != 2 || time.Since(began) > 6*time.Second {
 				t.Errorf("end %s with revision %d after %v", result.End, result.Revision, time.Since(began))
 			}
 			if w.catalogue.Len() != 1 {
@@ -180,7 +180,7 @@ func TestCatalogueTombstoneReads(t *testing.T) {
 			}
 			stop := make(chan struct{})
 			close(stop)
-			if result := w.must(w.watchUntil(turn, stop)); result.End != activities.HandOver || result.Revision != 2 {
+			if result := w.must(w.watchUntil(turn, stop)); result.End != vigil.TurnHandOver || result.Revision != 2 {
 				t.Errorf("end %s with revision %d", result.End, result.Revision)
 			}
 		})

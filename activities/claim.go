@@ -42,7 +42,7 @@ func (w *Watcher) TakeClaims() map[string][]uuid.UUID {
 	defer w.claims.mu.Unlock()
 	byRegion := make(map[string][]uuid.UUID)
 	for key := range w.claims.loops {
-		byRegion[key.region] = append(byRegion[key.region], key.check)
+		byRegion[key.Region] = append(byRegion[key.Region], key.Check)
 	}
 	clear(w.claims.loops)
 	return byRegion
@@ -51,7 +51,7 @@ func (w *Watcher) TakeClaims() map[string][]uuid.UUID {
 // ReturnClaims adds claims again that could not be recorded.
 func (w *Watcher) ReturnClaims(region string, checks []uuid.UUID) {
 	for _, check := range checks {
-		w.claims.add(loopKey{check, region})
+		w.claims.add(loopKey{Check: check, Region: region})
 	}
 }
 
@@ -61,7 +61,7 @@ func (w *Watcher) ForgetClaims(regions []string) {
 	w.claims.mu.Lock()
 	defer w.claims.mu.Unlock()
 	for key := range w.claims.loops {
-		if slices.Contains(regions, key.region) {
+		if slices.Contains(regions, key.Region) {
 			delete(w.claims.loops, key)
 		}
 	}

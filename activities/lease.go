@@ -4,7 +4,6 @@ package activities
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
 
@@ -89,21 +88,6 @@ func (h *LeaseHolder) look(region string) (fence int64, ok bool, held <-chan str
 	defer h.mu.Unlock()
 	fence, ok = h.fences[region]
 	return fence, ok && h.current(), h.held
-}
-
-// holdsFor returns the fence of a region's lease, and for how long it holds without another
-// renewal: 0 when it does not.
-func (h *LeaseHolder) holdsFor(region string) (fence int64, left time.Duration) {
-	if h == nil {
-		return 0, math.MaxInt64
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	fence, ok := h.fences[region]
-	if !ok || !h.current() {
-		return fence, 0
-	}
-	return fence, fleet.LeaseTimeout - timing.Age(h.now(), h.sent) + time.Millisecond // it holds at this age
 }
 
 // Await waits until the lease of a region holds. Its error is that of ctx.

@@ -119,7 +119,7 @@ func (m *windows) at(check *vigil.Check, slot time.Time) (paused, excluded bool)
 // soon as the maintenance is over, also before its planned end.
 //
 // What fired before the check was enabled does not count, as with a first result.
-func (t *turnRun) passOver(e *entry, schedule vigil.Schedule, slot time.Time) bool {
+func (t *turnRun) passOver(e *entry, slot time.Time) bool {
 	paused, _ := t.Catalogue.maintenance.at(&e.Check, slot)
 	if !paused {
 		return false
@@ -128,7 +128,7 @@ func (t *turnRun) passOver(e *entry, schedule vigil.Schedule, slot time.Time) bo
 		t.state = t.state.Restart()
 	}
 	t.state.Slot, t.state.Unstored = slot, true
-	t.covered, t.passed = t.covered+1, true
+	t.covered++
 	return true
 }
 

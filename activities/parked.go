@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
@@ -26,7 +26,7 @@ var errParked = temporal.NewApplicationError("this worker cannot renew its lease
 // This cannot go round in circles, even when no worker has a lease: the worker opens no
 // new poll, so each of these turns takes one of the few that were open.
 func (w *Watcher) refuse(ctx context.Context, turn *Turn) (*TurnResult, error) {
-	w.locks.supersede(loopKey{turn.CheckID, turn.Region}, activity.GetInfo(ctx).ScheduledTime)
+	w.locks.supersede(loopKey{Check: turn.CheckID, Region: turn.Region}, activity.GetInfo(ctx).ScheduledTime)
 	e := w.Catalogue.cached(turn.CheckID, turn.Revision)
 	if e == nil {
 		return nil, errParked
@@ -35,8 +35,9 @@ func (w *Watcher) refuse(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	if !ok {
 		return nil, errParked
 	}
-	t := &turnRun{Watcher: w, turn: turn, state: turn.State, behind: turn.Recover}
-	return t.end(HandOver, e, schedule), nil
+	t := w.newTurn(turn, nil, 0, nil)
+	t.out.Behind = turn.Recover
+	return t.end(ctx, vigil.TurnHandOver, e, schedule), nil
 }
 
 // stale reports whether the server does not wait for a turn any more. A turn may reach a
@@ -50,33 +51,4 @@ func (w *Watcher) stale(ctx context.Context) bool {
 	}
 	activity.RecordHeartbeat(ctx)
 	return ctx.Err() != nil
-}
-
-// checkLease gives the place of a probe back unless the lease under which the turn began
-// still holds: it may have expired while the turn waited for the place. The next wait
-// then parks the turn or ends it.
-func (t *turnRun) checkLease(place *fair.Place) (*fair.Place, waitResult) {
-	if fence, ok := t.Lease.Holds(t.turn.Region); !ok || fence != t.fence {
-		place.Leave()
-		return nil, replaced
-	}
-	return place, due
-}
-
-// awaitLease is the end of the wait for a slot: it returns due when the lease holds.
-// Otherwise the turn is parked until it does: with the same fence the turn goes on, with
-// another one it ends, because the loop may have been given to another worker.
-func (t *turnRun) awaitLease(ctx context.Context, e *entry) waitResult {
-	for waited := due; ; waited = replaced { // after a wait another slot may be due
-		fence, ok, held := t.Lease.look(t.turn.Region)
-		switch {
-		case ok && fence == t.fence:
-			return waited
-		case ok:
-			return revoked
-		}
-		if why := wait(ctx, t, e, held, nil); why != due {
-			return why
-		}
-	}
 }

@@ -36,7 +36,7 @@ func TestQuietWindow(t *testing.T) {
 			turn.Span = result.Span
 			before := len(w.rows)
 			result = w.must(w.watch(turn))
-			if result.End != activities.Changed || result.Span != 1 || len(w.rows) != before+1 {
+			if result.End != vigil.TurnChanged || result.Span != 1 || len(w.rows) != before+1 {
 				t.Errorf("a failure was reported with end %s, span %d, after %d slots", result.End, result.Span, len(w.rows)-before)
 			}
 			for range 4 {
@@ -69,7 +69,7 @@ func TestQuietWindowInterrupted(t *testing.T) {
 					})
 				})
 				result := w.must(w.watch(turn))
-				if result.End != activities.Changed || result.Span != 1 || result.Revision != 2 {
+				if result.End != vigil.TurnChanged || result.Span != 1 || result.Revision != 2 {
 					t.Errorf("end %s, span %d, revision %d", result.End, result.Span, result.Revision)
 				}
 				if late := time.Since(changed); len(w.rows) != 1+covered || late > 5*time.Second {
@@ -88,7 +88,7 @@ func TestQuietWindowInterrupted(t *testing.T) {
 			third := scheduleOf(def).Next(turn.State.Slot).Add(2 * def.Check.Interval)
 			time.AfterFunc(time.Until(third)+time.Second, func() { close(stop) })
 			result := w.must(w.watchUntil(turn, stop))
-			if result.End != activities.HandOver || !result.State.Slot.Equal(third) || result.Span != turn.Span {
+			if result.End != vigil.TurnHandOver || !result.State.Slot.Equal(third) || result.Span != turn.Span {
 				t.Errorf("end %s at %v with span %d, want a hand-over at %v", result.End, result.State.Slot, result.Span, third)
 			}
 			if !result.Next.Equal(third.Add(def.Check.Interval)) {

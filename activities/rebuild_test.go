@@ -97,7 +97,7 @@ func TestRebuild(t *testing.T) {
 					w.voted, w.votedFires = def.Starts[region].Add(test.voted), test.fires
 				}
 				w.observe = test.observe
-				if got := w.must(w.watch(turnOf(def, vigil.State{}))).Voted; got != test.want {
+				if got := w.must(w.watch(turnOf(def, vigil.State{}))).Reported; got != test.want {
 					t.Errorf("voted %v, want %v", got, test.want)
 				}
 			})

@@ -55,51 +55,44 @@ func (w *Watcher) report(ctx context.Context, checkID uuid.UUID, vote vigil.Vote
 		return err
 	}
 	err = w.Incidents.Vote(ctx, checkID, vote, ack)
-	if err == nil && w.Spans != nil {
+	if err == nil && w.Spans != nil && (len(vote.Firing) > 0 || ack.Relevant) { // else it belongs to no incident
 		span := vigil.Span{TraceID: vigil.SlotTrace(checkID, vote.Region, vote.Slot), Start: began}
 		w.traceVote(ctx, span, &vote, &ack)
 	}
 	return err
 }
 
-// reportNews reports the vote of a turn that ends because other rules fire, and whether
-// the loop need not report it. An activity of its own would be three state transitions, and
-// the incident would open that much later. What does not succeed soon is left to the loop,
-// which tries until it does.
-func (t *turnRun) reportNews(ctx context.Context, result *TurnResult) bool {
-	return result.End == Changed && t.firingChanged() && !t.behind && !t.unreported && t.reportVote(ctx, result.Revision)
-}
-
-// reportVote reports the vote of the state, and whether that succeeded.
-func (t *turnRun) reportVote(ctx context.Context, revision int64) bool {
+// report reports the vote of the state.
+func (t *turnRun) report(ctx context.Context, revision int64) {
+	if t.firingChanged() {
+		t.traceNews(ctx)
+	}
+	t.vote = voteFailed
 	if t.Votes == nil || t.Incidents == nil {
-		return false
+		return
 	}
 	began := t.Now()
 	ctx, cancel := context.WithTimeout(ctx, newsTimeout)
 	defer cancel()
-	return t.report(ctx, t.turn.CheckID, vigil.Vote{
+	if t.Watcher.report(ctx, t.turn.CheckID, vigil.Vote{
 		Region: t.turn.Region, Revision: revision, Slot: t.state.Slot, Failures: t.state.Failures,
 		Firing: t.state.Firing, Matches: t.state.Matches,
-	}, began) == nil
+	}, began) == nil {
+		t.reported, t.vote = t.state, voteReported
+	}
 }
 
-// saveCalmVote reports the vote of a new loop with which no rule fires, as ReportVote does,
-// and whether the loop need not report it. For most new loops that is so: no incident is
-// open, and an activity of its own would be four state transitions for nothing. Otherwise
-// the loop reports the vote itself, until it is stored and signaled.
-func (t *turnRun) saveCalmVote(ctx context.Context, revision int64) bool {
-	isNew := t.turn.State.Slot.IsZero() && !t.state.Slot.IsZero()
-	if !isNew || len(t.state.Firing) > 0 || t.again || t.behind {
-		return false
+// reportLast reports the vote with which a turn ends, where it is another one than its loop
+// knows: a new loop knows none. Votes of results that the state does not include yet, and one
+// that could not be reported, are the loop's.
+func (t *turnRun) reportLast(ctx context.Context, revision int64) {
+	switch {
+	case t.vote == voteFailed, t.state.Slot.IsZero():
+	case t.out.Behind, t.out.Restarted:
+		if t.firingChanged() {
+			t.traceNews(ctx)
+		}
+	case t.firingChanged(), t.turn.State.Slot.IsZero() && t.vote == voteOfLoop:
+		t.report(ctx, revision)
 	}
-	if t.calmVote || t.Votes == nil || t.Incidents == nil {
-		return t.calmVote
-	}
-	vote := vigil.Vote{Region: t.turn.Region, Revision: revision, Slot: t.state.Slot, Failures: t.state.Failures}
-	ack, err := t.Votes.SaveVote(ctx, t.turn.CheckID, vote)
-	if err == nil && !ack.Relevant {
-		t.calmVote = t.Incidents.Vote(ctx, t.turn.CheckID, vote, ack) == nil
-	}
-	return t.calmVote
 }

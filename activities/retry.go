@@ -29,6 +29,30 @@ func (e *entry) deadline() time.Duration {
 	return e.Check.Retry.Deadline(e.probe.Deadline())
 }
 
+// claim is what the turn's probe asks for. A probe that took long the last time is
+// expected to do so again.
+func (e *entry) claim(since time.Time) fair.Claim {
+	claim := fair.Claim{Organization: string(e.Check.OrgID[:]), Slow: e.slow.Load(), Since: since}
+	if e.probe != nil {
+		claim.Target = e.probe.Target()
+	}
+	return claim
+}
+
+// observeIn runs the probe in a place and gives the place back.
+func (e *entry) observeIn(ctx context.Context, place *fair.Place) vigil.Observation {
+	defer func() { e.slow.Store(place.Leave()) }()
+	return e.observe(ctx)
+}
+
+// observe runs the probe. A config that cannot run is a failed observation with the reason.
+func (e *entry) observe(ctx context.Context) vigil.Observation {
+	if e.probeErr != nil {
+		return vigil.Observation{Error: "the check cannot run: " + vigil.ErrorMessage(e.probeErr)}
+	}
+	return e.probe.Run(ctx)
+}
+
 // failedProbe is a probe that failed so far. Its failure is not stored yet, since another
 // attempt may succeed.
 type failedProbe struct {
@@ -61,98 +85,6 @@ func (f *failedProbe) final() vigil.Result {
 	result := f.result
 	result.Metadata = vigil.WithAttempts(result.Metadata, f.before)
 	return result
-}
-
-// probeSlot runs the check for a slot, again while it fails and its definition says so, and
-// stores the result. It returns due when it has ended, and otherwise why it was interrupted
-// between two attempts: then nothing is stored, and the slot is still to be probed.
-//
-// Between two attempts only this goroutine waits, with its small stack.
-func (t *turnRun) probeSlot(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time, place *fair.Place) (waitResult, error) {
-	ctx, cancel := context.WithDeadline(ctx, t.call.Ends)
-	defer cancel()
-	ctx = t.evidenceIn(ctx, e, slot)
-	err := t.probeApart(func() error { return t.probe(ctx, e, slot, place) })
-	failed := t.failed
-	t.failed = nil
-	for err == nil && failed != nil {
-		next, why := t.awaitRetry(ctx, e, schedule, slot)
-		switch why {
-		case due:
-			err = t.probeApart(func() error { return t.probeAgain(ctx, e, failed, next) })
-			failed, t.failed = t.failed, nil
-		case late: // it must do as it is
-			return due, t.probeApart(func() error { return t.store(ctx, e, failed.final()) })
-		case replaced, stopping, revoked, superseded, cancelled:
-			return why, nil
-		}
-	}
-	return due, err
-}
-
-// probeAgain makes another attempt for the slot of a failed probe. It sets t.failed when one
-// more follows, and stores the result otherwise.
-func (t *turnRun) probeAgain(ctx context.Context, e *entry, failed *failedProbe, place *fair.Place) error {
-	seen := e.observeIn(ctx, place)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if failed.again(e, seen) {
-		t.failed = failed
-		return nil
-	}
-	return t.store(ctx, e, failed.final())
-}
-
-// awaitRetry waits between two attempts, and then for a place like any probe. It returns
-// late when no attempt is possible before the next slot or before the timeout of the
-// activity, and otherwise what ends the wait for a slot. A lease that does not hold any more
-// ends it with replaced: the turn is parked before it probes again.
-func (t *turnRun) awaitRetry(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time) (*fair.Place, waitResult) {
-	begin := t.Now().Add(e.Check.Retry.Delay)
-	last := schedule.Next(slot) // to begin
-	if end := t.call.Ends.Add(-e.single() - lastProbe); end.Before(last) {
-		last = end
-	}
-	if !begin.Before(last) {
-		return nil, late
-	}
-	if why := t.awaitInstant(ctx, e, begin); why != due {
-		return nil, why
-	}
-	place := t.Probes.Join(e.claim(begin))
-	giveUp := time.NewTimer(last.Sub(t.Now()))
-	defer giveUp.Stop()
-	if why := wait(ctx, t, e, place.Granted(), giveUp.C); why != due {
-		place.Leave()
-		return nil, why
-	}
-	if paused, _ := t.Catalogue.maintenance.at(&e.Check, slot); paused {
-		place.Leave()
-		return nil, replaced
-	}
-	return t.checkLease(place)
-}
-
-// awaitInstant waits until an instant, and returns replaced as soon as the lease under which
-// the turn began does not hold.
-func (t *turnRun) awaitInstant(ctx context.Context, e *entry, until time.Time) waitResult {
-	for {
-		fence, holds := t.Lease.holdsFor(t.turn.Region)
-		left := until.Sub(t.Now())
-		switch {
-		case holds <= 0 || fence != t.fence:
-			return replaced
-		case left <= 0:
-			return due
-		}
-		timer := time.NewTimer(min(left, holds))
-		why := wait(ctx, t, e, timer.C, nil)
-		timer.Stop()
-		if why != due {
-			return why
-		}
-	}
 }
 
 // observeTest probes for a test by hand, in a place among those for tests. When the result

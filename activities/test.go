@@ -22,6 +22,10 @@ import (
 // only way to learn that its caller has left.
 const HeartbeatInterval = time.Second
 
+// testPlaces is how many tests by hand run at the same time in a process. They have
+// places of their own, so that they delay no scheduled probe.
+const testPlaces = 256
+
 // TestRequest asks for one probe immediately, outside the schedule.
 type TestRequest struct {
 	CheckID uuid.UUID `json:"check_id"`

@@ -121,7 +121,7 @@ func TestAdopt(t *testing.T) {
 			a.voted, a.votedFires = a.rows[len(a.rows)-1].Slot.Add(-time.Second), true // that of the last result was not reported
 			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
 			end := <-a.ended
-			if end.err != nil || end.result.End != activities.Changed || !end.result.Restarted || end.result.Voted || a.probes() > 0 {
+			if end.err != nil || end.result.End != vigil.TurnChanged || !end.result.Restarted || end.result.Reported || a.probes() > 0 {
 				t.Errorf("the turn ended with %+v after %d probes", end, a.probes())
 			}
 		})
@@ -136,7 +136,7 @@ func TestAdopt(t *testing.T) {
 			failed.Success, failed.Error = false, "down"
 			a.rows = append(a.rows, failed) // stored, and its vote was not
 			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
-			if end := <-a.ended; end.err != nil || end.result.End != activities.Changed || len(end.result.State.Firing) != 1 {
+			if end := <-a.ended; end.err != nil || end.result.End != vigil.TurnChanged || len(end.result.State.Firing) != 1 {
 				t.Errorf("the turn ended with %+v", end)
 			}
 		})
@@ -157,7 +157,7 @@ func TestAdopt(t *testing.T) {
 			})
 			a.watcher.Adopt([]vigil.OpenTurn{open}, 7, nil)
 			end := <-a.ended
-			if end.err != nil || end.result.End != activities.Changed || !end.result.Reported || a.probes() != 1 {
+			if end.err != nil || end.result.End != vigil.TurnChanged || !end.result.Reported || a.probes() != 1 {
 				t.Errorf("the turn ended with %+v after %d probes, with the vote %+v", end, a.probes(), votes.last)
 			}
 		})

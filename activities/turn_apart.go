@@ -37,12 +37,9 @@ type loopOwners interface {
 	OwnsLoop(ctx context.Context, checkID uuid.UUID, lease fleet.Lease) (bool, error)
 }
 
-// errAdopted is the error of a turn that another worker has adopted: it must not be completed.
-var errAdopted = errors.New("another worker has adopted this turn")
-
-// errLeft is the error of a turn that its worker leaves to others when it stops: it must not be
-// completed either.
-var errLeft = errors.New("this turn is left to be adopted")
+// errLeft is the error of a turn that is left open in Temporal, and must not be completed: another
+// worker has adopted it, or will.
+var errLeft = errors.New("this turn is left to another worker")
 
 const (
 	// adoptions is how many adopted turns read their results at a time. Thousands come
@@ -130,7 +127,7 @@ func (w *Watcher) startApart(t *turnRun) {
 	t.call.figures = w.Figures
 	w.apart.start(func() {
 		result, err := w.runApart(t)
-		if w.apart.ctx.Err() == nil && !errors.Is(err, errAdopted) && !errors.Is(err, errLeft) {
+		if w.apart.ctx.Err() == nil && !errors.Is(err, errLeft) {
 			w.complete(t, result, err)
 		}
 	})
@@ -160,7 +157,7 @@ func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) {
 	for pause := minCompletePause; ctx.Err() == nil; pause = min(2*pause, maxCompletePause) {
 		err := w.Completer.CompleteTurn(ctx, open, result, failure)
 		if err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
-			if !t.adoption || errors.Is(failure, ErrSuperseded) {
+			if !t.adopted || errors.Is(failure, ErrSuperseded) {
 				return
 			}
 			err = w.Completer.RepeatTurn(ctx, open)
@@ -179,16 +176,14 @@ func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) {
 func (w *Watcher) Adopt(turns []vigil.OpenTurn, fence int64, stop <-chan struct{}) {
 	for i := range turns {
 		open := &turns[i]
-		w.startApart(&turnRun{
-			Watcher: w, fence: fence, stop: stop, adoption: true,
-			turn: &Turn{
-				CheckID: open.CheckID, Region: open.Region, Revision: open.Revision, Span: max(1, open.Slots), Recover: true, By: w.shortName,
-			},
-			call: &turnCall{
-				TurnActivity: open.TurnActivity,
-				workflow:     vigil.LoopID(open.CheckID, open.Region), run: open.RunID.String(), started: w.Now(),
-			},
-		})
+		t := w.newTurn(&Turn{
+			CheckID: open.CheckID, Region: open.Region, Revision: open.Revision, Span: max(1, open.Slots), Recover: true, By: w.shortName,
+		}, &turnCall{
+			TurnActivity: open.TurnActivity,
+			workflow:     vigil.LoopID(open.CheckID, open.Region), run: open.RunID.String(), started: w.Now(),
+		}, fence, stop)
+		t.adopted, t.named = true, true
+		w.startApart(t)
 	}
 }
 
@@ -219,35 +214,17 @@ func (w *Watcher) Rest(ctx context.Context) {
 // open identifies the turn.
 func (t *turnRun) open() vigil.OpenTurn {
 	return vigil.OpenTurn{
-		CheckID: t.turn.CheckID, Region: t.turn.Region, Revision: t.turn.Revision, Slots: t.most, TurnActivity: t.call.TurnActivity,
+		CheckID: t.turn.CheckID, Region: t.turn.Region, Revision: t.turn.Revision, Slots: t.plan.Span, TurnActivity: t.call.TurnActivity,
 	}
 }
 
-// openAfter returns the activity of a turn that goes on after a slot, nil when it ends there
-// or cannot be adopted.
-func (t *turnRun) openAfter(e *entry, slot time.Time) *vigil.TurnActivity {
-	schedule, ok := e.Schedule(t.turn.Region)
-	if t.Completer == nil || !ok || schedule.Next(slot).After(t.until) {
-		return nil
-	}
-	return &t.call.TurnActivity
-}
-
-// named reports whether the row of the loop names the turn, so that another worker can adopt it.
-func (t *turnRun) named() bool {
-	return t.Completer != nil && (t.adoption || t.covered > 0)
-}
-
-// adopted reports whether another worker may have adopted the turn, while the lease of this one
-// had expired.
-func (t *turnRun) adopted(ctx context.Context) bool {
-	if !t.named() {
-		return false
-	}
+// owns reports whether the loop is still that of this worker, whose lease had expired. Where it
+// is not, another one may have adopted the turn.
+func (t *turnRun) owns(ctx context.Context) bool {
 	for {
 		owns, err := t.Owners.OwnsLoop(ctx, t.turn.CheckID, fleet.Lease{Worker: t.Worker, Region: t.turn.Region})
 		if err == nil {
-			return !owns
+			return owns
 		}
 		t.Log.WarnContext(ctx, "it is not known whose turn this is", "check", t.turn.CheckID, "region", t.turn.Region, "error", err)
 		pause := time.NewTimer(ownerPause)
@@ -259,7 +236,7 @@ func (t *turnRun) adopted(ctx context.Context) bool {
 		case <-ctx.Done():
 		}
 		pause.Stop()
-		return true
+		return false
 	}
 }
 
@@ -267,7 +244,7 @@ func (t *turnRun) adopted(ctx context.Context) bool {
 // lease, the other one may have adopted the turn, which must not be completed here then.
 func (t *turnRun) moved() error {
 	if fence, ok := t.Lease.Holds(t.turn.Region); t.Completer != nil && (!ok || fence != t.fence) {
-		return errAdopted
+		return errLeft
 	}
 	return ErrSuperseded
 }

@@ -165,7 +165,7 @@ func TestTurnApart(t *testing.T) {
 			_, turn := a.begun()
 			a.start(turn, plain)
 			end := <-a.ended
-			if end.err != nil || end.result.End != activities.Covered || end.turn.ActivityID == "" || !end.turn.Ends.After(end.at) {
+			if end.err != nil || end.result.End != vigil.TurnCovered || end.turn.ActivityID == "" || !end.turn.Ends.After(end.at) {
 				t.Errorf("the turn ended with %+v", end)
 			}
 			rows := a.written[1:]
@@ -245,7 +245,7 @@ func TestTurnApart(t *testing.T) {
 				a.ownerErr = nil
 			})
 			a.keep(2)
-			if end := <-a.ended; end.err != nil || end.result.End != activities.HandOver || a.probes() != probes {
+			if end := <-a.ended; end.err != nil || end.result.End != vigil.TurnHandOver || a.probes() != probes {
 				t.Errorf("the turn ended with %+v after %d probes", end, a.probes()-probes)
 			}
 		})
@@ -263,7 +263,7 @@ func TestTurnApart(t *testing.T) {
 			a.moved = true
 			a.mu.Unlock()
 			a.keep(2)
-			if end := <-a.ended; end.err != nil || end.result.End != activities.HandOver || a.probes() != 1 {
+			if end := <-a.ended; end.err != nil || end.result.End != vigil.TurnHandOver || a.probes() != 1 {
 				t.Errorf("the turn ended with %+v after %d probes", end, a.probes())
 			}
 		})
@@ -279,7 +279,7 @@ func TestTurnApart(t *testing.T) {
 			a.start(turn, func(env *testsuite.TestActivityEnvironment) { env.SetWorkerStopChannel(stop) })
 			close(stop)
 			a.watcher.Drain(t.Context())
-			if end := <-a.ended; end.err != nil || end.result.End != activities.HandOver {
+			if end := <-a.ended; end.err != nil || end.result.End != vigil.TurnHandOver {
 				t.Errorf("the turn ended with %+v", end)
 			}
 			a.start(turn, plain)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/internal/pace"
 )
 
 // budgeted sets a budget of turns a second, and the default window.
@@ -67,7 +68,7 @@ func (f *machines) loop(turn activities.Turn) {
 				return
 			}
 			f.mu.Lock()
-			if result.End == activities.HandOver {
+			if result.End == vigil.TurnHandOver {
 				f.last = append(f.last, result)
 				f.mu.Unlock()
 				return
@@ -216,7 +217,7 @@ func TestTurnBudget(t *testing.T) {
 			if n := f.turnsIn(time.Minute); n != 1200 {
 				t.Errorf("%d turns in a minute, want 1200", n)
 			}
-			if got := f.watcher.Turns(); got != (activities.TurnFigures{Slots: 1}) {
+			if got := f.watcher.Turns(); got != (pace.Figures{Slots: 1}) {
 				t.Errorf("figures %+v", got)
 			}
 			for _, r := range f.end() {
@@ -240,7 +241,7 @@ func TestTurnBudgetNews(t *testing.T) {
 			w.observe = fails
 			before := len(w.rows)
 			result := w.must(w.watch(turn))
-			if result.End != activities.Changed || len(w.rows) != before+1 || result.Span != 1 || result.Reason != vigil.TurnGrowing {
+			if result.End != vigil.TurnChanged || len(w.rows) != before+1 || result.Span != 1 || result.Reason != vigil.TurnGrowing {
 				t.Errorf("end %s after %d rows, then %d slots, %q", result.End, len(w.rows)-before, result.Span, result.Reason)
 			}
 		})
@@ -286,7 +287,7 @@ func TestTurnBudgetOfALateTurn(t *testing.T) {
 		turn := w.started(def)
 		turn.Span = 20
 		w.observe = takes(5 * time.Second)
-		if result := w.must(w.watch(turn)); result.End != activities.Late || result.Span != 20 || result.Reason != vigil.TurnKept {
+		if result := w.must(w.watch(turn)); result.End != vigil.TurnLate || result.Span != 20 || result.Reason != vigil.TurnKept {
 			t.Errorf("end %s, then %d slots, %q", result.End, result.Span, result.Reason)
 		}
 	})

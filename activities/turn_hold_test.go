@@ -76,7 +76,7 @@ func TestManyTurnsWithNews(t *testing.T) {
 			others: 100, rate: tiny, recovers: true, goesAway: true, votes: 1, restarted: true, lastHealth: vigil.Healthy,
 		},
 		"EndsAtOnceAmongFew":              {others: 10, rate: tiny, votes: 1, reported: true, lastHealth: vigil.Unhealthy},
-		"EndsAtOnceWhereItCannotReport":   {others: 100, rate: tiny, away: true, lastHealth: vigil.Unhealthy},
+		"EndsAtOnceWhereItCannotReport":   {others: 100, rate: tiny, away: true, restarted: true, lastHealth: vigil.Unhealthy},
 		"EndsAtOnceWhereEachSlotHasATurn": {others: 100, votes: 1, reported: true, lastHealth: vigil.Unhealthy},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestManyTurnsWithNews(t *testing.T) {
 				before := w.slotsOf(mine.CheckID)
 				got := w.must(w.watch(mine))
 				slots := w.slotsOf(mine.CheckID) - before
-				if got.End != activities.Changed || got.Reported != c.reported || got.State.Health != c.lastHealth || got.Restarted != c.restarted ||
+				if got.End != vigil.TurnChanged || got.Reported != c.reported || got.State.Health != c.lastHealth || got.Restarted != c.restarted ||
 					(slots > 12) != c.goesOn ||
 					slots > 17 {
 					t.Errorf("%+v after %d slots", got, slots)
@@ -167,7 +167,7 @@ func TestTurnWithNewsInABurst(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, votes, _, turn := begin(t, 2*time.Minute, 1)
 			got := w.must(w.watch(turn))
-			if on := time.Since(got.State.Slot).Round(time.Second); got.End != activities.Changed || !got.Reported || on != time.Minute {
+			if on := time.Since(got.State.Slot).Round(time.Second); got.End != vigil.TurnChanged || !got.Reported || on != time.Minute {
 				t.Errorf("%+v, %v after its slot", got, on)
 			}
 			if votes.tries != 1 {
@@ -183,7 +183,7 @@ func TestTurnWithNewsInABurst(t *testing.T) {
 			at := scheduleOf(def).Next(turn.State.Slot).Add(10 * time.Second)
 			time.AfterFunc(time.Until(at), func() { w.revise(def, func(*vigil.Definition) {}) })
 			got := w.must(w.watch(turn))
-			if later := time.Since(at); got.End != activities.Changed || got.Revision != 2 || later > 10*time.Second {
+			if later := time.Since(at); got.End != vigil.TurnChanged || got.Revision != 2 || later > 10*time.Second {
 				t.Errorf("%+v, %v after the new definition", got, later)
 			}
 		})
@@ -209,7 +209,7 @@ func TestTurnWithNewsInABurst(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, votes, _, turn := begin(t, 4*time.Second, 30)
 			votes.leave()
-			if got := w.must(w.watch(turn)); got.End != activities.Changed || got.Reported || votes.tries != 1 {
+			if got := w.must(w.watch(turn)); got.End != vigil.TurnChanged || got.Reported || votes.tries != 1 {
 				t.Errorf("%+v after %d tries", got, votes.tries)
 			}
 		})

@@ -7,14 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/vigil-monitor/vigil/internal/pace"
 )
 
 // loopKey identifies a loop: one check in one region.
-type loopKey struct {
-	check  uuid.UUID
-	region string
-}
+type loopKey = pace.Loop
 
 // turnLocks ensures that a worker runs at most one turn of a loop. A workflow that
 // abandons a turn starts another one, and without heartbeats the server cannot cancel
@@ -82,16 +79,10 @@ func (s *turnLocks) release(lock *turnLock) {
 // lockTurn acquires the lock of the turn's loop, and adds a claim when another worker ran
 // the turn before. It returns nil when a newer turn holds the lock or ctx ends.
 func (w *Watcher) lockTurn(ctx context.Context, turn *Turn, scheduled time.Time) *turnLock {
-	key := loopKey{turn.CheckID, turn.Region}
+	key := loopKey{Check: turn.CheckID, Region: turn.Region}
 	held := w.locks.acquire(ctx, key, scheduled)
 	if held != nil && turn.By != w.shortName {
 		w.claims.add(key)
 	}
 	return held
-}
-
-// release releases the lock of a loop whose turn has ended.
-func (w *Watcher) release(held *turnLock) {
-	w.budget.pause(held.key, w.Now())
-	w.locks.release(held)
 }

@@ -9,26 +9,57 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil/internal/probe"
 )
+
+// attempt probes once. It returns the failure when another attempt follows.
+type attempt func() (*failedProbe, error)
 
 // probeApart runs an attempt on a goroutine of its own. A probe needs a stack of 16 KB or
 // more, which a turn that ran it on its own goroutine would keep for all the time that it
 // waits. A panic of the probe continues in the turn.
-func (t *turnRun) probeApart(attempt func() error) (err error) {
+func probeApart(run attempt) (failed *failedProbe, err error) {
 	ended := make(chan any, 1)
 	go func() {
 		defer func() { ended <- recover() }()
-		err = attempt()
+		failed, err = run()
 	}()
-	if failed := <-ended; failed != nil {
-		panic(failed)
+	if panicked := <-ended; panicked != nil {
+		panic(panicked)
 	}
-	return err
+	return failed, err
+}
+
+// probeSlot runs the check for a slot, again while it fails and its definition says so, and
+// stores the result. It returns due when it has ended, and otherwise why it was interrupted
+// between two attempts: then nothing is stored, and the slot is still to be probed.
+//
+// Between two attempts only this goroutine waits, with its small stack.
+func (t *turnRun) probeSlot(
+	ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time, place *fair.Place,
+) (waitResult, error) {
+	ctx, cancel := context.WithDeadline(ctx, t.call.Ends)
+	defer cancel()
+	ctx = t.evidenceIn(ctx, e, slot)
+	failed, err := probeApart(func() (*failedProbe, error) { return t.probe(ctx, e, slot, place) })
+	for err == nil && failed != nil {
+		last := failed
+		next, why := t.awaitRetry(ctx, e, schedule, slot)
+		switch why {
+		case due:
+			failed, err = probeApart(func() (*failedProbe, error) { return t.probeAgain(ctx, e, last, next) })
+		case late: // it must do as it is
+			failed, err = probeApart(func() (*failedProbe, error) { return nil, t.store(ctx, e, last.final()) })
+		default:
+			return why, nil
+		}
+	}
+	return due, err
 }
 
 // probe makes the first attempt for a slot, and stores its result unless another attempt
-// follows: then it sets t.failed. The place of the probe is given back when it has ended.
-func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fair.Place) error {
+// follows: then it returns the failure. The place of the probe is given back when it has ended.
+func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fair.Place) (*failedProbe, error) {
 	result := vigil.Result{
 		ID:      vigil.ResultID(t.turn.CheckID, t.turn.Region, slot),
 		CheckID: t.turn.CheckID, Region: t.turn.Region,
@@ -36,12 +67,50 @@ func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fa
 		Observation: e.observeIn(ctx, place),
 	}
 	if ctx.Err() != nil {
-		return ctx.Err() // the probe was interrupted: its result says nothing about the target
+		return nil, ctx.Err() // the probe was interrupted: its result says nothing about the target
 	}
-	if t.failed = e.retries(result); t.failed != nil {
-		return nil
+	if failed := e.retries(result); failed != nil {
+		return failed, nil
 	}
-	return t.store(ctx, e, result)
+	return nil, t.store(ctx, e, result)
+}
+
+// probeAgain makes another attempt for the slot of a failed probe. It returns the failure when
+// one more follows, and stores the result otherwise.
+func (t *turnRun) probeAgain(ctx context.Context, e *entry, failed *failedProbe, place *fair.Place) (*failedProbe, error) {
+	seen := e.observeIn(ctx, place)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if failed.again(e, seen) {
+		return failed, nil
+	}
+	return nil, t.store(ctx, e, failed.final())
+}
+
+// awaitRetry waits between two attempts, and then for a place like any probe. It returns
+// late when no attempt is possible before the next slot or before the timeout of the
+// activity, and otherwise what ends the wait for a slot.
+func (t *turnRun) awaitRetry(ctx context.Context, e *entry, schedule vigil.Schedule, slot time.Time) (*fair.Place, waitResult) {
+	begin, last := t.Now().Add(e.Check.Retry.Delay), schedule.Next(slot)
+	if end := t.lastBegin(e.single()); end.Before(last) {
+		last = end
+	}
+	if !begin.Before(last) {
+		return nil, late
+	}
+	if why := t.awaitInstant(ctx, e, begin); why != due {
+		return nil, why
+	}
+	place, why := t.acquire(ctx, e, begin, last)
+	if why != due {
+		return nil, why
+	}
+	if paused, _ := t.Catalogue.maintenance.at(&e.Check, slot); paused {
+		place.Leave()
+		return nil, replaced
+	}
+	return place, due
 }
 
 // store stores the result of a slot and evaluates the stored row. When the slot already has
@@ -54,10 +123,15 @@ func (t *turnRun) store(ctx context.Context, e *entry, result vigil.Result) erro
 		t.state.Slot, t.state.Unstored = result.Slot, true
 		return nil
 	}
-	stored, err := t.Results.Write(ctx, vigil.ResultRow{
-		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.most, MaxDelay: t.writeDelay(e, result),
-		Excluded: t.excluded(e, result.Slot), Turn: t.openAfter(e, result.Slot), Owned: t.adoption || t.covered > 0,
-	})
+	row := vigil.ResultRow{
+		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.plan.Span, MaxDelay: t.writeDelay(e, result),
+		Excluded: t.excluded(e, result.Slot), Owned: t.adopted || t.covered > 0,
+	}
+	// The row names the turn that goes on after the slot, so that another worker can adopt it.
+	if schedule, ok := e.Schedule(t.turn.Region); t.Completer != nil && ok && t.plan.Covers(schedule.Next(result.Slot)) {
+		row.Turn = &t.call.TurnActivity
+	}
+	stored, err := t.Results.Write(ctx, row)
 	if err != nil {
 		return fmt.Errorf("store the result: %w", err)
 	}
@@ -65,5 +139,68 @@ func (t *turnRun) store(ctx context.Context, e *entry, result vigil.Result) erro
 	if stored.Moved {
 		return vigil.Errorf(vigil.CodeConflict, "The loop belongs to another worker.")
 	}
+	t.named = row.Turn != nil
 	return t.include(ctx, e, stored)
+}
+
+// A result that is no news waits for others to be stored with it: maxWriteDelay, or the
+// writeDelayPart-th part of the time until the next slot when that is less, so that the
+// next slot is never late for it.
+const (
+	maxWriteDelay  = 250 * time.Millisecond
+	writeDelayPart = 8
+)
+
+// writeDelay is how long a result may wait to be stored: not at all when it is the loop's
+// first, or changes its health or which rules fire.
+func (t *turnRun) writeDelay(e *entry, result vigil.Result) time.Duration {
+	state := t.state.For(e.Check.Type)
+	next, _ := vigil.Evaluate(e.Rules, state, result)
+	schedule, runs := e.Schedule(t.turn.Region)
+	if !runs || state.Health != next.Health || !next.SameFiring(t.reported) {
+		return 0
+	}
+	left := schedule.Next(result.Slot).Sub(t.Now())
+	return max(0, min(maxWriteDelay, left/writeDelayPart))
+}
+
+// lagSlots is how many missed slots the lag of a probe counts at most.
+const lagSlots = 10
+
+// lag is how late a probe begins, counted from the first slot since the last result, and
+// how many slots that concerns: its own, and those missed in the last seconds.
+type lag struct {
+	delay time.Duration // negative: it says nothing about the load of this process
+	slots int
+}
+
+// lag returns the lag of the turn's next probe, of slot. A slot zero, and the first one
+// after an outage, say nothing about the load.
+func (t *turnRun) lag(schedule vigil.Schedule, slot time.Time) lag {
+	if t.covered == 0 && (t.turn.Recover || t.state.Slot.Before(schedule.Start)) {
+		return lag{delay: -1}
+	}
+	next := schedule.Next(t.state.Slot)
+	missed := schedule.Count(next, slot)
+	return lag{delay: max(0, t.Now().Sub(next)), slots: 1 + int(min(missed, lagSlots))}
+}
+
+// measure records the lag of a probe that has ended. One that took long does not count:
+// such probes wait for each other, however much the machine could do.
+func (t *turnRun) measure(e *entry, by lag) {
+	if by.delay >= 0 && !e.slow.Load() {
+		t.lateness.Observe(t.Now(), by.delay, by.slots)
+	}
+}
+
+// evidenceIn makes a probe of the turn's loop collect evidence, as far as the check wants it.
+// Whether a failure keeps it follows from the loop's state.
+func (t *turnRun) evidenceIn(ctx context.Context, e *entry, slot time.Time) context.Context {
+	if e.Check.NoEvidence {
+		return ctx
+	}
+	state, rules := t.state.For(e.Check.Type), e.Rules
+	return probe.KeepEvidence(ctx, func(seen vigil.Observation) bool {
+		return state.WantsEvidence(rules, vigil.Result{Slot: slot, Observation: seen})
+	})
 }

@@ -3,18 +3,16 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/internal/fair"
 )
 
 // Turn is the argument of Watch: continue the loop from State.
@@ -39,32 +37,17 @@ type Turn struct {
 	Restored int64 `json:"restored,omitempty"`
 }
 
-// End is the reason why a turn returned.
-type End string
-
-// The ends of a turn.
-const (
-	Covered  End = "covered"  // all its slots have results
-	Changed  End = "changed"  // health or the firing rules changed
-	HandOver End = "handover" // the worker stops, another one runs the next turn
-	Late     End = "late"     // its planned time is over, and not all its slots have results
-	Gone     End = "gone"     // the check does not run in this region any more
-)
-
 // TurnResult is the result of Watch.
 type TurnResult struct {
-	End   End         `json:"end"`
-	State vigil.State `json:"state"`
+	End   vigil.TurnEnd `json:"end"`
+	State vigil.State   `json:"state"`
 	// Revision of the definition that the turn used.
 	Revision int64 `json:"revision"`
-	// Span, Next, Until and Deadline plan the next turn: how many slots it may cover,
-	// the first and the last of them, and how long a probe may take. Reason says why it
-	// has this span.
-	Span     int              `json:"span"`
-	Reason   vigil.TurnReason `json:"reason,omitempty"`
-	Next     time.Time        `json:"next,omitzero"`
-	Until    time.Time        `json:"until,omitzero"`
-	Deadline time.Duration    `json:"deadline"`
+	// Span is how many slots the next turn may cover, at least 1, Reason says why, and Next is
+	// the first of them.
+	Span   int              `json:"span"`
+	Reason vigil.TurnReason `json:"reason,omitempty"`
+	Next   time.Time        `json:"next,omitzero"`
 	// By is the short name of the worker that ran the turn.
 	By string `json:"by,omitempty"`
 	// Behind: there are stored results that State does not include, because the last
@@ -74,11 +57,11 @@ type TurnResult struct {
 	// the first result of a new schedule, for example after the check was enabled again, or the
 	// turn has reported another vote meanwhile.
 	Restarted bool `json:"restarted,omitempty"`
-	// Voted: no rule fires, and the stored vote of the region says so too. A new loop,
-	// such as one of many whose workflows Temporal has lost, need not report it again.
-	Voted bool `json:"voted,omitempty"`
-	// Reported: the turn has reported the vote of State, with its firing rules.
+	// Reported: the vote of State, with its firing rules, is stored and signaled. The loop need
+	// not report it.
 	Reported bool `json:"reported,omitempty"`
+	// Voted is Reported in recorded histories, where no rule fires in the first vote of a loop.
+	Voted bool `json:"voted,omitempty"`
 	// Run is the run of the workflow after it was reset, for which the state is compared.
 	// Restored is the epoch of the last restore for which it is; an adopted turn gives none.
 	Run      string `json:"run,omitempty"`
@@ -89,93 +72,11 @@ type TurnResult struct {
 // ErrSuperseded is the error of a turn that a newer turn of the same loop replaced.
 var ErrSuperseded = errors.New("a newer turn of this loop took over")
 
-// resultWriter stores results. Write returns the committed row of the slot, which another
-// turn may have written.
-type resultWriter interface {
-	Write(ctx context.Context, row vigil.ResultRow) (vigil.StoredResult, error)
-}
-
-// resultHistory reads stored results; lists are oldest first.
-type resultHistory interface {
-	ResultsAfter(ctx context.Context, checkID uuid.UUID, region string, slot time.Time, limit int) ([]vigil.Result, error)
-	LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error)
-	// StateBefore returns what the results before a slot leave in a state.
-	StateBefore(ctx context.Context, q vigil.PastQuery) (vigil.State, error)
-}
-
-// WatcherOptions are the dependencies of a Watcher. All members but Lease, TurnRate,
-// QuietWindow, Votes, Incidents, LastVotes and Spans are required.
-type WatcherOptions struct {
-	Catalogue *Catalogue
-	Results   resultWriter
-	History   resultHistory
-	// Probes shares the places for probes of the process. The time that a probe waits
-	// for its place counts as lateness, not as response time.
-	Probes *fair.Queue
-	// Worker is the name under which the process renews its leases.
-	Worker string
-	// Lease says whether they hold. Nil: probes need no lease.
-	Lease *LeaseHolder
-	// TurnRate is how many turns a second the process makes while nothing changes: with
-	// more slots than that a turn covers several of them. With 0 every turn covers one
-	// slot.
-	TurnRate float64
-	// QuietWindow is the longest time that one turn may cover.
-	QuietWindow time.Duration
-	// Votes and Incidents receive the votes of loops. Without them votes are dropped
-	// and no incident opens.
-	Votes     voteStore
-	Incidents incidentSignaler
-	// LastVotes is asked by a turn that catches up with stored results. Without it none of
-	// their votes counts as reported.
-	LastVotes lastVoteReader
-	// Spans receives the steps of traces; nil: none does.
-	Spans spanRecorder
-	// Completer completes turns that run apart from their activity, and Owners says whose a
-	// loop is. Without Completer a turn runs in its activity and is never adopted; with it both
-	// are required.
-	Completer turnCompleter
-	Owners    loopOwners
-	// Figures counts what turns apart from their activity do; nil: nothing is counted.
-	Figures client.MetricsHandler
-	// ShowNames reports whether workflows show the names of checks; nil: they must not.
-	ShowNames func(ctx context.Context) bool
-	Now       func() time.Time
-	Log       *slog.Logger
-}
-
-// Watcher implements the activities of the region workers of one process.
-type Watcher struct {
-	WatcherOptions
-	locks     *turnLocks
-	claims    *pendingClaims
-	budget    *turnBudget
-	gaps      *turnGaps
-	news      burst
-	shortName string
-	tests     handTests
-	lateness  Lateness
-	apart     *turnsApart
-}
-
-// NewWatcher returns a Watcher.
-func NewWatcher(opts WatcherOptions) *Watcher {
-	if opts.Figures == nil {
-		opts.Figures = client.MetricsNopHandler
-	}
-	return &Watcher{
-		apart:          newTurnsApart(),
-		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
-		budget: newTurnBudget(opts.TurnRate), gaps: newTurnGaps(),
-		tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
-	}
-}
-
 // Watch runs one turn of a loop: it waits for the next slot, probes at its time, stores
-// the result and evaluates the rules. It repeats this for up to Span slots, or until health or
-// the firing rules change, or somewhat later: see hold. Watch itself waits for a slot, since a timer of the Temporal
-// server would double the state transitions of a turn and be less precise than a
-// millisecond.
+// the result and evaluates the rules. It repeats this until vigil.NextTurnStep says that the turn
+// ends: after its last slot, or when health or the firing rules change. Watch itself waits for a
+// slot, since a timer of the Temporal server would double the state transitions of a turn and be
+// less precise than a millisecond.
 //
 // It returns an error when Postgres cannot be used, and ErrSuperseded when a newer turn
 // replaces it; the loop then starts another turn with Recover set.
@@ -190,10 +91,7 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	if w.stale(ctx) {
 		return nil, ErrSuperseded
 	}
-	t := &turnRun{
-		Watcher: w, turn: turn, state: turn.State, reported: turn.State, fence: fence,
-		call: callOf(ctx), stop: activity.GetWorkerStopChannel(ctx),
-	}
+	t := w.newTurn(turn, callOf(ctx), fence, activity.GetWorkerStopChannel(ctx))
 	if w.Completer == nil {
 		return w.runTurn(ctx, t)
 	}
@@ -201,80 +99,221 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	return nil, activity.ErrResultPending
 }
 
+// turnRun is one running turn.
+type turnRun struct {
+	*Watcher
+	turn  *Turn
+	call  *turnCall
+	lock  *turnLock
+	fence int64 // of the lease under which the turn began
+	stop  <-chan struct{}
+	// adopted: another worker began the turn, and died. named: the row of the loop names the
+	// turn, so that another worker can adopt it.
+	adopted, named bool
+
+	state vigil.State
+	// reported is the state whose firing rules the newest vote has, and vote what the turn did
+	// about it.
+	reported vigil.State
+	vote     voteStatus
+	plan     vigil.TurnPlan
+	covered  int // slots that the turn has covered
+	// out has what the turn has found out for its loop: Behind, Restarted, Run and Restored.
+	out TurnResult
+}
+
+// voteStatus is what a turn knows about the vote of turnRun.reported.
+type voteStatus int
+
+const (
+	voteOfLoop   voteStatus = iota // it is the one that the loop knows
+	voteReported                   // it is stored and signaled, and the loop may not know it
+	voteFailed                     // a newer one could not be reported
+)
+
+// newTurn returns a turn that has not begun.
+func (w *Watcher) newTurn(turn *Turn, call *turnCall, fence int64, stop <-chan struct{}) *turnRun {
+	return &turnRun{
+		Watcher: w, turn: turn, call: call, fence: fence, stop: stop,
+		state: turn.State, reported: turn.State, out: TurnResult{Restored: turn.Restored},
+	}
+}
+
 // runTurn runs a turn to its end.
 //
 // Tens of thousands of turns wait at the same time, each on its own stack. What they need
 // while they wait is on the heap, which halves the stack: hence the pointers.
 func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) {
-	held := w.lockTurn(ctx, t.turn, t.call.scheduled)
-	if held == nil {
+	if t.lock = w.lockTurn(ctx, t.turn, t.call.scheduled); t.lock == nil {
 		return nil, ErrSuperseded
 	}
-	t.lock = held
-	w.gaps.begin(held.key, w.Now())
-	defer w.release(held)
-	if t.turn.Recover && !t.adoption {
-		w.budget.take(w.Now()) // the end of a turn has taken the token of the next one, unless it was lost
+	var result *TurnResult
+	w.budget.Begin(t.lock.key, w.Now())
+	defer func() {
+		// After a hand-over the next turn is one of another process.
+		w.budget.End(t.lock.key, result != nil && result.End != vigil.TurnGone && result.End != vigil.TurnHandOver, w.Now())
+		w.locks.release(t.lock)
+	}()
+	if t.turn.Recover && !t.adopted {
+		w.budget.Take(w.Now()) // the end of a turn has taken the token of the next one, unless it was lost
 	}
 	if err := t.recover(ctx); err != nil {
 		return nil, err
 	}
 	result, err := t.run(ctx)
-	if result == nil || result.End == HandOver {
-		w.claims.remove(held.key)
-	}
-	if result != nil && result.End != Gone {
-		result.Voted = t.saveCalmVote(ctx, result.Revision)
-		result.Reported = t.reportedNews && !t.again && !t.firingChanged() || t.reportNews(ctx, result)
-		// The loop does not know what was reported during the turn.
-		result.Restarted = result.Restarted || t.reportedNews && !result.Reported
-		if result.End != HandOver {
-			w.gaps.end(held.key, w.Now())
-		}
-	}
-	if result != nil && t.firingChanged() {
-		t.traceNews(ctx)
+	if result == nil || result.End == vigil.TurnHandOver {
+		w.claims.remove(t.lock.key)
 	}
 	t.nameIn(ctx, result)
 	countTurn(ctx, result, err)
 	return result, err
 }
 
-// turnRun is the state of one running turn.
-type turnRun struct {
-	*Watcher
-	turn    *Turn
-	state   vigil.State
-	fence   int64 // of the lease under which the turn began
-	covered int
-	passed  bool          // the last slot is in maintenance and was not probed
-	wide    int           // slots that the turn of a new loop may cover instead of its Span, 0: its Span
-	most    int           // slots that the turn may cover
-	slots   int           // that it covers
-	extra   int           // that it covers beyond the plan, since the Temporal server is busy
-	until   time.Time     // the last of them
-	last    time.Time     // the last of them without extra
-	counted time.Duration // the interval at which the budget counts the loop
-	behind  bool          // there are stored results that the state does not include
-	// reported is the state whose firing rules the last vote has. again: the loop may not know
-	// that vote, and the turn ends to have its own reported again.
-	reported vigil.State
-	again    bool
-	// compared: the state is compared with the rows, after the restore of an epoch or a reset.
-	compared bool
-	restored int64
-	calmVote bool         // the loop is new, and no rule fires in the stored vote
-	failed   *failedProbe // set by an attempt that another one follows
-	lock     *turnLock
-	call     *turnCall
-	stop     <-chan struct{}
-	// adoption: another worker began the turn, and died. voted: the stored vote of the region is
-	// that of its state.
-	adoption, voted bool
-	// held is until when a turn with news goes on, zero when it has none or ends with it.
-	held         time.Time
-	reportedNews bool // it has reported its news, and went on
-	unreported   bool // it could not
+// run does what vigil.NextTurnStep decides, until the turn ends.
+func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
+	for before, why := t.state.Health, due; ; {
+		e, err := t.definition(ctx)
+		if err != nil {
+			return nil, err
+		}
+		schedule, runs := e.Schedule(t.turn.Region)
+		if !runs {
+			why = gone
+		}
+		if why != gone {
+			t.budget.Run(t.lock.key, schedule.Interval, t.Now())
+			if err := t.compare(ctx, e); err != nil {
+				return nil, err
+			}
+		}
+		step := vigil.NextTurnStep(t.facts(ctx, e, schedule, before, why))
+		t.plan = step.Plan
+		switch step.Action {
+		case vigil.TurnStop:
+			return t.end(ctx, step.End, e, schedule), nil
+		case vigil.TurnLeave:
+			return nil, errLeft
+		case vigil.TurnReport:
+			t.report(ctx, e.Check.Revision)
+			why = due
+			continue
+		case vigil.TurnContinue:
+		}
+		before = t.state.Health
+		switch why, err = t.await(ctx, e, schedule, step.Until); {
+		case err != nil:
+			return nil, err
+		case why == superseded:
+			return nil, ErrSuperseded
+		case why == cancelled:
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// facts returns what the turn knows, after a wait that ended for a reason and with the health
+// before it. What costs something is asked only where the decision may need it.
+func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, before vigil.Health, why waitResult) vigil.TurnFacts {
+	now := t.Now()
+	f := vigil.TurnFacts{
+		CheckID: t.turn.CheckID, Region: t.turn.Region, Interval: schedule.Interval, Revision: e.Check.Revision, Known: t.turn.Revision,
+		Now: now, Latest: t.call.Ends.Add(-e.deadline() - lastSlot), Plan: t.plan, Covered: t.covered,
+		New: t.turn.State.Slot.IsZero(), Adopted: t.adopted, Behind: t.out.Behind || t.out.Restarted,
+		Before: before, Health: t.state.Health, Fires: t.firingChanged(),
+		Reported: t.vote == voteReported, ReportFailed: t.vote == voteFailed, EverySlot: t.TurnRate == 0,
+		Gone: why == gone, OutOfTime: why == late, Stopping: why == stopping, Revoked: why == revoked, Named: t.named,
+	}
+	if f.Gone {
+		return f
+	}
+	f.Next, f.Span = schedule.Due(t.state.Slot, now), t.span(schedule)
+	f.Taken = f.Revoked && t.named && !t.owns(ctx)
+	if f.New && f.Covered == 1 {
+		f.Most, _ = t.budget.Most(now, schedule.Interval, t.QuietWindow)
+		f.BeyondBudget = !t.budget.Left(now)
+	}
+	if t.covered > 0 && before != "" && t.plan.Held.IsZero() && (f.Fires || before != f.Health) {
+		f.Burst = t.news.Add(now) // each turn with news counts once: it ends, or is held
+	}
+	f.Crowded = t.covered > 0 && f.Next.After(t.plan.Last) && t.budget.Crowded(now) && t.lateness.Punctual(now)
+	return f
+}
+
+// await waits until an instant, and covers the slot that is due then. It returns why the wait
+// ended.
+func (t *turnRun) await(ctx context.Context, e *entry, schedule vigil.Schedule, until time.Time) (waitResult, error) {
+	if why := t.awaitInstant(ctx, e, until); why != due {
+		return why, nil
+	}
+	slot := schedule.Due(t.state.Slot, t.Now())
+	if slot.After(t.Now()) || t.passOver(e, slot) {
+		return due, nil
+	}
+	place, why := t.acquire(ctx, e, schedule.Next(t.state.Slot), t.lastBegin(e.deadline()))
+	if why != due {
+		return why, nil
+	}
+	// After a wait for the place a newer slot may be due; those before it are missed.
+	if slot = schedule.Due(t.state.Slot, t.Now()); t.passOver(e, slot) {
+		place.Leave()
+		return due, nil
+	}
+	by := t.lag(schedule, slot)
+	why, err := t.probeSlot(ctx, e, schedule, slot, place)
+	switch {
+	case why != due:
+		return why, nil
+	case vigil.ErrorCode(err) == vigil.CodeNotFound:
+		return gone, nil
+	case vigil.ErrorCode(err) == vigil.CodeConflict:
+		return due, t.moved()
+	case err != nil:
+		return due, err
+	}
+	t.measure(e, by)
+	t.covered++
+	return due, nil
+}
+
+// end returns the result of the turn and plans the next one. A vote that the loop would have to
+// report is reported here: an activity of its own would be three state transitions, and an
+// incident would open that much later. What does not succeed soon is left to the loop, which
+// tries until it does.
+func (t *turnRun) end(ctx context.Context, reason vigil.TurnEnd, e *entry, schedule vigil.Schedule) *TurnResult {
+	out := &t.out
+	out.End, out.State, out.Revision, out.Span, out.By = reason, t.state, e.Check.Revision, 1, t.shortName
+	if t.adopted {
+		out.Restored = 0
+	}
+	if reason == vigil.TurnGone {
+		return out
+	}
+	t.reportLast(ctx, e.Check.Revision)
+	out.Reported = t.vote == voteReported && !t.firingChanged() && !out.Behind && !out.Restarted
+	began := t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
+	out.Restarted = !out.Reported && (out.Restarted || began || t.vote != voteOfLoop)
+	out.planNext(t, schedule)
+	return out
+}
+
+// planNext plans the next turn.
+func (r *TurnResult) planNext(t *turnRun, schedule vigil.Schedule) {
+	now := t.Now()
+	s := vigil.TurnSpan{End: r.End, Covers: cmp.Or(t.plan.Span, t.span(schedule))}
+	s.Most, s.Reason = t.budget.Most(now, schedule.Interval, t.QuietWindow)
+	s.Within = r.End != vigil.TurnHandOver && t.budget.Take(now)
+	r.Span, r.Reason = vigil.NextTurnSlots(s)
+	r.Next = schedule.Due(t.state.Slot, now)
+}
+
+// span is how many slots the turn before has planned for this one, within the window. The plan
+// counts, and not what the budget of this process demands now: a worker that has just started
+// does not know its loops yet.
+func (t *turnRun) span(schedule vigil.Schedule) int {
+	if t.TurnRate == 0 {
+		return 1
+	}
+	return max(1, min(t.turn.Span, int(t.QuietWindow/schedule.Interval)))
 }
 
 // firingChanged reports whether other rules fire than in the last vote.
@@ -288,108 +327,4 @@ func (t *turnRun) definition(ctx context.Context) (*entry, error) {
 		return nil, fmt.Errorf("read the definition: %w", err)
 	}
 	return e, nil
-}
-
-// run probes the turn's slots.
-func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
-	for {
-		e, err := t.definition(ctx)
-		if err != nil {
-			return nil, err
-		}
-		schedule, ok := e.Schedule(t.turn.Region)
-		if !ok {
-			return t.end(Gone, e, vigil.Schedule{}), nil
-		}
-		t.count(schedule.Interval)
-		if err := t.compare(ctx, e); err != nil {
-			return nil, err
-		}
-		switch complete := t.complete(e, schedule); {
-		case t.heldEnough(e):
-			return t.end(Changed, e, schedule), nil
-		case complete && t.passed && !t.behind && !t.again:
-			return t.end(Covered, e, schedule), nil
-		case complete, t.behind, t.again, t.adoption && e.Check.Revision > t.turn.Revision:
-			return t.end(Changed, e, schedule), nil
-		}
-		slot := schedule.Due(t.state.Slot, t.Now())
-		if t.covered == 0 {
-			t.plan(e, schedule, slot)
-		} else if t.held.IsZero() && slot.After(t.until) {
-			return t.end(Late, e, schedule), nil
-		}
-		why := t.awaitSlot(ctx, slot, e)
-		var place *fair.Place
-		if why == due && t.passOver(e, schedule, slot) {
-			continue
-		}
-		if why == due {
-			place, why = t.acquire(ctx, e, schedule)
-		}
-		switch why {
-		case due:
-		case replaced:
-			continue
-		default:
-			return t.interrupted(ctx, why, e, schedule)
-		}
-		// After a wait for the place a newer slot may be due; those before it are missed.
-		if slot = schedule.Due(t.state.Slot, t.Now()); t.passOver(e, schedule, slot) {
-			place.Leave()
-			continue
-		}
-		before, by := t.state.Health, t.lag(schedule, slot)
-		switch why, err := t.probeSlot(ctx, e, schedule, slot, place); {
-		case why == replaced:
-			continue
-		case why != due:
-			return t.interrupted(ctx, why, e, schedule)
-		case vigil.ErrorCode(err) == vigil.CodeNotFound:
-			return t.end(Gone, e, schedule), nil
-		case vigil.ErrorCode(err) == vigil.CodeConflict:
-			return nil, t.moved()
-		case err != nil:
-			return nil, err
-		}
-		t.measure(e, by)
-		t.covered, t.passed = t.covered+1, false
-		if t.goOn(ctx, before, e, schedule) {
-			continue
-		}
-		if t.again {
-			continue // it ends with the definition as it is now
-		}
-		if t.state.Health != before || t.firingChanged() {
-			if t.hold(ctx, before, e) {
-				continue
-			}
-			return t.end(Changed, e, schedule), nil
-		}
-		if t.complete(e, schedule) && !t.extend(e, schedule) {
-			return t.end(Covered, e, schedule), nil
-		}
-	}
-}
-
-// interrupted is the end of a turn whose wait ended for another reason than the slot.
-func (t *turnRun) interrupted(ctx context.Context, why waitResult, e *entry, schedule vigil.Schedule) (*TurnResult, error) {
-	switch why {
-	case superseded:
-		return nil, ErrSuperseded
-	case cancelled:
-		return nil, ctx.Err()
-	case late:
-		return t.end(Late, e, schedule), nil
-	case revoked:
-		if t.adopted(ctx) {
-			return nil, errAdopted
-		}
-	case stopping:
-		if t.named() {
-			return nil, errLeft
-		}
-	case due, replaced:
-	}
-	return t.end(HandOver, e, schedule), nil
 }

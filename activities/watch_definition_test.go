@@ -53,7 +53,7 @@ func TestWatchDefinition(t *testing.T) {
 			})
 			stop := make(chan struct{})
 			close(stop)
-			if result := w.must(w.watchUntil(turnOf(again, before), stop)); result.End != activities.HandOver || result.Restarted {
+			if result := w.must(w.watchUntil(turnOf(again, before), stop)); result.End != vigil.TurnHandOver || result.Restarted {
 				t.Errorf("a turn without a result: %+v", result)
 			}
 			first := w.must(w.watch(turnOf(again, before)))
@@ -93,14 +93,14 @@ func TestWatchDefinitionChanges(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
 			def := w.define(func(d *vigil.Definition) { d.Check.Enabled = false })
-			if result := w.must(w.watch(turnOf(def, vigil.State{}))); result.End != activities.Gone || len(w.runs) > 0 {
+			if result := w.must(w.watch(turnOf(def, vigil.State{}))); result.End != vigil.TurnGone || len(w.runs) > 0 {
 				t.Errorf("disabled: end %s, %d probes", result.End, len(w.runs))
 			}
 			live := w.define(nil)
 			state := w.must(w.watch(turnOf(live, vigil.State{}))).State
 			time.AfterFunc(5*time.Second, func() { w.remove(live) })
 			began := time.Now()
-			if result := w.must(w.watch(turnOf(live, state))); result.End != activities.Gone || time.Since(began) > 10*time.Second {
+			if result := w.must(w.watch(turnOf(live, state))); result.End != vigil.TurnGone || time.Since(began) > 10*time.Second {
 				t.Errorf("deleted: end %s after %v", result.End, time.Since(began))
 			}
 		})
@@ -138,7 +138,7 @@ func TestWatchDefinitionChanges(t *testing.T) {
 			w := newWatchFixture(t)
 			def := w.define(func(d *vigil.Definition) { d.Check.Enabled = false })
 			result := w.must(w.watch(turnOf(def, vigil.State{})))
-			want := activities.TurnResult{End: activities.Gone, Revision: 1, Span: 1, Deadline: probeDeadline, By: "test"}
+			want := activities.TurnResult{End: vigil.TurnGone, Revision: 1, Span: 1, By: "test"}
 			if !reflect.DeepEqual(result, want) {
 				t.Errorf("result %+v, want %+v", result, want)
 			}

@@ -30,14 +30,14 @@ func TestWatchHandOver(t *testing.T) {
 			stop := make(chan struct{})
 			time.AfterFunc(5*time.Second, func() { close(stop) })
 			waiting := w.must(w.watchUntil(turnOf(def, state), stop))
-			if waiting.End != activities.HandOver || len(w.rows) != 1 {
+			if waiting.End != vigil.TurnHandOver || len(w.rows) != 1 {
 				t.Errorf("end %s with %d rows, want a hand-over with 1", waiting.End, len(w.rows))
 			}
 			w.observe = takes(3 * time.Second)
 			late := make(chan struct{})
 			time.AfterFunc(time.Until(scheduleOf(def).Next(state.Slot))+time.Second, func() { close(late) })
 			probing := w.must(w.watchUntil(turnOf(def, state), late))
-			if probing.End != activities.Covered || len(w.rows) != 2 {
+			if probing.End != vigil.TurnCovered || len(w.rows) != 2 {
 				t.Errorf("end %s with %d rows: the probe in flight was not stored", probing.End, len(w.rows))
 			}
 		})
@@ -55,7 +55,7 @@ func TestWatchHandOver(t *testing.T) {
 			newer := turnOf(def, vigil.State{})
 			newer.Recover = true
 			result := w.must(w.watch(newer))
-			if first := <-older; first.End != activities.Changed {
+			if first := <-older; first.End != vigil.TurnChanged {
 				t.Errorf("older turn ended %s, want its slot stored", first.End)
 			}
 			if len(w.rows) != 2 || !result.State.Slot.Equal(w.rows[1].Slot) || w.rows[1].Slot.Equal(w.rows[0].Slot) {

@@ -116,7 +116,7 @@ func TestWatchParked(t *testing.T) {
 			back := time.Now()
 			w.keep(1)
 			got := <-end
-			if got.err != nil || got.result.End != activities.Covered {
+			if got.err != nil || got.result.End != vigil.TurnCovered {
 				t.Fatalf("the turn ended with %+v, %v", got.result, got.err)
 			}
 			if w.runs[1].Before(back) || w.runs[1].After(back.Add(time.Millisecond)) || !w.rows[1].Slot.Equal(next.Add(2*time.Minute)) {
@@ -136,7 +136,7 @@ func TestWatchParked(t *testing.T) {
 				t.Errorf("lost %v", lost)
 			}
 			got := <-end
-			if got.err != nil || got.result.End != activities.HandOver || got.result.Span != 4 || !got.at.Equal(back) || w.probes() != 1 {
+			if got.err != nil || got.result.End != vigil.TurnHandOver || got.result.Span != 4 || !got.at.Equal(back) || w.probes() != 1 {
 				t.Errorf("the turn ended at %v with %+v, %v after %d probes", got.at, got.result, got.err, w.probes())
 			}
 		})
@@ -149,7 +149,7 @@ func TestWatchParked(t *testing.T) {
 			next, end := w.begin(plain)
 			w.keep(2) // the lease was revoked in the meantime
 			got := <-end
-			if got.err != nil || got.result.End != activities.HandOver || !got.at.Equal(next) || w.probes() != 1 {
+			if got.err != nil || got.result.End != vigil.TurnHandOver || !got.at.Equal(next) || w.probes() != 1 {
 				t.Errorf("the turn ended at %v with %+v, %v after %d probes; its slot is %v", got.at, got.result, got.err, w.probes(), next)
 			}
 		})
@@ -169,7 +169,7 @@ func TestWatchParked(t *testing.T) {
 				}
 			})
 			w.renew(2)
-			if got := <-end; got.err != nil || got.result.End != activities.HandOver || !got.result.State.Slot.Equal(next) {
+			if got := <-end; got.err != nil || got.result.End != vigil.TurnHandOver || !got.result.State.Slot.Equal(next) {
 				t.Errorf("the turn ended with %+v, %v", got.result, got.err)
 			}
 		})
@@ -189,7 +189,7 @@ func TestWatchParked(t *testing.T) {
 				t.Errorf("%d probes, want none after the lease has expired", n)
 			}
 			w.renew(2)
-			if got := <-end; got.err != nil || got.result.End != activities.HandOver {
+			if got := <-end; got.err != nil || got.result.End != vigil.TurnHandOver {
 				t.Errorf("the turn ended with %+v, %v", got.result, got.err)
 			}
 		})
@@ -203,7 +203,7 @@ func TestWatchParked(t *testing.T) {
 			_, end := w.begin(func(env *testsuite.TestActivityEnvironment) { env.SetWorkerStopChannel(stop) })
 			time.Sleep(time.Minute)
 			close(stop)
-			if got := <-end; got.err != nil || got.result.End != activities.HandOver || w.probes() != 1 {
+			if got := <-end; got.err != nil || got.result.End != vigil.TurnHandOver || w.probes() != 1 {
 				t.Errorf("the turn ended with %+v, %v", got.result, got.err)
 			}
 		})
@@ -242,8 +242,8 @@ func TestWatchRefused(t *testing.T) {
 			began := time.Now()
 			got := w.must(w.watch(turn))
 			next := scheduleOf(def).Next(turn.State.Slot)
-			if got.End != activities.HandOver || got.Span != 4 || !got.Behind || !got.State.Slot.Equal(turn.State.Slot) ||
-				!got.Next.Equal(next) || !got.Until.Equal(next.Add(3*time.Minute)) || got.Deadline != probeDeadline || got.Revision != 1 {
+			if got.End != vigil.TurnHandOver || got.Span != 4 || !got.Behind || !got.State.Slot.Equal(turn.State.Slot) ||
+				!got.Next.Equal(next) || got.Revision != 1 {
 				t.Errorf("result %+v, the next slot is %v", got, next)
 			}
 			if !time.Now().Equal(began) || w.probes() != 1 {

@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
@@ -86,7 +85,7 @@ func TestWatchInMaintenance(t *testing.T) {
 			w.windows.put(spanOf(def, slots[0].Add(time.Microsecond), slots[3], maintenance.ProbingContinue, maintenance.UptimeInclude))
 			for i := range slots {
 				result := w.must(w.watch(turn))
-				if !result.State.Slot.Equal(slots[i]) || result.End != activities.Covered {
+				if !result.State.Slot.Equal(slots[i]) || result.End != vigil.TurnCovered {
 					t.Errorf("turn %d: slot %v, want %v; end %s", i, result.State.Slot, slots[i], result.End)
 				}
 				turn = turnOf(def, result.State)

@@ -24,14 +24,11 @@ func TestWatchPlan(t *testing.T) {
 			turn := w.started(def)
 			turn.Span = 2
 			result := w.must(w.watch(turn))
-			if result.End != activities.Covered || result.Span != 4 || result.Deadline != probeDeadline {
+			if result.End != vigil.TurnCovered || result.Span != 4 {
 				t.Fatalf("result %+v", result)
 			}
 			if want := scheduleOf(def).Next(result.State.Slot); !result.Next.Equal(want) {
 				t.Errorf("next %v, want %v", result.Next, want)
-			}
-			if want := result.Next.Add(3 * def.Check.Interval); !result.Until.Equal(want) {
-				t.Errorf("until %v, want %v, three intervals later", result.Until, want)
 			}
 			if len(w.runs) != 3 {
 				t.Errorf("%d probes, want the first turn's and 2", len(w.runs))
@@ -47,7 +44,7 @@ func TestWatchPlan(t *testing.T) {
 			turn.Span = 4
 			w.observe = fails
 			result := w.must(w.watch(turn))
-			if result.End != activities.Changed || result.Span != 1 || result.Next.IsZero() || !result.Until.Equal(result.Next) {
+			if result.End != vigil.TurnChanged || result.Span != 1 || result.Next.IsZero() {
 				t.Errorf("result %+v", result)
 			}
 		})
@@ -60,7 +57,7 @@ func TestWatchPlan(t *testing.T) {
 			w.observe = fails
 			turn := w.started(w.define(firing(vigil.Condition{FailureThreshold: 2})))
 			turn.Span = 4
-			if result := w.must(w.watch(turn)); result.End != activities.Changed || len(w.rows) != 2 {
+			if result := w.must(w.watch(turn)); result.End != vigil.TurnChanged || len(w.rows) != 2 {
 				t.Errorf("end %s after %d rows, want changed after 2", result.End, len(w.rows))
 			}
 		})
@@ -74,7 +71,7 @@ func TestWatchPlan(t *testing.T) {
 			turn := w.started(def)
 			turn.Span = 4
 			result := w.must(w.watch(turn))
-			if result.End != activities.Covered || len(w.rows) != 2 || result.Span != 1 {
+			if result.End != vigil.TurnCovered || len(w.rows) != 2 || result.Span != 1 {
 				t.Errorf("end %s with span %d after %d rows, want covered with 1 after 2", result.End, result.Span, len(w.rows))
 			}
 		})
@@ -96,11 +93,11 @@ func TestWatchPlanSpan(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			stop := make(chan struct{})
 			close(stop)
-			if result := w.must(w.watchUntil(turn, stop)); result.End != activities.HandOver || result.Span != 1 || result.Revision != 2 {
+			if result := w.must(w.watchUntil(turn, stop)); result.End != vigil.TurnHandOver || result.Span != 1 || result.Revision != 2 {
 				t.Errorf("hand-over %+v, want revision 2 and one slot", result)
 			}
 			result := w.must(w.watch(turn))
-			if result.End != activities.Covered || result.Revision != 2 || len(w.rows) != 2 {
+			if result.End != vigil.TurnCovered || result.Revision != 2 || len(w.rows) != 2 {
 				t.Errorf("end %s with revision %d after %d rows", result.End, result.Revision, len(w.rows))
 			}
 		})
@@ -115,7 +112,7 @@ func TestWatchPlanSpan(t *testing.T) {
 			close(stop)
 			for span, want := range map[int]int{3: 3, 50: 5} {
 				turn.Span = span
-				if result := w.must(w.watchUntil(turn, stop)); result.End != activities.HandOver || result.Span != want {
+				if result := w.must(w.watchUntil(turn, stop)); result.End != vigil.TurnHandOver || result.Span != want {
 					t.Errorf("end %s with span %d of %d, want %d", result.End, result.Span, span, want)
 				}
 			}
@@ -124,8 +121,8 @@ func TestWatchPlanSpan(t *testing.T) {
 
 	t.Run("KeepsTheWordsOfRecordedHistories", func(t *testing.T) {
 		t.Parallel()
-		for end, want := range map[activities.End]string{
-			activities.Covered: "covered", activities.Changed: "changed", activities.HandOver: "handover", activities.Gone: "gone",
+		for end, want := range map[vigil.TurnEnd]string{
+			vigil.TurnCovered: "covered", vigil.TurnChanged: "changed", vigil.TurnHandOver: "handover", vigil.TurnGone: "gone",
 		} {
 			if string(end) != want {
 				t.Errorf("%q is %q in recorded histories", end, want)
@@ -152,13 +149,13 @@ func TestWatchEnd(t *testing.T) {
 			last := first.Add(19 * 2 * time.Second)
 			w.observe = takes(5 * time.Second)
 			result := w.must(w.watch(turn))
-			if result.End != activities.Late || result.State.Slot.After(last) || time.Now().After(last.Add(5*time.Second)) {
+			if result.End != vigil.TurnLate || result.State.Slot.After(last) || time.Now().After(last.Add(5*time.Second)) {
 				t.Errorf("end %s at %v with slot %v, planned until %v", result.End, time.Now(), result.State.Slot, last)
 			}
 			if n := len(w.runs); n != 9 {
 				t.Errorf("%d probes, want that of slot zero and 8 of 5 s in 38 s", n)
 			}
-			if result.Span != 20 || !result.Next.After(result.State.Slot) || !result.Until.After(result.Next) {
+			if result.Span != 20 || !result.Next.After(result.State.Slot) {
 				t.Errorf("the next turn is planned as %+v", result)
 			}
 		})
@@ -175,7 +172,7 @@ func TestWatchEnd(t *testing.T) {
 			began := time.Now()
 			result := w.must(w.watch(turn))
 			// The timeout of an activity is ten minutes here.
-			if took := time.Since(began); result.End != activities.Late || took != 10*time.Minute-probeDeadline-10*time.Second {
+			if took := time.Since(began); result.End != vigil.TurnLate || took != 10*time.Minute-probeDeadline-10*time.Second {
 				t.Errorf("end %s after %v", result.End, took)
 			}
 			if len(w.runs) != 1 || !result.State.Slot.Equal(turn.State.Slot) || queue.Waiting() != 0 {
@@ -222,7 +219,7 @@ func TestWatchEnd(t *testing.T) {
 				stop := make(chan struct{})
 				time.AfterFunc(time.Until(scheduleOf(def).Next(turn.State.Slot))+time.Second, func() { end(w, def, stop) })
 				result := w.must(w.watchUntil(turn, stop))
-				if end := result.End; end != activities.HandOver && end != activities.Gone || len(w.runs) != 1 || queue.Waiting() != 0 {
+				if end := result.End; end != vigil.TurnHandOver && end != vigil.TurnGone || len(w.runs) != 1 || queue.Waiting() != 0 {
 					t.Errorf("end %s after %d probes, %d wait", result.End, len(w.runs), queue.Waiting())
 				}
 			})

@@ -39,7 +39,7 @@ func TestWatchProbes(t *testing.T) {
 				def := w.define(nil)
 				turns.Go(func() {
 					result, err := w.watch(turnOf(def, vigil.State{}))
-					if err == nil && result.End != activities.Changed {
+					if err == nil && result.End != vigil.TurnChanged {
 						err = fmt.Errorf("end %s", result.End)
 					}
 					errs <- err

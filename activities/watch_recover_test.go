@@ -47,7 +47,7 @@ func TestWatchRecover(t *testing.T) {
 			}
 			w.observe = fails
 			result := w.must(w.watch(turnOf(def, vigil.State{})))
-			if result.State.Failures != 5 || result.End != activities.Covered {
+			if result.State.Failures != 5 || result.End != vigil.TurnCovered {
 				t.Errorf("state %+v end %s, want 5 failures and no change", result.State, result.End)
 			}
 		})
@@ -86,17 +86,17 @@ func TestWatchRecoverReports(t *testing.T) {
 			turn := turnOf(def, state)
 			turn.Recover = true
 			began := w.must(w.watch(turn))
-			if began.End != activities.Changed || !began.Behind || len(began.State.Firing) != 1 ||
+			if began.End != vigil.TurnChanged || !began.Behind || len(began.State.Firing) != 1 ||
 				!began.State.Slot.Equal(state.Slot.Add(2*time.Second)) {
 				t.Fatalf("the start is reported as %+v", began)
 			}
 			turn.State = began.State
 			over := w.must(w.watch(turn))
-			if over.End != activities.Changed || !over.Behind || len(over.State.Firing) != 0 || len(w.runs) != 1 {
+			if over.End != vigil.TurnChanged || !over.Behind || len(over.State.Firing) != 0 || len(w.runs) != 1 {
 				t.Fatalf("the end is reported as %+v after %d probes", over, len(w.runs))
 			}
 			turn.State = over.State
-			if rest := w.must(w.watch(turn)); rest.Behind || rest.End != activities.Covered || len(w.runs) != 2 {
+			if rest := w.must(w.watch(turn)); rest.Behind || rest.End != vigil.TurnCovered || len(w.runs) != 2 {
 				t.Errorf("the turn after it is %+v after %d probes", rest, len(w.runs))
 			}
 		})

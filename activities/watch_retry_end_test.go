@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/activities"
 )
 
 // TestWatchRetryEnds tests what ends the wait between two attempts at once. Nothing is
@@ -48,7 +47,7 @@ func TestWatchRetryEnds(t *testing.T) {
 			close(stop)
 			got := <-end
 			unstored(t, w, got, began)
-			if got.err != nil || got.result.End != activities.HandOver || !got.result.State.Slot.IsZero() {
+			if got.err != nil || got.result.End != vigil.TurnHandOver || !got.result.State.Slot.IsZero() {
 				t.Errorf("%+v, %v", got.result, got.err)
 			}
 		})
@@ -106,7 +105,7 @@ func TestWatchRetryEnds(t *testing.T) {
 			w := newWatchFixture(t)
 			def, end := waiting(t, w, plain)
 			w.remove(def)
-			if got := <-end; got.err != nil || got.result.End != activities.Gone || len(w.rows) != 0 {
+			if got := <-end; got.err != nil || got.result.End != vigil.TurnGone || len(w.rows) != 0 {
 				t.Errorf("%+v, %v; rows %+v", got.result, got.err, w.rows)
 			}
 		})
@@ -114,7 +113,7 @@ func TestWatchRetryEnds(t *testing.T) {
 
 	t.Run("TheLeaseExpires", func(t *testing.T) {
 		t.Parallel()
-		for fence, want := range map[int64]activities.End{1: activities.Changed, 2: activities.HandOver} {
+		for fence, want := range map[int64]vigil.TurnEnd{1: vigil.TurnChanged, 2: vigil.TurnHandOver} {
 			t.Run(fmt.Sprint("ThenFence", fence), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {

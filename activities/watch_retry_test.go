@@ -143,7 +143,7 @@ func TestWatchRetry(t *testing.T) {
 					def := w.define(retrying(c.retry))
 					began := time.Now()
 					result := w.must(w.watch(turnOf(def, vigil.State{})))
-					if len(w.rows) != 1 || result.End != activities.Changed {
+					if len(w.rows) != 1 || result.End != vigil.TurnChanged {
 						t.Fatalf("end %s with rows %+v", result.End, w.rows)
 					}
 					row := w.rows[0]
@@ -169,10 +169,10 @@ func TestWatchRetry(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatchFixture(t)
 			def := w.define(retrying(vigil.Retry{Attempts: 2, Delay: 5 * time.Second}))
-			result := w.must(w.watch(turnOf(def, vigil.State{})))
+			w.must(w.watch(turnOf(def, vigil.State{})))
 			const want = 3*probeDeadline + 10*time.Second
-			if result.Deadline != want || w.written[0].Deadline != want {
-				t.Errorf("turn %v, row %v, want %v", result.Deadline, w.written[0].Deadline, want)
+			if got := w.written[0].Deadline; got != want {
+				t.Errorf("row %v, want %v", got, want)
 			}
 		})
 	})

@@ -24,7 +24,7 @@ func TestWatchSlots(t *testing.T) {
 			w := newWatchFixture(t)
 			def := w.define(nil)
 			first := w.must(w.watch(turnOf(def, vigil.State{})))
-			if !first.State.Slot.Equal(def.Starts[region]) || first.End != activities.Changed {
+			if !first.State.Slot.Equal(def.Starts[region]) || first.End != vigil.TurnChanged {
 				t.Errorf("first turn: slot %v end %s, want %v and changed", first.State.Slot, first.End, def.Starts[region])
 			}
 			second := w.must(w.watch(turnOf(def, first.State)))
@@ -32,7 +32,7 @@ func TestWatchSlots(t *testing.T) {
 			if !second.State.Slot.Equal(want) || !w.runs[1].Equal(want) {
 				t.Errorf("second slot %v probed at %v, want both at %v", second.State.Slot, w.runs[1], want)
 			}
-			if second.End != activities.Covered || second.Span != 1 {
+			if second.End != vigil.TurnCovered || second.Span != 1 {
 				t.Errorf("second turn: %+v", second)
 			}
 		})
@@ -66,7 +66,7 @@ func TestWatchSlots(t *testing.T) {
 			turn := turnOf(def, result.State)
 			turn.Span = 60
 			result = w.must(w.watch(turn))
-			if result.End != activities.Changed || result.State.Failures != 3 || !slices.Equal(result.State.Firing, []uuid.UUID{def.Rules[0].ID}) {
+			if result.End != vigil.TurnChanged || result.State.Failures != 3 || !slices.Equal(result.State.Firing, []uuid.UUID{def.Rules[0].ID}) {
 				t.Errorf("end %s with state %+v", result.End, result.State)
 			}
 		})

@@ -27,7 +27,7 @@ func TestWatchStore(t *testing.T) {
 			slot := scheduleOf(def).Next(state.Slot)
 			w.rows = append(w.rows, vigil.Result{CheckID: def.Check.ID, Region: region, Slot: slot})
 			result := w.must(w.watch(turnOf(def, state)))
-			if result.State.Health != vigil.Unhealthy || result.State.Failures != 1 || result.End != activities.Changed {
+			if result.State.Health != vigil.Unhealthy || result.State.Failures != 1 || result.End != vigil.TurnChanged {
 				t.Errorf("evaluated its own probe: %+v", result)
 			}
 		})
@@ -76,7 +76,7 @@ func TestWatchStore(t *testing.T) {
 				def := w.define(nil)
 				w.writeErr = vigil.Errorf(tt.code, "the row was not written")
 				result, err := w.watch(turnOf(def, vigil.State{}))
-				if gone := err == nil && result.End == activities.Gone; gone != tt.gone {
+				if gone := err == nil && result.End == vigil.TurnGone; gone != tt.gone {
 					t.Errorf("%s: end %q, error %v", tt.code, result.End, err)
 				}
 				if tt.gone && result.Revision != def.Check.Revision {
@@ -117,7 +117,7 @@ func TestWatchStoredRow(t *testing.T) {
 				return vigil.Observation{Unavailable: true, Error: "raw sockets are forbidden"}
 			}
 			result := w.must(w.watch(turnOf(def, vigil.State{})))
-			if !result.State.Slot.Equal(def.Starts[region]) || result.End != activities.Covered {
+			if !result.State.Slot.Equal(def.Starts[region]) || result.End != vigil.TurnCovered {
 				t.Errorf("end %s at %v, want the slot covered", result.End, result.State.Slot)
 			}
 			line := "msg=\"this machine cannot run the check\" check=" + def.Check.ID.String() + " type=memory reason=\"raw sockets are forbidden\""
@@ -134,7 +134,7 @@ func TestWatchStoredRow(t *testing.T) {
 			def := w.define(nil)
 			w.parseErr = vigil.Invalid("config.port", "it is out of range")
 			result := w.must(w.watch(turnOf(def, vigil.State{})))
-			if result.State.Health != vigil.Unhealthy || result.Deadline != 0 || len(w.runs) != 0 {
+			if result.State.Health != vigil.Unhealthy || len(w.runs) != 0 {
 				t.Errorf("result %+v after %d probes", result, len(w.runs))
 			}
 			if got := w.written[0]; got.Result.Error != "the check cannot run: config.port: it is out of range" || got.Deadline != 0 {

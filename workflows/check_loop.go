@@ -43,12 +43,6 @@ const (
 	// A failed turn is repeated after a pause, which doubles from minPause to maxPause.
 	minPause = time.Second
 	maxPause = time.Minute
-	// slack is how long a turn may take beyond its slots and its probe: for the
-	// dispatch of the activity and for storing the result.
-	slack = activities.TurnSlack
-	// maxWait is the longest wait for a slot when the loop does not know the plan of
-	// the turn. No interval is longer than 30 days.
-	maxWait = 30 * 24 * time.Hour
 )
 
 // errOutdated is logged when a turn ended because of a definition that is older than the
@@ -165,7 +159,7 @@ func (l *checkLoop) turn(ctx workflow.Context) {
 // watch starts the activity of a turn.
 func (l *checkLoop) watch(ctx workflow.Context) workflow.Future {
 	ctx, l.cancelTurn = workflow.WithCancel(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: l.timeout(ctx),
+		StartToCloseTimeout: activities.TurnTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 	}))
 	var watcher *activities.Watcher
@@ -244,16 +238,6 @@ func (l *checkLoop) forgetPlan() {
 	l.in.Span, l.in.Plan = l.span(), nil
 }
 
-// timeout is how long the turn may take: until its last slot, plus the longest probe and
-// the slack.
-func (l *checkLoop) timeout(ctx workflow.Context) time.Duration {
-	if l.in.Plan == nil {
-		return maxWait + slack
-	}
-	wait := max(0, l.in.Plan.Until.Sub(workflow.Now(ctx)))
-	return wait + l.in.Plan.Deadline + slack
-}
-
 // wait waits for a future or a signal. It returns false when the future is ready, and true
 // when a signal interrupts the wait.
 func (l *checkLoop) wait(ctx workflow.Context, ready workflow.Future) bool {
@@ -324,17 +308,14 @@ func (l *checkLoop) applyTurn(ctx workflow.Context, watch workflow.Future) {
 	l.in.State, l.in.Restored = result.State, max(l.in.Restored, result.Restored)
 	l.run = cmp.Or(result.Run, l.run)
 	l.observeRevision(result.Revision)
-	if result.End == activities.Gone {
+	if result.End == vigil.TurnGone {
 		l.handleGone(ctx, result.Revision)
 		return
 	}
 	l.pause = minPause
 	l.in.Plan = &result
 	l.in.Reported = l.in.Reported && !result.Restarted
-	switch {
-	case result.Voted:
-		l.in.Reported, l.in.Firing = true, nil
-	case result.Reported:
+	if result.Reported || result.Voted {
 		l.in.Reported, l.in.Firing = true, result.State.Firing
 	}
 	l.describe(ctx)

@@ -93,10 +93,10 @@ type loopSignal struct {
 func covered(turn activities.Turn) (activities.TurnResult, error) {
 	slot := turn.State.Slot.Add(time.Minute)
 	return activities.TurnResult{
-		End:      activities.Covered,
+		End:      vigil.TurnCovered,
 		State:    vigil.State{Slot: slot, Health: vigil.Healthy},
 		Revision: turn.Revision, Span: 1,
-		Next: slot.Add(time.Minute), Until: slot.Add(time.Minute), Deadline: 10 * time.Second,
+		Next: slot.Add(time.Minute),
 	}, nil
 }
 
@@ -104,7 +104,7 @@ func covered(turn activities.Turn) (activities.TurnResult, error) {
 func unhealthy(rules ...uuid.UUID) func(activities.Turn) (activities.TurnResult, error) {
 	return func(turn activities.Turn) (activities.TurnResult, error) {
 		result, err := covered(turn)
-		result.End, result.State.Health, result.State.Failures = activities.Changed, vigil.Unhealthy, 3
+		result.End, result.State.Health, result.State.Failures = vigil.TurnChanged, vigil.Unhealthy, 3
 		result.State.Firing = rules
 		return result, err
 	}
@@ -113,12 +113,12 @@ func unhealthy(rules ...uuid.UUID) func(activities.Turn) (activities.TurnResult,
 // goneBy ends the loop by a definition of that revision.
 func goneBy(revision int64) func(activities.Turn) (activities.TurnResult, error) {
 	return func(turn activities.Turn) (activities.TurnResult, error) {
-		return activities.TurnResult{End: activities.Gone, State: turn.State, Revision: revision}, nil
+		return activities.TurnResult{End: vigil.TurnGone, State: turn.State, Revision: revision}, nil
 	}
 }
 
 func gone(turn activities.Turn) (activities.TurnResult, error) {
-	return activities.TurnResult{End: activities.Gone, State: turn.State, Revision: turn.Revision}, nil
+	return activities.TurnResult{End: vigil.TurnGone, State: turn.State, Revision: turn.Revision}, nil
 }
 
 func failing(activities.Turn) (activities.TurnResult, error) {

@@ -139,30 +139,24 @@ func TestCheckLoopRepeatsATurnThatEndedByAnOldDefinitionWithGrowingPauses(t *tes
 	}
 }
 
-func TestCheckLoopGivesATurnTimeForItsSlotsAndItsProbe(t *testing.T) {
+// The longest window is an hour, and the longest probe has four attempts of ten minutes, with
+// three pauses of 30 s.
+func TestCheckLoopGivesEachTurnTheSameTime(t *testing.T) {
 	t.Parallel()
 	l := newLoopTest(t)
-	planned := func(until time.Time, deadline time.Duration) func(activities.Turn) (activities.TurnResult, error) {
-		return func(turn activities.Turn) (activities.TurnResult, error) {
-			result, err := covered(turn)
-			result.Until, result.Deadline = until, deadline
-			return result, err
-		}
+	wide := func(turn activities.Turn) (activities.TurnResult, error) {
+		result, err := covered(turn)
+		result.Span = 30
+		return result, err
 	}
-	// The second turn begins a minute after the start, when the first has ended.
-	l.script = append(l.script, planned(envStart.Add(10*time.Minute), 20*time.Second), planned(envStart, 15*time.Second), gone)
+	l.script = append(l.script, covered, wide, failing, gone)
 	if err := l.run(); err != nil {
 		t.Fatal(err)
 	}
-	var timeouts []time.Duration
-	for _, options := range l.env.named("Watch") {
-		timeouts = append(timeouts, options.StartToCloseTimeout)
-	}
-	timeouts[1] = seconds(timeouts[1]) // the only one that depends on when the turn began
-	const slack = 30 * time.Second
-	want := []time.Duration{30*24*time.Hour + slack, 9*time.Minute + 20*time.Second + slack, 15*time.Second + slack}
-	if !slices.Equal(timeouts, want) {
-		t.Errorf("timeouts %v, want %v", timeouts, want)
+	for i, options := range l.env.named("Watch") {
+		if want := time.Hour + 41*time.Minute + 30*time.Second + 30*time.Second; options.StartToCloseTimeout != want {
+			t.Errorf("turn %d has %v, want %v", i, options.StartToCloseTimeout, want)
+		}
 	}
 }
 

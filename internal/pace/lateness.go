@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package activities
+package pace
 
 import (
 	"slices"
@@ -46,28 +46,28 @@ type second struct {
 // maxDelays bounds the slots of a second from which the 90th percentile is taken.
 const maxDelays = 512
 
-// observe records a slot that is probed now. The slots that were missed before it count as
-// late ones: where Temporal does not keep up, loops wait for their next turn, and the slots
-// that they do probe then are on time.
-func (l *Lateness) observe(now time.Time, by lag) {
+// Observe records that so many slots were probed now, with a delay: one, and those that were
+// missed before it, which count as late ones. Where Temporal does not keep up, loops wait for
+// their next turn, and the slots that they do probe then are on time.
+func (l *Lateness) Observe(now time.Time, delay time.Duration, slots int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.seconds[now.Unix()%lateWindow]
 	if s.unix != now.Unix() {
 		*s = second{unix: now.Unix(), delays: s.delays[:0]}
 	}
-	s.slots += by.slots
-	if by.delay > lateAfter {
-		s.late += by.slots
+	s.slots += slots
+	if delay > lateAfter {
+		s.late += slots
 	}
-	for range min(by.slots, maxDelays-len(s.delays)) {
-		s.delays = append(s.delays, by.delay)
+	for range min(slots, maxDelays-len(s.delays)) {
+		s.delays = append(s.delays, delay)
 	}
 }
 
-// punctual reports whether the slots of the last seconds were probed on time: the machine has
+// Punctual reports whether the slots of the last seconds were probed on time: the machine has
 // time for more of them.
-func (l *Lateness) punctual(now time.Time) bool {
+func (l *Lateness) Punctual(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	slots, late := 0, 0

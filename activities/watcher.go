@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activities
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/pace"
+)
+
+// resultWriter stores results. Write returns the committed row of the slot, which another
+// turn may have written.
+type resultWriter interface {
+	Write(ctx context.Context, row vigil.ResultRow) (vigil.StoredResult, error)
+}
+
+// WatcherOptions are the dependencies of a Watcher. All members but Lease, TurnRate,
+// QuietWindow, Votes, Incidents, LastVotes and Spans are required.
+type WatcherOptions struct {
+	Catalogue *Catalogue
+	Results   resultWriter
+	History   resultHistory
+	// Probes shares the places for probes of the process. The time that a probe waits
+	// for its place counts as lateness, not as response time.
+	Probes *fair.Queue
+	// Worker is the name under which the process renews its leases.
+	Worker string
+	// Lease says whether they hold. Nil: probes need no lease.
+	Lease *LeaseHolder
+	// TurnRate is how many turns a second the process makes while nothing changes: with
+	// more slots than that a turn covers several of them. With 0 every turn covers one
+	// slot.
+	TurnRate float64
+	// QuietWindow is the longest time that one turn may cover, up to an hour.
+	QuietWindow time.Duration
+	// Votes and Incidents receive the votes of loops. Without them votes are dropped
+	// and no incident opens.
+	Votes     voteStore
+	Incidents incidentSignaler
+	// LastVotes is asked by a turn that catches up with stored results. Without it none of
+	// their votes counts as reported.
+	LastVotes lastVoteReader
+	// Spans receives the steps of traces; nil: none does.
+	Spans spanRecorder
+	// Completer completes turns that run apart from their activity, and Owners says whose a
+	// loop is. Without Completer a turn runs in its activity and is never adopted; with it both
+	// are required.
+	Completer turnCompleter
+	Owners    loopOwners
+	// Figures counts what turns apart from their activity do; nil: nothing is counted.
+	Figures client.MetricsHandler
+	// ShowNames reports whether workflows show the names of checks; nil: they must not.
+	ShowNames func(ctx context.Context) bool
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Watcher implements the activities of the region workers of one process.
+type Watcher struct {
+	WatcherOptions
+	locks     *turnLocks
+	claims    *pendingClaims
+	budget    *pace.Budget
+	news      pace.Burst
+	shortName string
+	tests     handTests
+	lateness  pace.Lateness
+	apart     *turnsApart
+}
+
+// NewWatcher returns a Watcher.
+func NewWatcher(opts WatcherOptions) *Watcher {
+	if opts.Figures == nil {
+		opts.Figures = client.MetricsNopHandler
+	}
+	return &Watcher{
+		apart:          newTurnsApart(),
+		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
+		budget: pace.NewBudget(opts.TurnRate), tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
+	}
+}
+
+// Turns returns the budget of turns of this process.
+func (w *Watcher) Turns() pace.Figures { return w.budget.Figures(w.Now()) }
+
+// Probing returns the number of running probes, tests by hand included.
+func (w *Watcher) Probing() int64 { return w.Probes.Held() + w.tests.places.Held() }
+
+// Waiting returns the number of probes that wait for a place.
+func (w *Watcher) Waiting() int64 { return w.Probes.Waiting() + w.tests.places.Waiting() }
+
+// Load returns how late the slots of this process are.
+func (w *Watcher) Load() fleet.Load { return w.lateness.Load(w.Now()) }
