@@ -292,18 +292,19 @@ func (t *turnRun) end(ctx context.Context, reason vigil.TurnEnd, e *entry, sched
 	out.Reported = t.vote == voteReported && !t.firingChanged() && !out.Behind && !out.Restarted
 	began := t.turn.State.Slot.Before(schedule.Start) && !t.state.Slot.Before(schedule.Start)
 	out.Restarted = !out.Reported && (out.Restarted || began || t.vote != voteOfLoop)
-	out.planNext(t, schedule)
+	out.Span, out.Reason = t.nextSpan(reason, schedule)
+	out.Next = schedule.Due(t.state.Slot, t.Now())
 	return out
 }
 
-// planNext plans the next turn.
-func (r *TurnResult) planNext(t *turnRun, schedule vigil.Schedule) {
+// nextSpan returns how many slots the next turn may cover, and why. The end of a turn takes the
+// token of the next one from the budget, unless that is one of another process.
+func (t *turnRun) nextSpan(end vigil.TurnEnd, schedule vigil.Schedule) (int, vigil.TurnReason) {
 	now := t.Now()
-	s := vigil.TurnSpan{End: r.End, Covers: cmp.Or(t.plan.Span, t.span(schedule))}
+	s := vigil.TurnSpan{End: end, Covers: cmp.Or(t.plan.Span, t.span(schedule))}
 	s.Most, s.Reason = t.budget.Most(now, schedule.Interval, t.QuietWindow)
-	s.Within = r.End != vigil.TurnHandOver && t.budget.Take(now)
-	r.Span, r.Reason = vigil.NextTurnSlots(s)
-	r.Next = schedule.Due(t.state.Slot, now)
+	s.Within = end != vigil.TurnHandOver && t.budget.Take(now)
+	return vigil.NextTurnSlots(s)
 }
 
 // span is how many slots the turn before has planned for this one, within the window. The plan

@@ -265,4 +265,11 @@ func TestMultistepConfig(t *testing.T) {
 	if err != nil || parsed.Deadline() != minute || parsed.Target() != "a.test" {
 		t.Errorf("ten steps share the interval: %v, %v", parsed, err)
 	}
+	for i := range ten {
+		ten[i] = object{"name": fmt.Sprint(i), "type": "http", "config": object{"url": "http://a.test/", "timeout_seconds": 60}}
+	}
+	parsed, err = w.Parse(vigil.TypeMultistep, encode(t, object{"steps": ten}), 100*minute)
+	if err != nil || (vigil.Retry{Attempts: 3, Delay: 30 * time.Second}).Deadline(parsed.Deadline()) != vigil.LongestProbe {
+		t.Errorf("the longest probe: %v, %v", parsed, err)
+	}
 }
