@@ -43,6 +43,10 @@ func (e *edits) writePages(ctx context.Context, changes *project.Changes) error 
 
 // writeWindows stores the edits of maintenance windows. The checks that they name are stored.
 func (e *edits) writeWindows(ctx context.Context, changes *project.Changes) error {
+	left := make(map[uuid.UUID]bool, len(e.deleted)) // they have left the windows that are stored
+	for _, edit := range e.deleted {
+		left[edit.Before.ID] = true
+	}
 	for i := range changes.Windows {
 		edit := &changes.Windows[i]
 		window := edit.After
@@ -53,10 +57,8 @@ func (e *edits) writeWindows(ctx context.Context, changes *project.Changes) erro
 		if edit.Before != nil {
 			before = edit.Before.Version
 		}
-		if len(e.deleted) > 0 { // it has left the windows that are stored
-			window.Scope.CheckIDs = slices.DeleteFunc(slices.Clone(window.Scope.CheckIDs), func(id uuid.UUID) bool {
-				return slices.Contains(editedChecks(e.deleted), id)
-			})
+		if len(left) > 0 {
+			window.Scope.CheckIDs = slices.DeleteFunc(slices.Clone(window.Scope.CheckIDs), func(id uuid.UUID) bool { return left[id] })
 		}
 		e.stamp(before, stamps{&window.ID, &window.CreatedAt, &window.UpdatedAt, &window.Version, &window.AppliedVersion})
 		note(e, "maintenance_window", window.ID, edit)
