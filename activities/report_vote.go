@@ -11,7 +11,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 )
 
-// newsTimeout is how long a turn tries to report its vote: a part of TurnSlack.
+// newsTimeout is how long a turn tries to report its vote: a part of turnSlack.
 const newsTimeout = 5 * time.Second
 
 // voteStore stores votes.
