@@ -216,22 +216,6 @@ func slugOf(name string) string {
 	return "organization"
 }
 
-// idOrNew returns id, or a new random one when id is zero.
-func idOrNew(id uuid.UUID) uuid.UUID {
-	if id == uuid.Nil {
-		return uuid.New()
-	}
-	return id
-}
-
-// timeOrDefault returns t as Postgres stores it, or fallback when t is zero.
-func timeOrDefault(t, fallback time.Time) time.Time {
-	if t.IsZero() {
-		return fallback
-	}
-	return micro(t)
-}
-
 // orgHasVerifiedEmail is an SQL condition: the organization, its only argument, has a
 // user with a verified address.
 const orgHasVerifiedEmail = "EXISTS (SELECT FROM users AS proven WHERE proven.org_id = ? AND proven.email_verified)"

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
-	"github.com/uptrace/bun/schema"
 
 	"github.com/vigil-monitor/vigil"
 )
@@ -121,26 +120,6 @@ func (s *Store) Definitions(
 		Where("?", changedSince("t.created_xid", cursor)).
 		OrderExpr("t.created_at").Scan(ctx)
 	return defs, tombstonesOf(tombstones), next, wrap("read tombstones", err)
-}
-
-// snapshots are that of the transaction and that of the cursor $1, and isAhead is the condition
-// that the cursor is of another database: its snapshot is of the time to come.
-const (
-	snapshots = "(SELECT pg_current_snapshot() AS snapshot) AS now, (SELECT nullif($1, '')::pg_snapshot AS snapshot) AS last"
-	isAhead   = "$1 <> '' AND pg_snapshot_xmax(last.snapshot) > pg_snapshot_xmax(now.snapshot)"
-)
-
-// committed is the condition that the transaction of a column had not committed at the last
-// snapshot. The lower bound is what an index has. A transaction of the time to come is of
-// another database, whose dump was loaded.
-func committed(column, last, now string) string {
-	return "(" + column + " >= pg_snapshot_xmin(" + last + ") AND " + column + " < pg_snapshot_xmax(" + now + ")" +
-		" AND NOT pg_visible_in_snapshot(" + column + ", " + last + "))"
-}
-
-// changedSince is that condition for the snapshot of a cursor.
-func changedSince(column, cursor string) schema.QueryWithArgs {
-	return bun.SafeQuery(committed(column, "?0::pg_snapshot", "pg_current_snapshot()"), cursor)
 }
 
 func (s *Store) definitionsSince(ctx context.Context, regions []string, cursor string) ([]vigil.Definition, error) {

@@ -3,8 +3,6 @@
 package storage
 
 import (
-	"time"
-
 	"github.com/vigil-monitor/vigil"
 )
 
@@ -24,10 +22,4 @@ func (r *retryRow) retry() vigil.Retry {
 	return vigil.Retry{
 		Attempts: r.RetryAttempts, Delay: fromMilliseconds(r.RetryDelayMS), On: vigil.RetryOn(r.RetryOn), Unsafe: r.RetryUnsafe,
 	}.Normal()
-}
-
-// expectedDeadline is the deadline of a loop without a result at the present definition.
-// The check type knows how long an attempt takes; here it is the longest timeout.
-func expectedDeadline(check *vigil.Check) time.Duration {
-	return max(defaultDeadline, min(check.Retry.Deadline(defaultDeadline), check.Interval))
 }

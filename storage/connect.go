@@ -53,7 +53,7 @@ var (
 	ordinaryLimits = sessionLimits{statement: queryLimit + 5*time.Second, lock: 5 * time.Second, idleInTransaction: 5 * time.Second}
 	// probingLimits are those of results and leases. A lock is not waited for: its rows
 	// are set aside.
-	probingLimits = sessionLimits{statement: maxCommitTimeout, lock: 200 * time.Millisecond, idleInTransaction: 5 * time.Second}
+	probingLimits = sessionLimits{statement: commitLimit, lock: 200 * time.Millisecond, idleInTransaction: 5 * time.Second}
 	// migrationLimits leave statements of a migration the time that they need. The
 	// connection with the migration lock is idle in its transaction meanwhile.
 	migrationLimits = sessionLimits{}

@@ -74,14 +74,6 @@ func (e *edits) leaveChecks(ctx context.Context, changes *project.Changes) (err 
 	return err
 }
 
-func editedChecks(edits []*vigil.CheckEdit) []uuid.UUID {
-	ids := make([]uuid.UUID, len(edits))
-	for i, edit := range edits {
-		ids[i] = edit.Before.ID
-	}
-	return ids
-}
-
 // lockLoops locks the loops of the checks that change or are deleted, and of those whose rules
 // change. The tombstones of regions that come back are cleared before: this may wait for one
 // that is held, and writers must not wait with it.

@@ -138,10 +138,6 @@ func addedNeeds(edits []project.Edit[vigil.Check]) (runs, bytes float64) {
 	return runs, bytes
 }
 
-// hourlyCost is an SQL expression: the sum of vigil.Check.HourlyCost over rows of
-// checks, in executions an hour.
-const hourlyCost = "coalesce(sum(3600000.0 / interval_ms * cardinality(regions)), 0)::float8"
-
 // hourlyBytes is an SQL expression of a check c: vigil.Check.HourlyBytes of an enabled one.
 const hourlyBytes = `3600000.0 / c.interval_ms * cardinality(c.regions) * (1 + c.retry_attempts) * (
 	SELECT coalesce(sum(coalesce((m.config->>'max_bytes')::float8, ?)), 0) FROM (

@@ -40,27 +40,6 @@ func (s *Store) ConfirmEpoch(ctx context.Context, lease fleet.SweepLease, number
 	return wrap("confirm an epoch", err)
 }
 
-// FoundRestore prepares the platform as Restored does, in an epoch that is newer than from and
-// than known, which Temporal has. Nothing changes when the epoch is another one than from by
-// now, or when the lease is of an older fence; changed is false then.
-func (s *Store) FoundRestore(
-	ctx context.Context, lease fleet.SweepLease, from fleet.Epoch, known int64, why fleet.RestoreSign,
-) (changed bool, err error) {
-	changed, err = s.restored(ctx, why, func(ctx context.Context, tx bun.Tx) (bool, error) {
-		return s.changeEpoch(
-			ctx,
-			tx,
-			`UPDATE temporal_generation SET epoch = greatest(epoch, ?0) + 1, epoch_floor = 0, epoch_at = clock_timestamp()
-			WHERE epoch = ?1 AND epoch_floor = ?2 AND ?3`,
-			known,
-			from.Number,
-			from.Floor,
-			fenced(lease),
-		)
-	})
-	return changed, wrap("prepare for a restored store", err)
-}
-
 // changeEpoch runs an update of the epoch and reports whether it changed something.
 func (s *Store) changeEpoch(ctx context.Context, db bun.IDB, update string, args ...any) (bool, error) {
 	res, err := db.NewRaw(update, args...).Exec(ctx)

@@ -87,3 +87,11 @@ func (s *Store) publishEnds(ctx context.Context, tx bun.Tx, ends []incidentEnd, 
 	}
 	return nil
 }
+
+func editedChecks(edits []*vigil.CheckEdit) []uuid.UUID {
+	ids := make([]uuid.UUID, len(edits))
+	for i, edit := range edits {
+		ids[i] = edit.Before.ID
+	}
+	return ids
+}

@@ -17,6 +17,11 @@ const (
 	// maintenanceLimit bounds one query of long maintenance: migrations and the work on
 	// partitions.
 	maintenanceLimit = 30 * time.Minute
+	// commitLimit bounds a transaction that stores results.
+	commitLimit = 30 * time.Second
+	// probingConns are the connections reserved for results, so that a busy API does not
+	// delay them: one for each transaction of a ResultWriter that can be in flight.
+	probingConns = 4
 )
 
 type (

@@ -82,14 +82,6 @@ func (r *loopRow) loop() vigil.Loop {
 	return loop
 }
 
-// zeroIfNil returns the time of a nullable column, zero for null.
-func zeroIfNil(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
-}
-
 // insertLoops inserts the rows of new loops.
 func insertLoops(ctx context.Context, tx bun.Tx, rows []loopRow) error {
 	if len(rows) == 0 {
@@ -314,4 +306,49 @@ func (s *Store) PutOffNudge(ctx context.Context, lease fleet.SweepLease, checkID
 		WHERE setting = 'off' AND check_id = ? AND region = ? AND ?`,
 		milliseconds(nudgePutOff), checkID, region, fenced(lease)).Exec(ctx)
 	return wrap("put off a nudge", err)
+}
+
+// setSchedule starts a new schedule of a loop, with slot 0 at start. CountedUntil never
+// moves back, even when the clock does, so that no slot is counted twice.
+func (r *loopRow) setSchedule(check *vigil.Check, start time.Time) {
+	schedule := check.Schedule(r.Region, start)
+	r.StartAt, r.Anchor, r.CountedUntil = start, schedule.Anchor, later(r.CountedUntil, start)
+	r.IntervalMS, r.OffsetMS = milliseconds(schedule.Interval), milliseconds(schedule.Offset)
+	r.NextDue = nil
+	if check.Enabled {
+		first := schedule.First()
+		r.NextDue = &first
+	}
+}
+
+// applyDefinition sets a loop to the new definition of its check.
+func (r *loopRow) applyDefinition(check *vigil.Check, restart bool, now time.Time) {
+	r.Desired, r.Active = check.Revision, check.Enabled
+	if check.Retry.Attempts > 0 { // the next result says how long it really is
+		r.DeadlineMS = max(r.DeadlineMS, milliseconds(expectedDeadline(check)))
+	}
+	if restart {
+		r.setSchedule(check, now)
+	}
+	if !check.Enabled {
+		r.NextDue = nil
+	}
+}
+
+// keepState sets from when on results count for the state of a loop whose schedule restarts:
+// from the new schedule on when the check is enabled again or gets another type, and from where
+// they counted before after another edit.
+func (r *loopRow) keepState(before, after *vigil.Check) {
+	switch {
+	case !before.Enabled, before.Type != after.Type:
+		r.StateFrom = nil
+	case r.StateFrom == nil:
+		r.StateFrom = new(r.StartAt)
+	}
+}
+
+// expectedDeadline is the deadline of a loop without a result at the present definition.
+// The check type knows how long an attempt takes; here it is the longest timeout.
+func expectedDeadline(check *vigil.Check) time.Duration {
+	return max(defaultDeadline, min(check.Retry.Deadline(defaultDeadline), check.Interval))
 }

@@ -4,13 +4,7 @@ package storage
 
 import (
 	"fmt"
-	"time"
 )
-
-// at is an instant as SQL, for conditions that take one as text.
-func at(t time.Time) string {
-	return "'" + micro(t).Format("2006-01-02T15:04:05.000000Z07:00") + "'::timestamptz"
-}
 
 // unobserved is the SQL condition that a loop, alias r, of the check, alias c, is not probed
 // although it should be: its newest result is older than three intervals and its deadline,

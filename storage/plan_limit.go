@@ -143,3 +143,7 @@ func (s *Store) Usage(ctx context.Context, orgID uuid.UUID) (account.Usage, erro
 	}
 	return usage, nil
 }
+
+// hourlyCost is an SQL expression: the sum of vigil.Check.HourlyCost over rows of
+// checks, in executions an hour.
+const hourlyCost = "coalesce(sum(3600000.0 / interval_ms * cardinality(regions)), 0)::float8"

@@ -8,41 +8,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
 )
 
-const (
-	// deleteBatch is how many rows one statement deletes at most. Each is a transaction
-	// of its own, so that no lock is held for long.
-	deleteBatch = 1000
-	// incidentBatch is how many incidents are deleted together.
-	incidentBatch = 100
-)
-
-// deleteSome deletes up to deleteBatch rows of a table that fulfil a condition and
-// returns how many they were.
-func (s *Store) deleteSome(ctx context.Context, table, condition string, args ...any) (int64, error) {
-	args = append(append([]any{bun.Ident(table), bun.Ident(table)}, args...), deleteBatch)
-	res, err := s.db.NewRaw("DELETE FROM ? WHERE ctid = ANY (ARRAY("+
-		"SELECT ctid FROM ? AS t WHERE "+condition+" LIMIT ? FOR UPDATE))", args...).Exec(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("delete from %s: %w", table, err)
-	}
-	return res.RowsAffected()
-}
-
-// deleteAll deletes all rows of a table that fulfil a condition, in steps, until ctx ends.
-func (s *Store) deleteAll(ctx context.Context, table, condition string, args ...any) error {
-	for {
-		n, err := s.deleteSome(ctx, table, condition, args...)
-		if err != nil || n < deleteBatch {
-			return err
-		}
-	}
-}
+// incidentBatch is how many incidents are deleted together.
+const incidentBatch = 100
 
 // stillSending holds for a delivery beside which another one of its incident and channel is
 // pending: whether the end of an incident is sent depends on what became of its opening.

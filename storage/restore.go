@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
@@ -22,18 +20,6 @@ const (
 	streamJump  = time.Minute
 	restoreSkip = 1_000_000
 )
-
-// LastVote returns what is known of the newest vote of a region.
-func (s *Store) LastVote(ctx context.Context, checkID uuid.UUID, region string) (vigil.LastVote, error) {
-	var last vigil.LastVote
-	err := s.steadyRow(ctx, "SELECT slot, firing <> '{}' FROM region_votes WHERE check_id = $1 AND region = $2",
-		[]any{checkID, region}, &last.Slot, &last.Fires)
-	if isNoRow(err) {
-		return vigil.LastVote{}, nil
-	}
-	last.Slot = last.Slot.UTC()
-	return last, wrap("read the last vote", err)
-}
 
 // Restored prepares the platform after Postgres or Temporal was restored from a backup,
 // by any tool: positions of the alert streams jump ahead, so that none repeats; every
@@ -97,4 +83,25 @@ func prepareRestored(ctx context.Context, tx bun.Tx) error {
 		}
 	}
 	return nil
+}
+
+// FoundRestore prepares the platform as Restored does, in an epoch that is newer than from and
+// than known, which Temporal has. Nothing changes when the epoch is another one than from by
+// now, or when the lease is of an older fence; changed is false then.
+func (s *Store) FoundRestore(
+	ctx context.Context, lease fleet.SweepLease, from fleet.Epoch, known int64, why fleet.RestoreSign,
+) (changed bool, err error) {
+	changed, err = s.restored(ctx, why, func(ctx context.Context, tx bun.Tx) (bool, error) {
+		return s.changeEpoch(
+			ctx,
+			tx,
+			`UPDATE temporal_generation SET epoch = greatest(epoch, ?0) + 1, epoch_floor = 0, epoch_at = clock_timestamp()
+			WHERE epoch = ?1 AND epoch_floor = ?2 AND ?3`,
+			known,
+			from.Number,
+			from.Floor,
+			fenced(lease),
+		)
+	})
+	return changed, wrap("prepare for a restored store", err)
 }

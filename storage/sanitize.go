@@ -40,7 +40,3 @@ func storable(r vigil.Result) (vigil.Result, []byte, error) {
 	r.ResponseTime = r.ResponseTime.Round(time.Microsecond)
 	return vigil.BoundResult(r)
 }
-
-func cleanText(s string) string { return vigil.CleanText(s) }
-
-func withoutNUL(tree any) any { return vigil.WithoutNUL(tree) }

@@ -4,14 +4,11 @@ package storage
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
@@ -51,10 +48,6 @@ type Options struct {
 }
 
 const defaultMaxConns = 16
-
-// probingConns are the connections reserved for results, so that a busy API does not
-// delay them: one for each writer.
-const probingConns = resultWriters
 
 // Store is the platform's database. It is safe for concurrent use.
 type Store struct {
@@ -131,116 +124,3 @@ func (s *Store) Close() error {
 
 // DB returns the database handle, for tests and tools.
 func (s *Store) DB() *bun.DB { return s.db }
-
-// Clock returns the current time of the database's clock, which stamps changes and
-// leases.
-func (s *Store) Clock(ctx context.Context) (time.Time, error) {
-	var now time.Time
-	err := s.steadyRow(ctx, "SELECT clock_timestamp()", nil, &now)
-	return now, wrap("read the database's clock", err)
-}
-
-// instant is the current time of the store's clock, in the precision of Postgres.
-func (s *Store) instant() time.Time { return micro(s.now()) }
-
-// micro rounds a time down to the microsecond, the precision of timestamptz.
-func micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
-
-// milliseconds converts a duration for a column in milliseconds; fromMilliseconds
-// converts back.
-func milliseconds(d time.Duration) int64 { return d.Milliseconds() }
-
-func fromMilliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
-
-// inTx runs fn in a transaction of the default isolation, read committed, and stores the
-// audit entry of ctx in the same transaction.
-func (s *Store) inTx(ctx context.Context, fn func(ctx context.Context, tx bun.Tx) error) error {
-	return s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		if err := fn(ctx, tx); err != nil {
-			return err
-		}
-		return s.recordAudit(ctx, tx)
-	})
-}
-
-// transact runs fn in a transaction. Every transaction of bun begins here, so that each has
-// the limits that a proxy would lose.
-func (s *Store) transact(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.Context, tx bun.Tx) error) error {
-	return s.db.RunInTx(ctx, opts, func(ctx context.Context, tx bun.Tx) error {
-		if limits := s.localLimits(); limits != "" {
-			if _, err := tx.ExecContext(ctx, limits); err != nil {
-				return fmt.Errorf("set the limits of the transaction: %w", err)
-			}
-		}
-		return fn(ctx, tx)
-	})
-}
-
-// lockName takes the advisory lock of a name until the end of the transaction.
-func lockName(ctx context.Context, tx bun.Tx, name string) error {
-	_, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", name).Exec(ctx)
-	return err
-}
-
-// snapshot begins a transaction that reads one snapshot and writes nothing. Its end must be
-// called; there is nothing to commit.
-func (s *Store) snapshot(ctx context.Context) (tx pgx.Tx, end func(), err error) {
-	tx, err = s.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" + s.localLimits()})
-	if err != nil {
-		return nil, nil, fmt.Errorf("begin: %w", err)
-	}
-	return tx, func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }, nil
-}
-
-// localLimits is the SQL that follows the BEGIN of an ordinary transaction, empty where the
-// session has the limits.
-func (s *Store) localLimits() string {
-	if !s.connector.pooled {
-		return ""
-	}
-	return "; " + ordinaryLimits.setLocal()
-}
-
-// wrap adds what failed to an error. A *vigil.Error passes unchanged; an error that a
-// retry may fix becomes a CodeUnavailable error.
-func wrap(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, ok := errors.AsType[*vigil.Error](err); ok {
-		return err
-	}
-	err = fmt.Errorf("%s: %w", what, err)
-	if retryable(err) {
-		return &vigil.Error{Code: vigil.CodeUnavailable, Message: "The database does not answer. Try again in a moment.", Cause: err}
-	}
-	return err
-}
-
-// found is wrap for the lookup of one resource: no row is a CodeNotFound error.
-func found(kind string, err error) error {
-	if isNoRow(err) {
-		return vigil.NotFound(kind)
-	}
-	return wrap("read "+kind, err)
-}
-
-// requireAffected is wrap for an update or delete of one resource: no affected row is a
-// CodeNotFound error.
-func requireAffected(kind, what string, res sql.Result, err error) error {
-	if err != nil {
-		return wrap(what, err)
-	}
-	n, err := res.RowsAffected()
-	if err == nil && n == 0 {
-		return vigil.NotFound(kind)
-	}
-	return wrap(what, err)
-}
-
-// violates reports whether err is a violation of the constraint or unique index of that
-// name.
-func violates(err error, constraint string) bool {
-	refused, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && refused.ConstraintName == constraint
-}

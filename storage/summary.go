@@ -154,14 +154,6 @@ func (c checkSums) loops(selected func(*checkSum) bool) (loops summaryLoops) {
 	return loops
 }
 
-func texts(ids []uuid.UUID) []string {
-	list := make([]string, len(ids))
-	for i, id := range ids {
-		list[i] = id.String()
-	}
-	return list
-}
-
 // readResults reads the slots of checks with a short interval from their results.
 func (c checkSums) readResults(ctx context.Context, s *Store, now time.Time) error {
 	loops := c.loops(func(sum *checkSum) bool { return sum.interval < rollupInterval })

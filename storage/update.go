@@ -226,45 +226,6 @@ func restoreMissed(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []
 	return nil
 }
 
-// applyDefinition sets a loop to the new definition of its check.
-func (r *loopRow) applyDefinition(check *vigil.Check, restart bool, now time.Time) {
-	r.Desired, r.Active = check.Revision, check.Enabled
-	if check.Retry.Attempts > 0 { // the next result says how long it really is
-		r.DeadlineMS = max(r.DeadlineMS, milliseconds(expectedDeadline(check)))
-	}
-	if restart {
-		r.setSchedule(check, now)
-	}
-	if !check.Enabled {
-		r.NextDue = nil
-	}
-}
-
-// keepState sets from when on results count for the state of a loop whose schedule restarts:
-// from the new schedule on when the check is enabled again or gets another type, and from where
-// they counted before after another edit.
-func (r *loopRow) keepState(before, after *vigil.Check) {
-	switch {
-	case !before.Enabled, before.Type != after.Type:
-		r.StateFrom = nil
-	case r.StateFrom == nil:
-		r.StateFrom = new(r.StartAt)
-	}
-}
-
-// setSchedule starts a new schedule of a loop, with slot 0 at start. CountedUntil never
-// moves back, even when the clock does, so that no slot is counted twice.
-func (r *loopRow) setSchedule(check *vigil.Check, start time.Time) {
-	schedule := check.Schedule(r.Region, start)
-	r.StartAt, r.Anchor, r.CountedUntil = start, schedule.Anchor, later(r.CountedUntil, start)
-	r.IntervalMS, r.OffsetMS = milliseconds(schedule.Interval), milliseconds(schedule.Offset)
-	r.NextDue = nil
-	if check.Enabled {
-		first := schedule.First()
-		r.NextDue = &first
-	}
-}
-
 // closeSchedule ends the schedule of a locked loop: its past slots without a result
 // become gaps, except those in maintenance that pauses probing. When a slot is still being probed, its result later fills the gap.
 func closeSchedule(ctx context.Context, tx bun.Tx, loop *loopRow, now time.Time) error {

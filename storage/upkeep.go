@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil/internal/timing"
@@ -121,14 +120,6 @@ func (s *Store) withUpkeepLock(ctx context.Context, fn func(ctx context.Context,
 		}
 		wait = min(2*wait, maxUpkeepWait)
 	}
-}
-
-// isLockTimeout reports whether a statement gave up waiting for a lock, or was chosen to
-// end a deadlock.
-func isLockTimeout(err error) bool {
-	const lockNotAvailable, deadlockDetected = "55P03", "40P01" // of the Postgres manual, appendix A
-	refused, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (refused.Code == lockNotAvailable || refused.Code == deadlockDetected)
 }
 
 // dropPartitions drops the partitions whose slots are all before a time. Dropping one

@@ -35,14 +35,6 @@ func (s *Store) Uptime(ctx context.Context, orgID, checkID uuid.UUID, period tim
 	return up, wrap("sum uptime", err)
 }
 
-// window selects the results of a check with slots in [from, to).
-type window struct {
-	check    uuid.UUID
-	from, to time.Time
-	// withExcluded: results in maintenance count too.
-	withExcluded bool
-}
-
 // allRegions is the key of the sum over all regions; no region has an empty name.
 const allRegions = ""
 
@@ -94,21 +86,6 @@ func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (map
 		missed[g.region] += g.gap.countBetween(w.from, w.to)
 	}
 	return missed, nil
-}
-
-// missedBetween counts the slots in [from, to) that no result and no gap has, whose probe
-// deadline is over at now, and in which probing is not paused.
-func (r *loopRow) missedBetween(from, to, now time.Time) int64 {
-	if !r.Active {
-		return 0
-	}
-	return countOutside(r.schedule(), later(r.CountedUntil, from), earlier(to, now.Add(-fromMilliseconds(r.DeadlineMS))), r.Pauses)
-}
-
-// regionGap is a gap of a region.
-type regionGap struct {
-	region string
-	gap    gap
 }
 
 // readMissed reads the loops of a check and its gaps in a window. A check that is not the
@@ -235,32 +212,6 @@ func (w window) addExcluded(up *vigil.Uptime, excluded, successes int64) {
 	up.Failed = up.Total - up.Successful
 }
 
-// querier is a pool or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
-// addPauses reads the maintenance that pauses probing, when loops of a check have slots in
-// the window that may be missed since their newest results.
-func addPauses(ctx context.Context, tx querier, loops []loopRow, w window) error {
-	open := false
-	for i := range loops {
-		open = open || loops[i].missedBetween(w.from, w.to, w.to) > 0
-	}
-	if !open {
-		return nil
-	}
-	found, err := tx.Query(ctx, pausedSpans+" WHERE c.id = $3", w.from, w.to, w.check)
-	if err != nil {
-		return fmt.Errorf("read pauses: %w", err)
-	}
-	byCheck, err := collectSpans(found)
-	for i := range loops {
-		loops[i].Pauses = byCheck[w.check]
-	}
-	return err
-}
-
 func (r *rollup) add(other rollup) {
 	r.total += other.total
 	r.successes += other.successes
@@ -282,11 +233,4 @@ func (r *rollup) uptime() vigil.Uptime {
 		up.AvgMS = r.sumMS / float64(r.successes)
 	}
 	return up
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

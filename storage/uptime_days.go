@@ -5,7 +5,6 @@ package storage
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -64,11 +63,4 @@ func (s *Store) uptimeDays(ctx context.Context, orgID uuid.UUID, w window, list 
 		return fmt.Errorf("sum rollups: %w", err)
 	}
 	return nil
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

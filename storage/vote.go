@@ -333,5 +333,14 @@ func (s *Store) MarkVoteSwept(ctx context.Context, lease fleet.SweepLease, vote 
 	return s.markSwept(ctx, lease, "region_votes", "check_id = ? AND region = ?", at, vote.CheckID, vote.Region)
 }
 
-// isNoRow says whether a query found nothing.
-func isNoRow(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+// LastVote returns what is known of the newest vote of a region.
+func (s *Store) LastVote(ctx context.Context, checkID uuid.UUID, region string) (vigil.LastVote, error) {
+	var last vigil.LastVote
+	err := s.steadyRow(ctx, "SELECT slot, firing <> '{}' FROM region_votes WHERE check_id = $1 AND region = $2",
+		[]any{checkID, region}, &last.Slot, &last.Fires)
+	if isNoRow(err) {
+		return vigil.LastVote{}, nil
+	}
+	last.Slot = last.Slot.UTC()
+	return last, wrap("read the last vote", err)
+}

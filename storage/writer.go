@@ -34,7 +34,7 @@ type WriterOptions struct {
 
 const (
 	// resultWriters is how many transactions of a ResultWriter can be in flight.
-	resultWriters = 4
+	resultWriters = probingConns
 	// rowsPerWriter is how many rows one transaction takes before another idle one gets a
 	// share.
 	rowsPerWriter = 128

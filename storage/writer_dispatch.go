@@ -21,7 +21,7 @@ const (
 	// A transaction may take commitTimeout, so that a server that does not answer is known
 	// in seconds; after one that took longer, the next may take twice as long.
 	minCommitTimeout = 5 * time.Second
-	maxCommitTimeout = 30 * time.Second
+	maxCommitTimeout = commitLimit
 )
 
 // lane holds the rows of one loop that are not stored yet, oldest first.

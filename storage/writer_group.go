@@ -4,10 +4,7 @@ package storage
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
-	"io"
-	"net"
 	"slices"
 	"time"
 
@@ -154,32 +151,4 @@ func inConflict(err error) bool {
 		return errors.Is(err, errUncounted)
 	}
 	return slices.Contains([]string{serializationFailure, deadlockDetected, lockNotAvailable}, refused.Code)
-}
-
-func isTimeout(err error) bool {
-	return pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// retryable reports whether a retry may succeed: Postgres is unreachable, is short of
-// resources or had a conflict between transactions. Errors about the rows themselves are
-// not retryable.
-func retryable(err error) bool {
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch refused.Code[:min(2, len(refused.Code))] {
-		// SQLSTATE classes of the Postgres manual, appendix A: connection, read-only,
-		// rolled back, resources, locks, shutdown, I/O.
-		case "08", "25", "40", "53", "55", "57", "58":
-			return true
-		}
-		return false
-	}
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true
-	}
-	return pgconn.SafeToRetry(err) || isTimeout(err) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, driver.ErrBadConn)
 }
