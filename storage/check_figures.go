@@ -47,11 +47,7 @@ func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []stri
 	if orgID != uuid.Nil {
 		org = &orgID
 	}
-	var now *time.Time
-	if s.edges != nil {
-		now = new(micro(s.edges()))
-	}
-	found, err := s.pool.Query(ctx, figuresQuery, org, append([]string{}, labels...), limit, now, s.instant())
+	found, err := s.pool.Query(ctx, figuresQuery, org, append([]string{}, labels...), limit, s.maintenanceEdge(), s.instant())
 	if err != nil {
 		return nil, wrap("read the figures of checks", err)
 	}

@@ -31,7 +31,7 @@ const leasesByRegion = "worker_leases CROSS JOIN LATERAL unnest(regions) AS regi
 // gets a new fence; while the clock of the worker is wrong, it stays revoked.
 func (s *Store) RenewLease(ctx context.Context, r fleet.Renewal) (fleet.Grant, error) {
 	grant := fleet.Grant{Fences: make(map[string]int64, len(r.Regions)), Revoked: make(map[string][]string)}
-	err := s.leases.use(ctx, func(conn *pgx.Conn) error {
+	err := s.renewing(ctx, func(conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, `WITH renewed AS (
 				INSERT INTO worker_leases AS l (worker, regions, renewed_at, unavailable_types, clock_difference_ms, build)
 				VALUES ($1::text, $2::text[], clock_timestamp(), $3::text[], $4::bigint, $6::text)
@@ -48,7 +48,7 @@ func (s *Store) RenewLease(ctx context.Context, r fleet.Renewal) (fleet.Grant, e
 			SELECT region, fence, clock_timestamp(), (SELECT array_agg(DISTINCT o.build ORDER BY o.build) FROM worker_leases AS o
 				WHERE o.revoked_at IS NOT NULL AND o.worker <> $1::text AND region = ANY(o.regions))
 			FROM renewed, unnest(renewed.regions) AS region`,
-			s.connector.steadyMode(), r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference),
+			s.steadyMode(), r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), milliseconds(r.ClockDifference),
 			milliseconds(fleet.ClockLimit), r.Build)
 		if err != nil {
 			return err

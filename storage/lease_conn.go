@@ -26,6 +26,11 @@ type leaseConn struct {
 // errStoreClosed is the error of a renewal after Close.
 var errStoreClosed = errors.New("the database is closed")
 
+// renewing calls fn with the connection that renews leases.
+func (s *Store) renewing(ctx context.Context, fn func(*pgx.Conn) error) error {
+	return s.leases.use(ctx, fn)
+}
+
 // use calls fn with the connection, and connects first where needed. After an error that
 // does not come from Postgres itself the connection is given up.
 func (l *leaseConn) use(ctx context.Context, fn func(*pgx.Conn) error) error {

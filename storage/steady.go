@@ -21,12 +21,12 @@ import (
 // steady runs such a query, as a prepared statement of its connection. Behind a pooler only
 // the types of its parameters are kept.
 func (s *Store) steady(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return s.pool.Query(ctx, sql, slices.Concat([]any{s.connector.steadyMode()}, args)...)
+	return s.pool.Query(ctx, sql, slices.Concat([]any{s.steadyMode()}, args)...)
 }
 
 // steadyMode is how a connection runs a query that is repeated for good.
-func (c *connector) steadyMode() pgx.QueryExecMode {
-	if c.pooled {
+func (s *Store) steadyMode() pgx.QueryExecMode {
+	if s.Pooled() {
 		return pgx.QueryExecModeCacheDescribe
 	}
 	return pgx.QueryExecModeCacheStatement
@@ -34,7 +34,7 @@ func (c *connector) steadyMode() pgx.QueryExecMode {
 
 // steadyRow scans the only row of such a query.
 func (s *Store) steadyRow(ctx context.Context, sql string, args []any, into ...any) error {
-	return s.pool.QueryRow(ctx, sql, slices.Concat([]any{s.connector.steadyMode()}, args)...).Scan(into...)
+	return s.pool.QueryRow(ctx, sql, slices.Concat([]any{s.steadyMode()}, args)...).Scan(into...)
 }
 
 // steadyRows collects the rows of such a query by the order of their columns.
@@ -49,7 +49,7 @@ func steadyRows[T any](ctx context.Context, s *Store, sql string, args ...any) (
 // steadyIn runs such a query in a transaction of bun, or outside of one when db is the
 // database, and reads its rows into a slice of structs.
 func (s *Store) steadyIn(ctx context.Context, db bun.IDB, into any, query string, args ...any) error {
-	rows, err := s.handle(db).QueryContext(ctx, query, slices.Concat([]any{s.connector.steadyMode()}, args)...)
+	rows, err := s.handle(db).QueryContext(ctx, query, slices.Concat([]any{s.steadyMode()}, args)...)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *Store) handle(db bun.IDB) sqlHandle {
 // steadyExec runs such a statement, which returns no rows, in a transaction of bun, or outside
 // of one when db is the database.
 func (s *Store) steadyExec(ctx context.Context, db bun.IDB, query string, args ...any) error {
-	_, err := s.handle(db).ExecContext(ctx, query, slices.Concat([]any{s.connector.steadyMode()}, args)...)
+	_, err := s.handle(db).ExecContext(ctx, query, slices.Concat([]any{s.steadyMode()}, args)...)
 	return err
 }
 

@@ -41,7 +41,7 @@ func (s *Store) StreamHeads(ctx context.Context, orgs []uuid.UUID) (map[uuid.UUI
 // Behind a transaction-pooling proxy no connection can listen: it waits until ctx ends,
 // and streams find events by their poll.
 func (s *Store) ListenEvents(ctx context.Context, wake func(orgID uuid.UUID)) error {
-	if s.connector.pooled {
+	if s.Pooled() {
 		<-ctx.Done()
 		return wrap("listen for events", context.Cause(ctx))
 	}

@@ -44,7 +44,7 @@ func lockName(ctx context.Context, tx bun.Tx, name string) error {
 // localLimits is the SQL that follows the BEGIN of an ordinary transaction, empty where the
 // session has the limits.
 func (s *Store) localLimits() string {
-	if !s.connector.pooled {
+	if !s.Pooled() {
 		return ""
 	}
 	return "; " + ordinaryLimits.setLocal()
@@ -59,4 +59,13 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	var now time.Time
 	err := s.steadyRow(ctx, "SELECT clock_timestamp()", nil, &now)
 	return now, wrap("read the database's clock", err)
+}
+
+// probingLimits is the statement that sets the limits of a transaction with results, empty
+// where the session has them.
+func (s *Store) probingLimits() string {
+	if !s.Pooled() {
+		return ""
+	}
+	return probingLimits.selectLocal()
 }

@@ -89,15 +89,6 @@ func (s *Store) commitOnce(ctx context.Context, group []*pendingRow) ([]outcome,
 	return g.outcomes(group), nil, nil
 }
 
-// probingLimits is the statement that sets the limits of a transaction with results, empty
-// where the session has them.
-func (s *Store) probingLimits() string {
-	if !s.connector.pooled {
-		return ""
-	}
-	return probingLimits.selectLocal()
-}
-
 func (g *groupTx) store(ctx context.Context, limits string) error {
 	if err := g.insert(ctx, limits); err != nil {
 		return err
