@@ -17,7 +17,7 @@ import (
 // createChecks stores new checks and the rows of their loops, whose slot 0 is now.
 func (e *edits) createChecks(ctx context.Context, changes *project.Changes) error {
 	var rows []checkRow
-	var loops []loopRow
+	var started []loopRow
 	for i := range changes.Checks {
 		edit := &changes.Checks[i]
 		if edit.Before != nil {
@@ -34,7 +34,7 @@ func (e *edits) createChecks(ctx context.Context, changes *project.Changes) erro
 		if err != nil {
 			return err
 		}
-		rows, loops = append(rows, *row), append(loops, newLoops(check, check.Regions, e.now)...)
+		rows, started = append(rows, *row), append(started, newLoops(check, check.Regions, e.now)...)
 		note(e, "check", check.ID, edit)
 		e.woken = append(e.woken, vigil.CheckEdit{Before: vigil.Check{ID: check.ID}, After: *check, Changed: true})
 	}
@@ -44,7 +44,7 @@ func (e *edits) createChecks(ctx context.Context, changes *project.Changes) erro
 		}
 		return err
 	}
-	if err := insertLoops(ctx, e.tx, loops); err != nil {
+	if err := insertLoops(ctx, e.tx, started); err != nil {
 		return err
 	}
 	return e.countCreations(ctx, len(rows))
@@ -128,10 +128,10 @@ func (e *edits) deleteChecks(ctx context.Context, _ *project.Changes) error {
 		return nil
 	}
 	for _, edit := range e.deleted {
-		loops := e.loops[edit.Before.ID]
-		edit.Stopped = make([]string, len(loops))
-		for i := range loops {
-			edit.Stopped[i] = loops[i].Region
+		locked := e.loops[edit.Before.ID]
+		edit.Stopped = make([]string, len(locked))
+		for i := range locked {
+			edit.Stopped[i] = locked[i].Region
 		}
 		if err := addTombstones(ctx, e.tx, edit.Before.ID, edit.Stopped, 0); err != nil {
 			return err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/vigil-monitor/vigil"
 )
 
 // window selects the results of a check with slots in [from, to).
@@ -58,4 +60,14 @@ func addPauses(ctx context.Context, tx querier, loops []loopRow, w window) error
 		loops[i].Pauses = byCheck[w.check]
 	}
 	return err
+}
+
+// addExcluded adds the results in maintenance to sums without them.
+func (w window) addExcluded(up *vigil.Uptime, excluded, successes int64) {
+	up.Excluded = excluded
+	if w.withExcluded {
+		up.Total += excluded
+		up.Successful += successes
+	}
+	up.Failed = up.Total - up.Successful
 }

@@ -4,15 +4,11 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/secret"
@@ -46,8 +42,6 @@ type Options struct {
 	// Log receives background errors; nil discards them.
 	Log *slog.Logger
 }
-
-const defaultMaxConns = 16
 
 // Store is the platform's database. It is safe for concurrent use.
 type Store struct {
@@ -85,41 +79,15 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if s.progress == nil {
 		s.progress = func(string) {}
 	}
-	conns := min(max(opts.MaxConns, 0), 1000)
-	if conns == 0 {
-		conns = defaultMaxConns
-	}
-	var err error
-	if s.connector, err = newConnector(dsn, s.log); err != nil {
+	if err := s.open(ctx, dsn, opts); err != nil {
 		return nil, err
 	}
-	if err = s.connector.inspect(ctx, opts.Pooler); err != nil {
-		return nil, err
-	}
-	// Bun writes values into its SQL, so that a prepared statement would serve one query:
-	// each is one round trip without a name.
-	if s.pool, err = s.connector.pool(ctx, conns, ordinaryLimits, pgx.QueryExecModeExec); err != nil {
-		return nil, err
-	}
-	if s.probing, err = s.connector.pool(ctx, probingConns, probingLimits, pgx.QueryExecModeCacheStatement); err != nil {
-		s.pool.Close()
-		return nil, err
-	}
-	s.leases = &leaseConn{connect: s.connector.connect}
-	s.db = bun.NewDB(stdlib.OpenDBFromPool(s.pool), pgdialect.New(), bun.WithDiscardUnknownColumns())
 	return s, nil
 }
 
 // Close closes all connections. The store cannot be used afterwards.
 func (s *Store) Close() error {
-	err := s.db.Close()
-	s.pool.Close()
-	s.probing.Close()
-	s.leases.close()
-	if err != nil {
-		return fmt.Errorf("close the database: %w", err)
-	}
-	return nil
+	return s.close()
 }
 
 // DB returns the database handle, for tests and tools.

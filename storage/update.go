@@ -172,11 +172,11 @@ func restarts(before, after *vigil.Check) bool {
 // tombstone, an added region starts now, and the others get the new revision and, after a
 // restart, the new schedule. Slots of an ended schedule that have no result count as
 // missed.
-func updateLoops(ctx context.Context, tx bun.Tx, loops []loopRow, before, after *vigil.Check, restart bool, now time.Time) error {
+func updateLoops(ctx context.Context, tx bun.Tx, locked []loopRow, before, after *vigil.Check, restart bool, now time.Time) error {
 	var removed []string
-	existing := make(map[string]bool, len(loops))
-	for i := range loops {
-		loop := &loops[i]
+	existing := make(map[string]bool, len(locked))
+	for i := range locked {
+		loop := &locked[i]
 		existing[loop.Region] = true
 		isRemoved := !slices.Contains(after.Regions, loop.Region)
 		if loop.Active && (restart || isRemoved || !after.Enabled) {

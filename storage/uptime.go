@@ -90,7 +90,7 @@ func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (map
 
 // readMissed reads the loops of a check and its gaps in a window. A check that is not the
 // organization's is a CodeNotFound error.
-func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (loops []loopRow, gaps []regionGap, err error) {
+func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (known []loopRow, gaps []regionGap, err error) {
 	found, err := tx.Query(ctx, `
 		SELECT r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until, r.deadline_ms
 		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id WHERE c.id = $1 AND c.org_id = $2`, w.check, orgID)
@@ -103,16 +103,16 @@ func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (loop
 		&loop.CountedUntil, &loop.DeadlineMS,
 	}
 	_, err = pgx.ForEachRow(found, into, func() error {
-		loops = append(loops, loop)
+		known = append(known, loop)
 		return nil
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("read loops: %w", err)
 	}
-	if len(loops) == 0 {
+	if len(known) == 0 {
 		return nil, nil, vigil.NotFound("check") // every check has a region
 	}
-	if err := addPauses(ctx, tx, loops, w); err != nil {
+	if err := addPauses(ctx, tx, known, w); err != nil {
 		return nil, nil, err
 	}
 	found, err = tx.Query(ctx, `
@@ -131,7 +131,7 @@ func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w window) (loop
 	if err != nil {
 		return nil, nil, fmt.Errorf("read gaps: %w", err)
 	}
-	return loops, gaps, nil
+	return known, gaps, nil
 }
 
 // rawUptime sums results, for each region and over all regions.
@@ -200,16 +200,6 @@ func rollupUptime(ctx context.Context, tx pgx.Tx, w window) (map[string]vigil.Up
 		byRegion[region] = up
 	}
 	return byRegion, nil
-}
-
-// addExcluded adds the results in maintenance to sums without them.
-func (w window) addExcluded(up *vigil.Uptime, excluded, successes int64) {
-	up.Excluded = excluded
-	if w.withExcluded {
-		up.Total += excluded
-		up.Successful += successes
-	}
-	up.Failed = up.Total - up.Successful
 }
 
 func (r *rollup) add(other rollup) {
