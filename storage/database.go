@@ -14,8 +14,8 @@ import (
 
 const defaultMaxConns = 16
 
-func (s *Store) open(ctx context.Context, dsn string, opts Options) error {
-	conns := min(max(opts.MaxConns, 0), 1000)
+func (s *Store) open(ctx context.Context, dsn string, pooler Pooler, maxConns int) error {
+	conns := min(max(maxConns, 0), 1000)
 	if conns == 0 {
 		conns = defaultMaxConns
 	}
@@ -23,7 +23,7 @@ func (s *Store) open(ctx context.Context, dsn string, opts Options) error {
 	if s.connector, err = newConnector(dsn, s.log); err != nil {
 		return err
 	}
-	if err = s.connector.inspect(ctx, opts.Pooler); err != nil {
+	if err = s.connector.inspect(ctx, pooler); err != nil {
 		return err
 	}
 	// Bun writes values into its SQL, so that a prepared statement would serve one query:

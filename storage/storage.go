@@ -79,7 +79,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if s.progress == nil {
 		s.progress = func(string) {}
 	}
-	if err := s.open(ctx, dsn, opts); err != nil {
+	if err := s.open(ctx, dsn, opts.Pooler, opts.MaxConns); err != nil {
 		return nil, err
 	}
 	return s, nil
