@@ -12,6 +12,9 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/storage/loops"
+	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
 // days is the number of a member of the metadata of a result, alias res, in SQL.
@@ -28,10 +31,10 @@ var figuresQuery = `WITH clock AS MATERIALIZED (SELECT coalesce($4::timestamptz,
 	open AS MATERIALIZED (SELECT DISTINCT check_id FROM incidents WHERE ($1::uuid IS NULL OR org_id = $1) AND status <> 'resolved'),
 	shown AS MATERIALIZED (
 		SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.created_at, c.labels, c.id IN (SELECT check_id FROM open) AS open,
-			EXISTS (SELECT ` + runningOf + `) AS held, ARRAY(SELECT coalesce(c.labels->>k, '') FROM unnest($2::text[]) AS k) AS chosen
+			EXISTS (SELECT ` + loops.RunningOf + `) AS held, ARRAY(SELECT coalesce(c.labels->>k, '') FROM unnest($2::text[]) AS k) AS chosen
 		FROM clock, checks AS c WHERE ($1::uuid IS NULL OR c.org_id = $1) ORDER BY c.created_at, c.id LIMIT $3
 	)
-	SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.open, c.held, c.chosen, r.region, ` + observedHealth("$5::timestamptz") + `,
+	SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.open, c.held, c.chosen, r.region, ` + loops.ObservedHealth("$5::timestamptz") + `,
 		r.last_time,
 		res.response_time_ms, coalesce(` + days(vigil.MetadataDays) + `, ` + days(vigil.MetadataCertDays) + `)
 	FROM shown AS c LEFT JOIN check_regions AS r ON r.check_id = c.id AND r.active AND c.enabled
@@ -47,9 +50,9 @@ func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []stri
 	if orgID != uuid.Nil {
 		org = &orgID
 	}
-	found, err := s.pool.Query(ctx, figuresQuery, org, append([]string{}, labels...), limit, s.maintenanceEdge(), s.instant())
+	found, err := s.db.Pool.Query(ctx, figuresQuery, org, append([]string{}, labels...), limit, s.MaintenanceEdge(), s.db.Instant())
 	if err != nil {
-		return nil, wrap("read the figures of checks", err)
+		return nil, pg.Wrap("read the figures of checks", err)
 	}
 	var figures []overview.CheckFigures
 	var row overview.CheckFigures
@@ -69,9 +72,9 @@ func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []stri
 		if region == nil {
 			return nil
 		}
-		one := overview.RegionFigures{Region: *region, Health: vigil.Health(*health), Time: zeroIfNil(at).UTC(), Response: -1}
+		one := overview.RegionFigures{Region: *region, Health: vigil.Health(*health), Time: pg.ZeroIfNil(at).UTC(), Response: -1}
 		if ms != nil {
-			one.Response = responseTime(*ms)
+			one.Response = results.ResponseTime(*ms)
 		}
 		if left != nil {
 			one.SSLDays = new(*left)
@@ -80,5 +83,5 @@ func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []stri
 		last.Regions = append(last.Regions, one)
 		return nil
 	})
-	return figures, wrap("read the figures of checks", err)
+	return figures, pg.Wrap("read the figures of checks", err)
 }

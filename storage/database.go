@@ -4,50 +4,73 @@ package storage
 
 import (
 	"context"
-	"fmt"
+	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
-const defaultMaxConns = 16
+// What callers need of the rooms below, so that they import one package.
+type (
+	// Pooler says what is between the store and Postgres.
+	Pooler = pg.Pooler
+	// Server describes the database and the server that it is on.
+	Server = pg.Server
+	// ResultWriter stores the results of many goroutines in shared transactions.
+	ResultWriter = results.ResultWriter
+	// WriterOptions of a ResultWriter.
+	WriterOptions = results.WriterOptions
+)
 
-func (s *Store) open(ctx context.Context, dsn string, pooler Pooler, maxConns int) error {
-	conns := min(max(maxConns, 0), 1000)
-	if conns == 0 {
-		conns = defaultMaxConns
-	}
-	var err error
-	if s.connector, err = newConnector(dsn, s.log); err != nil {
-		return err
-	}
-	if err = s.connector.inspect(ctx, pooler); err != nil {
-		return err
-	}
-	// Bun writes values into its SQL, so that a prepared statement would serve one query:
-	// each is one round trip without a name.
-	if s.pool, err = s.connector.pool(ctx, conns, ordinaryLimits, pgx.QueryExecModeExec); err != nil {
-		return err
-	}
-	if s.probing, err = s.connector.pool(ctx, probingConns, probingLimits, pgx.QueryExecModeCacheStatement); err != nil {
-		s.pool.Close()
-		return err
-	}
-	s.leases = &leaseConn{connect: s.connector.connect}
-	s.db = bun.NewDB(stdlib.OpenDBFromPool(s.pool), pgdialect.New(), bun.WithDiscardUnknownColumns())
-	return nil
+// The values of a Pooler.
+const (
+	PoolerAuto        = pg.PoolerAuto
+	PoolerNone        = pg.PoolerNone
+	PoolerTransaction = pg.PoolerTransaction
+)
+
+// DeletedUser is the name that the entries of the audit log show in place of that of a user
+// whose account was deleted.
+const DeletedUser = accounts.DeletedUser
+
+// NewResultWriter returns a writer whose Run must be called.
+func NewResultWriter(s *Store, opts WriterOptions) *ResultWriter {
+	return results.NewResultWriter(s.resultStore, opts)
 }
 
-// close closes all connections. The database cannot be used afterwards.
-func (s *Store) close() error {
-	err := s.db.Close()
-	s.pool.Close()
-	s.probing.Close()
-	s.leases.close()
-	if err != nil {
-		return fmt.Errorf("close the database: %w", err)
-	}
-	return nil
+// BeforeBaseline reports whether a schema, the name of the newest migration of a database, is
+// from before the baseline.
+func BeforeBaseline(schema string) bool { return pg.BeforeBaseline(schema) }
+
+// NewestSchema returns the name of the newest migration that this version has.
+func NewestSchema() (string, error) { return pg.NewestSchema() }
+
+// Migrate applies all pending migrations and returns how many it applied. Several
+// processes may call it at once: one migrates and the others wait.
+func (s *Store) Migrate(ctx context.Context) (applied int, err error) { return s.db.Migrate(ctx) }
+
+// MigrateDown reverts the migrations of the last Migrate that applied any.
+func (s *Store) MigrateDown(ctx context.Context) error { return s.db.MigrateDown(ctx) }
+
+// MigrateTo reverts the applied migrations after the named one, such as 1002, newest
+// first, and returns the names of those that it reverted. What these migrations created is
+// dropped with its data. An unknown name is an error.
+func (s *Store) MigrateTo(ctx context.Context, name string) (reverted []string, err error) {
+	return s.db.MigrateTo(ctx, name)
 }
+
+// Ready returns nil when Postgres answers and all migrations are applied, otherwise a
+// CodeUnavailable error that says which of the two is missing. A database from before the
+// baseline is a CodeConflict error.
+func (s *Store) Ready(ctx context.Context) error { return s.db.Ready(ctx) }
+
+// Server reads what a backup says of the database and of its server.
+func (s *Store) Server(ctx context.Context) (Server, error) { return s.db.Server(ctx) }
+
+// Pooled reports whether a transaction-pooling proxy is in front of Postgres.
+func (s *Store) Pooled() bool { return s.db.Pooled() }
+
+// Clock returns the current time of the database's clock, which stamps changes and
+// leases.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) { return s.db.Clock(ctx) }

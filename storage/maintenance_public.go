@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/storage/loops"
 )
 
 // reportMaintenance bounds the maintenance on a status page.
@@ -24,7 +25,7 @@ func queuePublicMaintenance(batch *pgx.Batch, org uuid.UUID, ids []string, into 
 			FROM maintenance_occurrences AS f
 			WHERE f.org_id = $2 AND f.removed_at IS NULL AND f.ends_at > now() AND f.starts_at < now() + make_interval(secs => $3)
 		) AS o JOIN maintenance_windows AS w ON w.id = o.window_id AND w.deleted_at IS NULL
-			JOIN checks AS c ON c.id = ANY($1::text[]::uuid[]) AND `+covers+`
+			JOIN checks AS c ON c.id = ANY($1::text[]::uuid[]) AND `+loops.Covers+`
 		WHERE o.starts_at <= now() OR o.place = 1
 		GROUP BY o.window_id, o.starts_at, o.ends_at ORDER BY o.starts_at, o.ends_at, o.window_id LIMIT $4`,
 		ids, org, overview.MaintenanceAnnounced.Seconds(), reportMaintenance).

@@ -14,6 +14,9 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/changes"
+	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 const (
@@ -39,28 +42,28 @@ const (
 func (s *Store) DeleteOrganization(
 	ctx context.Context, orgID uuid.UUID, confirm string, by account.Credential,
 ) (org account.Organization, owners []account.User, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := lockOrganization(ctx, tx, orgID); err != nil {
+	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := accounts.LockOrganization(ctx, tx, orgID); err != nil {
 			return err
 		}
-		if _, err := s.requireAdmin(ctx, tx, by); err != nil {
+		if _, err := s.RequireAdmin(ctx, tx, by); err != nil {
 			return err
 		}
-		var row orgRow
+		var row accounts.OrgRow
 		if err := tx.NewSelect().Model(&row).Where("o.id = ?", orgID).Scan(ctx); err != nil {
 			return err
 		}
-		org = row.organization()
+		org = row.Organization()
 		if confirm != org.Name {
 			return vigil.Invalid("confirm", "must be the name of the organization, which is %q", org.Name)
 		}
-		var members []userRow
+		var members []accounts.UserRow
 		if err := tx.NewSelect().Model(&members).Where("u.org_id = ?", orgID).OrderExpr("u.created_at, u.id").Scan(ctx); err != nil {
 			return err
 		}
 		owners = nil
 		for i := range members {
-			member := members[i].user()
+			member := members[i].User()
 			if member.Operator {
 				return vigil.Errorf(vigil.CodeConflict, "This is the organization of the platform's operator, which stays.")
 			}
@@ -73,13 +76,13 @@ func (s *Store) DeleteOrganization(
 		}
 		return s.endOrganization(ctx, tx, orgID)
 	})
-	return org, owners, wrap("delete an organization", err)
+	return org, owners, pg.Wrap("delete an organization", err)
 }
 
 // endOrganization deletes what lets anybody in, and what the public sees. The slug is free
 // at once.
 func (s *Store) endOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID) error {
-	_, err := tx.NewRaw("UPDATE organizations SET deleted_at = ?0, updated_at = ?0, slug = id::text WHERE id = ?1", s.instant(), orgID).
+	_, err := tx.NewRaw("UPDATE organizations SET deleted_at = ?0, updated_at = ?0, slug = id::text WHERE id = ?1", s.db.Instant(), orgID).
 		Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("mark the organization: %w", err)
@@ -106,12 +109,12 @@ func keepForOperator(ctx context.Context, tx bun.Tx) error {
 		return nil
 	}
 	err := tx.NewRaw("SELECT email FROM users WHERE id = ?", entry.UserID).Scan(ctx, &entry.UserEmail)
-	if err != nil && !isNoRow(err) {
+	if err != nil && !pg.IsNoRow(err) {
 		return fmt.Errorf("name the user of an audit entry: %w", err)
 	}
 	entry.OrgID, entry.UserName, entry.Address, entry.UserAgent = uuid.Nil, "", "", ""
 	err = tx.NewRaw("SELECT org_id FROM users WHERE operator").Scan(ctx, &entry.OrgID)
-	if err != nil && !isNoRow(err) {
+	if err != nil && !pg.IsNoRow(err) {
 		return fmt.Errorf("look for the operator: %w", err)
 	}
 	return nil
@@ -127,14 +130,14 @@ func (s *Store) PurgeOrganizations(ctx context.Context, now time.Time) error {
 		ID        uuid.UUID
 		DeletedAt time.Time
 	}
-	err := s.db.NewRaw("SELECT id, deleted_at FROM organizations WHERE deleted_at IS NOT NULL ORDER BY deleted_at, id LIMIT ?", deleteBatch).
+	err := s.db.NewRaw("SELECT id, deleted_at FROM organizations WHERE deleted_at IS NOT NULL ORDER BY deleted_at, id LIMIT ?", pg.DeleteBatch).
 		Scan(ctx, &deleted)
 	if err != nil {
-		return wrap("look for deleted organizations", err)
+		return pg.Wrap("look for deleted organizations", err)
 	}
 	var errs []error
 	for _, org := range deleted {
-		errs = append(errs, wrap("delete what an organization left", s.purgeOrganization(ctx, org.ID, now.Sub(org.DeletedAt))))
+		errs = append(errs, pg.Wrap("delete what an organization left", s.purgeOrganization(ctx, org.ID, now.Sub(org.DeletedAt))))
 	}
 	return errors.Join(errs...)
 }
@@ -150,11 +153,11 @@ func (s *Store) purgeOrganization(ctx context.Context, orgID uuid.UUID, age time
 	if age < EndsOfDeletedOrganization {
 		waits += " OR EXISTS (SELECT FROM deliveries WHERE org_id = $1 AND status = 'pending')"
 	}
-	if wait, err := s.anyOf(ctx, waits, orgID); err != nil || wait || age < lateWrites {
+	if wait, err := s.db.AnyOf(ctx, waits, orgID); err != nil || wait || age < lateWrites {
 		return err
 	}
 	for _, step := range purgedWithOrganization() {
-		if err := s.deleteAll(ctx, step.table, step.condition, orgID); err != nil {
+		if err := s.db.DeleteAll(ctx, step.table, step.condition, orgID); err != nil {
 			return err
 		}
 	}
@@ -165,7 +168,7 @@ func (s *Store) purgeOrganization(ctx context.Context, orgID uuid.UUID, age time
 // deleteChecksOf deletes up to checkBatch checks of a deleted organization, and reports
 // whether there were any.
 func (s *Store) deleteChecksOf(ctx context.Context, orgID uuid.UUID) (found bool, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var ids []uuid.UUID
 		err := tx.NewRaw("SELECT id FROM checks WHERE org_id = ? ORDER BY id LIMIT ? FOR NO KEY UPDATE", orgID, checkBatch).Scan(ctx, &ids)
 		if err != nil || len(ids) == 0 {
@@ -176,7 +179,7 @@ func (s *Store) deleteChecksOf(ctx context.Context, orgID uuid.UUID) (found bool
 		for i, id := range ids {
 			checks[i] = vigil.Check{ID: id, OrgID: orgID}
 		}
-		return s.edits(tx, orgID, account.Plan{}, account.Allowance{}).change(ctx, deletion(checks...))
+		return s.Edits(tx, orgID, account.Plan{}, account.Allowance{}).Change(ctx, changes.Deletion(checks...))
 	})
 	return found, err
 }

@@ -15,6 +15,10 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/backtest"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
+	"github.com/vigil-monitor/vigil/storage/incidents"
+	"github.com/vigil-monitor/vigil/storage/loops"
+	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
 // replayColumns are what rules depend on; metadata is read as its few members, since the
@@ -31,9 +35,9 @@ func (s *Store) ReplayResults(
 	ctx context.Context, checkID uuid.UUID, regions []string, from, to time.Time, warm int,
 ) iter.Seq2[backtest.Row, error] {
 	return func(yield func(backtest.Row, error) bool) {
-		tx, end, err := s.snapshot(ctx)
+		tx, end, err := s.db.Snapshot(ctx)
 		if err != nil {
-			yield(backtest.Row{}, wrap("replay results", err))
+			yield(backtest.Row{}, pg.Wrap("replay results", err))
 			return
 		}
 		defer end()
@@ -43,8 +47,8 @@ func (s *Store) ReplayResults(
 			) AS warm ORDER BY slot, region`, checkID, regions, from, warm) {
 			return
 		}
-		for start := from; start.Before(to); start = startOf(dayOf(start) + 1) {
-			end := startOf(dayOf(start) + 1)
+		for start := from; start.Before(to); start = results.StartOf(results.DayOf(start) + 1) {
+			end := results.StartOf(results.DayOf(start) + 1)
 			if end.After(to) {
 				end = to
 			}
@@ -66,18 +70,18 @@ type replayReader struct {
 func (r *replayReader) read(ctx context.Context, query string, args ...any) bool {
 	rows, err := r.tx.Query(ctx, query, args...)
 	if err != nil {
-		r.yield(backtest.Row{}, wrap("replay results", err))
+		r.yield(backtest.Row{}, pg.Wrap("replay results", err))
 		return false
 	}
 	defer rows.Close()
 	for rows.Next() {
 		row, err := scanReplayed(rows)
-		if !r.yield(row, wrap("replay results", err)) || err != nil {
+		if !r.yield(row, pg.Wrap("replay results", err)) || err != nil {
 			return false
 		}
 	}
 	if err := rows.Err(); err != nil {
-		r.yield(backtest.Row{}, wrap("replay results", err))
+		r.yield(backtest.Row{}, pg.Wrap("replay results", err))
 		return false
 	}
 	return true
@@ -91,7 +95,7 @@ func scanReplayed(rows pgx.Rows) (row backtest.Row, err error) {
 	if err != nil {
 		return row, fmt.Errorf("read a row: %w", err)
 	}
-	result.Slot, result.ResponseTime = result.Slot.UTC(), responseTime(ms)
+	result.Slot, result.ResponseTime = result.Slot.UTC(), results.ResponseTime(ms)
 	if fingerprint != nil || days != nil {
 		result.Metadata = make(map[string]any, 2)
 	}
@@ -108,17 +112,17 @@ func scanReplayed(rows pgx.Rows) (row backtest.Row, err error) {
 // hour, and how many slots of it were missed. Oldest is the slot of the oldest stored result,
 // zero without one. A check that is not the organization's is a CodeNotFound error.
 func (s *Store) ReplayExtent(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) (backtest.ReplayExtent, error) {
-	extent, err := s.replayExtent(ctx, orgID, window{check: checkID, from: from, to: to})
-	return extent, wrap("measure a replay", err)
+	extent, err := s.replayExtent(ctx, orgID, loops.Window{Check: checkID, From: from, To: to})
+	return extent, pg.Wrap("measure a replay", err)
 }
 
-func (s *Store) replayExtent(ctx context.Context, orgID uuid.UUID, w window) (extent backtest.ReplayExtent, err error) {
-	tx, end, err := s.snapshot(ctx)
+func (s *Store) replayExtent(ctx context.Context, orgID uuid.UUID, w loops.Window) (extent backtest.ReplayExtent, err error) {
+	tx, end, err := s.db.Snapshot(ctx)
 	if err != nil {
 		return extent, err
 	}
 	defer end()
-	missed, err := missedSlots(ctx, tx, orgID, w)
+	missed, err := results.MissedSlots(ctx, tx, orgID, w)
 	if err != nil {
 		return extent, err
 	}
@@ -126,14 +130,14 @@ func (s *Store) replayExtent(ctx context.Context, orgID uuid.UUID, w window) (ex
 		extent.Missed += n
 	}
 	err = tx.QueryRow(ctx, "SELECT coalesce(sum(total), 0)::bigint FROM result_rollups WHERE check_id = $1 AND hour >= $2 AND hour < $3",
-		w.check, hourOf(w.from), w.to).Scan(&extent.Results)
+		w.Check, results.HourOf(w.From), w.To).Scan(&extent.Results)
 	if err != nil {
 		return extent, fmt.Errorf("count the results: %w", err)
 	}
 	var oldest, changed *time.Time
 	err = tx.QueryRow(ctx, `SELECT min(slot), max(r.start_at) FROM check_regions AS r LEFT JOIN LATERAL (
 		SELECT slot FROM results WHERE check_id = r.check_id AND region = r.region ORDER BY slot LIMIT 1) AS first ON true
-		WHERE r.check_id = $1`, w.check).Scan(&oldest, &changed)
+		WHERE r.check_id = $1`, w.Check).Scan(&oldest, &changed)
 	if err != nil {
 		return extent, fmt.Errorf("find the oldest result: %w", err)
 	}
@@ -151,17 +155,17 @@ func (s *Store) replayExtent(ctx context.Context, orgID uuid.UUID, w window) (ex
 func (s *Store) RecordedIncidents(
 	ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time, limit int,
 ) ([]vigil.Incident, int64, error) {
-	var rows []incidentRow
+	var rows []incidents.Row
 	total, err := s.db.NewSelect().Model(&rows).Where("i.org_id = ? AND i.check_id = ?", orgID, checkID).
-		Where("i.started_at < ? AND coalesce(i.resolved_at, 'infinity') > ?", micro(to), micro(from)).
+		Where("i.started_at < ? AND coalesce(i.resolved_at, 'infinity') > ?", pg.Micro(to), pg.Micro(from)).
 		OrderExpr("i.started_at, i.id").Limit(int64(limit)).ScanAndCount(ctx)
 	if err != nil {
-		return nil, 0, wrap("read recorded incidents", err)
+		return nil, 0, pg.Wrap("read recorded incidents", err)
 	}
 	incidents := make([]vigil.Incident, len(rows))
 	for i := range rows {
-		if incidents[i], err = rows[i].incident(); err != nil {
-			return nil, 0, wrap("read recorded incidents", err)
+		if incidents[i], err = rows[i].Incident(); err != nil {
+			return nil, 0, pg.Wrap("read recorded incidents", err)
 		}
 	}
 	return incidents, total, nil
@@ -170,13 +174,13 @@ func (s *Store) RecordedIncidents(
 // PastMaintenance returns the spans in [from, to) in which a check of the organization is in
 // maintenance, by their start. They may overlap.
 func (s *Store) PastMaintenance(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time) ([]maintenance.Occurrence, error) {
-	var rows []spanRow
-	err := selectSpans(s.db, &rows).Join("JOIN checks AS c ON c.id = ? AND "+covers, checkID).
-		Where("o.org_id = ? AND o.starts_at < ? AND o.ends_at > ? AND o.removed_at IS NULL", orgID, micro(to), micro(from)).
+	var rows []loops.SpanRow
+	err := loops.SelectSpans(s.db, &rows).Join("JOIN checks AS c ON c.id = ? AND "+loops.Covers, checkID).
+		Where("o.org_id = ? AND o.starts_at < ? AND o.ends_at > ? AND o.removed_at IS NULL", orgID, pg.Micro(to), pg.Micro(from)).
 		OrderExpr("o.starts_at, o.window_id").Scan(ctx)
 	spans := make([]maintenance.Occurrence, len(rows))
 	for i := range rows {
-		spans[i] = rows[i].span().Occurrence
+		spans[i] = rows[i].Span().Occurrence
 	}
-	return spans, wrap("read past maintenance", err)
+	return spans, pg.Wrap("read past maintenance", err)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/secret"
+	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // sealLock is the advisory lock of the process that seals what was stored in
@@ -31,9 +32,9 @@ type sealedTable struct {
 
 func (s *Store) sealedTables() []sealedTable {
 	return []sealedTable{
-		{"checks", func(kind string) secret.Fields { return s.secrets.Check(vigil.CheckType(kind)) }},
-		{"channels", func(kind string) secret.Fields { return s.secrets.Channel(vigil.ChannelType(kind)) }},
-		{"delivery_addresses", func(kind string) secret.Fields { return s.secrets.Channel(vigil.ChannelType(kind)) }},
+		{"checks", func(kind string) secret.Fields { return s.Secrets.Check(vigil.CheckType(kind)) }},
+		{"channels", func(kind string) secret.Fields { return s.Secrets.Channel(vigil.ChannelType(kind)) }},
+		{"delivery_addresses", func(kind string) secret.Fields { return s.Secrets.Channel(vigil.ChannelType(kind)) }},
 	}
 }
 
@@ -42,14 +43,14 @@ func (s *Store) sealedTables() []sealedTable {
 // the platform works, and repeatedly.
 func (s *Store) Reseal(ctx context.Context) (changed int, err error) {
 	return s.rewriteConfigs(ctx, func(fields secret.Fields, config json.RawMessage) (json.RawMessage, error) {
-		opened, err := s.keys.OpenSecrets(fields, config)
+		opened, err := s.Keyring.OpenSecrets(fields, config)
 		if err != nil {
 			return nil, err
 		}
 		if len(fields.Values(opened)) == 0 {
 			return config, nil
 		}
-		return s.keys.SealSecrets(fields, opened)
+		return s.Keyring.SealSecrets(fields, opened)
 	})
 }
 
@@ -59,15 +60,15 @@ func (s *Store) Reseal(ctx context.Context) (changed int, err error) {
 // record reads one row. Of several processes one works, the others go on: both
 // forms can be read. It may be interrupted, and run while the platform works.
 func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
-	if s.keys == nil {
+	if s.Keyring == nil {
 		return 0, errors.New("seal configs: the store has no keys to seal secrets with")
 	}
-	wanted, err := s.secrets.Fingerprint()
+	wanted, err := s.Secrets.Fingerprint()
 	if err != nil {
 		return 0, fmt.Errorf("seal configs: %w", err)
 	}
 	// A transaction holds the lock, and not a session, which a proxy could share.
-	err = s.transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+	err = s.db.Transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		var due bool
 		if _, err := tx.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
 			return err
@@ -78,14 +79,14 @@ func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
 		if err != nil || !due {
 			return err
 		}
-		if changed, err = s.rewriteConfigs(ctx, s.keys.SealClear); err != nil {
+		if changed, err = s.rewriteConfigs(ctx, s.Keyring.SealClear); err != nil {
 			return err
 		}
 		_, err = tx.NewRaw(`INSERT INTO config_sealing (fingerprint, sealed_at) VALUES (?, ?)
-			ON CONFLICT (one_row) DO UPDATE SET fingerprint = excluded.fingerprint, sealed_at = excluded.sealed_at`, wanted, s.instant()).Exec(ctx)
+			ON CONFLICT (one_row) DO UPDATE SET fingerprint = excluded.fingerprint, sealed_at = excluded.sealed_at`, wanted, s.db.Instant()).Exec(ctx)
 		return err
 	})
-	return changed, wrap("seal configs", err)
+	return changed, pg.Wrap("seal configs", err)
 }
 
 // rewriteConfigs gives every stored config to change, with the secret members of
@@ -105,7 +106,7 @@ func (s *Store) rewriteConfigs(
 			err := s.db.NewRaw("SELECT id, type, config FROM ? WHERE id > ? ORDER BY id LIMIT ?", bun.Ident(table.name), last, sealBatch).
 				Scan(ctx, &rows)
 			if err != nil {
-				return changed, wrap("list "+table.name, err)
+				return changed, pg.Wrap("list "+table.name, err)
 			}
 			for _, row := range rows {
 				last = row.ID
@@ -115,14 +116,14 @@ func (s *Store) rewriteConfigs(
 				}
 				did, err := s.rewriteConfig(ctx, table, row.ID, change)
 				if err != nil {
-					return changed, wrap("seal a secret of "+table.name, err)
+					return changed, pg.Wrap("seal a secret of "+table.name, err)
 				}
 				if did {
 					changed++
 				}
 			}
 			read += len(rows)
-			s.progress(fmt.Sprintf("%d configs read, %d sealed", read, changed))
+			s.db.Progress(fmt.Sprintf("%d configs read, %d sealed", read, changed))
 			if len(rows) < sealBatch {
 				break
 			}
@@ -136,7 +137,7 @@ func (s *Store) rewriteConfigs(
 func (s *Store) rewriteConfig(
 	ctx context.Context, table sealedTable, id uuid.UUID, change func(secret.Fields, json.RawMessage) (json.RawMessage, error),
 ) (changed bool, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var rows []struct {
 			Type   string
 			Config json.RawMessage

@@ -10,6 +10,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/storage/loops"
+	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 const (
@@ -28,10 +30,10 @@ const (
 // not seen, and expects no certain one of it.
 func (s *Store) Restored(ctx context.Context) error {
 	_, err := s.restored(ctx, fleet.RestoredByHand, func(ctx context.Context, tx bun.Tx) (bool, error) {
-		return s.changeEpoch(ctx, tx, `UPDATE temporal_generation SET epoch = epoch + ?, epoch_floor = 0, epoch_at = clock_timestamp()`,
+		return s.ChangeEpoch(ctx, tx, `UPDATE temporal_generation SET epoch = epoch + ?, epoch_floor = 0, epoch_at = clock_timestamp()`,
 			int64(restoreSkip))
 	})
-	return wrap("prepare the restored database", err)
+	return pg.Wrap("prepare the restored database", err)
 }
 
 // restored does so in the epoch that begin begins, unless it begins none.
@@ -40,15 +42,15 @@ func (s *Store) restored(
 	why fleet.RestoreSign,
 	begin func(context.Context, bun.Tx) (bool, error),
 ) (done bool, err error) {
-	ctx = withQueryLimit(ctx, maintenanceLimit) // it changes every loop
-	err = s.inTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	ctx = pg.WithQueryLimit(ctx, pg.MaintenanceLimit) // it changes every loop
+	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if done, err = begin(ctx, tx); err != nil || !done {
 			return err
 		}
 		if _, err := tx.NewRaw("INSERT INTO restores (reason) VALUES (?)", string(why)).Exec(ctx); err != nil {
 			return fmt.Errorf("record the restore: %w", err)
 		}
-		s.log.WarnContext(ctx, "a restore from a backup was found; all loops go on from their rows", "sign", why)
+		s.db.Log.WarnContext(ctx, "a restore from a backup was found; all loops go on from their rows", "sign", why)
 		return prepareRestored(ctx, tx)
 	})
 	return done, err
@@ -92,7 +94,7 @@ func (s *Store) FoundRestore(
 	ctx context.Context, lease fleet.SweepLease, from fleet.Epoch, known int64, why fleet.RestoreSign,
 ) (changed bool, err error) {
 	changed, err = s.restored(ctx, why, func(ctx context.Context, tx bun.Tx) (bool, error) {
-		return s.changeEpoch(
+		return s.ChangeEpoch(
 			ctx,
 			tx,
 			`UPDATE temporal_generation SET epoch = greatest(epoch, ?0) + 1, epoch_floor = 0, epoch_at = clock_timestamp()
@@ -100,8 +102,8 @@ func (s *Store) FoundRestore(
 			known,
 			from.Number,
 			from.Floor,
-			fenced(lease),
+			loops.Fenced(lease),
 		)
 	})
-	return changed, wrap("prepare for a restored store", err)
+	return changed, pg.Wrap("prepare for a restored store", err)
 }

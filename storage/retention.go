@@ -9,6 +9,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/incidents"
+	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // Retention is how long each kind of data is kept. Zero keeps it forever.
@@ -51,7 +55,7 @@ type expired struct {
 func (s *Store) DropExpired(ctx context.Context, now time.Time, keep Retention) error {
 	var errs []error
 	for _, kind := range append([]expired{
-		{"drop partitions", keep.Results, s.dropPartitions},
+		{"drop partitions", keep.Results, s.DropPartitions},
 		// Before the attempts and events, which their deliveries need.
 		{"drop incidents", keep.Incidents, s.dropIncidents},
 		{"drop tombstones", keep.Tombstones, s.dropTombstones},
@@ -63,7 +67,7 @@ func (s *Store) DropExpired(ctx context.Context, now time.Time, keep Retention) 
 			continue
 		}
 		if err := s.dropKind(ctx, kind, now); err != nil {
-			errs = append(errs, wrap(kind.what, err))
+			errs = append(errs, pg.Wrap(kind.what, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -73,9 +77,9 @@ func (s *Store) DropExpired(ctx context.Context, now time.Time, keep Retention) 
 func (s *Store) dropKind(ctx context.Context, kind expired, now time.Time) error {
 	limited, cancel := context.WithTimeout(ctx, dropTime)
 	defer cancel()
-	err := kind.drop(limited, micro(now.Add(-kind.keep)))
+	err := kind.drop(limited, pg.Micro(now.Add(-kind.keep)))
 	if limited.Err() != nil && ctx.Err() == nil {
-		s.log.InfoContext(ctx, "expired data remains for the next housekeeping", "step", kind.what)
+		s.db.Log.InfoContext(ctx, "expired data remains for the next housekeeping", "step", kind.what)
 		return nil
 	}
 	return err
@@ -93,13 +97,13 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop gaps", "result_gaps", "t.last_slot < ?", keep.Rollups},
 		{"drop edges", "region_edges", "t.slot < ?", keep.Results},
 		// Deliveries of deleted checks, which no request can find.
-		{"drop orphaned deliveries", "deliveries", "t.orphaned AND t.finished_at < ? AND NOT " + stillSending, time.Hour},
+		{"drop orphaned deliveries", "deliveries", "t.orphaned AND t.finished_at < ? AND NOT " + incidents.StillSending, time.Hour},
 		// After it a delivery cannot be repeated. What is open or pending may need them yet.
 		{"drop addresses", "delivery_addresses", "t.created_at < ? AND NOT EXISTS (" +
 			"SELECT FROM deliveries AS d LEFT JOIN incidents AS i ON i.id = d.incident_id " +
-			"WHERE d.id = t.delivery_id AND (d.status = 'pending' OR i.status <> 'resolved' OR " + notifiedUnobserved + "))", keep.Attempts},
-		{"drop deliveries about unobserved checks", "deliveries", ofUnobserved + ` AND t.finished_at < ? AND NOT t.redeliver
-			AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.id = t.id AND ` + notifiedUnobserved + ")", keep.Incidents},
+			"WHERE d.id = t.delivery_id AND (d.status = 'pending' OR i.status <> 'resolved' OR " + incidents.NotifiedUnobserved + "))", keep.Attempts},
+		{"drop deliveries about unobserved checks", "deliveries", incidents.OfUnobserved + ` AND t.finished_at < ? AND NOT t.redeliver
+			AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.id = t.id AND ` + incidents.NotifiedUnobserved + ")", keep.Incidents},
 		{"drop attempts", "attempts", "t.started_at < ? AND t.finished_at IS NOT NULL", keep.Attempts},
 		{"drop audit entries", "audit_log", "t.at < ?", keep.Audit},
 		{"drop leases", "worker_leases", "greatest(t.renewed_at, t.revoked_at) < ?", keep.Leases},
@@ -108,10 +112,10 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop requests of accounts", "signup_requests", "t.expires_at < ?", time.Hour},
 		{"drop login links", "login_links", "t.expires_at < ?", time.Hour},
 		{"drop sessions", "sessions", "t.expires_at < ?", time.Hour},
-		{"drop failed logins", "login_attempts", "t.last_at < ?", 2 * loginWindow},
+		{"drop failed logins", "login_attempts", "t.last_at < ?", 2 * accounts.LoginWindow},
 		{"drop rate windows", "rate_windows", "t.started < ?", time.Hour},
-		{"drop mail quotas", "mail_quotas", "t.started_at < ?", maxQuotaWindow},
-		{"drop idempotency keys", "idempotency_keys", "t.started_at < ?", idempotencyRetention},
+		{"drop mail quotas", "mail_quotas", "t.started_at < ?", accounts.MaxQuotaWindow},
+		{"drop idempotency keys", "idempotency_keys", "t.started_at < ?", accounts.IdempotencyRetention},
 		{"drop trials", "check_trials", "t.ends < ?", time.Hour},
 		{"drop removed occurrences", "maintenance_occurrences", "t.removed_at < ?", 24 * time.Hour},
 		{"drop old occurrences", "maintenance_occurrences", "t.removed_at IS NULL AND t.ends_at < ?", keep.Results},
@@ -119,7 +123,7 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop running tests", "running_tests", "t.ends < ?", time.Hour},
 	} {
 		kinds = append(kinds, expired{rows.what, rows.keep, func(ctx context.Context, before time.Time) error {
-			return s.deleteAll(ctx, rows.table, rows.condition, before)
+			return s.db.DeleteAll(ctx, rows.table, rows.condition, before)
 		}})
 	}
 	return kinds
@@ -133,11 +137,11 @@ func (s *Store) dropIncidents(ctx context.Context, before time.Time) error {
 		var ids []uuid.UUID
 		err := s.db.NewRaw(`SELECT i.id FROM incidents AS i WHERE i.status = 'resolved' AND NOT i.latched AND i.resolved_at < ?
 				AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.incident_id = i.id AND (d.status = 'pending' OR d.redeliver))
-			ORDER BY i.resolved_at LIMIT ?`, before, incidentBatch).Scan(ctx, &ids)
+			ORDER BY i.resolved_at LIMIT ?`, before, incidents.BatchSize).Scan(ctx, &ids)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		if err := s.deleteIncidents(ctx, ids); err != nil {
+		if err := s.DeleteIncidents(ctx, ids); err != nil {
 			return err
 		}
 	}
@@ -148,18 +152,18 @@ func (s *Store) dropIncidents(ctx context.Context, before time.Time) error {
 func (s *Store) dropTombstones(ctx context.Context, before time.Time) error {
 	for {
 		var checks []uuid.UUID
-		err := s.db.NewRaw("SELECT DISTINCT check_id FROM loop_tombstones WHERE done_at < ? LIMIT ?", before, deleteBatch).Scan(ctx, &checks)
+		err := s.db.NewRaw("SELECT DISTINCT check_id FROM loop_tombstones WHERE done_at < ? LIMIT ?", before, pg.DeleteBatch).Scan(ctx, &checks)
 		if err != nil || len(checks) == 0 {
 			return err
 		}
 		for _, check := range checks {
 			for more := true; more; {
-				if more, err = s.purge(ctx, check); err != nil {
+				if more, err = s.Purge(ctx, check); err != nil {
 					return err
 				}
 			}
 		}
-		if err := s.deleteAll(ctx, "loop_tombstones", "t.check_id = ANY(?) AND t.done_at < ?", pgdialect.Array(checks), before); err != nil {
+		if err := s.db.DeleteAll(ctx, "loop_tombstones", "t.check_id = ANY(?) AND t.done_at < ?", pgdialect.Array(checks), before); err != nil {
 			return err
 		}
 	}
@@ -168,6 +172,6 @@ func (s *Store) dropTombstones(ctx context.Context, before time.Time) error {
 // dropEvents deletes events older than before, except those of deliveries that
 // are pending or were attempted since recent: these may be sent again.
 func (s *Store) dropEvents(ctx context.Context, before, recent time.Time) error {
-	return s.deleteAll(ctx, "events", `t.time < ? AND NOT EXISTS (
-		SELECT FROM deliveries AS d WHERE d.event_id = t.id AND (d.status = 'pending' OR d.updated_at >= ?))`, before, micro(recent))
+	return s.db.DeleteAll(ctx, "events", `t.time < ? AND NOT EXISTS (
+		SELECT FROM deliveries AS d WHERE d.event_id = t.id AND (d.status = 'pending' OR d.updated_at >= ?))`, before, pg.Micro(recent))
 }

@@ -13,6 +13,11 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/storage/changes"
+	"github.com/vigil-monitor/vigil/storage/incidents"
+	"github.com/vigil-monitor/vigil/storage/loops"
+	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
 const (
@@ -35,16 +40,16 @@ func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) 
 	if err != nil {
 		return overview.StatusReport{}, err
 	}
-	ids := texts(page.Checks())
+	ids := pg.UUIDTexts(page.Checks())
 	report := overview.StatusReport{Page: page, Checks: make(map[uuid.UUID]overview.ReportedCheck, len(ids))}
 	batch := &pgx.Batch{}
-	queueStates(batch, ids, s.instant(), report.Checks)
+	queueStates(batch, ids, s.db.Instant(), report.Checks)
 	queuePublicIncidents(batch, ids, since, &report.Incidents)
 	queuePublicMaintenance(batch, page.OrgID, ids, &report.Maintenance)
 	updates := make(map[uuid.UUID][]overview.IncidentUpdate)
 	queueUpdates(batch, ids, since, updates)
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return overview.StatusReport{}, wrap("read a status page", err)
+	if err := s.db.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return overview.StatusReport{}, pg.Wrap("read a status page", err)
 	}
 	for i := range report.Incidents {
 		report.Incidents[i].Updates = updates[report.Incidents[i].ID]
@@ -53,13 +58,13 @@ func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) 
 }
 
 func (s *Store) publicPage(ctx context.Context, slug string) (overview.StatusPage, error) {
-	var row statusPageRow
-	err := s.db.NewSelect().Model(&row).ColumnExpr("sp.*").ColumnExpr(pageChecks).Where("sp.slug = ? AND sp.enabled", slug).Scan(ctx)
+	var row changes.StatusPageRow
+	err := s.db.NewSelect().Model(&row).ColumnExpr("sp.*").ColumnExpr(changes.PageChecks).Where("sp.slug = ? AND sp.enabled", slug).Scan(ctx)
 	if err != nil {
-		return overview.StatusPage{}, found("status page", err)
+		return overview.StatusPage{}, pg.Found("status page", err)
 	}
-	page, err := row.page()
-	return page, wrap("read a status page", err)
+	page, err := row.Page()
+	return page, pg.Wrap("read a status page", err)
 }
 
 // queueStates reads the newest result of each check and region.
@@ -67,7 +72,7 @@ func queueStates(batch *pgx.Batch, ids []string, now time.Time, into map[uuid.UU
 	batch.Queue(`
 		SELECT c.id, c.enabled,
 			EXISTS (SELECT FROM alert_rules AS ar WHERE ar.check_id = c.id AND ar.enabled AND ar.condition ?| `+failureKeys+`),
-			coalesce(r.region, ''), coalesce(CASE WHEN r.last_slot IS NULL THEN 'unknown' ELSE `+observedHealth("$2::timestamptz")+` END, 'unknown'),
+			coalesce(r.region, ''), coalesce(CASE WHEN r.last_slot IS NULL THEN 'unknown' ELSE `+loops.ObservedHealth("$2::timestamptz")+` END, 'unknown'),
 			r.last_slot IS NOT NULL
 		FROM checks AS c LEFT JOIN check_regions AS r ON r.check_id = c.id AND r.active
 		WHERE c.id = ANY($1::text[]::uuid[]) ORDER BY c.id, r.region`, ids, now).
@@ -96,13 +101,13 @@ const whereReported = "i.check_id = ANY($1::text[]::uuid[]) AND (i.status <> 're
 func queuePublicIncidents(batch *pgx.Batch, ids []string, since time.Time, into *[]overview.PublicIncident) {
 	batch.Queue(`
 		SELECT i.id, i.check_id, i.started_at, i.resolved_at, i.regions, i.rules
-		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.started_at DESC, i.id DESC LIMIT $3`, ids, micro(since), reportIncidents).
+		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.started_at DESC, i.id DESC LIMIT $3`, ids, pg.Micro(since), reportIncidents).
 		Query(func(found pgx.Rows) error {
 			var one overview.PublicIncident
 			var rules []byte
 			columns := []any{&one.ID, &one.CheckID, &one.StartedAt, &one.ResolvedAt, &one.Regions, &rules}
 			_, err := pgx.ForEachRow(found, columns, func() error {
-				fired, err := decodeRules(rules)
+				fired, err := incidents.DecodeRules(rules)
 				if err != nil {
 					return err
 				}
@@ -144,7 +149,7 @@ func queueUpdates(batch *pgx.Batch, ids []string, since time.Time, into map[uuid
 	batch.Queue(`
 		SELECT iu.id, iu.incident_id, iu.state, iu.text, iu.created_at
 		FROM incident_updates AS iu JOIN incidents AS i ON i.id = iu.incident_id
-		WHERE `+whereReported+` ORDER BY iu.created_at DESC, iu.id DESC LIMIT $3`, ids, micro(since), reportUpdates).
+		WHERE `+whereReported+` ORDER BY iu.created_at DESC, iu.id DESC LIMIT $3`, ids, pg.Micro(since), reportUpdates).
 		Query(func(found pgx.Rows) error {
 			var one overview.IncidentUpdate
 			_, err := pgx.ForEachRow(found, []any{&one.ID, &one.IncidentID, &one.State, &one.Text, &one.CreatedAt}, func() error {
@@ -168,11 +173,11 @@ func (s *Store) StatusDays(
 	days := make(map[uuid.UUID]map[time.Time]overview.DayCount, len(checks))
 	for len(checks) > 0 {
 		n := min(len(checks), statusDayChecks)
-		found, err := s.pool.Query(ctx, `
+		found, err := s.db.Pool.Query(ctx, `
 			SELECT check_id, floor(extract(epoch FROM hour) / 86400)::bigint, sum(total)::bigint, sum(total - successes)::bigint
-			FROM result_rollups WHERE check_id = ANY($1::text[]::uuid[]) AND hour >= $2 AND hour < $3 GROUP BY 1, 2`, texts(checks[:n]), from, to)
+			FROM result_rollups WHERE check_id = ANY($1::text[]::uuid[]) AND hour >= $2 AND hour < $3 GROUP BY 1, 2`, pg.UUIDTexts(checks[:n]), from, to)
 		if err != nil {
-			return nil, wrap("sum results by day", err)
+			return nil, pg.Wrap("sum results by day", err)
 		}
 		var id uuid.UUID
 		var dayNumber int64
@@ -181,11 +186,11 @@ func (s *Store) StatusDays(
 			if days[id] == nil {
 				days[id] = make(map[time.Time]overview.DayCount)
 			}
-			days[id][startOf(dayNumber)] = count
+			days[id][results.StartOf(dayNumber)] = count
 			return nil
 		})
 		if err != nil {
-			return nil, wrap("sum results by day", err)
+			return nil, pg.Wrap("sum results by day", err)
 		}
 		checks = checks[n:]
 	}
@@ -198,5 +203,5 @@ func (s *Store) PublicSlug(ctx context.Context, checkID uuid.UUID) (string, erro
 	var slug string
 	err := s.db.NewRaw(`SELECT sp.slug FROM status_pages AS sp JOIN status_page_checks AS pc ON pc.page_id = sp.id
 		WHERE pc.check_id = ? AND sp.enabled ORDER BY sp.created_at, sp.id LIMIT 1`, checkID).Scan(ctx, &slug)
-	return slug, found("badge", err)
+	return slug, pg.Found("badge", err)
 }

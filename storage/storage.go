@@ -7,11 +7,17 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/secret"
+	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/changes"
+	"github.com/vigil-monitor/vigil/storage/definitions"
+	"github.com/vigil-monitor/vigil/storage/incidents"
+	"github.com/vigil-monitor/vigil/storage/loops"
+	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
 // Options of a Store.
@@ -43,52 +49,48 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Store is the platform's database. It is safe for concurrent use.
+// Store is the platform's database. It is safe for concurrent use. Its methods are those of
+// its rooms.
 type Store struct {
-	connector *connector
-
-	pool *pgxpool.Pool
-	db   *bun.DB
-	// probing has the reserved connections; it opens them on first use.
-	probing  *pgxpool.Pool
-	leases   *leaseConn
-	keys     *secret.Keyring
-	secrets  secret.Configs
-	policies vigil.DeliveryPolicies
-	now      func() time.Time
-	edges    func() time.Time // nil: the clock of the database
-	progress func(what string)
-	log      *slog.Logger
-	places   orgGates // of changes to delivery_places
+	db *pg.DB
+	*accountStore
+	*loopStore
+	*resultStore
+	*definitionStore
+	*incidentStore
+	*changeStore
 }
+
+// The rooms, under names of which a struct can have one each.
+type (
+	accountStore    = accounts.Store
+	loopStore       = loops.Store
+	resultStore     = results.Store
+	definitionStore = definitions.Store
+	incidentStore   = incidents.Store
+	changeStore     = changes.Store
+)
 
 // Open connects to Postgres and checks that it answers and is version 15 or newer. A database
 // from before the baseline is a CodeConflict error. dsn is a URL or a keyword string, as libpq
 // takes it. Open does not create the schema; see Migrate.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	s := &Store{
-		keys: opts.Keys, secrets: opts.Secrets, policies: opts.Policies, now: opts.Now, edges: opts.Maintenance, progress: opts.Progress,
-		log: opts.Log,
-	}
-	if s.now == nil {
-		s.now = time.Now //nolint:forbidigo // the default of an injected clock
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	if s.progress == nil {
-		s.progress = func(string) {}
-	}
-	if err := s.open(ctx, dsn, opts.Pooler, opts.MaxConns); err != nil {
+	db, err := pg.Open(ctx, dsn, pg.Options{
+		Pooler: opts.Pooler, MaxConns: opts.MaxConns, Now: opts.Now, Progress: opts.Progress, Log: opts.Log,
+	})
+	if err != nil {
 		return nil, err
 	}
+	s := &Store{db: db, accountStore: accounts.New(db), loopStore: loops.New(db, opts.Maintenance)}
+	s.resultStore = results.New(db, s.loopStore)
+	s.definitionStore = definitions.New(db, opts.Keys, opts.Secrets)
+	s.incidentStore = incidents.New(db, s.accountStore, s.loopStore, s.definitionStore, opts.Policies)
+	s.changeStore = changes.New(db, s.accountStore, s.loopStore, s.resultStore, s.definitionStore, s.incidentStore)
 	return s, nil
 }
 
 // Close closes all connections. The store cannot be used afterwards.
-func (s *Store) Close() error {
-	return s.close()
-}
+func (s *Store) Close() error { return s.db.Close() }
 
 // DB returns the database handle, for tests and tools.
-func (s *Store) DB() *bun.DB { return s.db }
+func (s *Store) DB() *bun.DB { return s.db.DB }

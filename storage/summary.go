@@ -14,6 +14,10 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/storage/changes"
+	"github.com/vigil-monitor/vigil/storage/loops"
+	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
 // rollupInterval is the interval from which on the slots of a check are read from hourly
@@ -25,16 +29,16 @@ const rollupInterval = time.Hour
 // a fixed number of statements, however many checks there are. The two with thousands of rows
 // are prepared, since their rows come in binary then.
 func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]overview.CheckSummary, error) {
-	now := s.instant()
+	now := s.db.Instant()
 	sums, err := s.startSummaries(ctx, orgID, ids, now)
 	if err != nil {
-		return nil, wrap("read summaries", err)
+		return nil, pg.Wrap("read summaries", err)
 	}
 	if err := sums.readResults(ctx, s, now); err != nil {
-		return nil, wrap("read summaries", err)
+		return nil, pg.Wrap("read summaries", err)
 	}
 	if err := sums.readRollups(ctx, s); err != nil {
-		return nil, wrap("read summaries", err)
+		return nil, pg.Wrap("read summaries", err)
 	}
 	batch := &pgx.Batch{}
 	sums.queueUptime(batch, now)
@@ -42,8 +46,8 @@ func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID)
 	sums.queueIncidents(batch)
 	sums.queueLimits(batch)
 	if batch.Len() > 0 {
-		if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-			return nil, wrap("read summaries", err)
+		if err := s.db.Pool.SendBatch(ctx, batch).Close(); err != nil {
+			return nil, pg.Wrap("read summaries", err)
 		}
 	}
 	out := make(map[uuid.UUID]overview.CheckSummary, len(sums))
@@ -60,8 +64,8 @@ type checkSum struct {
 	first, last      int64 // numbers of the slots on the grid of the check
 	regions          []summaryRegion
 	slots            []overview.SlotSummary
-	times            []float64 // response times of successful results
-	histogram        histogram // the same, of rollups
+	times            []float64         // response times of successful results
+	histogram        results.Histogram // the same, of rollups
 	total, successes int64
 
 	enabled      bool
@@ -87,17 +91,17 @@ func (c *checkSum) slot(at time.Time) int64 {
 
 // startSummaries reads which slots each summary has.
 func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID, now time.Time) (checkSums, error) {
-	found, err := s.pool.Query(ctx, `
+	found, err := s.db.Pool.Query(ctx, `
 		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.deadline_ms,
-			coalesce(r.last_slot, r.start_at), `+observedHealth("$3::timestamptz")+`
+			coalesce(r.last_slot, r.start_at), `+loops.ObservedHealth("$3::timestamptz")+`
 		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id
-		WHERE r.check_id = ANY($1::text[]::uuid[]) AND r.org_id = $2 ORDER BY r.check_id, r.region`, texts(ids), orgID, micro(now))
+		WHERE r.check_id = ANY($1::text[]::uuid[]) AND r.org_id = $2 ORDER BY r.check_id, r.region`, pg.UUIDTexts(ids), orgID, pg.Micro(now))
 	if err != nil {
 		return nil, fmt.Errorf("read loops: %w", err)
 	}
 	sums := make(checkSums, len(ids))
 	var check uuid.UUID
-	var loop loopRow
+	var loop loops.Row
 	var last time.Time
 	into := []any{
 		&check, &loop.Region, &loop.Active, &loop.StartAt, &loop.Anchor, &loop.IntervalMS, &loop.OffsetMS, &loop.DeadlineMS, &last,
@@ -106,19 +110,19 @@ func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.
 	_, err = pgx.ForEachRow(found, into, func() error {
 		sum := sums[check]
 		if sum == nil {
-			sum = &checkSum{anchor: loop.Anchor.UTC(), interval: fromMilliseconds(loop.IntervalMS), first: math.MaxInt64, last: math.MinInt64}
+			sum = &checkSum{anchor: loop.Anchor.UTC(), interval: pg.FromMilliseconds(loop.IntervalMS), first: math.MaxInt64, last: math.MinInt64}
 			sums[check] = sum
 		}
 		health := vigil.Health(loop.Health)
 		sum.regions = append(sum.regions, summaryRegion{
-			key: loop.Region, offset: fromMilliseconds(loop.OffsetMS), last: last, failed: loop.Active && health == vigil.Unhealthy,
+			key: loop.Region, offset: pg.FromMilliseconds(loop.OffsetMS), last: last, failed: loop.Active && health == vigil.Unhealthy,
 		})
 		sum.health = append(sum.health, overview.RegionSummary{Region: loop.Region, Health: health})
 		sum.enabled = sum.enabled || loop.Active
 		// A slot whose result may still come does not count as missed.
 		sum.last = max(sum.last, sum.slot(last))
 		if loop.Active {
-			sum.last = max(sum.last, sum.slot(now.Add(-fromMilliseconds(loop.DeadlineMS+loop.OffsetMS))))
+			sum.last = max(sum.last, sum.slot(now.Add(-pg.FromMilliseconds(loop.DeadlineMS+loop.OffsetMS))))
 		}
 		sum.first = min(sum.first, sum.slot(loop.StartAt))
 		return nil
@@ -161,14 +165,14 @@ func (c checkSums) readResults(ctx context.Context, s *Store, now time.Time) err
 		return nil
 	}
 	// The bounds of all slots leave few partitions to plan for.
-	found, err := s.steady(ctx, `
+	found, err := s.db.Steady(ctx, `
 		SELECT k.n, r.slot, r.success, r.response_time_ms, r.excluded <> 0
 		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n) CROSS JOIN LATERAL (
 			SELECT r.slot, r.success, r.response_time_ms, r.excluded FROM results AS r
 			WHERE r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot >= k.since AND r.slot >= $4 AND r.slot < $5
 			ORDER BY r.slot DESC LIMIT $6
 		) AS r`, loops.checks, loops.regions, loops.since,
-		slices.MinFunc(loops.since, time.Time.Compare), startOf(dayOf(now)+2), overview.SummarySlots)
+		slices.MinFunc(loops.since, time.Time.Compare), results.StartOf(results.DayOf(now)+2), overview.SummarySlots)
 	if err != nil {
 		return err
 	}
@@ -204,9 +208,9 @@ func (c checkSums) readRollups(ctx context.Context, s *Store) error {
 		return nil
 	}
 	for i := range loops.since {
-		loops.since[i] = hourOf(loops.since[i])
+		loops.since[i] = results.HourOf(loops.since[i])
 	}
-	found, err := s.steady(ctx, `
+	found, err := s.db.Steady(ctx, `
 		SELECT k.n, u.hour, u.total + u.excluded, u.successes + u.excluded_successes, u.sum_ms, u.buckets, u.counts
 		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n)
 		JOIN result_rollups AS u ON u.check_id = k.check_id::uuid AND u.region = k.region AND u.hour >= k.since
@@ -216,12 +220,12 @@ func (c checkSums) readRollups(ctx context.Context, s *Store) error {
 	}
 	var loop int64
 	var hour time.Time
-	var sum rollup
+	var sum results.Rollup
 	var buckets []int16
 	var counts []int32
-	into := []any{&loop, &hour, &sum.total, &sum.successes, &sum.sumMS, &buckets, &counts}
+	into := []any{&loop, &hour, &sum.Total, &sum.Successes, &sum.SumMS, &buckets, &counts}
 	_, err = pgx.ForEachRow(found, into, func() error {
-		sum.times = histogramOf(buckets, counts)
+		sum.Times = results.HistogramOf(buckets, counts)
 		loops.sums[loop-1].addHour(loops.regions[loop-1], hour, &sum)
 		return nil
 	})
@@ -229,7 +233,7 @@ func (c checkSums) readRollups(ctx context.Context, s *Store) error {
 }
 
 // addHour adds the rollup of an hour to the slot of the region that lies in it.
-func (c *checkSum) addHour(region string, hour time.Time, sum *rollup) {
+func (c *checkSum) addHour(region string, hour time.Time, sum *results.Rollup) {
 	end := hour.Add(time.Hour - time.Microsecond)
 	for _, r := range c.regions {
 		if r.key == region {
@@ -241,13 +245,13 @@ func (c *checkSum) addHour(region string, hour time.Time, sum *rollup) {
 		return
 	}
 	into := &c.slots[n]
-	into.Results += int(sum.total)
-	into.Failures += int(sum.total - sum.successes)
-	into.SumMS += sum.sumMS
+	into.Results += int(sum.Total)
+	into.Failures += int(sum.Total - sum.Successes)
+	into.SumMS += sum.SumMS
 	if c.histogram == nil {
-		c.histogram = make(histogram)
+		c.histogram = make(results.Histogram)
 	}
-	for bucket, count := range sum.times {
+	for bucket, count := range sum.Times {
 		c.histogram[bucket] += count
 	}
 }
@@ -262,7 +266,7 @@ func (c checkSums) queueUptime(batch *pgx.Batch, now time.Time) {
 		SELECT k.n, coalesce(sum(u.total), 0)::bigint, coalesce(sum(u.successes), 0)::bigint
 		FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (check_id, region, n)
 		JOIN result_rollups AS u ON u.check_id = k.check_id::uuid AND u.region = k.region AND u.hour >= $3
-		GROUP BY 1`, loops.checks, loops.regions, hourOf(now.Add(-24*time.Hour))).
+		GROUP BY 1`, loops.checks, loops.regions, results.HourOf(now.Add(-24*time.Hour))).
 		Query(func(found pgx.Rows) error {
 			var loop, total, successes int64
 			_, err := pgx.ForEachRow(found, []any{&loop, &total, &successes}, func() error {
@@ -278,7 +282,7 @@ func (c *checkSum) finish(id uuid.UUID) overview.CheckSummary {
 	out := overview.CheckSummary{
 		CheckID: id, Start: c.anchor.Add(time.Duration(c.first) * c.interval), Interval: c.interval, Slots: c.slots,
 		Results: c.total, Successes: c.successes,
-		State: stateOf(c.health, c.enabled, c.incident != nil), Regions: c.health, Incident: c.incident, SlowerThanMS: c.slowerThanMS,
+		State: changes.StateOf(c.health, c.enabled, c.incident != nil), Regions: c.health, Incident: c.incident, SlowerThanMS: c.slowerThanMS,
 	}
 	const share = 0.95
 	switch {
@@ -286,7 +290,7 @@ func (c *checkSum) finish(id uuid.UUID) overview.CheckSummary {
 		slices.Sort(c.times)
 		out.P95MS = new(c.times[int(math.Ceil(share*float64(len(c.times))))-1])
 	case len(c.histogram) > 0:
-		out.P95MS = new(c.histogram.quantiles(share)[0])
+		out.P95MS = new(c.histogram.Quantiles(share)[0])
 	}
 	return out
 }

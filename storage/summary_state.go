@@ -9,6 +9,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/vigil-monitor/vigil/storage/incidents"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
 // queueFailures reads the newest results of loops whose newest result failed.
@@ -35,7 +38,7 @@ func (c checkSums) queueFailures(batch *pgx.Batch, now time.Time) {
 		SELECT k.n, coalesce(r.status_code, 0), coalesce(r.error_message, '')
 		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, slot, n)
 		JOIN results AS r ON r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot = k.slot
-		WHERE r.slot >= $4 AND r.slot < $5`, checks, regions, slots, slices.MinFunc(slots, time.Time.Compare), startOf(dayOf(now)+2)).
+		WHERE r.slot >= $4 AND r.slot < $5`, checks, regions, slots, slices.MinFunc(slots, time.Time.Compare), results.StartOf(results.DayOf(now)+2)).
 		Query(func(found pgx.Rows) error {
 			var n int64
 			var status int
@@ -60,7 +63,7 @@ func (c checkSums) queueIncidents(batch *pgx.Batch) {
 		FROM incidents WHERE check_id = ANY($1::text[]::uuid[]) AND status <> 'resolved'`, c.ids()).
 		Query(func(found pgx.Rows) error {
 			for found.Next() {
-				var row incidentRow
+				var row incidents.Row
 				var trigger, rules []byte
 				err := found.Scan(&row.ID, &row.OrgID, &row.CheckID, &row.RuleID, &row.Status, &row.Severity, &row.Title, &row.Description,
 					&trigger, &row.Regions, &row.StartedAt, &row.AcknowledgedAt, &row.CreatedAt, &row.AcknowledgedBy,
@@ -69,7 +72,7 @@ func (c checkSums) queueIncidents(batch *pgx.Batch) {
 					return err
 				}
 				row.Trigger, row.Rules = json.RawMessage(trigger), json.RawMessage(rules)
-				incident, err := row.incident()
+				incident, err := row.Incident()
 				if err != nil {
 					return err
 				}

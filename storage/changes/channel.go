@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/definitions"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// CreateChannel stores a new channel of its organization. Zero ids and times are
+// filled in. More channels than the plan allows are a CodePlanLimit error.
+func (s *Store) CreateChannel(ctx context.Context, c vigil.Channel) (vigil.Channel, error) {
+	c.DisabledReason = ""
+	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		tier, err := accounts.LockOrganization(ctx, tx, c.OrgID)
+		if err != nil {
+			return err
+		}
+		if err := s.edit(ctx, tx, c.OrgID, tier, &project.Changes{Channels: []project.Edit[vigil.Channel]{{After: &c}}}); err != nil {
+			return err
+		}
+		return accounts.KeepAnswer(ctx, tx, c)
+	})
+	if err != nil {
+		return vigil.Channel{}, pg.Wrap("create channel", err)
+	}
+	return c, nil
+}
+
+// listedChannelRow is a channel on a page of a list.
+type listedChannelRow struct {
+	definitions.ChannelRow `bun:",extend"`
+
+	PageLeft int64 `bun:"page_left,scanonly"`
+}
+
+// Channels returns a page of an organization's channels that the filter selects, newest
+// first, and the extent of the list. A page ends before its limit when it holds 8 MiB.
+func (s *Store) Channels(ctx context.Context, orgID uuid.UUID, f vigil.ChannelFilter) ([]vigil.Channel, vigil.Extent, error) {
+	var extent vigil.Extent
+	var err error
+	if extent.Total, err = s.db.PageTotal(ctx, whereChannels(s.db.NewSelect(), orgID, f), f.Page); err != nil {
+		return nil, vigil.Extent{}, pg.Wrap("count channels", err)
+	}
+	page, err := pg.NewestFirst().Window(whereChannels(s.db.NewSelect(), orgID, f).ColumnExpr("ch.*"), "ch", f.Page)
+	if err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	var rows []listedChannelRow
+	if err := s.db.BoundedPage(page, pg.NewestFirst().By("p"), "octet_length(p.config::text)").Scan(ctx, &rows); err != nil {
+		return nil, vigil.Extent{}, pg.Wrap("list channels", err)
+	}
+	rows, extent.Next = pg.EndPage(rows, f.Page, func(r *listedChannelRow) bool { return r.PageLeft > 0 },
+		func(r *listedChannelRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) })
+	plain := make([]definitions.ChannelRow, len(rows))
+	for i := range rows {
+		plain[i] = rows[i].ChannelRow
+	}
+	channels, err := s.definitions.OpenedChannels(plain)
+	return channels, extent, pg.Wrap("list channels", err)
+}
+
+func whereChannels(query *bun.SelectQuery, orgID uuid.UUID, f vigil.ChannelFilter) *bun.SelectQuery {
+	query = query.TableExpr("channels AS ch").Where("ch.org_id = ?", orgID)
+	if f.Query != "" {
+		query = query.Where("strpos(lower(ch.name), lower(?)) > 0", f.Query)
+	}
+	if f.Type != "" {
+		query = query.Where("ch.type = ?", string(f.Type))
+	}
+	if f.Enabled != nil {
+		query = query.Where("ch.enabled = ?", *f.Enabled)
+	}
+	return definitions.WhereManaged(definitions.WhereLabels(query, "ch", f.Labels), "ch", f.Managed)
+}
+
+// ChannelsByID returns those of the given channels that the organization has, in
+// the order of the ids.
+func (s *Store) ChannelsByID(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) ([]vigil.Channel, error) {
+	var rows []definitions.ChannelRow
+	err := s.db.NewSelect().Model(&rows).Where("ch.org_id = ? AND ch.id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx)
+	if err != nil {
+		return nil, pg.Wrap("read channels", err)
+	}
+	slices.SortFunc(rows, func(a, b definitions.ChannelRow) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	channels, err := s.definitions.OpenedChannels(rows)
+	return channels, pg.Wrap("read channels", err)
+}
+
+// UpdateChannel changes a channel of the organization: change edits a copy of
+// what is stored, and may refuse with an error, which is returned as it is. Only
+// name, config, enabled, labels and managed_by can be changed; a change that leaves them equal is
+// none. Enabling or disabling the channel clears the platform's reason for
+// disabling it.
+func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error) {
+	var after vigil.Channel
+	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		before, err := s.definitions.ReadChannel(ctx, tx.NewSelect().For("NO KEY UPDATE"), orgID, id)
+		if err != nil {
+			return err
+		}
+		draft := before
+		draft.Config = slices.Clone(before.Config)
+		if err := change(&draft); err != nil {
+			return err
+		}
+		after = before
+		after.Name, after.Config, after.Enabled, after.Labels = draft.Name, draft.Config, draft.Enabled, draft.Labels
+		after.ManagedBy, after.AppliedVersion = draft.ManagedBy, definitions.ManagedChange(
+			before.ManagedBy,
+			draft.ManagedBy,
+			before.AppliedVersion,
+		)
+		if after.Enabled != before.Enabled {
+			after.DisabledReason = ""
+		}
+		if after.Name == before.Name && after.Enabled == before.Enabled && maps.Equal(after.Labels, before.Labels) &&
+			definitions.SameConfig(after.Config, before.Config) && vigil.SameManager(after.ManagedBy, before.ManagedBy) {
+			after = before
+			return nil
+		}
+		return s.edit(ctx, tx, orgID, "", &project.Changes{Channels: []project.Edit[vigil.Channel]{{Before: &before, After: &after}}})
+	})
+	if err != nil {
+		return vigil.Channel{}, pg.Wrap("update channel", err)
+	}
+	return after, nil
+}
+
+// DisableChannel disables a channel for a reason of the platform, and reports
+// whether this call did so. It returns false for one that is disabled already or
+// deleted.
+func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string) (bool, error) {
+	res, err := s.db.NewUpdate().Model((*definitions.ChannelRow)(nil)).
+		Set("enabled = false").Set("disabled_reason = ?", strings.ReplaceAll(strings.ToValidUTF8(reason, " "), "\x00", "")).
+		Set("version = version + 1").Set("updated_at = ?", s.db.Instant()).
+		Where("id = ? AND enabled", id).Exec(ctx)
+	if err != nil {
+		return false, pg.Wrap("disable channel", err)
+	}
+	n, err := res.RowsAffected()
+	return n == 1, pg.Wrap("disable channel", err)
+}
+
+// errUsed is the cause of the refusal to delete a channel that rules use.
+var errUsed = errors.New("rules use the channel")
+
+// maxDeletions bounds how often a deletion is repeated because a rule began
+// to use the channel while it was removed from the others.
+const maxDeletions = 5
+
+// DeleteChannel removes a channel of the organization. While rules use it, that
+// is a CodeConflict error that names them; with force the channel is removed from
+// them, and those left without one are deleted. That takes several transactions, each of
+// a few checks, so that results wait for none of them; after an error some rules may
+// have changed. It returns the checks whose rules, and so revisions, changed. A version
+// that match does not accept is a CodePrecondition error.
+func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool, match vigil.Precondition) ([]uuid.UUID, error) {
+	// The version is compared before the rules change, and again with the channel's row.
+	err := pg.MatchStored(ctx, s.db, "channel", "SELECT version FROM channels WHERE id = ? AND org_id = ?", id, match, orgID)
+	if err != nil {
+		return nil, pg.Wrap("delete channel", err)
+	}
+	var checks []uuid.UUID
+	for attempt := 1; ; attempt++ {
+		if force {
+			changed, err := s.dropFromRules(ctx, orgID, id)
+			if err != nil {
+				return nil, pg.Wrap("delete channel", err)
+			}
+			checks = append(checks, changed...)
+		}
+		err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			const locked = "SELECT version FROM channels WHERE id = ? AND org_id = ? FOR UPDATE"
+			if err := pg.MatchStored(ctx, tx, "channel", locked, id, match, orgID); err != nil {
+				return err
+			}
+			return s.edit(ctx, tx, orgID, "", &project.Changes{Channels: []project.Edit[vigil.Channel]{{Before: &vigil.Channel{ID: id}}}})
+		})
+		switch {
+		case err == nil:
+			return checks, nil
+		case !force || !errors.Is(err, errUsed) || attempt == maxDeletions:
+			return nil, pg.Wrap("delete channel", err)
+		}
+	}
+}
+
+// deleteChannel deletes a channel that no rule uses. Once the row is deleted no rule can
+// begin to use the channel, so the rules found then are all that did so in between.
+func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
+	if _, err := tx.NewRaw("DELETE FROM channels WHERE id = ?", id).Exec(ctx); err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	names, err := rulesUsing(ctx, tx, orgID, id)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	return inUse(names)
+}
+
+// inUse names the rules that keep a channel from being deleted, a few of them
+// in the sentence and all in the details.
+func inUse(names []string) error {
+	shown, more := names, ""
+	if len(shown) > 5 {
+		shown, more = shown[:5], fmt.Sprintf(" and %d more", len(names)-5)
+	}
+	err := vigil.Errorf(vigil.CodeConflict,
+		"Alert rules use this channel: %s%s. Change them first, or delete with ?force=true, "+
+			"which takes the channel out of them and deletes the rules left with none.",
+		strings.Join(shown, ", "), more)
+	err.Details, err.Cause = map[string]any{"rules": names}, errUsed
+	return err
+}

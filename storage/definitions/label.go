@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package definitions
+
+import (
+	"github.com/uptrace/bun"
+
+	"github.com/vigil-monitor/vigil"
+)
+
+// storedLabels returns labels for their column, which is never NULL.
+func storedLabels(labels vigil.Labels) vigil.Labels {
+	if labels == nil {
+		return vigil.Labels{}
+	}
+	return labels
+}
+
+// LabelsOf returns the labels of a column; nil for none.
+func LabelsOf(labels vigil.Labels) vigil.Labels {
+	if len(labels) == 0 {
+		return nil
+	}
+	return labels
+}
+
+// WhereLabels adds the selectors of labels to a query; alias is that of the table.
+func WhereLabels(query *bun.SelectQuery, alias string, selectors []vigil.LabelSelector) *bun.SelectQuery {
+	for _, selector := range selectors {
+		if selector.Value == nil {
+			query = query.Where(`?.labels \? ?`, bun.Ident(alias), selector.Key)
+			continue
+		}
+		query = query.Where("?.labels @> jsonb_build_object(?::text, ?::text)", bun.Ident(alias), selector.Key, *selector.Value)
+	}
+	return query
+}

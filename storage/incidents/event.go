@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package incidents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// EventChannel is the name under which Postgres notifies of new events; the
+// payload is the organization's id.
+const EventChannel = "vigil_events"
+
+type eventRow struct {
+	bun.BaseModel `bun:"table:events,alias:e"`
+
+	OrgID      uuid.UUID       `bun:"org_id,type:uuid"`
+	MS         int64           `bun:"ms"`
+	Seq        int64           `bun:"seq"`
+	ID         uuid.UUID       `bun:"id,type:uuid"`
+	Type       string          `bun:"type"`
+	IncidentID uuid.UUID       `bun:"incident_id,type:uuid"`
+	CheckID    uuid.UUID       `bun:"check_id,type:uuid"`
+	Time       time.Time       `bun:"time"`
+	Envelope   string          `bun:"envelope"`
+	Title      string          `bun:"title"`
+	Body       string          `bun:"body"`
+	Variables  json.RawMessage `bun:"variables,type:jsonb"`
+}
+
+func (r *eventRow) event() (vigil.Event, error) {
+	e := vigil.Event{
+		ID: r.ID, OrgID: r.OrgID, Position: vigil.Position{MS: r.MS, Seq: r.Seq}, Type: vigil.EventType(r.Type),
+		IncidentID: r.IncidentID, CheckID: r.CheckID, Time: r.Time.UTC(),
+		Envelope: []byte(r.Envelope), Title: r.Title, Body: r.Body,
+	}
+	if err := json.Unmarshal(r.Variables, &e.Variables); err != nil {
+		return vigil.Event{}, fmt.Errorf("decode the variables of event %s: %w", r.ID, err)
+	}
+	return e, nil
+}
+
+// publish stores an event and its deliveries. It must be the last statement of a
+// transaction: from here on it locks the organization's stream, so that the order
+// of positions is the order of commits and no reader sees an event before an
+// earlier one.
+func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigil.Recipient) error {
+	if err := s.insertDeliveries(ctx, tx, &e, to); err != nil {
+		return err
+	}
+	variables, err := json.Marshal(e.Variables)
+	if err != nil {
+		return fmt.Errorf("encode the variables: %w", err)
+	}
+	_, err = tx.NewRaw(`WITH head AS (
+			INSERT INTO stream_heads AS h (org_id, ms, seq) VALUES (?0, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, 1)
+			ON CONFLICT (org_id) DO UPDATE SET ms = greatest(h.ms, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint), seq = h.seq + 1
+			RETURNING ms, seq
+		), stored AS (
+			INSERT INTO events (org_id, ms, seq, id, type, incident_id, check_id, time, envelope, title, body, variables)
+			SELECT ?0, ms, seq, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9::jsonb FROM head RETURNING org_id
+		)
+		SELECT pg_notify(?10, org_id::text) FROM stored`,
+		e.OrgID, e.ID, string(e.Type), e.IncidentID, e.CheckID, pg.Micro(e.Time), string(e.Envelope), pg.CleanText(e.Title),
+		pg.CleanText(e.Body), string(variables),
+		EventChannel).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("store the event: %w", err)
+	}
+	return nil
+}
+
+// EventsAfter returns up to limit events of an organization after a position that
+// are no older than since, in order.
+func (s *Store) EventsAfter(ctx context.Context, orgID uuid.UUID, after vigil.Position, since time.Time, limit int) ([]vigil.Event, error) {
+	var rows []eventRow
+	err := s.db.NewSelect().Model(&rows).
+		Where("e.org_id = ? AND (e.ms, e.seq) > (?, ?) AND e.ms >= ?", orgID, after.MS, after.Seq, since.UnixMilli()).
+		OrderExpr("e.ms, e.seq").Limit(int64(limit)).Scan(ctx)
+	if err != nil {
+		return nil, pg.Wrap("read events", err)
+	}
+	events := make([]vigil.Event, len(rows))
+	for i := range rows {
+		if events[i], err = rows[i].event(); err != nil {
+			return nil, pg.Wrap("read events", err)
+		}
+	}
+	return events, nil
+}
+
+// StreamBounds returns the position of the newest event of an organization, and
+// that of the oldest no older than since. Both are zero when there is none; the
+// newest is kept forever.
+func (s *Store) StreamBounds(ctx context.Context, orgID uuid.UUID, since time.Time) (oldest, newest vigil.Position, err error) {
+	err = s.db.NewRaw("SELECT ms, seq FROM stream_heads WHERE org_id = ?", orgID).Scan(ctx, &newest.MS, &newest.Seq)
+	if pg.IsNoRow(err) {
+		return oldest, newest, nil
+	}
+	if err != nil {
+		return oldest, newest, pg.Wrap("read the stream's head", err)
+	}
+	err = s.db.NewRaw("SELECT ms, seq FROM events WHERE org_id = ? AND ms >= ? ORDER BY ms, seq LIMIT 1", orgID, since.UnixMilli()).
+		Scan(ctx, &oldest.MS, &oldest.Seq)
+	if pg.IsNoRow(err) {
+		err = nil
+	}
+	return oldest, newest, pg.Wrap("read the stream's beginning", err)
+}

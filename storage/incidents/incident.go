@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package incidents
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/storage/loops"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// Incident returns an incident of the organization, or CodeNotFound.
+// The result that triggered it has its evidence.
+func (s *Store) Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error) {
+	var row Row
+	err := s.db.NewSelect().Model(&row).Where("i.id = ? AND i.org_id = ?", id, orgID).Where(checkOfIncident).Scan(ctx)
+	if err != nil {
+		return vigil.Incident{}, pg.Found("incident", err)
+	}
+	incident, err := row.Incident()
+	if err == nil && incident.Trigger.Result.HasEvidence {
+		incident.Trigger.Result.Evidence, err = s.evidence(ctx, &incident.Trigger.Result)
+		incident.Trigger.Result.HasEvidence = incident.Trigger.Result.Evidence != nil
+	}
+	return incident, pg.Wrap("read incident", err)
+}
+
+// evidence reads the evidence of a result; nil when the result is not stored any more.
+func (s *Store) evidence(ctx context.Context, r *vigil.Result) (*vigil.Evidence, error) {
+	var text []byte
+	err := s.db.NewRaw("SELECT evidence FROM results WHERE check_id = ? AND region = ? AND slot = ?", r.CheckID, r.Region, pg.Micro(r.Slot)).
+		Scan(ctx, &text)
+	if pg.IsNoRow(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return vigil.DecodeEvidence(text)
+}
+
+// checkOfIncident and checkOfDelivery are SQL conditions: the check still exists. What a
+// deleted check leaves is deleted in steps (see purge), and is not shown meanwhile.
+const (
+	checkOfIncident = "EXISTS (SELECT FROM checks AS c WHERE c.id = i.check_id)"
+	checkOfDelivery = "EXISTS (SELECT FROM checks AS c WHERE c.id = d.check_id)"
+)
+
+// checkNameOfDelivery is the SQL of the name of a delivery's check; that of a deleted check
+// is in the event.
+const checkNameOfDelivery = `coalesce((SELECT c.name FROM checks AS c WHERE c.id = d.check_id),
+	(SELECT e.variables->>'check_name' FROM events AS e WHERE e.id = d.event_id), '')`
+
+// listedIncidentRow is an incident on a page of a list.
+type listedIncidentRow struct {
+	Row `bun:",extend"`
+
+	PageLeft int64 `bun:"page_left,scanonly"`
+}
+
+// Incidents returns a page of the organization's incidents that the filter selects, newest
+// first, and the extent of the list. A page ends before its limit when it holds 8 MiB.
+func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.IncidentFilter) ([]vigil.Incident, vigil.Extent, error) {
+	var extent vigil.Extent
+	var err error
+	if extent.Total, err = s.db.PageTotal(ctx, whereIncidents(s.db.NewSelect(), orgID, f), f.Page); err != nil {
+		return nil, vigil.Extent{}, pg.Wrap("count incidents", err)
+	}
+	page, err := pg.NewestFirst().Window(whereIncidents(s.db.NewSelect(), orgID, f).ColumnExpr("i.*"), "i", f.Page)
+	if err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	var rows []listedIncidentRow
+	const size = "octet_length(p.trigger::text) + octet_length(p.audience::text) + octet_length(p.description)"
+	if err := s.db.BoundedPage(page, pg.NewestFirst().By("p"), size).Scan(ctx, &rows); err != nil {
+		return nil, vigil.Extent{}, pg.Wrap("list incidents", err)
+	}
+	rows, extent.Next = pg.EndPage(rows, f.Page, func(r *listedIncidentRow) bool { return r.PageLeft > 0 },
+		func(r *listedIncidentRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) })
+	incidents := make([]vigil.Incident, len(rows))
+	for i := range rows {
+		if incidents[i], err = rows[i].Incident(); err != nil {
+			return nil, vigil.Extent{}, pg.Wrap("list incidents", err)
+		}
+	}
+	return incidents, extent, nil
+}
+
+func whereIncidents(query *bun.SelectQuery, orgID uuid.UUID, f vigil.IncidentFilter) *bun.SelectQuery {
+	query = query.TableExpr("incidents AS i").Where("i.org_id = ?", orgID).Where(checkOfIncident)
+	if f.Status != "" {
+		query = query.Where("i.status = ?", string(f.Status))
+	}
+	if f.CheckID != uuid.Nil {
+		query = query.Where("i.check_id = ?", f.CheckID)
+	}
+	if f.RuleID != uuid.Nil {
+		query = query.Where("i.rule_id = ?", f.RuleID)
+	}
+	return query
+}
+
+// Waits between two repairs of the same row: they double from firstSweepWait to
+// longestSweepWait. Progress of the row resets them.
+const (
+	firstSweepWait   = 30 * time.Second
+	longestSweepWait = 10 * time.Minute
+)
+
+// sweepable selects rows whose wait since their progress or last repair is over.
+const sweepable = "swept_at + greatest(sweep_wait_ms, ?) * interval '1 millisecond' <= ?"
+
+// StalledIncidents returns open and latched incidents of these shards without progress
+// for 30 s, outside of their wait, and those whose workflow was lost with Temporal's
+// store. Most need no repair: an incident may be open for long. Only their IDs, statuses
+// and titles are read, so that no row fails all.
+func (s *Store) StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error) {
+	var rows []Row
+	err := s.db.NewSelect().Model(&rows).Column("id", "org_id", "check_id", "status", "title").
+		Where("(i.status <> 'resolved' OR i.latched) AND ("+sweepable+" OR "+loops.LostSince+")", pg.Milliseconds(firstSweepWait), pg.Micro(now)).
+		Where("?", loops.InShards("i.check_id", shards)).
+		Where(checkOfIncident).
+		OrderExpr("i.swept_at").Limit(int64(limit)).Scan(ctx)
+	if err != nil {
+		return nil, pg.Wrap("find stalled incidents", err)
+	}
+	incidents := make([]vigil.Incident, len(rows))
+	for i, r := range rows {
+		incidents[i] = vigil.Incident{ID: r.ID, OrgID: r.OrgID, CheckID: r.CheckID, Status: vigil.IncidentStatus(r.Status), Title: r.Title}
+	}
+	return incidents, nil
+}
+
+// MarkIncidentSwept records a repair of an incident and doubles its wait. It changes
+// nothing when the lease is of an older fence, as do all of its kind.
+func (s *Store) MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, id uuid.UUID, at time.Time) error {
+	return s.markSwept(ctx, lease, "incidents", "id = ?", at, id)
+}
+
+// admissionGrace is how long a delivery that was admitted has to start its attempt
+// before it counts as stalled: the signal to its workflow may be lost.
+const admissionGrace = 5 * time.Second
+
+// StalledDeliveries returns deliveries of these shards that are due or requested, without
+// progress for 30 s and outside of their wait, and those whose workflow was lost with
+// Temporal's store. Those that wait for a place are not stalled.
+func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error) {
+	var rows []namedDeliveryRow
+	const stalled = "(" + sweepable + " AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?))"
+	err := s.db.NewRaw(`SELECT d.org_id, d.incident_id, d.check_id, d.channel_id, d.channel_type, d.channel_name,
+			`+checkNameOfDelivery+` AS check_name
+		FROM deliveries AS d
+		WHERE (d.status = 'pending' OR d.redeliver AND `+checkOfDelivery+`) AND (`+stalled+` OR `+loops.LostSince+`) AND ?
+			AND NOT EXISTS (SELECT FROM deliveries AS e WHERE e.incident_id = d.incident_id AND e.channel_id = d.channel_id
+				AND e.status = 'pending' AND e.created_at < d.created_at AND NOT d.redeliver)
+			AND NOT EXISTS (SELECT FROM delivery_places AS p WHERE p.incident_id = d.incident_id AND p.channel_id = d.channel_id
+				AND (p.admitted_at IS NULL OR p.admitted_at > ?))
+		ORDER BY d.swept_at LIMIT ?`,
+		pg.Milliseconds(firstSweepWait), pg.Micro(now), pg.Milliseconds(firstSweepWait), pg.Micro(now), loops.InShards("d.check_id", shards),
+		pg.Micro(now.Add(-admissionGrace)), limit).Scan(ctx, &rows)
+	return pendingDeliveriesOf(rows), pg.Wrap("find stalled deliveries", err)
+}
+
+// MarkDeliverySwept records a repair of a delivery and doubles its wait.
+func (s *Store) MarkDeliverySwept(ctx context.Context, lease fleet.SweepLease, delivery vigil.PendingDelivery, at time.Time) error {
+	return s.markSwept(ctx, lease, "deliveries", "incident_id = ? AND channel_id = ?", at, delivery.IncidentID, delivery.ChannelID)
+}
+
+func (s *Store) markSwept(ctx context.Context, lease fleet.SweepLease, table, which string, at time.Time, ids ...any) error {
+	args := append(
+		[]any{bun.Ident(table), pg.Micro(at), pg.Milliseconds(firstSweepWait), pg.Milliseconds(longestSweepWait), loops.Fenced(lease)},
+		ids...)
+	_, err := s.db.NewRaw("UPDATE ? SET swept_at = ?, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?), ?) WHERE ? AND "+which, args...).
+		Exec(ctx)
+	return pg.Wrap("record a repair", err)
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package incidents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/definitions"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// OpenIncident opens an incident and stores its event and deliveries, in one
+// transaction. It returns an existing incident when one has the ID of the request or
+// is open for the check, so a retry is safe. The outcome has a zero incident ID when
+// the check is disabled or none of the rules is enabled any more, and also when the check
+// is in maintenance: Held then says for how long yet. It fails with CodeNotFound when the
+// check was deleted.
+func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.IncidentOutcome, error) {
+	var out vigil.IncidentOutcome
+	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		check, org, err := s.lockForIncident(ctx, tx, o.CheckID)
+		if err != nil {
+			return err
+		}
+		known, err := s.existingIncident(ctx, tx, o)
+		if err != nil {
+			return err
+		}
+		if known != nil {
+			if out.Incident, err = known.head(); err != nil {
+				return err
+			}
+			out.PendingDeliveries, err = pendingDeliveries(ctx, tx, check.Name, known.ID)
+			return err
+		}
+		rules, err := s.enabledRules(ctx, tx, o.CheckID, o.Rules)
+		if err != nil || !check.Enabled || len(rules) == 0 {
+			return err
+		}
+		// The request may follow from a context that was read before the maintenance began.
+		in, err := s.loops.RunningMaintenance(ctx, tx, o.CheckID)
+		if err != nil {
+			return err
+		}
+		if in != nil && !o.Restored {
+			out.Held = in.EndsAt.Sub(in.Now)
+			return nil
+		}
+		out, err = s.insertIncident(ctx, tx, o, check, org, rules)
+		return err
+	})
+	return out, pg.Wrap("open an incident", err)
+}
+
+// lockForIncident locks a check's row, which serializes the changes of its incidents,
+// and reads the parts of the check that events contain.
+func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUID) (vigil.Check, account.Organization, error) {
+	var row definitions.CheckRow
+	err := tx.NewSelect().Model(&row).ExcludeColumn("config").Where("c.id = ?", checkID).For("NO KEY UPDATE").Scan(ctx)
+	if err != nil {
+		return vigil.Check{}, account.Organization{}, pg.Found("check", err)
+	}
+	var org accounts.OrgRow
+	if err := tx.NewSelect().Model(&org).Where("o.id = ?", row.OrgID).Scan(ctx); err != nil {
+		return vigil.Check{}, account.Organization{}, pg.Found("organization", err)
+	}
+	return vigil.Check{
+		ID: row.ID, OrgID: row.OrgID, Name: row.Name, Type: vigil.CheckType(row.Type), Target: row.Target,
+		Interval: pg.FromMilliseconds(row.IntervalMS), Regions: row.Regions, Enabled: row.Enabled,
+		Labels: definitions.LabelsOf(row.Labels),
+	}, org.Organization(), nil
+}
+
+// existingIncident returns the incident that an earlier attempt of the request opened,
+// or the one that is open for the check, or nil.
+func (s *Store) existingIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*Row, error) {
+	var rows []Row
+	err := s.db.SteadyIn(ctx, tx, &rows, "SELECT "+pg.ModelColumns[Row](s.db, "i")+", "+incidentTrace+` AS trace_id FROM incidents AS i
+		WHERE i.id = $1 OR (i.check_id = $2 AND i.status <> 'resolved') ORDER BY (i.id = $1) DESC LIMIT 1`, o.ID, o.CheckID)
+	if err != nil || len(rows) == 0 {
+		return nil, pg.Wrap("find the incident", err)
+	}
+	return &rows[0], nil
+}
+
+// enabledRules reads the rules of the ids that are enabled, the leading one first.
+func (s *Store) enabledRules(ctx context.Context, tx bun.Tx, checkID uuid.UUID, ids []uuid.UUID) ([]vigil.Rule, error) {
+	var rows []definitions.RuleRow
+	err := s.db.SteadyIn(ctx, tx, &rows, "SELECT "+pg.ModelColumns[definitions.RuleRow](s.db, "ar")+` FROM alert_rules AS ar
+		WHERE ar.check_id = $1 AND ar.enabled AND ar.id = ANY($2::text[]::uuid[])`, checkID, pg.UUIDTexts(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read the rules: %w", err)
+	}
+	rules, err := definitions.RulesOf(rows)
+	vigil.SortRules(rules)
+	return rules, err
+}
+
+func (s *Store) insertIncident(
+	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org account.Organization, rules []vigil.Rule,
+) (vigil.IncidentOutcome, error) {
+	now, lead := s.db.Instant(), rules[0]
+	cause, err := trigger(ctx, tx, o, lead)
+	if err != nil {
+		return vigil.IncidentOutcome{}, err
+	}
+	recipients, err := s.readRecipients(ctx, tx, check.OrgID, rules)
+	if err != nil {
+		return vigil.IncidentOutcome{}, err
+	}
+	incident := vigil.Incident{
+		ID: o.ID, OrgID: check.OrgID, CheckID: check.ID, RuleID: lead.ID, Status: vigil.IncidentActive, Severity: lead.Severity(),
+		Trigger: cause, Regions: firingRegions(o.Votes), StartedAt: now, CreatedAt: now, TraceID: o.TraceID(),
+	}
+	if !cause.Result.Time.IsZero() && cause.Result.Time.Before(now) {
+		incident.StartedAt = cause.Result.Time
+	}
+	incident.Title, incident.Description = cause.Describe(check.Name)
+	ended, err := s.loops.MaintenanceBefore(ctx, tx, check.ID, incident.StartedAt)
+	if err != nil {
+		return vigil.IncidentOutcome{}, err
+	}
+	ended.Delay(&incident)
+	if incident.Rules, err = openingRules(ctx, tx, o, rules, &cause, incident.StartedAt); err != nil {
+		return vigil.IncidentOutcome{}, err
+	}
+	row, err := rowOfIncident(&incident, recipients)
+	if err != nil {
+		return vigil.IncidentOutcome{}, err
+	}
+	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+		return vigil.IncidentOutcome{}, fmt.Errorf("insert: %w", err)
+	}
+	event, err := vigil.NewEvent(vigil.EventContext{
+		Type: vigil.EventTriggered, Time: now, Incident: incident, Check: check, Rule: lead, OrganizationName: org.Name,
+		Regions: incident.Regions, PublicURL: o.PublicURL,
+	})
+	if err != nil {
+		return vigil.IncidentOutcome{}, err
+	}
+	notified := vigil.OpeningRecipients(recipients)
+	return vigil.IncidentOutcome{
+		Incident: incident.Head(), Changed: true,
+		PendingDeliveries: firstDeliveries(&incident, check.Name, notified),
+	}, s.publish(ctx, tx, event, notified)
+}
+
+func rowOfIncident(i *vigil.Incident, recipients []vigil.Recipient) (*Row, error) {
+	trigger, err := encodeTrigger(&i.Trigger, i.TraceID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := json.Marshal(append([]vigil.Recipient{}, recipients...))
+	if err != nil {
+		return nil, fmt.Errorf("encode the recipients: %w", err)
+	}
+	rules, err := encodeRules(i.Rules)
+	if err != nil {
+		return nil, err
+	}
+	return &Row{
+		ID: i.ID, OrgID: i.OrgID, CheckID: i.CheckID, RuleID: i.RuleID, Status: string(i.Status), Severity: string(i.Severity),
+		Title: i.Title, Description: i.Description, Trigger: trigger, Regions: append([]string{}, i.Regions...), Audience: list,
+		StartedAt: i.StartedAt, CreatedAt: i.CreatedAt, Quiet: []string{}, SweptAt: i.CreatedAt,
+		Rules: rules, LatchRules: []uuid.UUID{},
+	}, nil
+}
+
+func firingRegions(votes []vigil.Vote) []string {
+	var regions []string
+	for _, v := range votes {
+		if len(v.Firing) > 0 {
+			regions = append(regions, v.Region)
+		}
+	}
+	slices.Sort(regions)
+	return regions
+}
+
+// readRecipients reads the channels of the rules and returns the recipients.
+func (s *Store) readRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Recipient, error) {
+	channels, err := s.channelsOfRules(ctx, tx, orgID, rules)
+	if err != nil {
+		return nil, err
+	}
+	return vigil.RecipientsOf(rules, channels, s.policies), nil
+}
+
+func (s *Store) channelsOfRules(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Channel, error) {
+	if s.policies == nil {
+		return nil, errNoPolicies()
+	}
+	ids := []uuid.UUID{}
+	for _, rule := range rules {
+		ids = append(ids, rule.Channels...)
+	}
+	var rows []definitions.ChannelRow
+	err := tx.NewSelect().Model(&rows).Column("id", "name", "type", "enabled").
+		Where("ch.org_id = ? AND ch.id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the channels: %w", err)
+	}
+	channels := make([]vigil.Channel, len(rows))
+	for i, row := range rows {
+		channels[i] = vigil.Channel{ID: row.ID, Name: row.Name, Type: vigil.ChannelType(row.Type), Enabled: row.Enabled}
+	}
+	return channels, nil
+}

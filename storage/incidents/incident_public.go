@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package incidents
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// errTooManyUpdates reports an incident that has as many updates as it can have.
+func errTooManyUpdates() error {
+	return vigil.Errorf(vigil.CodeConflict, "The incident has %d public updates already, and cannot have more.", overview.MaxIncidentUpdates)
+}
+
+// CreateIncidentUpdate stores a public update of an incident of the organization. An unknown
+// incident is a CodeNotFound error; more than overview.MaxIncidentUpdates are a CodeConflict
+// error.
+func (s *Store) CreateIncidentUpdate(ctx context.Context, u overview.IncidentUpdate) (overview.IncidentUpdate, error) {
+	u.ID, u.CreatedAt = pg.IdOrNew(u.ID), pg.TimeOrDefault(u.CreatedAt, s.db.Instant())
+	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		var id uuid.UUID
+		err := tx.NewRaw("SELECT i.id FROM incidents AS i WHERE i.id = ? AND i.org_id = ? AND "+checkOfIncident+" FOR NO KEY UPDATE",
+			u.IncidentID, u.OrgID).Scan(ctx, &id)
+		if err != nil {
+			return pg.Found("incident", err)
+		}
+		var n int
+		if err := tx.NewRaw("SELECT count(*) FROM incident_updates WHERE incident_id = ?", id).Scan(ctx, &n); err != nil {
+			return fmt.Errorf("count the updates: %w", err)
+		}
+		if n >= overview.MaxIncidentUpdates {
+			return errTooManyUpdates()
+		}
+		row := incidentUpdateRow{
+			ID: u.ID, OrgID: u.OrgID, IncidentID: id, State: string(u.State), Text: pg.CleanText(u.Text), Author: pg.CleanText(u.Author),
+			CreatedAt: u.CreatedAt,
+		}
+		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+			return fmt.Errorf("insert: %w", err)
+		}
+		return accounts.KeepAnswer(ctx, tx, u)
+	})
+	if err != nil {
+		return overview.IncidentUpdate{}, pg.Wrap("create incident update", err)
+	}
+	return u, nil
+}
+
+type incidentUpdateRow struct {
+	bun.BaseModel `bun:"table:incident_updates,alias:iu"`
+
+	ID         uuid.UUID `bun:"id,pk,type:uuid"`
+	OrgID      uuid.UUID `bun:"org_id,type:uuid"`
+	IncidentID uuid.UUID `bun:"incident_id,type:uuid"`
+	State      string    `bun:"state"`
+	Text       string    `bun:"text"`
+	Author     string    `bun:"author"`
+	CreatedAt  time.Time `bun:"created_at"`
+}
+
+func (r *incidentUpdateRow) update() overview.IncidentUpdate {
+	return overview.IncidentUpdate{
+		ID: r.ID, OrgID: r.OrgID, IncidentID: r.IncidentID, State: overview.UpdateState(r.State), Text: r.Text, Author: r.Author,
+		CreatedAt: r.CreatedAt.UTC(),
+	}
+}
+
+// IncidentUpdates returns a page of the public updates of an incident of the organization,
+// newest first, and the extent of the list.
+func (s *Store) IncidentUpdates(
+	ctx context.Context,
+	orgID, incidentID uuid.UUID,
+	page vigil.Page,
+) ([]overview.IncidentUpdate, vigil.Extent, error) {
+	if _, err := s.Incident(ctx, orgID, incidentID); err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	list := pg.SmallRows[incidentUpdateRow]{
+		What: "incident updates", Alias: "iu", Order: pg.NewestFirst(),
+		Selected: func(q *bun.SelectQuery) *bun.SelectQuery {
+			return q.Where("iu.incident_id = ? AND iu.org_id = ?", incidentID, orgID)
+		},
+		Position: func(r *incidentUpdateRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
+	}
+	rows, extent, err := list.Page(ctx, s.db, page)
+	if err != nil {
+		return nil, vigil.Extent{}, err
+	}
+	updates := make([]overview.IncidentUpdate, len(rows))
+	for i := range rows {
+		updates[i] = rows[i].update()
+	}
+	return updates, extent, nil
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package incidents
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// BatchSize is how many incidents are deleted together.
+const BatchSize = 100
+
+// StillSending holds for a delivery beside which another one of its incident and channel is
+// pending: whether the end of an incident is sent depends on what became of its opening.
+const StillSending = "EXISTS (SELECT FROM deliveries AS p WHERE p.incident_id = t.incident_id AND p.channel_id = t.channel_id " +
+	"AND p.status = 'pending')"
+
+// DeleteIncidents deletes incidents with their attempts and deliveries, in steps. Deliveries
+// that are still pending stay: the end of an incident is sent although its check is deleted.
+func (s *Store) DeleteIncidents(ctx context.Context, ids []uuid.UUID) error {
+	list := pgdialect.Array(ids)
+	for _, step := range []struct{ table, condition string }{
+		{"attempts", "t.delivery_id IN (SELECT id FROM deliveries WHERE incident_id = ANY(?) AND status <> 'pending')"},
+		{"deliveries", "t.incident_id = ANY(?) AND NOT " + StillSending},
+	} {
+		if err := s.db.DeleteAll(ctx, step.table, step.condition, list); err != nil {
+			return err
+		}
+	}
+	// Of any status: some may have ended by now, and the housekeeping finds them by this mark.
+	if _, err := s.db.NewRaw("UPDATE deliveries SET orphaned = true WHERE incident_id = ANY(?)", list).Exec(ctx); err != nil {
+		return fmt.Errorf("mark what is still to be sent: %w", err)
+	}
+	return s.db.DeleteAll(ctx, "incidents", "t.id = ANY(?)", list)
+}
+
+// PurgeLoop records that the loop of a tombstone has ended. The tombstone remains for
+// workers' catalogues until its retention ends; one that was cleared or replaced is
+// not changed. While a deleted check has left something, PurgeLoop deletes a part of it
+// instead and returns false: call it again.
+func (s *Store) PurgeLoop(ctx context.Context, tombstone vigil.Tombstone) (done bool, err error) {
+	if more, err := s.Purge(ctx, tombstone.CheckID); err != nil || more {
+		return false, pg.Wrap("delete what a deleted check left", err)
+	}
+	// A vote may have been stored while the transaction that removed the loop had its row.
+	_, err = s.db.NewRaw(`WITH done AS (
+			UPDATE loop_tombstones SET done_at = clock_timestamp()
+			WHERE check_id = ?0 AND region = ?1 AND created_at = ?2 AND done_at IS NULL
+		)
+		DELETE FROM region_votes AS v WHERE v.check_id = ?0 AND v.region = ?1
+			AND NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = ?0 AND r.region = ?1)`,
+		tombstone.CheckID, tombstone.Region, tombstone.CreatedAt).Exec(ctx)
+	return err == nil, pg.Wrap("close a tombstone", err)
+}
+
+// Purge deletes a part of what a deleted check left, in steps, and reports whether there
+// was any: up to BatchSize incidents, DeleteBatch rows of another kind, or the
+// results of one day and region. It holds locks of deleted rows only. A check that
+// exists keeps everything.
+func (s *Store) Purge(ctx context.Context, checkID uuid.UUID) (found bool, err error) {
+	var exists bool
+	if err := s.db.NewRaw("SELECT EXISTS (SELECT FROM checks WHERE id = ?)", checkID).Scan(ctx, &exists); err != nil || exists {
+		return false, err
+	}
+	var incidents []uuid.UUID
+	err = s.db.NewRaw("SELECT id FROM incidents WHERE check_id = ? LIMIT ?", checkID, BatchSize).Scan(ctx, &incidents)
+	if err != nil {
+		return false, fmt.Errorf("look for incidents: %w", err)
+	}
+	if len(incidents) > 0 {
+		return true, s.DeleteIncidents(ctx, incidents)
+	}
+	// What is still to be sent stays; the housekeeping finds all of them by this mark.
+	_, err = s.db.NewRaw("UPDATE deliveries AS t SET orphaned = true WHERE t.check_id = ? AND NOT t.orphaned AND "+OfUnobserved, checkID).
+		Exec(ctx)
+	if err != nil {
+		return false, fmt.Errorf("mark the deliveries about an unobserved check: %w", err)
+	}
+	for _, table := range []string{"region_edges", "result_gaps", "result_rollups"} {
+		if n, err := s.db.DeleteSome(ctx, table, "t.check_id = ?", checkID); err != nil || n > 0 {
+			return true, err
+		}
+	}
+	return s.purgeResults(ctx, checkID)
+}
+
+// purgeResults deletes the results of one day and region of a deleted check, in steps,
+// and reports whether there were any.
+func (s *Store) purgeResults(ctx context.Context, checkID uuid.UUID) (found bool, err error) {
+	var first struct {
+		Region string
+		Slot   time.Time
+	}
+	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ? LIMIT 1", checkID).Scan(ctx, &first)
+	if pg.IsNoRow(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for results: %w", err)
+	}
+	from := first.Slot.UTC().Truncate(24 * time.Hour)
+	for end := from.AddDate(0, 0, 1); from.Before(end); {
+		until := end
+		// Literal bounds: Postgres then opens the partition of this day only.
+		err := s.db.NewRaw("SELECT slot FROM results WHERE check_id = ?0 AND region = ?1 AND slot >= ?2 AND slot < ?3 "+
+			"ORDER BY slot OFFSET ?4 LIMIT 1", checkID, first.Region, from, end, pg.DeleteBatch).Scan(ctx, &until)
+		if err != nil && !pg.IsNoRow(err) {
+			return false, fmt.Errorf("look for results: %w", err)
+		}
+		_, err = s.db.NewRaw("DELETE FROM results WHERE check_id = ? AND region = ? AND slot >= ? AND slot < ?",
+			checkID, first.Region, from, until).Exec(ctx)
+		if err != nil {
+			return false, fmt.Errorf("delete results: %w", err)
+		}
+		from = until
+	}
+	return true, nil
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loops
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// Window selects the results of a check with slots in [from, to).
+type Window struct {
+	Check    uuid.UUID
+	From, To time.Time
+	// WithExcluded: results in maintenance count too.
+	WithExcluded bool
+}
+
+// MissedBetween counts the slots in [from, to) that no result and no gap has, whose probe
+// deadline is over at now, and in which probing is not paused.
+func (r *Row) MissedBetween(from, to, now time.Time) int64 {
+	if !r.Active {
+		return 0
+	}
+	return countOutside(r.Schedule(), pg.Later(r.CountedUntil, from), pg.Earlier(to, now.Add(-pg.FromMilliseconds(r.DeadlineMS))), r.Pauses)
+}
+
+// RegionGap is a gap of a region.
+type RegionGap struct {
+	Region string
+	Gap    Gap
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// AddPauses reads the maintenance that pauses probing, when loops of a check have slots in
+// the window that may be missed since their newest results.
+func AddPauses(ctx context.Context, tx querier, loops []Row, w Window) error {
+	open := false
+	for i := range loops {
+		open = open || loops[i].MissedBetween(w.From, w.To, w.To) > 0
+	}
+	if !open {
+		return nil
+	}
+	found, err := tx.Query(ctx, PausedSpans+" WHERE c.id = $3", w.From, w.To, w.Check)
+	if err != nil {
+		return fmt.Errorf("read pauses: %w", err)
+	}
+	byCheck, err := CollectSpans(found)
+	for i := range loops {
+		loops[i].Pauses = byCheck[w.Check]
+	}
+	return err
+}
+
+// AddExcluded adds the results in maintenance to sums without them.
+func (w Window) AddExcluded(up *vigil.Uptime, excluded, successes int64) {
+	up.Excluded = excluded
+	if w.WithExcluded {
+		up.Total += excluded
+		up.Successful += successes
+	}
+	up.Failed = up.Total - up.Successful
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loops
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/uptrace/bun"
+
+	"github.com/vigil-monitor/vigil/internal/maintenance"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// LongestOccurrence bounds the search for occurrences that reach into a time.
+//
+//nolint:gochecknoglobals // a constant
+var LongestOccurrence = fmt.Sprintf("interval '%d seconds'", int64(maintenance.MaxDuration/time.Second))
+
+// Paused is the SQL condition that the next slot of a loop, alias r, of the check, alias c,
+// is late because of maintenance that pauses probing: it began before the slot was overdue,
+// and goes on or has ended so lately that the loop had no time to go on, which is two
+// intervals, the deadline and the grace of its arguments. These are the present and the
+// grace in milliseconds.
+//
+//nolint:gochecknoglobals // a constant
+var Paused = pausedAt("?0::timestamptz", "?1")
+
+// pausedAt is paused with its arguments as SQL.
+func pausedAt(now, grace string) string {
+	return `EXISTS (SELECT FROM (SELECT ` + now + ` AS now,
+		(2 * r.interval_ms + r.deadline_ms + ` + grace + `) * interval '1 millisecond' AS grace) AS t,
+		maintenance_occurrences AS o JOIN maintenance_windows AS w ON w.id = o.window_id
+	WHERE o.org_id = c.org_id AND o.removed_at IS NULL AND w.probing = 'pause'
+		AND o.starts_at <= r.next_due + t.grace AND o.starts_at <= t.now
+		AND o.ends_at >= t.now - t.grace AND o.ends_at <= t.now + ` + LongestOccurrence + ` AND ` + Covers + `)`
+}
+
+// PausedSpans selects the occurrences, alias o, that pause the probing of a check, alias c,
+// and overlap [$1, $2).
+const PausedSpans = `SELECT c.id, greatest(o.starts_at, $1), o.ends_at FROM checks AS c
+	JOIN maintenance_occurrences AS o
+		ON o.org_id = c.org_id AND o.removed_at IS NULL AND o.starts_at < $2 AND o.ends_at > $1
+	JOIN maintenance_windows AS w ON w.id = o.window_id AND w.probing = 'pause' AND ` + Covers
+
+func CollectSpans(found pgx.Rows) (map[uuid.UUID][]Span, error) {
+	byCheck := make(map[uuid.UUID][]Span)
+	var id uuid.UUID
+	var one Span
+	_, err := pgx.ForEachRow(found, []any{&id, &one.From, &one.To}, func() error {
+		byCheck[id] = append(byCheck[id], one)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read pauses: %w", err)
+	}
+	for id, spans := range byCheck {
+		byCheck[id] = joined(spans)
+	}
+	return byCheck, nil
+}
+
+// PausesOf is the part of [from, to) in which the probing of a check is paused.
+func PausesOf(ctx context.Context, tx bun.Tx, checkID uuid.UUID, from, to time.Time) ([]Span, error) {
+	var rows []struct {
+		From time.Time `bun:"from_at"`
+		To   time.Time `bun:"to_at"`
+	}
+	err := tx.NewRaw(`SELECT greatest(o.starts_at, ?0) AS from_at, o.ends_at AS to_at FROM checks AS c
+		JOIN maintenance_occurrences AS o ON o.org_id = c.org_id AND o.removed_at IS NULL AND o.starts_at < ?1 AND o.ends_at > ?0
+		JOIN maintenance_windows AS w ON w.id = o.window_id AND w.probing = 'pause' AND `+Covers+`
+		WHERE c.id = ?2`, pg.Micro(from), pg.Micro(to), checkID).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read pauses: %w", err)
+	}
+	spans := make([]Span, len(rows))
+	for i, row := range rows {
+		spans[i] = Span{row.From, row.To}
+	}
+	return joined(spans), nil
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loops
+
+import (
+	"fmt"
+)
+
+// Unobserved is the SQL condition that a loop, alias r, of the check, alias c, is not probed
+// although it should be: its newest result is older than three intervals and its deadline,
+// and so is the beginning of its schedule. Maintenance that pauses probing does not count, nor
+// the time that the loop then needs to go on. The first part is what an index has.
+func Unobserved(now string) string {
+	return fmt.Sprintf(
+		`(r.active AND r.next_due < %[1]s AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < %[1]s
+		AND coalesce(r.last_slot + (3 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < %[1]s, true)
+		AND NOT %[2]s)`,
+		now,
+		pausedAt(now, "0"),
+	)
+}
+
+// ObservedHealth is SQL for the health of a loop, alias r, of the check, alias c: unknown
+// when it is unobserved.
+func ObservedHealth(now string) string {
+	return "CASE WHEN r.health <> 'unknown' AND " + Unobserved(now) + " THEN 'unknown' ELSE r.health END"
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loops
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// regionsInUse steps from one region that has loops to the next in their index: it looks at
+// as many entries as there are such regions, however many loops they have.
+const regionsInUse = `WITH RECURSIVE loops AS (
+		SELECT min(region) AS region FROM check_regions
+		UNION ALL
+		SELECT (SELECT min(r.region) FROM check_regions AS r WHERE r.region > l.region) FROM loops AS l WHERE l.region IS NOT NULL
+	)
+	SELECT k.region FROM unnest($1::text[]) AS k (region)
+	WHERE k.region IN (SELECT region FROM loops WHERE region IS NOT NULL)
+		OR k.region IN (SELECT t.region FROM loop_tombstones AS t WHERE t.done_at IS NULL)
+		OR k.region IN (SELECT t.region FROM running_tests AS t WHERE t.ends > clock_timestamp())
+	ORDER BY k.region`
+
+// RegionsInUse returns those of the regions that need a worker which polls, sorted: they
+// have loops, also of disabled checks, loops that have not ended yet, or tests by hand.
+func (s *Store) RegionsInUse(ctx context.Context, regions []string) ([]string, error) {
+	rows, err := s.db.Steady(ctx, regionsInUse, append([]string{}, regions...))
+	if err != nil {
+		return nil, pg.Wrap("find the regions in use", err)
+	}
+	used, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return used, pg.Wrap("find the regions in use", err)
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pg
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+)
+
+// Options of a DB.
+type Options struct {
+	// Pooler says whether a transaction-pooling proxy is in front of Postgres; the empty
+	// one means PoolerAuto.
+	Pooler Pooler
+	// MaxConns limits the connections to Postgres, up to 1,000; 0 means 16. Results use up
+	// to four more, leases one, and a migration two.
+	MaxConns int
+	// Now is the clock of schedules; nil means time.Now.
+	Now func() time.Time
+	// Progress is called with what a migration is at, such as "migration 1002"; nil discards
+	// it.
+	Progress func(what string)
+	// Log receives background errors; nil discards them.
+	Log *slog.Logger
+}
+
+// DB is the database with its connections, for all rooms of the storage. It is safe for
+// concurrent use.
+type DB struct {
+	// DB builds and runs queries on the connections of Pool. Bun writes values into its SQL:
+	// each query is one round trip without a name.
+	*bun.DB
+
+	Pool *pgxpool.Pool
+	// Probing has the connections reserved for results; it opens them on first use.
+	Probing  *pgxpool.Pool
+	Now      func() time.Time
+	Progress func(what string)
+	Log      *slog.Logger
+
+	connector *connector
+	leases    *leaseConn
+}
+
+// Open connects to Postgres and checks that it answers and is version 15 or newer. A database
+// from before the baseline is a CodeConflict error. dsn is a URL or a keyword string, as libpq
+// takes it.
+func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
+	s := &DB{Now: opts.Now, Progress: opts.Progress, Log: opts.Log}
+	if s.Now == nil {
+		s.Now = time.Now //nolint:forbidigo // the default of an injected clock
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	if s.Progress == nil {
+		s.Progress = func(string) {}
+	}
+	if err := s.open(ctx, dsn, opts.Pooler, opts.MaxConns); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+const defaultMaxConns = 16
+
+func (d *DB) open(ctx context.Context, dsn string, pooler Pooler, maxConns int) error {
+	conns := min(max(maxConns, 0), 1000)
+	if conns == 0 {
+		conns = defaultMaxConns
+	}
+	var err error
+	if d.connector, err = newConnector(dsn, d.Log); err != nil {
+		return err
+	}
+	if err = d.connector.inspect(ctx, pooler); err != nil {
+		return err
+	}
+	// Bun writes values into its SQL, so that a prepared statement would serve one query:
+	// each is one round trip without a name.
+	if d.Pool, err = d.connector.pool(ctx, conns, ordinaryLimits, pgx.QueryExecModeExec); err != nil {
+		return err
+	}
+	if d.Probing, err = d.connector.pool(ctx, ProbingConns, probingLimits, pgx.QueryExecModeCacheStatement); err != nil {
+		d.Pool.Close()
+		return err
+	}
+	d.leases = &leaseConn{connect: d.connector.connect}
+	d.DB = bun.NewDB(stdlib.OpenDBFromPool(d.Pool), pgdialect.New(), bun.WithDiscardUnknownColumns())
+	return nil
+}
+
+// Close closes all connections. The database cannot be used afterwards.
+func (d *DB) Close() error {
+	err := d.DB.Close()
+	d.Pool.Close()
+	d.Probing.Close()
+	d.leases.close()
+	if err != nil {
+		return fmt.Errorf("close the database: %w", err)
+	}
+	return nil
+}

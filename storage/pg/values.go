@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pg
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+)
+
+// Micro rounds a time down to the microsecond, the precision of timestamptz.
+func Micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// Milliseconds converts a duration for a column in milliseconds; FromMilliseconds
+// converts back.
+func Milliseconds(d time.Duration) int64 { return d.Milliseconds() }
+
+func FromMilliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// IdOrNew returns id, or a new random one when id is zero.
+func IdOrNew(id uuid.UUID) uuid.UUID {
+	if id == uuid.Nil {
+		return uuid.New()
+	}
+	return id
+}
+
+// TimeOrDefault returns t as Postgres stores it, or fallback when t is zero.
+func TimeOrDefault(t, fallback time.Time) time.Time {
+	if t.IsZero() {
+		return fallback
+	}
+	return Micro(t)
+}
+
+// ZeroIfNil returns the time of a nullable column, zero for null.
+func ZeroIfNil(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+func Later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func Earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func UUIDTexts(ids []uuid.UUID) []string {
+	list := make([]string, len(ids))
+	for i, id := range ids {
+		list[i] = id.String()
+	}
+	return list
+}
+
+// SQLTime is an instant as SQL, for conditions that take one as text.
+func SQLTime(t time.Time) string {
+	return "'" + Micro(t).Format("2006-01-02T15:04:05.000000Z07:00") + "'::timestamptz"
+}
+
+func CleanText(s string) string { return vigil.CleanText(s) }
+
+func WithoutNUL(tree any) any { return vigil.WithoutNUL(tree) }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package results
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/schema"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// StateBefore returns what the stored results before a slot leave in the state of a loop, for a
+// fold that goes on with the results from that slot on, as far as it is asked for: Days, DNS with
+// DNSSlot, and Failures. All other members are zero.
+//
+// The rollups say in which hour to look, so it reads the results of an hour or two of each, in
+// one partition, and at most one rollup for each hour of their retention.
+func (s *Store) StateBefore(ctx context.Context, q vigil.PastQuery) (vigil.State, error) {
+	p := pastReader{s: s, q: q}
+	p.q.From, p.q.Before = pg.Micro(q.From), pg.Micro(q.Before)
+	var state vigil.State
+	if q.Days {
+		row, _, err := p.newest(ctx, hasDays, p.q.From)
+		if err != nil {
+			return vigil.State{}, pg.Wrap("find the last certificate", err)
+		}
+		if days, ok := row.CertificateDays(); ok {
+			state.Days = &days
+		}
+	}
+	if q.DNS {
+		row, _, err := p.newest(ctx, hasAnswer, time.Time{})
+		if err != nil {
+			return vigil.State{}, pg.Wrap("find the last DNS answer", err)
+		}
+		if answer := row.DNSAnswer(); answer != "" {
+			state.DNS, state.DNSSlot = answer, row.Slot
+		}
+	}
+	if q.Failures {
+		var err error
+		if state.Failures, err = p.failures(ctx); err != nil {
+			return vigil.State{}, pg.Wrap("count the failures in a row", err)
+		}
+	}
+	return state, nil
+}
+
+// pastReader reads results before a slot.
+type pastReader struct {
+	s *Store
+	q vigil.PastQuery
+}
+
+// pastKind is a kind of results: the condition of a result (r) and that of the hours (u) that
+// have one.
+type pastKind struct{ result, hour schema.QueryWithArgs }
+
+// Kinds of results that a state remembers.
+//
+//nolint:gochecknoglobals // constants that Go cannot spell as such
+var (
+	hasDays = pastKind{
+		bun.SafeQuery("(jsonb_typeof(r.metadata->?) = 'number' OR jsonb_typeof(r.metadata->?) = 'number')",
+			vigil.MetadataDays, vigil.MetadataCertDays),
+		bun.SafeQuery("u.seen & ? <> 0", seenCertificate),
+	}
+	hasAnswer = pastKind{
+		bun.SafeQuery("r.success AND r.metadata->>? <> ''", vigil.MetadataFingerprint),
+		bun.SafeQuery("u.seen & ? <> 0", seenDNS),
+	}
+	hasSuccess = pastKind{bun.SafeQuery("r.success"), bun.SafeQuery("u.successes + u.excluded_successes > 0")}
+)
+
+// pastHours is how many hours with a result of a kind are tried. The first may have it after the
+// slot only, and the retention of results may end within the last.
+const pastHours = 3
+
+// newest returns the newest result of a kind from a slot on, zero without one, and the newest
+// hour that had one whose result is past its retention, zero without such an hour.
+func (p pastReader) newest(ctx context.Context, kind pastKind, from time.Time) (found vigil.Result, lost time.Time, err error) {
+	var hours []struct {
+		Hour    time.Time `bun:"hour"`
+		Counted bool      `bun:"counted"`
+	}
+	// Results that no rollup counts yet are few, and may be of any kind.
+	err = p.s.db.NewRaw(`(SELECT u.hour, true AS counted FROM result_rollups AS u
+			WHERE u.check_id = ?0 AND u.region = ?1 AND u.hour >= ?2 AND u.hour < ?4 AND ?5 ORDER BY u.hour DESC LIMIT ?6)
+		UNION ALL SELECT DISTINCT date_trunc('hour', o.slot, 'UTC'), false FROM uncounted_results AS o
+			WHERE o.check_id = ?0 AND o.region = ?1 AND o.slot >= ?3 AND o.slot < ?4
+		ORDER BY hour DESC, counted`,
+		p.q.CheckID, p.q.Region, HourOf(from), from, p.q.Before, kind.hour, pastHours).Scan(ctx, &hours)
+	if err != nil {
+		return found, lost, fmt.Errorf("find the hour: %w", err)
+	}
+	for _, hour := range hours {
+		start, end := hour.Hour.UTC(), hour.Hour.UTC().Add(time.Hour)
+		complete := !end.After(p.q.Before) && !start.Before(from)
+		var row Row
+		err := p.s.db.NewRaw("SELECT "+Columns+` FROM results AS r
+			WHERE r.check_id = ? AND r.region = ? AND r.slot >= ? AND r.slot < ? AND ? ORDER BY r.slot DESC LIMIT 1`,
+			p.q.CheckID, p.q.Region, pg.Later(start, from), pg.Earlier(end, p.q.Before), kind.result).Scan(ctx, &row)
+		if err == nil {
+			found, err = row.Result()
+			return found, lost, err
+		}
+		if !pg.IsNoRow(err) {
+			return found, lost, fmt.Errorf("read the hour: %w", err)
+		}
+		if hour.Counted && complete {
+			return found, start, nil
+		}
+	}
+	return found, lost, nil
+}
+
+// failures counts the failed results in a row before the slot. Whole hours are counted by their
+// rollups.
+func (p pastReader) failures(ctx context.Context) (n int, err error) {
+	success, lost, err := p.newest(ctx, hasSuccess, p.q.From)
+	if err != nil {
+		return 0, err
+	}
+	from := p.q.From
+	switch {
+	case !success.Slot.IsZero():
+		from = success.Slot.Add(time.Microsecond)
+	case !lost.IsZero():
+		from = lost.Add(time.Hour)
+	}
+	first, last := HourOf(from.Add(time.Hour-time.Microsecond)), HourOf(p.q.Before)
+	if last.Before(first) {
+		first, last = p.q.Before, p.q.Before
+	}
+	err = p.s.db.NewRaw(`SELECT
+			(SELECT count(*) FROM results WHERE check_id = ?0 AND region = ?1 AND slot >= ?2 AND slot < ?3)
+			+ (SELECT count(*) FROM results WHERE check_id = ?0 AND region = ?1 AND slot >= ?4 AND slot < ?5)
+			+ (SELECT coalesce(sum(total + excluded), 0)::bigint FROM result_rollups
+				WHERE check_id = ?0 AND region = ?1 AND hour >= ?3 AND hour < ?4)
+			+ (SELECT count(*) FROM uncounted_results WHERE check_id = ?0 AND region = ?1 AND slot >= ?3 AND slot < ?4)`,
+		p.q.CheckID, p.q.Region, from, first, last, p.q.Before).Scan(ctx, &n)
+	if err != nil {
+		return 0, fmt.Errorf("count: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package results
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// This file stores results without the lock of their loop, which somebody else's transaction may
+// hold for minutes. The result itself and a note that nothing counts it yet are all that is
+// written; the row of the loop, its rollups and its gaps follow when their locks are free.
+
+const (
+	// asideAfter is how long a row waits for locks before it is stored without them. Other
+	// writers and edits have them for some milliseconds.
+	asideAfter = 100 * time.Millisecond
+	// A process that has stored rows aside looks every countPause whether they can be counted,
+	// and every countLook whether a process that is gone has left some.
+	countPause = 500 * time.Millisecond
+	countLook  = 30 * time.Second
+	// countLimit is how many loops are counted together.
+	countLimit = 256
+)
+
+// errUncounted is the error of a group with loops that have uncounted results: they are
+// counted first.
+var errUncounted = errors.New("a loop has results that are not counted yet")
+
+// insertAside inserts rows, at most one of each loop, by the rule of insertSQL. Uncounted results
+// are newer than what the row of the loop says.
+const insertAside = `
+	WITH n AS MATERIALIZED (
+		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
+			$8::float8[], $9::int4[], $10::text[], $11::text[], $12::text[], $13::int2[], $14::text[],
+			$15::bool[], $16::int8[], $17::int4[], $18::uuid[], $19::text[], $20::timestamptz[])
+			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
+				excluded, evidence, owned, deadline_ms, turn_slots, turn_run, turn_activity, turn_ends)
+	), l AS MATERIALIZED (
+		SELECT r.check_id, r.region, coalesce(u.worker, r.worker) AS worker, greatest(r.last_slot, u.slot) AS newest
+		FROM n JOIN check_regions AS r ON r.check_id = n.check_id AND r.region = n.region
+			LEFT JOIN LATERAL (
+				SELECT u.slot, u.worker FROM uncounted_results AS u
+				WHERE u.check_id = n.check_id AND u.region = n.region ORDER BY u.slot DESC LIMIT 1
+			) AS u ON true
+	), i AS (
+		` + insertResults + `
+			AND (n.manual OR l.worker IN ('', n.worker) OR l.newest IS NULL OR n.slot >= l.newest)
+		ON CONFLICT (check_id, region, slot) DO NOTHING
+		RETURNING check_id, region, slot
+	), u AS (
+		INSERT INTO uncounted_results (check_id, region, slot, worker, owned, deadline_ms, turn_slots, turn_run, turn_activity, turn_ends)
+		SELECT n.check_id, n.region, n.slot, n.worker, n.owned, n.deadline_ms, n.turn_slots, n.turn_run, n.turn_activity, n.turn_ends
+		FROM n JOIN i ON i.check_id = n.check_id AND i.region = n.region
+	)
+	SELECT l.check_id, l.region, l.worker, l.newest, i.slot IS NOT NULL
+	FROM l LEFT JOIN i ON i.check_id = l.check_id AND i.region = l.region`
+
+// commitAside stores rows, at most one of each loop, without the locks of their loops, and
+// returns the outcome of each.
+func (s *Store) commitAside(ctx context.Context, rows []*pendingRow) ([]outcome, error) {
+	pooled, err := s.db.Probing.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("acquire a connection: %w", err)
+	}
+	defer pooled.Release()
+	g := &groupTx{
+		conn: pooled.Conn(), rows: rows, loops: make(map[loopKey]*loopProgress, len(rows)), inserted: make(map[slotKey]bool, len(rows)),
+	}
+	c, n := newColumns(rows), newTurnColumns(rows)
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	if limits := s.db.ProbingLimits(); limits != "" {
+		batch.Queue(limits)
+	}
+	batch.Queue(insertAside, c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors,
+		c.metadata, c.workers, c.excluded, c.evidence, n.owned, n.deadlines, n.slots, n.runs, n.activities, n.ends).Query(g.scanAside)
+	batch.Queue("COMMIT")
+	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("insert results aside: %w", err)
+	}
+	if err := g.readExisting(ctx); err != nil {
+		return nil, err
+	}
+	return g.outcomes(rows), nil
+}
+
+func (g *groupTx) scanAside(found pgx.Rows) error {
+	byLoop := make(map[loopKey]*pendingRow, len(g.rows))
+	for _, p := range g.rows {
+		byLoop[p.key()] = p
+	}
+	var l loopProgress
+	var inserted bool
+	_, err := pgx.ForEachRow(found, []any{&l.check, &l.region, &l.worker, &l.lastSlot, &inserted}, func() error {
+		loop := l
+		p := byLoop[loop.key()]
+		p.previous, p.missed = pg.ZeroIfNil(loop.lastSlot), 0
+		p.moved = p.owned && loop.worker != "" && loop.worker != p.worker
+		g.loops[loop.key()] = &loop
+		if inserted {
+			g.inserted[p.slotKey()] = true
+		}
+		l.lastSlot = nil
+		return nil
+	})
+	return err
+}
+
+// turnColumns are what the row of a loop takes over from a result.
+type turnColumns struct {
+	owned      []bool
+	deadlines  []int64
+	slots      []int32
+	runs       []*[16]byte
+	activities []*string
+	ends       []*time.Time
+}
+
+func newTurnColumns(rows []*pendingRow) turnColumns {
+	var c turnColumns
+	for _, p := range rows {
+		turn := openTurnOf(p.turn)
+		c.owned, c.deadlines = append(c.owned, p.owned), append(c.deadlines, pg.Milliseconds(p.deadline))
+		c.slots = append(c.slots, int32(min(max(0, p.slots), math.MaxInt32)))
+		c.runs, c.activities, c.ends = append(c.runs, turn.run), append(c.activities, turn.activity), append(c.ends, turn.ends)
+	}
+	return c
+}
+
+// storeAside stores those of the rows aside that wait for locks for too long, and returns the
+// others. The rows are of loops that another transaction has locked.
+func (a *attempt) storeAside(ctx context.Context, w *ResultWriter, rows []*pendingRow) (left []*pendingRow) {
+	now := time.Now() //nolint:forbidigo // as the dispatcher's clock
+	first := make(map[loopKey]bool)
+	var aside []*pendingRow
+	for _, p := range rows {
+		if first[p.key()] || now.Sub(p.came) < asideAfter {
+			left = append(left, p)
+			continue
+		}
+		first[p.key()] = true
+		aside = append(aside, p)
+	}
+	if len(aside) == 0 {
+		return rows
+	}
+	bounded, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	began := w.now()
+	outcomes, err := w.store.commitAside(bounded, aside)
+	if err != nil {
+		w.log.WarnContext(ctx, "results of locked loops not stored, retrying", "rows", len(aside), "error", err)
+		return rows
+	}
+	for i, p := range aside {
+		p.complete(outcomes[i].stored, outcomes[i].err)
+	}
+	w.uncounted.Store(true)
+	if w.committed != nil {
+		w.committed(ctx, len(aside), w.now().Sub(began))
+	}
+	return left
+}
+
+// countAside counts the results that were stored aside, until ctx ends.
+func (w *ResultWriter) countAside(ctx context.Context) {
+	tick := time.NewTicker(countPause)
+	defer tick.Stop()
+	for ticks := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if ticks++; !w.uncounted.Load() && ticks < int(countLook/countPause) {
+			continue
+		}
+		ticks = 0
+		w.uncounted.Store(false) // a row that comes now is looked for in the next turn
+		left, err := w.store.CountResults(ctx)
+		if left {
+			w.uncounted.Store(true)
+		}
+		if err != nil && ctx.Err() == nil {
+			w.log.WarnContext(ctx, "stored results are not in the figures of their checks yet, retrying", "error", err)
+		}
+	}
+}
+
+// CountResults brings the rows, rollups and gaps of loops up to date with results that were
+// stored while these were locked, and reports whether it left some because they still are.
+func (s *Store) CountResults(ctx context.Context) (left bool, err error) {
+	waiting, err := s.db.AnyOf(ctx, "SELECT EXISTS (SELECT FROM uncounted_results)")
+	if err != nil || !waiting {
+		return false, pg.Wrap("look for uncounted results", err)
+	}
+	_, err = s.db.Pool.Exec(ctx, `DELETE FROM uncounted_results AS u
+		WHERE NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = u.check_id AND r.region = u.region)
+			OR NOT EXISTS (SELECT FROM results AS r WHERE r.check_id = u.check_id AND r.region = u.region AND r.slot = u.slot)`)
+	if err != nil {
+		return true, pg.Wrap("forget results that are removed", err)
+	}
+	rows, err := s.db.Steady(ctx, `SELECT check_id, region FROM (SELECT DISTINCT check_id, region FROM uncounted_results) AS u
+		ORDER BY random() LIMIT $1`, countLimit)
+	if err != nil {
+		return true, pg.Wrap("find uncounted results", err)
+	}
+	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (key loopKey, err error) {
+		return key, row.Scan(&key.check, &key.region)
+	})
+	if err != nil {
+		return true, pg.Wrap("find uncounted results", err)
+	}
+	counted := 0
+	for _, key := range keys { // one by one: the rollups of one may be locked
+		n, one := s.countLoops(ctx, []loopKey{key})
+		if counted += n; one != nil && !inConflict(one) {
+			return true, pg.Wrap("count results", one)
+		}
+	}
+	return counted < len(keys) || len(keys) == countLimit, nil
+}
+
+// countLoops counts the uncounted results of loops that are not locked, and returns how many
+// loops these are.
+func (s *Store) countLoops(ctx context.Context, keys []loopKey) (int, error) {
+	pooled, err := s.db.Probing.Acquire(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("acquire a connection: %w", err)
+	}
+	defer pooled.Release() // closes the connection unless it is idle and without a transaction
+	g := &groupTx{conn: pooled.Conn(), writes: &pgx.Batch{}}
+	err = g.count(ctx, s.db.ProbingLimits(), keys)
+	if g.conn.PgConn().TxStatus() != 'I' && !g.conn.IsClosed() {
+		_, _ = g.conn.Exec(ctx, "ROLLBACK") // if it fails, Release closes the connection
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(g.loops), nil
+}
+
+// count takes the same steps as the transaction of a group, with rows that are stored already.
+func (g *groupTx) count(ctx context.Context, limits string, keys []loopKey) error {
+	checks, regions := keyColumns(keys)
+	if err := g.lockUncounted(ctx, limits, checks, regions); err != nil {
+		return fmt.Errorf("lock loops with uncounted results: %w", err)
+	}
+	if err := g.readUncounted(ctx, checks, regions); err != nil {
+		return fmt.Errorf("read uncounted results: %w", err)
+	}
+	batch := &pgx.Batch{}
+	g.queueRollups(batch)
+	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("read rollups: %w", err)
+	}
+	for _, step := range []func(context.Context) error{g.readPauses, g.fillGaps} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	g.addToRollups()
+	g.storeProgress()
+	// Others may have been stored aside since these were read: the lock of a loop does not keep them out.
+	c := newColumns(g.rows)
+	g.writes.Queue(`DELETE FROM uncounted_results AS u USING unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
+		WHERE u.check_id = k.check_id AND u.region = k.region AND u.slot = k.slot`, c.checks, c.regions, c.slots)
+	g.writes.Queue("COMMIT")
+	if err := g.conn.SendBatch(ctx, g.writes).Close(); err != nil {
+		return fmt.Errorf("count results and commit: %w", err)
+	}
+	return nil
+}
+
+// lockUncounted begins the transaction and locks those of the loops that are not locked.
+func (g *groupTx) lockUncounted(ctx context.Context, limits string, checks [][16]byte, regions []string) error {
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	if limits != "" {
+		batch.Queue(limits)
+	}
+	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(checks)), make(map[slotKey]bool)
+	batch.Queue("SELECT "+progressColumns+`, NULL::timestamptz[], false
+		FROM check_regions AS r JOIN unnest($1::uuid[], $2::text[]) AS k (check_id, region)
+			ON r.check_id = k.check_id AND r.region = k.region
+		ORDER BY r.check_id, r.region FOR UPDATE OF r SKIP LOCKED`, checks, regions).Query(g.scanInserted)
+	return g.conn.SendBatch(ctx, batch).Close()
+}
+
+// readUncounted reads the uncounted results of the loops that are locked as the rows of the
+// group. It sees what was committed before the lock.
+func (g *groupTx) readUncounted(ctx context.Context, checks [][16]byte, regions []string) error {
+	found, err := g.conn.Query(ctx, `
+		SELECT u.check_id, u.region, u.slot, u.worker, u.owned, u.deadline_ms, u.turn_slots, u.turn_run, u.turn_activity, u.turn_ends,
+			r.time, r.manual, r.success, r.response_time_ms, r.excluded <> 0, r.metadata
+		FROM unnest($1::uuid[], $2::text[]) AS k (check_id, region)
+			JOIN uncounted_results AS u ON u.check_id = k.check_id AND u.region = k.region
+			JOIN results AS r ON r.check_id = u.check_id AND r.region = u.region AND r.slot = u.slot
+		ORDER BY u.check_id, u.region, u.slot`, checks, regions)
+	if err != nil {
+		return err
+	}
+	rows, err := pgx.CollectRows(found, scanUncounted)
+	if err != nil {
+		return err
+	}
+	g.rows = slices.DeleteFunc(rows, func(p *pendingRow) bool { return g.loops[p.key()] == nil })
+	for _, p := range g.rows {
+		g.inserted[p.slotKey()] = true
+	}
+	return nil
+}
+
+func scanUncounted(row pgx.CollectableRow) (*pendingRow, error) {
+	var p pendingRow
+	var deadlineMS int64
+	var turnSlots int32
+	var run *uuid.UUID
+	var activity *string
+	var ends *time.Time
+	var ms float64
+	r := &p.result
+	err := row.Scan(&r.CheckID, &r.Region, &r.Slot, &p.worker, &p.owned, &deadlineMS, &turnSlots, &run, &activity, &ends,
+		&r.Time, &r.Manual, &r.Success, &ms, &p.excluded, &r.Metadata)
+	r.Slot, r.Time, r.ResponseTime = r.Slot.UTC(), r.Time.UTC(), ResponseTime(ms)
+	p.deadline, p.slots = pg.FromMilliseconds(deadlineMS), int(turnSlots)
+	if run != nil && activity != nil && ends != nil {
+		p.turn = &vigil.TurnActivity{RunID: *run, ActivityID: *activity, Ends: *ends}
+	}
+	return &p, err
+}
+
+func keyColumns(keys []loopKey) (checks [][16]byte, regions []string) {
+	for _, key := range keys {
+		checks, regions = append(checks, key.check), append(regions, key.region)
+	}
+	return checks, regions
+}

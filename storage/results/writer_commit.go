@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package results
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/vigil-monitor/vigil"
+)
+
+// This file is the hot path: it uses pgx directly, without bun, so that a group is sent
+// as binary arrays to prepared statements.
+
+// loopKey is the key of a row of check_regions. The lock of that row guards the results,
+// rollups and gaps of the loop: they are written only under it.
+type loopKey struct {
+	check  uuid.UUID
+	region string
+}
+
+func (p *pendingRow) key() loopKey { return loopKey{p.result.CheckID, p.result.Region} }
+
+func compareKeys(a, b loopKey) int {
+	return cmp.Or(bytes.Compare(a.check[:], b.check[:]), strings.Compare(a.region, b.region))
+}
+
+// slotKey is the key of a result.
+type slotKey struct {
+	loop loopKey
+	slot time.Time
+}
+
+func (p *pendingRow) slotKey() slotKey { return slotKey{p.key(), p.result.Slot} }
+
+// groupTx is the state of the transaction that stores a group. It takes two round trips
+// when nothing unusual is in the group: one begins, locks the loops, inserts the rows and
+// reads rollups, and one writes what follows from them and commits.
+type groupTx struct {
+	conn     *pgx.Conn
+	rows     []*pendingRow             // sorted by loop and slot, one for each slot
+	loops    map[loopKey]*loopProgress // of the loops that exist, locked
+	skipped  map[loopKey]bool          // loops that another transaction has locked
+	inserted map[slotKey]bool          // slots that had no result before
+	existing map[slotKey]vigil.Result  // of the other slots
+	sums     map[hourKey]*Rollup       // stored rollups of the hours of the rows
+	writes   *pgx.Batch                // sent with the commit
+
+	uncounted []loopKey // loops with results that were stored aside
+}
+
+// commit stores a group and returns the outcome of each row, in its order. It does not wait
+// for the lock of a loop. Results of the loops that were stored aside are counted first, so that
+// a loop's row takes its results in their order.
+func (s *Store) commit(ctx context.Context, group []*pendingRow) ([]outcome, error) {
+	outcomes, uncounted, err := s.commitOnce(ctx, group)
+	if errors.Is(err, errUncounted) {
+		if _, err := s.countLoops(ctx, uncounted); err != nil {
+			return nil, err
+		}
+		outcomes, _, err = s.commitOnce(ctx, group)
+	}
+	return outcomes, err
+}
+
+func (s *Store) commitOnce(ctx context.Context, group []*pendingRow) ([]outcome, []loopKey, error) {
+	pooled, err := s.db.Probing.Acquire(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("acquire a connection: %w", err)
+	}
+	defer pooled.Release() // closes the connection unless it is idle and without a transaction
+	g := &groupTx{conn: pooled.Conn(), rows: distinct(group), writes: &pgx.Batch{}}
+	err = g.store(ctx, s.db.ProbingLimits())
+	if g.conn.PgConn().TxStatus() != 'I' && !g.conn.IsClosed() {
+		_, _ = g.conn.Exec(ctx, "ROLLBACK") // if it fails, Release closes the connection
+	}
+	if err != nil {
+		return nil, g.uncounted, err
+	}
+	return g.outcomes(group), nil, nil
+}
+
+func (g *groupTx) store(ctx context.Context, limits string) error {
+	if err := g.insert(ctx, limits); err != nil {
+		return err
+	}
+	if len(g.uncounted) > 0 {
+		return errUncounted
+	}
+	for _, step := range []func(context.Context) error{g.findSkipped, g.readExisting, g.readPauses, g.fillGaps} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	g.addToRollups()
+	g.storeProgress()
+	g.writes.Queue("COMMIT")
+	if err := g.conn.SendBatch(ctx, g.writes).Close(); err != nil {
+		return fmt.Errorf("write progress and commit: %w", err)
+	}
+	return nil
+}
+
+// distinct sorts a group by key, so that all writers lock loops in the same order, and
+// keeps the first row of each slot.
+func distinct(group []*pendingRow) []*pendingRow {
+	rows := slices.Clone(group)
+	slices.SortStableFunc(rows, func(a, b *pendingRow) int {
+		return cmp.Or(compareKeys(a.key(), b.key()), a.result.Slot.Compare(b.result.Slot))
+	})
+	return slices.CompactFunc(rows, func(a, b *pendingRow) bool { return a.slotKey() == b.slotKey() })
+}
+
+// outcomes returns the outcome of every row of the group. Among several rows for a slot,
+// only the stored one is marked as inserted.
+func (g *groupTx) outcomes(group []*pendingRow) []outcome {
+	winners := make(map[slotKey]*pendingRow, len(g.rows))
+	for _, p := range g.rows {
+		winners[p.slotKey()] = p
+	}
+	out := make([]outcome, len(group))
+	for i, p := range group {
+		key := p.slotKey()
+		switch {
+		case g.skipped[key.loop]:
+			out[i].locked = true
+		case g.loops[key.loop] == nil:
+			out[i].err = vigil.NotFound("check")
+		case g.inserted[key]:
+			winner := winners[key]
+			out[i].stored = vigil.StoredResult{Result: winner.result}
+			if winner == p {
+				out[i].stored.Inserted, out[i].stored.Missed = true, p.missed
+			}
+		default:
+			existing, found := g.existing[key]
+			if out[i].stored.Result = existing; !found {
+				out[i].err = errTooLate()
+			}
+		}
+		if winner := winners[key]; winner != nil {
+			out[i].stored.Previous, out[i].stored.Moved = winner.previous, winner.moved
+		}
+	}
+	return out
+}
+
+func errTooLate() error {
+	return vigil.Errorf(vigil.CodeConflict, "The result was not stored: another worker has stored a newer one.")
+}
+
+// insertResults begins the insertion of rows (n) of loops (l), but for the condition that a row
+// is not too late.
+const insertResults = `INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code,
+			error_message, metadata, excluded, evidence)
+		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
+			n.metadata::jsonb, n.excluded, n.evidence::jsonb
+		FROM n JOIN l ON n.check_id = l.check_id AND n.region = l.region`
+
+// insertSQL locks the loops of the rows that are not locked, inserts the rows whose slots
+// have no result yet, and returns the loops with their inserted slots. A row is too late
+// when another worker has the loop and has stored a newer result: the state of the loop
+// includes that one already, and could not include this one in the order of slots. It is
+// not inserted, and its slot stays missed. That a slot has a result is found by its unique
+// index, not by the snapshot of the statement, which may be older than the lock.
+const insertSQL = `
+	WITH n AS MATERIALIZED (
+		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
+			$8::float8[], $9::int4[], $10::text[], $11::text[], $14::text[], $15::int2[], $16::text[])
+			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
+				excluded, evidence)
+	), l AS MATERIALIZED (
+		SELECT ` + progressColumns + `
+		FROM check_regions AS r JOIN unnest($12::uuid[], $13::text[]) AS k (check_id, region)
+			ON r.check_id = k.check_id AND r.region = k.region
+		FOR UPDATE OF r SKIP LOCKED
+	), i AS (
+		` + insertResults + `
+			AND (n.manual OR l.worker IN ('', n.worker) OR l.last_slot IS NULL OR n.slot >= l.last_slot)
+		ON CONFLICT (check_id, region, slot) DO NOTHING
+		RETURNING check_id, region, slot
+	), s AS (
+		SELECT check_id, region, array_agg(slot) AS slots FROM i GROUP BY check_id, region
+	)
+	SELECT l.*, s.slots, EXISTS (SELECT FROM uncounted_results AS u WHERE u.check_id = l.check_id AND u.region = l.region)
+	FROM l LEFT JOIN s ON s.check_id = l.check_id AND s.region = l.region`
+
+// progressColumns are the columns of a loop (r) that scanProgress reads.
+const progressColumns = `r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
+			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker, r.turn_slots,
+			r.turn_run, r.turn_activity, r.turn_ends`
+
+// insert begins the transaction, locks the loops that are not locked, inserts their rows
+// and reads the rollups of their hours.
+func (g *groupTx) insert(ctx context.Context, limits string) error {
+	c, keys := newColumns(g.rows), g.keys()
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	if limits != "" {
+		batch.Queue(limits)
+	}
+	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(keys.checks)), make(map[slotKey]bool, len(g.rows))
+	batch.Queue(insertSQL, c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors, c.metadata,
+		keys.checks, keys.regions, c.workers, c.excluded, c.evidence).Query(g.scanInserted)
+	g.queueRollups(batch)
+	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("insert results: %w", err)
+	}
+	return nil
+}
+
+func (g *groupTx) scanInserted(found pgx.Rows) error {
+	for found.Next() {
+		l, slots, uncounted, err := scanProgress(found)
+		if err != nil {
+			return err
+		}
+		if uncounted {
+			g.uncounted = append(g.uncounted, l.key())
+		}
+		g.loops[l.key()] = l
+		for _, slot := range slots {
+			g.inserted[slotKey{l.key(), slot.UTC()}] = true
+		}
+	}
+	return found.Err()
+}
+
+// keys are the loops of the rows, each once.
+func (g *groupTx) keys() columns {
+	var c columns
+	for i, p := range g.rows {
+		if i == 0 || g.rows[i-1].key() != p.key() {
+			c.checks, c.regions = append(c.checks, p.result.CheckID), append(c.regions, p.result.Region)
+		}
+	}
+	return c
+}
+
+// findSkipped finds out which loops are locked and which do not exist, and drops the rows
+// of both.
+func (g *groupTx) findSkipped(ctx context.Context) error {
+	keys := g.keys()
+	if len(g.loops) == len(keys.checks) {
+		return nil
+	}
+	g.rows = slices.DeleteFunc(g.rows, func(p *pendingRow) bool { return g.loops[p.key()] == nil })
+	found, err := g.conn.Query(ctx, `
+		SELECT r.check_id, r.region FROM check_regions AS r JOIN unnest($1::uuid[], $2::text[]) AS k (check_id, region)
+			ON r.check_id = k.check_id AND r.region = k.region`, keys.checks, keys.regions)
+	if err != nil {
+		return fmt.Errorf("look for loops: %w", err)
+	}
+	g.skipped = make(map[loopKey]bool)
+	var key loopKey
+	_, err = pgx.ForEachRow(found, []any{&key.check, &key.region}, func() error {
+		g.skipped[key] = g.loops[key] == nil
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look for loops: %w", err)
+	}
+	return nil
+}
+
+// readExisting reads the results that slots of the group already had.
+func (g *groupTx) readExisting(ctx context.Context) error {
+	if len(g.inserted) == len(g.rows) {
+		return nil
+	}
+	c := newColumns(slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.inserted[p.slotKey()] }))
+	found, err := g.conn.Query(ctx, `
+		SELECT r.check_id, r.region, r.slot, r.id, r.time, r.manual, r.success,
+			r.response_time_ms, r.status_code, r.error_message, r.metadata, r.evidence IS NOT NULL
+		FROM results AS r JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
+			ON r.check_id = k.check_id AND r.region = k.region AND r.slot = k.slot`, c.checks, c.regions, c.slots)
+	if err != nil {
+		return fmt.Errorf("read stored results: %w", err)
+	}
+	existing, err := pgx.CollectRows(found, func(row pgx.CollectableRow) (vigil.Result, error) {
+		var r Row
+		err := row.Scan(&r.CheckID, &r.Region, &r.Slot, &r.ID, &r.Time, &r.Manual, &r.Success,
+			&r.ResponseTimeMS, &r.StatusCode, &r.ErrorMessage, &r.Metadata, &r.HasEvidence)
+		if err != nil {
+			return vigil.Result{}, err
+		}
+		return r.Result()
+	})
+	if err != nil {
+		return fmt.Errorf("read stored results: %w", err)
+	}
+	g.existing = make(map[slotKey]vigil.Result, len(existing))
+	for _, r := range existing {
+		g.existing[slotKey{loopKey{r.CheckID, r.Region}, r.Slot}] = r
+	}
+	return nil
+}
+
+// columns are the rows of a group as one array for each column.
+type columns struct {
+	checks, ids     [][16]byte
+	regions         []string
+	slots, times    []time.Time
+	manual, success []bool
+	responses       []float64
+	statuses        []*int
+	errors          []*string
+	metadata        []*string
+	evidence        []*string
+	workers         []string
+	excluded        []int16
+}
+
+func newColumns(rows []*pendingRow) columns {
+	var c columns
+	for _, p := range rows {
+		r := &p.result
+		c.checks, c.regions, c.slots = append(c.checks, r.CheckID), append(c.regions, r.Region), append(c.slots, r.Slot)
+		c.ids, c.times = append(c.ids, r.ID), append(c.times, r.Time)
+		c.manual, c.success = append(c.manual, r.Manual), append(c.success, r.Success)
+		c.responses = append(c.responses, ResponseMS(r.ResponseTime))
+		c.statuses, c.errors = append(c.statuses, vigil.NilIfZero(r.StatusCode)), append(c.errors, vigil.NilIfZero(r.Error))
+		c.metadata, c.workers = append(c.metadata, vigil.NilIfZero(string(p.metadata))), append(c.workers, p.worker)
+		c.evidence = append(c.evidence, vigil.NilIfZero(string(p.evidence)))
+		c.excluded = append(c.excluded, excludedColumn(p.excluded))
+	}
+	return c
+}
