@@ -2,14 +2,20 @@
 
 // Package storage keeps all durable state of the platform in Postgres: accounts,
 // checks and their loops, results with rollups and gaps, incidents, deliveries, and
-// the leases of workers. Callers use one type, Store; each resource has its own file.
+// the leases of workers. Callers use one type, Store, whose methods are those of the rooms
+// below; here is what needs several of them: the overview, status pages as visitors see them,
+// backtests, retention, restores, and the end of an organization.
 //
-// Every change of a definition (a check, a rule, a channel, a status page, a maintenance
-// window) is a call of one engine, edits: a method that creates, changes or deletes one
-// passes one edit, a bulk change and an apply pass many. The engine judges the limits of the
-// plan by the sum of the edits, writes them, adds an audit entry for each and says which
-// loops and incidents to wake, so that no way of changing a definition passes a limit that
-// another one keeps.
+//	changes       writes definitions by one engine
+//	incidents     votes, incidents, events, deliveries
+//	definitions   checks, rules and channels as they are stored
+//	results       results and what is summed from them
+//	loops         loops, leases, pauses
+//	accounts      organizations, users, credentials, mail recipients
+//	pg            connections, transactions, migrations, helpers
+//
+// A room imports only rooms below it. The locks of a transaction are taken in one order:
+// organization, user, checks, loops, incidents, deliveries, the head of the stream.
 //
 // A method returns a *vigil.Error for a mistake of the caller. Any other error is
 // wrapped, and contains neither SQL arguments nor secrets. A resource of another

@@ -130,7 +130,8 @@ func (s *Store) PurgeOrganizations(ctx context.Context, now time.Time) error {
 		ID        uuid.UUID
 		DeletedAt time.Time
 	}
-	err := s.db.NewRaw("SELECT id, deleted_at FROM organizations WHERE deleted_at IS NOT NULL ORDER BY deleted_at, id LIMIT ?", pg.DeleteBatch).
+	err := s.db.NewRaw("SELECT id, deleted_at FROM organizations WHERE deleted_at IS NOT NULL ORDER BY deleted_at, id LIMIT ?",
+		pg.DeleteBatch).
 		Scan(ctx, &deleted)
 	if err != nil {
 		return pg.Wrap("look for deleted organizations", err)

@@ -83,7 +83,8 @@ func (s *Store) SealConfigs(ctx context.Context) (changed int, err error) {
 			return err
 		}
 		_, err = tx.NewRaw(`INSERT INTO config_sealing (fingerprint, sealed_at) VALUES (?, ?)
-			ON CONFLICT (one_row) DO UPDATE SET fingerprint = excluded.fingerprint, sealed_at = excluded.sealed_at`, wanted, s.db.Instant()).Exec(ctx)
+			ON CONFLICT (one_row) DO UPDATE SET fingerprint = excluded.fingerprint, sealed_at = excluded.sealed_at`, wanted, s.db.Instant()).
+			Exec(ctx)
 		return err
 	})
 	return changed, pg.Wrap("seal configs", err)

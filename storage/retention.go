@@ -101,7 +101,8 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		// After it a delivery cannot be repeated. What is open or pending may need them yet.
 		{"drop addresses", "delivery_addresses", "t.created_at < ? AND NOT EXISTS (" +
 			"SELECT FROM deliveries AS d LEFT JOIN incidents AS i ON i.id = d.incident_id " +
-			"WHERE d.id = t.delivery_id AND (d.status = 'pending' OR i.status <> 'resolved' OR " + incidents.NotifiedUnobserved + "))", keep.Attempts},
+			"WHERE d.id = t.delivery_id AND (d.status = 'pending' OR i.status <> 'resolved' OR " +
+			incidents.NotifiedUnobserved + "))", keep.Attempts},
 		{"drop deliveries about unobserved checks", "deliveries", incidents.OfUnobserved + ` AND t.finished_at < ? AND NOT t.redeliver
 			AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.id = t.id AND ` + incidents.NotifiedUnobserved + ")", keep.Incidents},
 		{"drop attempts", "attempts", "t.started_at < ? AND t.finished_at IS NOT NULL", keep.Attempts},

@@ -72,7 +72,8 @@ func queueStates(batch *pgx.Batch, ids []string, now time.Time, into map[uuid.UU
 	batch.Queue(`
 		SELECT c.id, c.enabled,
 			EXISTS (SELECT FROM alert_rules AS ar WHERE ar.check_id = c.id AND ar.enabled AND ar.condition ?| `+failureKeys+`),
-			coalesce(r.region, ''), coalesce(CASE WHEN r.last_slot IS NULL THEN 'unknown' ELSE `+loops.ObservedHealth("$2::timestamptz")+` END, 'unknown'),
+			coalesce(r.region, ''),
+			coalesce(CASE WHEN r.last_slot IS NULL THEN 'unknown' ELSE `+loops.ObservedHealth("$2::timestamptz")+` END, 'unknown'),
 			r.last_slot IS NOT NULL
 		FROM checks AS c LEFT JOIN check_regions AS r ON r.check_id = c.id AND r.active
 		WHERE c.id = ANY($1::text[]::uuid[]) ORDER BY c.id, r.region`, ids, now).
@@ -175,7 +176,8 @@ func (s *Store) StatusDays(
 		n := min(len(checks), statusDayChecks)
 		found, err := s.db.Pool.Query(ctx, `
 			SELECT check_id, floor(extract(epoch FROM hour) / 86400)::bigint, sum(total)::bigint, sum(total - successes)::bigint
-			FROM result_rollups WHERE check_id = ANY($1::text[]::uuid[]) AND hour >= $2 AND hour < $3 GROUP BY 1, 2`, pg.UUIDTexts(checks[:n]), from, to)
+			FROM result_rollups WHERE check_id = ANY($1::text[]::uuid[]) AND hour >= $2 AND hour < $3 GROUP BY 1, 2`,
+			pg.UUIDTexts(checks[:n]), from, to)
 		if err != nil {
 			return nil, pg.Wrap("sum results by day", err)
 		}

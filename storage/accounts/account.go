@@ -20,6 +20,7 @@ import (
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
+// OrgRow is an organization as Postgres stores it.
 type OrgRow struct {
 	bun.BaseModel `bun:"table:organizations,alias:o"`
 
@@ -31,6 +32,7 @@ type OrgRow struct {
 	UpdatedAt time.Time `bun:"updated_at"`
 }
 
+// Organization returns the organization of a row.
 func (r *OrgRow) Organization() account.Organization {
 	return account.Organization{
 		ID: r.ID, Name: r.Name, Slug: r.Slug, Tier: account.Tier(r.Tier),
@@ -38,6 +40,7 @@ func (r *OrgRow) Organization() account.Organization {
 	}
 }
 
+// UserRow is a user as Postgres stores it.
 type UserRow struct {
 	bun.BaseModel `bun:"table:users,alias:u"`
 
@@ -55,6 +58,7 @@ type UserRow struct {
 	UpdatedAt      time.Time `bun:"updated_at"`
 }
 
+// User returns the user of a row.
 func (r *UserRow) User() account.User {
 	return account.User{
 		ID: r.ID, OrgID: r.OrgID, Email: r.Email, EmailVerified: r.EmailVerified, Name: r.Name, Role: account.Role(r.Role),
@@ -83,7 +87,7 @@ func (s *Store) createAccount(
 	admit func(context.Context, bun.Tx, account.User) error,
 ) (account.User, account.Organization, error) {
 	now := s.db.Instant()
-	org.ID, user.ID = pg.IdOrNew(org.ID), pg.IdOrNew(user.ID)
+	org.ID, user.ID = pg.IDOrNew(org.ID), pg.IDOrNew(user.ID)
 	user.OrgID, user.Role = org.ID, cmp.Or(user.Role, account.RoleOwner)
 	org.CreatedAt, org.UpdatedAt = pg.TimeOrDefault(org.CreatedAt, now), pg.TimeOrDefault(org.UpdatedAt, now)
 	user.CreatedAt, user.UpdatedAt = pg.TimeOrDefault(user.CreatedAt, now), pg.TimeOrDefault(user.UpdatedAt, now)

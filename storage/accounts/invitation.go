@@ -165,7 +165,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, hash []byte, user account.
 			return fmt.Errorf("use the invitation: %w", err)
 		}
 		now := s.db.Instant()
-		user.ID, user.OrgID, user.Email, user.EmailVerified, user.Role = pg.IdOrNew(user.ID), row.OrgID, row.Email, true, account.Role(row.Role)
+		user.ID, user.OrgID, user.Email, user.EmailVerified, user.Role = pg.IDOrNew(user.ID), row.OrgID, row.Email, true, account.Role(row.Role)
 		user.CreatedAt, user.UpdatedAt, user.Operator = now, now, false
 		if err := insertUser(ctx, tx, user); err != nil {
 			return err

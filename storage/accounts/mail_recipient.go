@@ -26,6 +26,7 @@ import (
 // askAgain is how long after a confirmation link a recipient may be sent another one.
 const askAgain = 24 * time.Hour
 
+// RecipientRow is a recipient of mail as Postgres stores it.
 type RecipientRow struct {
 	bun.BaseModel `bun:"table:mail_recipients,alias:m"`
 
@@ -40,6 +41,7 @@ type RecipientRow struct {
 // isMember is the SQL of the column Member of a RecipientRow.
 const isMember = "EXISTS (SELECT FROM users AS u WHERE u.org_id = m.org_id AND u.email_verified AND lower(u.email) = m.address) AS member"
 
+// Recipient returns the recipient of a row.
 func (r *RecipientRow) Recipient() account.MailRecipient {
 	return account.MailRecipient{
 		Address: r.Address, ConfirmedAt: r.ConfirmedAt, UnsubscribedAt: r.UnsubscribedAt, Member: r.Member, UnsubscribeToken: r.UnsubscribeToken,

@@ -49,7 +49,7 @@ func (s *Store) Owners(ctx context.Context, orgID uuid.UUID) ([]account.User, er
 func (s *Store) SetRole(
 	ctx context.Context, orgID, userID uuid.UUID, role account.Role, by account.Credential,
 ) (member account.User, changed bool, err error) {
-	err = s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user account.User, has rights) error {
+	err = s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user account.User, has Rights) error {
 		member = user
 		if changed = user.Role != role; !changed {
 			return nil
@@ -81,7 +81,7 @@ func (s *Store) SetRole(
 // RemoveMember deletes a member, with the member's sessions, API keys and invitations. An
 // unknown one is a CodeNotFound error, and the last owner a CodeConflict error.
 func (s *Store) RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by account.Credential) error {
-	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user account.User, _ rights) error {
+	err := s.changeMember(ctx, orgID, userID, by, func(ctx context.Context, tx bun.Tx, user account.User, _ Rights) error {
 		if err := requireNoOperator(user); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (s *Store) RemoveMember(ctx context.Context, orgID, userID uuid.UUID, by ac
 // changeMember runs a change of a member under the lock of the organization, which
 // serializes the changes of its owners.
 func (s *Store) changeMember(
-	ctx context.Context, orgID, userID uuid.UUID, by account.Credential, change func(context.Context, bun.Tx, account.User, rights) error,
+	ctx context.Context, orgID, userID uuid.UUID, by account.Credential, change func(context.Context, bun.Tx, account.User, Rights) error,
 ) error {
 	return s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := LockOrganization(ctx, tx, orgID); err != nil {

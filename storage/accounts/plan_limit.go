@@ -113,6 +113,8 @@ func CheckRoom(ctx context.Context, tx bun.Tx, tier account.Tier, kind account.L
 		", and the %[4]s plan allows %[3]d. Delete one that is not needed, or change the plan.")
 }
 
+// PlanLimit is the CodePlanLimit error of a limit. format has the verbs %[1]g for what was
+// requested, %[2]g for what there is, %[3]d for the limit and %[4]s for the tier.
 func PlanLimit(tier account.Tier, limit int64, current, requested float64, format string) error {
 	current, requested = math.Round(current*100)/100, math.Round(requested*100)/100
 	err := vigil.Errorf(vigil.CodePlanLimit, format, requested, current, limit, tier)

@@ -15,29 +15,29 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 )
 
-// rights are what a credential may do at present: processes know it for some seconds longer.
-type rights struct {
+// Rights are what a credential may do at present: processes know it for some seconds longer.
+type Rights struct {
 	scopes []account.Scope
 	byKey  bool
 }
 
 // RequireAdmin refuses a change by a credential that has ended, or that lacks the scope
 // admin, and returns what it may do.
-func (s *Store) RequireAdmin(ctx context.Context, tx bun.Tx, by account.Credential) (rights, error) {
+func (s *Store) RequireAdmin(ctx context.Context, tx bun.Tx, by account.Credential) (Rights, error) {
 	if by.UserID == uuid.Nil {
-		return rights{scopes: account.Scopes()}, nil // the operator
+		return Rights{scopes: account.Scopes()}, nil // the operator
 	}
 	if err := s.requireCredential(ctx, tx, by); err != nil {
-		return rights{}, err
+		return Rights{}, err
 	}
 	var role account.Role
 	var ofKey string
 	err := tx.NewRaw(`SELECT u.role, coalesce(array_to_string(k.scopes, ','), '')
 		FROM users AS u LEFT JOIN api_keys AS k ON k.id = ? WHERE u.id = ?`, by.KeyID, by.UserID).Scan(ctx, &role, &ofKey)
 	if err != nil {
-		return rights{}, fmt.Errorf("read the rights of the credential: %w", err)
+		return Rights{}, fmt.Errorf("read the rights of the credential: %w", err)
 	}
-	has := rights{scopes: role.Scopes(), byKey: by.KeyID != uuid.Nil}
+	has := Rights{scopes: role.Scopes(), byKey: by.KeyID != uuid.Nil}
 	if !slices.Contains(has.scopes, account.ScopeAdmin) {
 		return has, lacks(account.ScopeAdmin, has.scopes, "Your role is %s; only an owner may do this.", role)
 	}
@@ -56,7 +56,7 @@ func (s *Store) RequireAdmin(ctx context.Context, tx bun.Tx, by account.Credenti
 
 // grant refuses to give a role that may do more than the credential itself. An API key gives
 // no role of an owner: an owner can end the key, and everyone who holds it.
-func (r rights) grant(role account.Role) error {
+func (r Rights) grant(role account.Role) error {
 	if r.byKey && slices.Contains(role.Scopes(), account.ScopeAdmin) {
 		return vigil.Errorf(vigil.CodeForbidden,
 			"An API key makes no one an %s. Sign in and do it on the page Members, or use a session token of POST /v1/auth/login.", role)

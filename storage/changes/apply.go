@@ -39,7 +39,7 @@ func (s *Store) Apply(
 	run := &applyRun{request: r}
 	ctx = pg.WithQueryLimit(ctx, applyWait+applyStep)
 	err := s.editMany(ctx, func(ctx context.Context, tx bun.Tx, entry *audit.Entry) error {
-		run.edits = s.Edits(tx, r.OrgID, r.Plan, r.Allow)
+		run.Edits = s.Edits(tx, r.OrgID, r.Plan, r.Allow)
 		run.entry, run.apply = entry, true
 		return run.run(ctx, decide)
 	})
@@ -51,7 +51,7 @@ func (s *Store) Apply(
 
 // applyRun is an apply in its transaction.
 type applyRun struct {
-	*edits
+	*Edits
 
 	request project.ApplyRequest
 	applied project.Applied

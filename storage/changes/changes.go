@@ -21,7 +21,8 @@ func (s *Store) CheckVersions(ctx context.Context, orgID uuid.UUID, checks []uui
 		SELECT c.id, concat_ws('|', c.revision, i.id, i.status, l.slots) FROM checks AS c
 		CROSS JOIN LATERAL (
 			SELECT string_agg(
-				concat_ws(' ', r.region, r.health, extract(epoch FROM r.last_slot), r.active, `+loops.Unobserved(pg.SQLTime(s.db.Instant()))+`), ',' ORDER BY r.region
+				concat_ws(' ', r.region, r.health, extract(epoch FROM r.last_slot), r.active,
+					`+loops.Unobserved(pg.SQLTime(s.db.Instant()))+`), ',' ORDER BY r.region
 			) AS slots
 			FROM check_regions AS r WHERE r.check_id = c.id
 		) AS l

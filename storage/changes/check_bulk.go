@@ -31,7 +31,7 @@ import (
 func (s *Store) UpdateChecks(
 	ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter, plan account.Plan, dryRun bool, change func(*vigil.Check) error,
 ) (updated []vigil.CheckEdit, err error) {
-	err = s.bulk(ctx, orgID, f, plan, dryRun, func(ctx context.Context, e *edits, checks []vigil.Check, members []string) error {
+	err = s.bulk(ctx, orgID, f, plan, dryRun, func(ctx context.Context, e *Edits, checks []vigil.Check, members []string) error {
 		var changes project.Changes
 		updated = make([]vigil.CheckEdit, len(checks))
 		for i, before := range checks {
@@ -61,7 +61,7 @@ func (s *Store) UpdateChecks(
 func (s *Store) DeleteChecks(
 	ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter, dryRun bool,
 ) (deleted []vigil.CheckEdit, err error) {
-	err = s.bulk(ctx, orgID, f, account.Plan{}, dryRun, func(ctx context.Context, e *edits, checks []vigil.Check, members []string) error {
+	err = s.bulk(ctx, orgID, f, account.Plan{}, dryRun, func(ctx context.Context, e *Edits, checks []vigil.Check, members []string) error {
 		changes := Deletion(checks...)
 		for i := range changes.Checks {
 			changes.Checks[i].Members = members
@@ -82,7 +82,7 @@ func (s *Store) DeleteChecks(
 // members of the request, which the audit entry of each check has.
 func (s *Store) bulk(
 	ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter, plan account.Plan, dryRun bool,
-	edit func(ctx context.Context, e *edits, checks []vigil.Check, members []string) error,
+	edit func(ctx context.Context, e *Edits, checks []vigil.Check, members []string) error,
 ) error {
 	if f.Empty() {
 		return vigil.Invalid("selector", "must not be empty: it would select every check")

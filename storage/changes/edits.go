@@ -27,7 +27,7 @@ import (
 // errDryRun ends the transaction of a dry run: nothing of it is stored.
 var errDryRun = errors.New("dry run")
 
-// edits changes definitions of an organization in a transaction: checks, rules, channels,
+// Edits changes definitions of an organization in a transaction: checks, rules, channels,
 // status pages and maintenance windows. Every change of a definition is a call of it, with one
 // edit or many, so that all of them keep the same rules: a single edit of the API, a bulk
 // change, an apply, and the deletion of what expired.
@@ -36,7 +36,7 @@ var errDryRun = errors.New("dry run")
 // to what its plan limits, and then the definitions, each kind in the order of the ids. The
 // loops are locked last, all at once and in the order of the result writer, because a writer
 // that waits for one of them delays the results of other checks.
-type edits struct {
+type Edits struct {
 	db    *Store
 	tx    bun.Tx
 	orgID uuid.UUID
@@ -66,10 +66,10 @@ type edits struct {
 	woken []vigil.CheckEdit
 }
 
-// Edits begins edits. The plan and the allowance are those that the edits are judged by; the
+// Edits begins edits in a transaction. The plan and the allowance are those that the edits are judged by; the
 // tier alone limits what is not a check.
-func (s *Store) Edits(tx bun.Tx, orgID uuid.UUID, plan account.Plan, allow account.Allowance) *edits {
-	return &edits{db: s, tx: tx, orgID: orgID, plan: plan, allow: allow}
+func (s *Store) Edits(tx bun.Tx, orgID uuid.UUID, plan account.Plan, allow account.Allowance) *Edits {
+	return &Edits{db: s, tx: tx, orgID: orgID, plan: plan, allow: allow}
 }
 
 // edit makes edits that the tier alone limits, in the transaction of a request.
@@ -92,7 +92,7 @@ func (s *Store) editMany(ctx context.Context, do func(ctx context.Context, tx bu
 // Change judges the edits by the plan and stores them: what others refer to first, deletions
 // last. Windows follow the checks, whose labels and regions say what they cover. Nothing but the
 // answer and the audit entry may follow in the transaction, see PublishEnds.
-func (e *edits) Change(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) Change(ctx context.Context, changes *project.Changes) error {
 	for _, step := range []func(context.Context, *project.Changes) error{
 		e.judge, e.freeKeys, e.writeChannels, e.createChecks, e.writePages, e.leaveChecks, e.writeRules,
 		e.lockLoops, e.updateChecks, e.raiseChecks, e.writeWindows, e.deleteChecks, e.deleteChannels, e.settle, e.publish,
@@ -113,9 +113,9 @@ type stamps struct {
 
 // stamp fills in the id and the times of a new definition where it has none, the time of a
 // change, and the next version; before is the present one, 0 of a new definition.
-func (e *edits) stamp(before int64, of stamps) {
+func (e *Edits) stamp(before int64, of stamps) {
 	if before == 0 {
-		*of.id, *of.createdAt, *of.changed = pg.IdOrNew(*of.id), pg.TimeOrDefault(*of.createdAt, e.now), pg.TimeOrDefault(*of.changed, e.now)
+		*of.id, *of.createdAt, *of.changed = pg.IDOrNew(*of.id), pg.TimeOrDefault(*of.createdAt, e.now), pg.TimeOrDefault(*of.changed, e.now)
 	} else {
 		*of.changed = e.now
 	}
@@ -125,7 +125,7 @@ func (e *edits) stamp(before int64, of stamps) {
 }
 
 // note adds the audit entry of an edit.
-func note[T any](e *edits, resource string, id uuid.UUID, edit *project.Edit[T]) {
+func note[T any](e *Edits, resource string, id uuid.UUID, edit *project.Edit[T]) {
 	if e.entry == nil {
 		return
 	}
@@ -141,7 +141,7 @@ func note[T any](e *edits, resource string, id uuid.UUID, edit *project.Edit[T])
 	e.audited = append(e.audited, pg.RowOfEntry(&one))
 }
 
-func (e *edits) audit(ctx context.Context) error {
+func (e *Edits) audit(ctx context.Context) error {
 	if len(e.audited) == 0 {
 		return nil
 	}
@@ -161,7 +161,7 @@ func managedTables() map[project.Kind]string {
 
 // freeKeys lets go of the keys that are about to change, so that another definition can
 // have them.
-func (e *edits) freeKeys(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) freeKeys(ctx context.Context, changes *project.Changes) error {
 	moved := map[project.Kind][]uuid.UUID{
 		project.KindChannel: movedKeys(changes.Channels, func(c *vigil.Channel) (uuid.UUID, *vigil.ManagedBy) { return c.ID, c.ManagedBy }),
 		project.KindCheck:   movedKeys(changes.Checks, func(c *vigil.Check) (uuid.UUID, *vigil.ManagedBy) { return c.ID, c.ManagedBy }),
@@ -201,7 +201,7 @@ func movedKeys[T any](edits []project.Edit[T], of func(*T) (uuid.UUID, *vigil.Ma
 
 // settle notes that the present versions of the document's definitions are those that were
 // applied.
-func (e *edits) settle(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) settle(ctx context.Context, changes *project.Changes) error {
 	for kind, ids := range changes.Current {
 		if len(ids) == 0 {
 			continue

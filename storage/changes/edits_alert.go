@@ -17,7 +17,7 @@ import (
 )
 
 // writeRules stores the edits of rules. Their checks are locked, and learn of it in raiseChecks.
-func (e *edits) writeRules(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) writeRules(ctx context.Context, changes *project.Changes) error {
 	if err := e.ownChannels(ctx, changes.Rules); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (e *edits) writeRules(ctx context.Context, changes *project.Changes) error 
 
 // ownChannels returns a CodeInvalid error when a channel of a rule is not the organization's.
 // It locks the channels, so that they cannot be deleted before the transaction ends.
-func (e *edits) ownChannels(ctx context.Context, edits []project.Edit[vigil.Rule]) error {
+func (e *Edits) ownChannels(ctx context.Context, edits []project.Edit[vigil.Rule]) error {
 	var named []uuid.UUID
 	for _, edit := range edits {
 		if edit.After != nil {
@@ -120,7 +120,7 @@ func rulesChanged(changes *project.Changes) []uuid.UUID {
 
 // raiseChecks raises the revision of the checks whose rules alone changed, so that their loops
 // read the definition again.
-func (e *edits) raiseChecks(ctx context.Context, _ *project.Changes) error {
+func (e *Edits) raiseChecks(ctx context.Context, _ *project.Changes) error {
 	for _, id := range e.raised {
 		check := vigil.Check{ID: id, OrgID: e.orgID}
 		e.woken = append(e.woken, vigil.CheckEdit{Before: check, After: check, Changed: true})
@@ -129,7 +129,7 @@ func (e *edits) raiseChecks(ctx context.Context, _ *project.Changes) error {
 }
 
 // writeChannels stores new and changed channels.
-func (e *edits) writeChannels(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) writeChannels(ctx context.Context, changes *project.Changes) error {
 	var created []definitions.ChannelRow
 	for i := range changes.Channels {
 		edit := &changes.Channels[i]
@@ -163,7 +163,7 @@ func (e *edits) writeChannels(ctx context.Context, changes *project.Changes) err
 }
 
 // deleteChannels deletes channels that no rule uses any more.
-func (e *edits) deleteChannels(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) deleteChannels(ctx context.Context, changes *project.Changes) error {
 	for i := range changes.Channels {
 		if edit := &changes.Channels[i]; edit.After == nil {
 			note(e, "channel", edit.Before.ID, edit)

@@ -19,7 +19,7 @@ import (
 )
 
 // createChecks stores new checks and the rows of their loops, whose slot 0 is now.
-func (e *edits) createChecks(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) createChecks(ctx context.Context, changes *project.Changes) error {
 	var rows []definitions.CheckRow
 	var started []loops.Row
 	for i := range changes.Checks {
@@ -56,7 +56,7 @@ func (e *edits) createChecks(ctx context.Context, changes *project.Changes) erro
 
 // leaveChecks takes checks that are about to be deleted from the pages and the maintenance
 // windows that name them, and ends their incidents. Their rules are read for that.
-func (e *edits) leaveChecks(ctx context.Context, changes *project.Changes) (err error) {
+func (e *Edits) leaveChecks(ctx context.Context, changes *project.Changes) (err error) {
 	for i := range changes.Checks {
 		if edit := &changes.Checks[i]; edit.After == nil {
 			note(e, "check", edit.Before.ID, edit)
@@ -81,7 +81,7 @@ func (e *edits) leaveChecks(ctx context.Context, changes *project.Changes) (err 
 // Lock locks the loops of the checks that change or are deleted, and of those whose rules
 // change. The tombstones of regions that come back are cleared before: this may wait for one
 // that is held, and writers must not wait with it.
-func (e *edits) lockLoops(ctx context.Context, changes *project.Changes) (err error) {
+func (e *Edits) lockLoops(ctx context.Context, changes *project.Changes) (err error) {
 	e.raised = rulesChanged(changes)
 	touched := append(incidents.EditedChecks(e.deleted), e.raised...)
 	var redefined []*vigil.Check
@@ -98,7 +98,7 @@ func (e *edits) lockLoops(ctx context.Context, changes *project.Changes) (err er
 }
 
 // updateChecks changes checks. Where what manages a check changes alone, no loop needs to know.
-func (e *edits) updateChecks(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) updateChecks(ctx context.Context, changes *project.Changes) error {
 	for i := range changes.Checks {
 		edit := &changes.Checks[i]
 		before, after := edit.Before, edit.After
@@ -127,7 +127,7 @@ func (e *edits) updateChecks(ctx context.Context, changes *project.Changes) erro
 // deleteChecks deletes checks, their rules and their loops, with a tombstone for each loop. A
 // writer that waits for the locks of the loops delays the results of other checks too, so all
 // that may be many rows is deleted later (see purge).
-func (e *edits) deleteChecks(ctx context.Context, _ *project.Changes) error {
+func (e *Edits) deleteChecks(ctx context.Context, _ *project.Changes) error {
 	if len(e.deleted) == 0 {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (e *edits) deleteChecks(ctx context.Context, _ *project.Changes) error {
 
 // publish stores the ends of the incidents of deleted checks. It comes last, when no row is
 // waited for any more: it locks the organization's stream.
-func (e *edits) publish(ctx context.Context, _ *project.Changes) error {
+func (e *Edits) publish(ctx context.Context, _ *project.Changes) error {
 	if err := e.db.incidents.PublishEnds(ctx, e.tx, e.ends, e.deleted); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 // judge returns a CodePlanLimit error when the edits together exceed the plan: the numbers of
 // definitions, what the checks need in an hour, and the creations of the last hour. None of
 // the edits is stored yet.
-func (e *edits) judge(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) judge(ctx context.Context, changes *project.Changes) error {
 	e.now = e.db.db.Instant()
 	for _, step := range []func(context.Context, *project.Changes) error{e.judgeNumbers, e.judgeRules, e.judgeBudgets, e.judgeCreations} {
 		if err := step(ctx, changes); err != nil {
@@ -42,7 +42,7 @@ func grown[T any](edits []project.Edit[T]) (more int64) {
 }
 
 // judgeNumbers compares how many definitions the organization has at the end with the plan.
-func (e *edits) judgeNumbers(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) judgeNumbers(ctx context.Context, changes *project.Changes) error {
 	for _, one := range []struct {
 		kind account.Limited
 		more int64
@@ -60,7 +60,7 @@ func (e *edits) judgeNumbers(ctx context.Context, changes *project.Changes) erro
 }
 
 // judgeRules compares how many rules each check has at the end with the plan.
-func (e *edits) judgeRules(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) judgeRules(ctx context.Context, changes *project.Changes) error {
 	more := make(map[uuid.UUID]int64)
 	var order []uuid.UUID
 	for i := range changes.Rules {
@@ -97,7 +97,7 @@ func ruleOf(edit *project.Edit[vigil.Rule]) *vigil.Rule {
 
 // judgeBudgets compares what the enabled checks need in an hour at the end, in executions and
 // in bytes, with the plan.
-func (e *edits) judgeBudgets(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) judgeBudgets(ctx context.Context, changes *project.Changes) error {
 	runs, bytes := addedNeeds(changes.Checks)
 	if runs > 0 && e.plan.ExecutionsPerHour != account.Unlimited {
 		used, err := e.usedExecutions(ctx)
@@ -149,7 +149,7 @@ const hourlyBytes = `3600000.0 / c.interval_ms * cardinality(c.regions) * (1 + c
 	) AS m WHERE m.type = 'throughput')`
 
 // usedExecutions is what the stored and enabled checks need, in executions an hour.
-func (e *edits) usedExecutions(ctx context.Context) (used float64, err error) {
+func (e *Edits) usedExecutions(ctx context.Context) (used float64, err error) {
 	err = e.tx.NewRaw("SELECT "+accounts.HourlyCost+" FROM checks WHERE org_id = ? AND enabled", e.orgID).Scan(ctx, &used)
 	if err != nil {
 		return 0, fmt.Errorf("sum the budget: %w", err)
@@ -158,7 +158,7 @@ func (e *edits) usedExecutions(ctx context.Context) (used float64, err error) {
 }
 
 // usedThroughput is how many bytes an hour the stored and enabled checks may move.
-func (e *edits) usedThroughput(ctx context.Context) (used float64, err error) {
+func (e *Edits) usedThroughput(ctx context.Context) (used float64, err error) {
 	err = e.tx.NewRaw("SELECT coalesce(sum("+hourlyBytes+"), 0) FROM checks AS c WHERE c.org_id = ? AND c.enabled"+
 		" AND c.type IN ('throughput', 'multistep')", vigil.DefaultThroughputBytes, e.orgID).Scan(ctx, &used)
 	if err != nil {
@@ -182,7 +182,7 @@ func newChecks(edits []project.Edit[vigil.Check]) (n int64) {
 
 // judgeCreations compares the creations of the last hour with the allowance. Deleting a check
 // does not restore it.
-func (e *edits) judgeCreations(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) judgeCreations(ctx context.Context, changes *project.Changes) error {
 	created, limit := newChecks(changes.Checks), e.allow.CreationsPerHour
 	if created == 0 || limit == account.Unlimited {
 		return nil
@@ -207,7 +207,7 @@ func (e *edits) judgeCreations(ctx context.Context, changes *project.Changes) er
 }
 
 // countCreations records the creations of checks. Those without a limit are not counted.
-func (e *edits) countCreations(ctx context.Context, created int) error {
+func (e *Edits) countCreations(ctx context.Context, created int) error {
 	if created == 0 || e.allow.CreationsPerHour == account.Unlimited {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // writePages stores the edits of status pages. The checks that they show are stored.
-func (e *edits) writePages(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) writePages(ctx context.Context, changes *project.Changes) error {
 	for i := range changes.Pages {
 		edit := &changes.Pages[i]
 		page := edit.After
@@ -42,7 +42,7 @@ func (e *edits) writePages(ctx context.Context, changes *project.Changes) error 
 }
 
 // writeWindows stores the edits of maintenance windows. The checks that they name are stored.
-func (e *edits) writeWindows(ctx context.Context, changes *project.Changes) error {
+func (e *Edits) writeWindows(ctx context.Context, changes *project.Changes) error {
 	left := make(map[uuid.UUID]bool, len(e.deleted)) // they have left the windows that are stored
 	for _, edit := range e.deleted {
 		left[edit.Before.ID] = true

@@ -21,6 +21,7 @@ import (
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
+// StatusPageRow is a status page as Postgres stores it.
 type StatusPageRow struct {
 	bun.BaseModel `bun:"table:status_pages,alias:sp"`
 
@@ -56,6 +57,7 @@ func rowOfStatusPage(p *overview.StatusPage) *StatusPageRow {
 	return row
 }
 
+// Page returns the status page of a row.
 func (r *StatusPageRow) Page() (overview.StatusPage, error) {
 	page := overview.StatusPage{
 		ID: r.ID, OrgID: r.OrgID, Slug: r.Slug, Title: r.Title, Groups: make([]overview.StatusGroup, len(r.Groups)), NoIndex: r.NoIndex,

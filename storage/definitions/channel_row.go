@@ -76,6 +76,8 @@ func (s *Store) OpenedChannels(rows []ChannelRow) ([]vigil.Channel, error) {
 	return channels, nil
 }
 
+// ReadChannel reads a channel of the organization by a query for channels. An unknown one is a
+// CodeNotFound error.
 func (s *Store) ReadChannel(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.UUID) (vigil.Channel, error) {
 	rows := make([]ChannelRow, 1)
 	if err := query.Model(&rows[0]).Where("ch.id = ? AND ch.org_id = ?", id, orgID).Scan(ctx); err != nil {

@@ -118,6 +118,7 @@ func (s *Store) Opened(r *CheckRow) (vigil.Check, error) {
 	return check, nil
 }
 
+// OpenedChecks returns the checks of rows, in their order.
 func (s *Store) OpenedChecks(rows []CheckRow) (checks []vigil.Check, err error) {
 	checks = make([]vigil.Check, len(rows))
 	for i := range rows {
@@ -174,6 +175,6 @@ func containsNUL(config json.RawMessage) bool {
 		return false
 	}
 	before, errBefore := json.Marshal(tree)
-	after, errAfter := json.Marshal(pg.WithoutNUL(tree))
+	after, errAfter := json.Marshal(vigil.WithoutNUL(tree))
 	return errBefore != nil || errAfter != nil || !bytes.Equal(before, after)
 }

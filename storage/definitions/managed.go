@@ -20,6 +20,7 @@ type ManagedRow struct {
 	Applied int64  `bun:"applied_version" json:"-"`
 }
 
+// ManagedColumns returns the columns of who manages an object.
 func ManagedColumns(by *vigil.ManagedBy, applied int64) ManagedRow {
 	if by == nil {
 		return ManagedRow{}
@@ -27,6 +28,7 @@ func ManagedColumns(by *vigil.ManagedBy, applied int64) ManagedRow {
 	return ManagedRow{Tool: by.Tool, Project: by.Project, Key: by.Key, Applied: applied}
 }
 
+// ManagedBy returns who manages the object of a row, nil without.
 func (r *ManagedRow) ManagedBy() *vigil.ManagedBy {
 	if r.Tool == "" {
 		return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
+// RuleRow is an alert rule as Postgres stores it.
 type RuleRow struct {
 	bun.BaseModel `bun:"table:alert_rules,alias:ar"`
 
@@ -41,6 +42,7 @@ type RuleRow struct {
 	ManagedRow
 }
 
+// Rule returns the rule of a row.
 func (r *RuleRow) Rule() (vigil.Rule, error) {
 	out := vigil.Rule{
 		ID:             r.ID,
@@ -66,6 +68,7 @@ func (r *RuleRow) Rule() (vigil.Rule, error) {
 	return out, nil
 }
 
+// RowOfRule returns the row of a rule.
 func RowOfRule(r *vigil.Rule) (*RuleRow, error) {
 	condition, err := json.Marshal(r.Condition)
 	if err != nil {
@@ -80,6 +83,7 @@ func RowOfRule(r *vigil.Rule) (*RuleRow, error) {
 	}, nil
 }
 
+// RulesOf returns the rules of rows, in their order.
 func RulesOf(rows []RuleRow) ([]vigil.Rule, error) {
 	rules := make([]vigil.Rule, len(rows))
 	for i := range rows {
@@ -91,6 +95,7 @@ func RulesOf(rows []RuleRow) ([]vigil.Rule, error) {
 	return rules, nil
 }
 
+// ReadRule reads a rule of a check of the organization. An unknown one is a CodeNotFound error.
 func ReadRule(ctx context.Context, db bun.IDB, orgID, checkID, id uuid.UUID) (vigil.Rule, error) {
 	var row RuleRow
 	err := db.NewSelect().Model(&row).Where("ar.id = ? AND ar.check_id = ? AND ar.org_id = ?", id, checkID, orgID).Scan(ctx)
@@ -101,6 +106,7 @@ func ReadRule(ctx context.Context, db bun.IDB, orgID, checkID, id uuid.UUID) (vi
 	return rule, pg.Wrap("read rule", err)
 }
 
+// SameRule reports whether two versions of a rule say the same.
 func SameRule(a, b *vigil.Rule) bool {
 	return a.Name == b.Name && reflect.DeepEqual(a.Condition, b.Condition) && slices.Equal(a.Channels, b.Channels) &&
 		a.NotifyOn == b.NotifyOn && a.NotifyIfOpen == b.NotifyIfOpen && a.Unobserved == b.Unobserved &&

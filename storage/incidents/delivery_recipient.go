@@ -239,7 +239,7 @@ func (s *Store) EndMail(ctx context.Context, delivery uuid.UUID, outcome vigil.D
 			delivered_at = CASE WHEN ?::text = 'delivered' THEN ?::timestamptz ELSE delivered_at END,
 			status = CASE WHEN status = 'delivered' THEN status ELSE ? END
 		WHERE delivery_id = ? AND address = ?`,
-		outcome.Attempts, now, outcome.StatusCode, outcome.ErrorCode, pg.CleanText(outcome.Error), string(outcome.Status), now,
+		outcome.Attempts, now, outcome.StatusCode, outcome.ErrorCode, vigil.CleanText(outcome.Error), string(outcome.Status), now,
 		string(outcome.Status), delivery, accounts.LowerCase([]string{outcome.Address})[0])
 }
 

@@ -69,8 +69,8 @@ func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigi
 			SELECT ?0, ms, seq, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9::jsonb FROM head RETURNING org_id
 		)
 		SELECT pg_notify(?10, org_id::text) FROM stored`,
-		e.OrgID, e.ID, string(e.Type), e.IncidentID, e.CheckID, pg.Micro(e.Time), string(e.Envelope), pg.CleanText(e.Title),
-		pg.CleanText(e.Body), string(variables),
+		e.OrgID, e.ID, string(e.Type), e.IncidentID, e.CheckID, pg.Micro(e.Time), string(e.Envelope), vigil.CleanText(e.Title),
+		vigil.CleanText(e.Body), string(variables),
 		EventChannel).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store the event: %w", err)

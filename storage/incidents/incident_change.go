@@ -32,7 +32,7 @@ func (s *Store) AcknowledgeIncident(ctx context.Context, request vigil.Acknowled
 			return err
 		}
 		now := s.db.Instant()
-		c.row.Status, c.row.AcknowledgedAt, c.row.AcknowledgedBy = string(vigil.IncidentAcknowledged), &now, pg.CleanText(by)
+		c.row.Status, c.row.AcknowledgedAt, c.row.AcknowledgedBy = string(vigil.IncidentAcknowledged), &now, vigil.CleanText(by)
 		if err := c.store(ctx); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (s *Store) ResolveIncident(ctx context.Context, request vigil.ResolveReques
 		}
 		now := s.db.Instant()
 		c.row.Status, c.row.ResolvedAt, c.row.Resolution = string(vigil.IncidentResolved), &now, string(request.Resolution)
-		c.row.ResolvedBy, c.row.Note = pg.CleanText(by), pg.CleanText(note)
+		c.row.ResolvedBy, c.row.Note = vigil.CleanText(by), vigil.CleanText(note)
 		c.row.Latched, c.row.Quiet = request.Latch, append([]string{}, request.Quiet...)
 		c.row.SweptAt, c.row.SweepWaitMS = now, 0
 		if err := c.endRules(ctx, &request, now); err != nil {

@@ -89,6 +89,7 @@ func (s *Store) PublishEnds(ctx context.Context, tx bun.Tx, ends []End, edits []
 	return nil
 }
 
+// EditedChecks returns the ids of the checks of edits, in their order.
 func EditedChecks(edits []*vigil.CheckEdit) []uuid.UUID {
 	ids := make([]uuid.UUID, len(edits))
 	for i, edit := range edits {

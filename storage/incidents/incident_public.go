@@ -25,7 +25,7 @@ func errTooManyUpdates() error {
 // incident is a CodeNotFound error; more than overview.MaxIncidentUpdates are a CodeConflict
 // error.
 func (s *Store) CreateIncidentUpdate(ctx context.Context, u overview.IncidentUpdate) (overview.IncidentUpdate, error) {
-	u.ID, u.CreatedAt = pg.IdOrNew(u.ID), pg.TimeOrDefault(u.CreatedAt, s.db.Instant())
+	u.ID, u.CreatedAt = pg.IDOrNew(u.ID), pg.TimeOrDefault(u.CreatedAt, s.db.Instant())
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var id uuid.UUID
 		err := tx.NewRaw("SELECT i.id FROM incidents AS i WHERE i.id = ? AND i.org_id = ? AND "+checkOfIncident+" FOR NO KEY UPDATE",
@@ -41,7 +41,7 @@ func (s *Store) CreateIncidentUpdate(ctx context.Context, u overview.IncidentUpd
 			return errTooManyUpdates()
 		}
 		row := incidentUpdateRow{
-			ID: u.ID, OrgID: u.OrgID, IncidentID: id, State: string(u.State), Text: pg.CleanText(u.Text), Author: pg.CleanText(u.Author),
+			ID: u.ID, OrgID: u.OrgID, IncidentID: id, State: string(u.State), Text: vigil.CleanText(u.Text), Author: vigil.CleanText(u.Author),
 			CreatedAt: u.CreatedAt,
 		}
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {

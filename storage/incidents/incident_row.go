@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil/storage/results"
 )
 
+// Row is an incident as Postgres stores it.
 type Row struct {
 	bun.BaseModel `bun:"table:incidents,alias:i"`
 
@@ -122,6 +123,7 @@ func decodeTrigger(text json.RawMessage, checkID uuid.UUID) (t vigil.Trigger, tr
 	return t, row.TraceID, nil
 }
 
+// Incident returns the incident of a row.
 func (r *Row) Incident() (vigil.Incident, error) {
 	trigger, traceID, err := decodeTrigger(r.Trigger, r.CheckID)
 	if err != nil {

@@ -27,7 +27,7 @@ func (s *Store) StoreIncidentText(ctx context.Context, text vigil.IncidentText) 
 	}
 	_, err := s.db.NewRaw(`INSERT INTO incident_texts (id, incident_id, author, note, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`,
-		text.ID, text.IncidentID, pg.CleanText(text.Author), pg.CleanText(text.Note), now).Exec(ctx)
+		text.ID, text.IncidentID, vigil.CleanText(text.Author), vigil.CleanText(text.Note), now).Exec(ctx)
 	if pg.Violates(err, "incident_texts_incident_id_fkey") {
 		return vigil.NotFound("incident")
 	}

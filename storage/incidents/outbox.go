@@ -279,7 +279,7 @@ func finishAttempt(ctx context.Context, tx bun.Tx, outcome *vigil.AttemptOutcome
 	res, err := tx.NewRaw(`UPDATE attempts SET finished_at = ?, duration_ms = ?, status_code = ?, error_code = ?, error = ?,
 			response_body = ?, next_attempt_at = ?, recipients = ?, reached = ?
 		WHERE id = ? AND finished_at IS NULL`,
-		now, pg.Milliseconds(a.Duration), vigil.NilIfZero(a.StatusCode), a.ErrorCode, pg.CleanText(a.Error), pg.CleanText(a.ResponseBody),
+		now, pg.Milliseconds(a.Duration), vigil.NilIfZero(a.StatusCode), a.ErrorCode, vigil.CleanText(a.Error), vigil.CleanText(a.ResponseBody),
 		next, a.Recipients, a.Reached, a.ID).Exec(ctx)
 	if err != nil {
 		return false, fmt.Errorf("finish the attempt: %w", err)

@@ -62,6 +62,7 @@ type Row struct {
 // timeout that a check may have.
 const defaultDeadline = time.Minute
 
+// Schedule returns the schedule of a loop.
 func (r *Row) Schedule() vigil.Schedule {
 	return vigil.Schedule{
 		Start: r.StartAt, Anchor: r.Anchor,

@@ -154,16 +154,16 @@ func (s *Store) PutOffHold(ctx context.Context, lease fleet.SweepLease, hold mai
 	return pg.Wrap("put off the end of maintenance", err)
 }
 
-// endedMaintenance is the maintenance that kept an incident from opening.
-type endedMaintenance struct {
+// EndedMaintenance is the maintenance that kept an incident from opening.
+type EndedMaintenance struct {
 	Name   string    `bun:"name"`
 	EndsAt time.Time `bun:"ends_at"`
 }
 
 // MaintenanceBefore returns the occurrence that covers a check, has ended by now, after
 // since, and ended last; nil without one.
-func (s *Store) MaintenanceBefore(ctx context.Context, tx bun.IDB, checkID uuid.UUID, since time.Time) (*endedMaintenance, error) {
-	var rows []endedMaintenance
+func (s *Store) MaintenanceBefore(ctx context.Context, tx bun.IDB, checkID uuid.UUID, since time.Time) (*EndedMaintenance, error) {
+	var rows []EndedMaintenance
 	err := s.db.SteadyIn(ctx, tx, &rows, `SELECT w.name, o.ends_at FROM checks AS c
 		JOIN maintenance_occurrences AS o ON o.org_id = c.org_id AND o.removed_at IS NULL
 			AND o.ends_at > $1 AND o.ends_at <= coalesce($2, clock_timestamp())
@@ -180,7 +180,7 @@ func (s *Store) MaintenanceBefore(ctx context.Context, tx bun.IDB, checkID uuid.
 
 // Delay moves the start of an incident to the end of the maintenance that kept it from
 // opening, and says so in its description.
-func (m *endedMaintenance) Delay(incident *vigil.Incident) {
+func (m *EndedMaintenance) Delay(incident *vigil.Incident) {
 	if m == nil || !m.EndsAt.After(incident.StartedAt) {
 		return
 	}

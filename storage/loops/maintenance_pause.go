@@ -46,6 +46,7 @@ const PausedSpans = `SELECT c.id, greatest(o.starts_at, $1), o.ends_at FROM chec
 		ON o.org_id = c.org_id AND o.removed_at IS NULL AND o.starts_at < $2 AND o.ends_at > $1
 	JOIN maintenance_windows AS w ON w.id = o.window_id AND w.probing = 'pause' AND ` + Covers
 
+// CollectSpans reads the rows of PausedSpans by check; spans that overlap are joined.
 func CollectSpans(found pgx.Rows) (map[uuid.UUID][]Span, error) {
 	byCheck := make(map[uuid.UUID][]Span)
 	var id uuid.UUID

@@ -40,6 +40,7 @@ type SpanRow struct {
 	CheckID   uuid.UUID   `bun:"check_id,scanonly"`
 }
 
+// Span returns the occurrence of a row.
 func (r *SpanRow) Span() maintenance.Span {
 	return maintenance.Span{
 		Occurrence: maintenance.Occurrence{StartsAt: r.StartsAt.UTC(), EndsAt: r.EndsAt.UTC(), Shifted: r.Shifted},
@@ -58,6 +59,7 @@ func spansOf(rows []SpanRow) []maintenance.Span {
 	return spans
 }
 
+// SelectSpans starts a query for occurrences with what their windows cover and do.
 func SelectSpans(db bun.IDB, rows *[]SpanRow) *bun.SelectQuery {
 	return db.NewSelect().Model(rows).
 		Column("o.window_id", "o.org_id", "o.starts_at", "o.ends_at", "o.shifted", "o.removed_at").

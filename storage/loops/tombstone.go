@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
+// TombstoneRow is the mark of a loop that was deleted.
 type TombstoneRow struct {
 	bun.BaseModel `bun:"table:loop_tombstones,alias:t"`
 
@@ -26,6 +27,7 @@ type TombstoneRow struct {
 	CreatedAt time.Time `bun:"created_at"`
 }
 
+// TombstonesOf returns the tombstones of rows, in their order.
 func TombstonesOf(rows []TombstoneRow) []vigil.Tombstone {
 	tombstones := make([]vigil.Tombstone, len(rows))
 	for i, r := range rows {

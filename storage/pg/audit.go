@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/audit"
 )
 
+// AuditRow is an entry of the audit log as Postgres stores it.
 type AuditRow struct {
 	bun.BaseModel `bun:"table:audit_log,alias:a"`
 
@@ -38,7 +39,7 @@ func (d *DB) RecordAudit(ctx context.Context, db bun.IDB) error {
 	if !entry.Claim() {
 		return nil
 	}
-	entry.ID, entry.At = IdOrNew(entry.ID), d.Instant()
+	entry.ID, entry.At = IDOrNew(entry.ID), d.Instant()
 	row := RowOfEntry(entry)
 	if row.UserID != uuid.Nil && row.UserEmail == "" {
 		err := db.NewRaw("SELECT name, email FROM users WHERE id = ?", row.UserID).Scan(ctx, &row.UserName, &row.UserEmail)
@@ -52,6 +53,7 @@ func (d *DB) RecordAudit(ctx context.Context, db bun.IDB) error {
 	return nil
 }
 
+// RowOfEntry returns the row of an entry.
 func RowOfEntry(entry *audit.Entry) AuditRow {
 	return AuditRow{
 		ID: entry.ID, OrgID: entry.OrgID, At: entry.At, Action: entry.Action, ResourceID: entry.ResourceID,

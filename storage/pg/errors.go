@@ -87,6 +87,7 @@ func Retryable(err error) bool {
 		errors.Is(err, driver.ErrBadConn)
 }
 
+// IsTimeout reports whether a query had no time left.
 func IsTimeout(err error) bool {
 	return pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -54,7 +54,7 @@ func (d *DB) SteadyIn(ctx context.Context, db bun.IDB, into any, query string, a
 		return err
 	}
 	defer func() { _ = rows.Close() }()
-	if err := d.DB.ScanRows(ctx, rows, into); err != nil {
+	if err := d.ScanRows(ctx, rows, into); err != nil {
 		return err
 	}
 	return rows.Err()

@@ -25,7 +25,7 @@ func (d *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx bun.Tx) e
 // Transact runs fn in a transaction. Every transaction of bun begins here, so that each has
 // the limits that a proxy would lose.
 func (d *DB) Transact(ctx context.Context, opts *sql.TxOptions, fn func(ctx context.Context, tx bun.Tx) error) error {
-	return d.DB.RunInTx(ctx, opts, func(ctx context.Context, tx bun.Tx) error {
+	return d.RunInTx(ctx, opts, func(ctx context.Context, tx bun.Tx) error {
 		if limits := d.LocalLimits(); limits != "" {
 			if _, err := tx.ExecContext(ctx, limits); err != nil {
 				return fmt.Errorf("set the limits of the transaction: %w", err)

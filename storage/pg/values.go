@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/vigil-monitor/vigil"
 )
 
 // Micro rounds a time down to the microsecond, the precision of timestamptz.
@@ -17,10 +15,11 @@ func Micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 // converts back.
 func Milliseconds(d time.Duration) int64 { return d.Milliseconds() }
 
+// FromMilliseconds converts the milliseconds of a column into a duration.
 func FromMilliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-// IdOrNew returns id, or a new random one when id is zero.
-func IdOrNew(id uuid.UUID) uuid.UUID {
+// IDOrNew returns id, or a new random one when id is zero.
+func IDOrNew(id uuid.UUID) uuid.UUID {
 	if id == uuid.Nil {
 		return uuid.New()
 	}
@@ -43,6 +42,7 @@ func ZeroIfNil(t *time.Time) time.Time {
 	return *t
 }
 
+// Later returns the later of two times.
 func Later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -50,6 +50,7 @@ func Later(a, b time.Time) time.Time {
 	return b
 }
 
+// Earlier returns the earlier of two times.
 func Earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
@@ -57,6 +58,7 @@ func Earlier(a, b time.Time) time.Time {
 	return b
 }
 
+// UUIDTexts returns ids as texts, which Postgres reads as one array.
 func UUIDTexts(ids []uuid.UUID) []string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
@@ -69,7 +71,3 @@ func UUIDTexts(ids []uuid.UUID) []string {
 func SQLTime(t time.Time) string {
 	return "'" + Micro(t).Format("2006-01-02T15:04:05.000000Z07:00") + "'::timestamptz"
 }
-
-func CleanText(s string) string { return vigil.CleanText(s) }
-
-func WithoutNUL(tree any) any { return vigil.WithoutNUL(tree) }

@@ -37,6 +37,7 @@ func bucketMS(bucket int16) float64 {
 	return 2 * math.Pow(bucketRatio, float64(bucket)) / (bucketRatio + 1) / 1000
 }
 
+// HistogramOf returns the histogram of the two columns that hold it.
 func HistogramOf(buckets []int16, counts []int32) Histogram {
 	h := make(Histogram, len(buckets))
 	for i := range min(len(buckets), len(counts)) {

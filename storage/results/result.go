@@ -42,6 +42,7 @@ type Row struct {
 const Columns = "r.check_id, r.region, r.slot, r.id, r.time, r.manual, r.success, r.response_time_ms, r.status_code, " +
 	"r.error_message, r.metadata, r.evidence IS NOT NULL AS has_evidence"
 
+// Result returns the result of a row.
 func (r *Row) Result() (vigil.Result, error) {
 	out := vigil.Result{
 		ID: r.ID, CheckID: r.CheckID, Region: r.Region, Slot: r.Slot.UTC(), Time: r.Time.UTC(), Manual: r.Manual,
@@ -72,6 +73,7 @@ func ResponseMS(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond).Microseconds()) / 1000
 }
 
+// ResponseTime converts the milliseconds of a column, with fractions, into a duration.
 func ResponseTime(ms float64) time.Duration {
 	return time.Duration(math.Round(ms*1000)) * time.Microsecond
 }

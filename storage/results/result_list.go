@@ -39,6 +39,7 @@ func DayOf(slot time.Time) int64 {
 	return n
 }
 
+// StartOf returns the first instant of a day that DayOf numbers.
 func StartOf(n int64) time.Time { return time.Unix(n*int64(day/time.Second), 0).UTC() }
 
 // listedResultRow is a result on a page of a list.

@@ -62,6 +62,7 @@ func (r *Rollup) count(success bool, response time.Duration, excluded bool) {
 	}
 }
 
+// HourOf returns the hour of a slot, in UTC.
 func HourOf(slot time.Time) time.Time { return slot.UTC().Truncate(time.Hour) }
 
 // queueRollups reads the stored rollups of the hours of the rows. The statement follows the

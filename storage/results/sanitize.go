@@ -28,7 +28,7 @@ func storableEvidence(e *vigil.Evidence, metadata map[string]any) ([]byte, error
 	if err := json.Unmarshal(raw, &tree); err != nil {
 		return nil, fmt.Errorf("decode evidence: %w", err)
 	}
-	return json.Marshal(pg.WithoutNUL(tree))
+	return json.Marshal(vigil.WithoutNUL(tree))
 }
 
 // storable returns a result as Postgres can keep it: instants in whole microseconds, and the

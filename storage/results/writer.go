@@ -135,7 +135,7 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	result.HasEvidence, result.Evidence = evidence != nil, nil
 	p := &pendingRow{
 		ctx: ctx, result: result, metadata: metadata, evidence: evidence,
-		worker: pg.CleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, turn: row.Turn, owned: row.Owned,
+		worker: vigil.CleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, turn: row.Turn, owned: row.Owned,
 		excluded: row.Excluded, maxDelay: max(row.MaxDelay, w.delay),
 		outcome: make(chan outcome, 1),
 	}

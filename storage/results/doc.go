@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package results keeps results and what is summed from them: rollups by the hour, gaps,
+// uptime, series and percentiles. It owns results with its partitions by day,
+// result_rollups, result_gaps and uncounted_results.
+//
+// A ResultWriter stores the results of many goroutines in shared transactions. The dispatcher
+// (writer_dispatch.go) divides the loops among a few transactions, a loop in one at a time, so
+// that its rows are stored in their order. A group (writer_group.go) is one attempt: it is
+// divided when it fails, and rows of a loop that is locked are set aside (writer_aside.go)
+// instead of waiting. The commit (writer_commit.go) inserts the rows, counts them in rollups
+// and gaps, and brings the row of the loop forward (writer_loop.go), in that order of locks,
+// which every other transaction keeps too.
+//
+// Lists and sums read results by day, and periods of more than a day from the rollups. A
+// maintenance window that changes later queues what it covers, and Reclassify marks those
+// results and sums their hours again.
+package results
