@@ -120,7 +120,7 @@ type verificationView struct {
 	ChecksExpireAfterDays int    `json:"checks_expire_after_days" doc:"Checks of an unverified account are deleted after so many days." example:"14"`
 }
 
-func (a *accounts) register(r *rest.Registrar) {
+func (a *accounts) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/auth/signup", ID: "signup", Tag: tagAccount,
 		Open: true, Status: http.StatusCreated, Audit: "account.signup",

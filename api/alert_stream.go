@@ -21,7 +21,7 @@ type alertStream struct {
 	auth *authenticator
 }
 
-func (a *alertStream) register(r *rest.Registrar) {
+func (a *alertStream) Register(r *rest.Registrar) {
 	const path = "/v1/stream/alerts"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: path, ID: "stream-alerts", Tag: tagStream,

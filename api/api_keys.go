@@ -73,7 +73,7 @@ type keyBody struct {
 	UserID     any `json:"user_id,omitempty" readOnly:"true" doc:"Ignored."`
 }
 
-func (k *apiKeys) register(r *rest.Registrar) {
+func (k *apiKeys) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/api-keys", ID: "list-api-keys", Tag: tagKeys, Scope: account.ScopeAdmin,
 		Summary: "List the organization's API keys, newest first",

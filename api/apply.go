@@ -86,7 +86,7 @@ type applyBudgetView struct {
 	Limit  *int64  `json:"limit" doc:"What the plan allows; null without a limit."`
 }
 
-func (a *applies) register(r *rest.Registrar) {
+func (a *applies) Register(r *rest.Registrar) {
 	a.registry = r.API.OpenAPI().Components.Schemas
 	rest.Register(r, rest.Operation{
 		Method:     http.MethodPost,

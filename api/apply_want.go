@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,8 +23,6 @@ const (
 	memberChannels   = "channels"
 	memberChannelIDs = "notification_channel_ids"
 )
-
-func itoa(i int) string { return strconv.Itoa(i) }
 
 // read reads the members of a definition, as a body of its endpoint, and reports whether
 // they can be used.

@@ -52,15 +52,7 @@ func showAudit(e audit.Entry) auditView {
 	return view
 }
 
-// identity shows an id, or null for the zero one.
-func identity(id uuid.UUID) *uuid.UUID {
-	if id == uuid.Nil {
-		return nil
-	}
-	return &id
-}
-
-func (a *auditLog) register(r *rest.Registrar) {
+func (a *auditLog) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/audit-log", ID: "list-audit-log", Tag: tagAccount,
 		Summary:     "List the audit log, newest first",

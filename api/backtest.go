@@ -80,7 +80,7 @@ type backtestInput struct {
 	Body backtestBody
 }
 
-func (b *backtests) register(r *rest.Registrar) {
+func (b *backtests) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method:   http.MethodPost,
 		Path:     "/v1/checks/{id}/alerts/backtest",

@@ -43,15 +43,15 @@ type channels struct {
 	sending    chan struct{} // one for each test message under way
 }
 
-func newChannels(store channelStore, deps Deps, notifier *notifier, mails *tasks) *channels {
-	c := &channels{
-		store: store, types: deps.Channels, notifier: notifier, publicURL: deps.Config.PublicURL, now: deps.Now,
+// newChannels returns the channels of a store. recipients is nil where mail does not leave the
+// machine.
+func newChannels(
+	store channelStore, types channelTypes, notifier *notifier, mails *tasks, recipients recipientStore, publicURL string, now func() time.Time,
+) *channels {
+	return &channels{
+		store: store, types: types, notifier: notifier, publicURL: publicURL, now: now, recipients: recipients,
 		sending: make(chan struct{}, maxTestMessages), mails: mails,
 	}
-	if deps.Mailer != nil && deps.Mailer.Sends() {
-		c.recipients = deps.Store
-	}
-	return c
 }
 
 // notificationChannelView is a NotificationChannel (spec section 2).
@@ -92,7 +92,7 @@ func (c *channels) show(channel vigil.Channel) notificationChannelView {
 	return view
 }
 
-func (c *channels) register(r *rest.Registrar) {
+func (c *channels) Register(r *rest.Registrar) {
 	const list, one = "/v1/notification-channels", "/v1/notification-channels/{id}"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: list, ID: "list-notification-channels", Tag: tagChannels,

@@ -50,7 +50,7 @@ const (
 	stateConcurrency = 8
 )
 
-func (c *checkRegions) register(r *rest.Registrar) {
+func (c *checkRegions) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Waits: true, Path: "/v1/checks/{id}/regions", ID: "list-check-regions", Tag: tagResults, Resource: resourceCheck,
 		Summary: "List the state of a check in each of its regions",

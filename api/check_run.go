@@ -48,7 +48,7 @@ type checkRuns struct {
 	plans plans
 }
 
-func (c *checkRuns) register(r *rest.Registrar) {
+func (c *checkRuns) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method:     http.MethodPost,
 		Path:       "/v1/checks/{id}/test",

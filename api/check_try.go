@@ -42,10 +42,11 @@ type tries struct {
 	now    func() time.Time
 }
 
-func newTries(store tryStore, runs *checkRuns, deps Deps, plans plans) *tries {
+// newTries returns the tries of checks that are not saved.
+func newTries(store tryStore, runs *checkRuns, types checkTypes, plans plans, now func() time.Time) *tries {
 	return &tries{
-		runs: runs, store: store, types: deps.Probes, plans: plans,
-		window: rest.NewRateWindow(triesPerMinute, time.Minute, deps.Now), now: deps.Now,
+		runs: runs, store: store, types: types, plans: plans,
+		window: rest.NewRateWindow(triesPerMinute, time.Minute, now), now: now,
 	}
 }
 
@@ -56,7 +57,7 @@ type tryBody struct {
 	Regions []string        `json:"regions,omitempty" minItems:"1" doc:"Keys or aliases of the regions that probe; without it, the default region."`
 }
 
-func (c *tries) register(r *rest.Registrar) {
+func (c *tries) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/checks/try", ID: "try-check", Tag: tagResults, Scope: account.ScopeWrite,
 		Audit: "check.try", Summary: "Try a config without saving it",

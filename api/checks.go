@@ -18,8 +18,6 @@ import (
 const (
 	tagChecks     = "Checks"
 	resourceCheck = "check"
-	// unverifiedDays is how long checks of an unverified account live.
-	unverifiedDays = 14
 )
 
 // checkStore keeps checks.
@@ -48,7 +46,7 @@ type checks struct {
 	now      func() time.Time
 }
 
-func (c *checks) register(r *rest.Registrar) {
+func (c *checks) Register(r *rest.Registrar) {
 	c.registerList(r)
 	c.registerBulk(r)
 	rest.Register(r, rest.Operation{

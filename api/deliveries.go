@@ -161,7 +161,7 @@ func showAttempt(a vigil.Attempt) attemptView {
 	return view
 }
 
-func (d *deliveries) register(r *rest.Registrar) {
+func (d *deliveries) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/deliveries", ID: "list-deliveries", Tag: tagDeliveries,
 		Summary: "List the deliveries, newest first",

@@ -4,22 +4,16 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/api/stream"
 	"github.com/vigil-monitor/vigil/internal/account"
-	"github.com/vigil-monitor/vigil/internal/notify"
-	"github.com/vigil-monitor/vigil/internal/probe"
-	"github.com/vigil-monitor/vigil/internal/secret"
 )
 
 // Deps is what the API needs.
@@ -149,62 +143,6 @@ type Store interface {
 
 	// RecordAudit stores the audit entry of ctx, unless a transaction has stored it.
 	RecordAudit(ctx context.Context) error
-}
-
-// loopWorkflows starts and signals check loops. Apply and Stop are attempts: the
-// sweep repairs what they miss, so their errors are only logged.
-type loopWorkflows interface {
-	// Apply starts the loop of a row, or signals its change.
-	Apply(ctx context.Context, loop vigil.Loop) error
-	// Stop ends the loop of a region that left its check at the revision, or,
-	// with zero, of a check that is gone.
-	Stop(ctx context.Context, checkID uuid.UUID, region string, revision int64) error
-	// State queries the running loop.
-	State(ctx context.Context, checkID uuid.UUID, region string) (vigil.LoopState, error)
-	// Test runs a check once, now; vigil.CodeUnavailable when no worker polls
-	// the region.
-	Test(ctx context.Context, check vigil.Check, region string, dryRun bool) (vigil.Result, error)
-}
-
-// checkTypes is the registry of check types.
-type checkTypes interface {
-	Types() []vigil.CheckType
-	// Config and Metadata return zero values of the structs that document a
-	// type's config and the metadata of its results, or nil.
-	Config(t vigil.CheckType) any
-	Metadata(t vigil.CheckType) any
-	// Secrets returns the secret members of a type's config.
-	Secrets(t vigil.CheckType) secret.Fields
-	// Parse reads a config, or names the member that is wrong.
-	Parse(t vigil.CheckType, config json.RawMessage, interval time.Duration) (probe.Probe, error)
-}
-
-// incidentWorkflows updates the workflows of incidents and deliveries. Every method that takes orgID answers vigil.NotFound for
-// what belongs to another organization.
-type incidentWorkflows interface {
-	// Acknowledge and Resolve return the incident as it is then. CodeConflict:
-	// its state does not allow it. CodeUnavailable: the workflow does not answer in time.
-	Acknowledge(ctx context.Context, action vigil.UserAction) (vigil.Incident, error)
-	Resolve(ctx context.Context, action vigil.UserAction) (vigil.Incident, error)
-	// Redeliver requests one more attempt; CodeConflict when its channel is
-	// disabled or deleted.
-	Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) error
-	// Refresh has the incident of a check evaluated again, after something that it
-	// depends on changed. It is an attempt, as those of loops are.
-	Refresh(ctx context.Context, checkID uuid.UUID) error
-	// Send starts the workflow of a delivery, or wakes it. It is an attempt as well.
-	Send(ctx context.Context, delivery vigil.PendingDelivery) error
-}
-
-// channelTypes is the registry of channel types.
-type channelTypes interface {
-	Types() []vigil.ChannelType
-	// Config returns a zero value of the struct that documents a type's config.
-	Config(t vigil.ChannelType) any
-	// Secrets returns the secret members of a type's config.
-	Secrets(t vigil.ChannelType) secret.Fields
-	// Parse reads a config, or names the member that is wrong.
-	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
 }
 
 // validate reports what is missing.

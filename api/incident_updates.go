@@ -47,7 +47,7 @@ type incidentUpdateBody struct {
 	State overview.UpdateState `json:"state" enum:"investigating,identified,monitoring,resolved" doc:"How far people are. It does not change the incident: resolved does not resolve it."`
 }
 
-func (i *incidentUpdates) register(r *rest.Registrar) {
+func (i *incidentUpdates) Register(r *rest.Registrar) {
 	const path = "/v1/incidents/{id}/updates"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: path, ID: "list-incident-updates", Tag: tagIncidents, Resource: resourceIncident,

@@ -57,23 +57,6 @@ type incidentView struct {
 	RunURL         *string              `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
 }
 
-// firedRuleView is a rule that fired in an incident.
-type firedRuleView struct {
-	ID       uuid.UUID      `json:"id" format:"uuid" doc:"The alert rule; it may have been deleted since."`
-	Name     string         `json:"name" doc:"Its name when it began to fire."`
-	Severity vigil.Severity `json:"severity" enum:"critical,warning,info" doc:"Its severity when it began to fire."`
-	Since    time.Time      `json:"since" doc:"When it began to fire, the last time if it did so more than once."`
-	Until    *time.Time     `json:"until" doc:"When it stopped, or when the incident ended; null while it fires."`
-}
-
-func showFiredRules(rules []vigil.IncidentRule) []firedRuleView {
-	views := make([]firedRuleView, len(rules))
-	for i, r := range rules {
-		views[i] = firedRuleView{ID: r.ID, Name: r.Name, Severity: r.Severity, Since: r.Since.UTC(), Until: inUTC(r.Until)}
-	}
-	return views
-}
-
 // triggerView is why an incident opened.
 type triggerView struct {
 	Result       *resultView `json:"result" doc:"The result that made the rule fire; null when it is not known any more."`
@@ -100,7 +83,7 @@ func (i *incidents) show(incident vigil.Incident) incidentView {
 	return view
 }
 
-func (i *incidents) register(r *rest.Registrar) {
+func (i *incidents) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/incidents", ID: "list-incidents", Tag: tagIncidents,
 		Summary: "List the incidents, newest first",
@@ -160,18 +143,6 @@ func (i *incidents) list(ctx context.Context, in *incidentsInput) (*rest.Listing
 		return nil, err
 	}
 	return rest.NewPage(rows, extent, cursor, i.show), nil
-}
-
-// filterID reads an id that a list is filtered by; zero when it is not given.
-func filterID(name, text string) (uuid.UUID, error) {
-	if text == "" {
-		return uuid.Nil, nil
-	}
-	id, err := rest.ParseID(text, "")
-	if err != nil {
-		return uuid.Nil, vigil.Invalid(name, "must be a UUID")
-	}
-	return id, nil
 }
 
 func (i *incidents) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[incidentView], error) {

@@ -133,7 +133,7 @@ func showMaintenance(w maintenance.Status) maintenanceWindowView {
 	return view
 }
 
-func (m *windows) register(r *rest.Registrar) {
+func (m *windows) Register(r *rest.Registrar) {
 	const list, one = "/v1/maintenance-windows", "/v1/maintenance-windows/{id}"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: list, ID: "list-maintenance-windows", Tag: tagMaintenance,

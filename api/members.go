@@ -57,7 +57,7 @@ type roleInput struct {
 	Body roleBody
 }
 
-func (m *members) register(r *rest.Registrar) {
+func (m *members) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/members", ID: "list-members", Tag: tagMembers,
 		Summary: "List the members of the organization, oldest first",

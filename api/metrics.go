@@ -49,7 +49,7 @@ type checkMetrics struct {
 	limit *atOnce
 }
 
-func (m *checkMetrics) register(r *rest.Registrar) {
+func (m *checkMetrics) Register(r *rest.Registrar) {
 	const path = "/v1/metrics"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: path, ID: "get-metrics", Tag: tagAccount,

@@ -48,7 +48,7 @@ type organizationBody struct {
 	UpdatedAt any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
 }
 
-func (o *organizations) register(r *rest.Registrar) {
+func (o *organizations) Register(r *rest.Registrar) {
 	const path = "/v1/organization"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: path, ID: "get-organization", Tag: tagOrganization,

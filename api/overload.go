@@ -93,3 +93,7 @@ func describeLoad(overloaded map[string]time.Duration) string {
 	}
 	return "overloaded, slots are late: " + strings.Join(parts, ", ")
 }
+
+// leaseSilence is how long a worker may be silent before its regions
+// count as offline.
+const leaseSilence = 3 * time.Second

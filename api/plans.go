@@ -30,3 +30,6 @@ func (p plans) rate(tier account.Tier) int64 {
 	}
 	return requestsPerWindow
 }
+
+// unverifiedDays is how long checks of an unverified account live.
+const unverifiedDays = 14

@@ -16,9 +16,6 @@ import (
 )
 
 const (
-	// leaseSilence is how long a worker may be silent before its regions
-	// count as offline.
-	leaseSilence = 3 * time.Second
 	// onlineTTL is how long an answer to which regions are online is kept.
 	onlineTTL = time.Second
 )
@@ -67,7 +64,7 @@ type regionView struct {
 	ClockDifference  *float64          `json:"clock_difference_seconds" nullable:"true" doc:"By how many seconds the clock of a worker of the region is ahead of the database's, negative when it is behind; the largest difference of its workers. Null while all are within 2 seconds. A worker that is wrong by more than 30 seconds does not probe, and a region without another one is offline."`
 }
 
-func (g *regions) register(r *rest.Registrar) {
+func (g *regions) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/regions", ID: "list-regions", Tag: tagSystem, Open: true,
 		Summary: "List the regions that checks can run in",

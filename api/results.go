@@ -55,7 +55,7 @@ func showResult(r vigil.Result) resultView {
 	return view
 }
 
-func (res *results) register(r *rest.Registrar) {
+func (res *results) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}/results", ID: "list-results", Tag: tagResults, Resource: resourceCheck,
 		Summary: "List the results of a check, newest first",

@@ -121,7 +121,7 @@ func (p *RulePath) ResourceID() uuid.UUID {
 	return rule
 }
 
-func (a *rules) register(r *rest.Registrar) {
+func (a *rules) Register(r *rest.Registrar) {
 	const list, one = "/v1/checks/{id}/alerts", "/v1/checks/{id}/alerts/{ruleID}"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: list, ID: "list-alert-rules", Tag: tagRules, Resource: resourceCheck,

@@ -92,9 +92,9 @@ func assemble(deps Deps) *Server {
 	loads := newLoads(store, deps.Now)
 	verifications := &verifications{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background}
 	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, loads: loads, now: deps.Now}
-	channels := newChannels(store, deps, notifier, s.mails)
+	channels := newChannels(store, deps.Channels, notifier, s.mails, recipientsOf(deps), config.PublicURL, deps.Now)
 	runs := &checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads}
-	for _, resource := range []interface{ register(r *rest.Registrar) }{
+	for _, resource := range []interface{ Register(r *rest.Registrar) }{
 		newSystem(deps, loads),
 		&accounts{
 			store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier,
@@ -110,7 +110,7 @@ func assemble(deps Deps) *Server {
 		checks,
 		&results{store: store},
 		runs,
-		newTries(store, runs, deps, plans),
+		newTries(store, runs, deps.Probes, plans, deps.Now),
 		&checkRegions{store: store, loops: deps.Loops, links: links},
 		&usage{store: store, plans: plans},
 		&checkMetrics{store: store, usage: store, plans: plans, limit: newAtOnce(metricsAtOnce, metricsBusy, metricsPause)},
@@ -127,7 +127,7 @@ func assemble(deps Deps) *Server {
 		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
 		&alertStream{hub: s.hub, auth: auth},
 	} {
-		resource.register(r)
+		resource.Register(r)
 	}
 	s.pages = &pages{
 		store: store, verifications: verifications, recipients: store, auth: auth, passwords: passwords, mail: mail,
@@ -140,6 +140,14 @@ func assemble(deps Deps) *Server {
 	s.outside = outside(deps)
 	s.handler = s.outside(rest.Measure(r.Routed(mux), deps.Now, deps.Answered))
 	return s
+}
+
+// recipientsOf returns the recipients of mail, nil where mail does not leave the machine.
+func recipientsOf(deps Deps) recipientStore {
+	if deps.Mailer == nil || !deps.Mailer.Sends() {
+		return nil
+	}
+	return deps.Store
 }
 
 // outside returns what every request passes first: the log, the deadlines of its answer and

@@ -50,7 +50,7 @@ func showSession(s account.Session) sessionView {
 // resourceSession names a session in errors.
 const resourceSession = "session"
 
-func (s *sessions) register(r *rest.Registrar) {
+func (s *sessions) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/auth/sessions", ID: "list-sessions", Tag: tagAccount, Scope: account.ScopeAdmin, Own: true,
 		Summary: "List your sessions of the dashboard, the one used last first",

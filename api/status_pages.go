@@ -79,7 +79,7 @@ func (s *statusPages) show(page overview.StatusPage) statusPageView {
 	return view
 }
 
-func (s *statusPages) register(r *rest.Registrar) {
+func (s *statusPages) Register(r *rest.Registrar) {
 	const list, one = "/v1/status-pages", "/v1/status-pages/{id}"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: list, ID: "list-status-pages", Tag: tagStatusPages,

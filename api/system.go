@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	tagSystem = "System"
 	// interfaceVersion is the version that GET / reports (spec section 9).
 	interfaceVersion = "v1"
 	// readyDeadline bounds the checks of /ready.
@@ -77,7 +76,7 @@ type readyView struct {
 	PrivateTargets string `json:"private_targets,omitempty" doc:"Whether private addresses can be checked: \"open\", \"refused\", or why they are refused since a proxy was noticed." example:"refused"`
 }
 
-func (y *system) register(r *rest.Registrar) {
+func (y *system) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/", ID: "get-welcome", Tag: tagSystem, Open: true,
 		Summary: "Get service information",

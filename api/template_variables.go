@@ -27,7 +27,7 @@ func showVariable(v vigil.Variable) templateVariableView {
 
 type templateVariables struct{}
 
-func (templateVariables) register(r *rest.Registrar) {
+func (templateVariables) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/template-variables", ID: "list-template-variables", Tag: tagChannels, Open: true,
 		Summary: "List the variables of message templates",

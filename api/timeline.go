@@ -54,7 +54,7 @@ func (t *timelines) show(m vigil.TimelineEntry) timelineEntryView {
 	return view
 }
 
-func (t *timelines) register(r *rest.Registrar) {
+func (t *timelines) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/incidents/{id}/timeline", ID: "list-incident-timeline", Tag: tagIncidents, Resource: resourceIncident,
 		Summary:     "List the timeline of an incident, oldest first",

@@ -50,7 +50,7 @@ type rateView struct {
 	ResetsInSeconds int64  `json:"resets_in_seconds" doc:"Seconds until the window ends."`
 }
 
-func (u *usage) register(r *rest.Registrar) {
+func (u *usage) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/usage", ID: "get-usage", Tag: tagAccount,
 		Summary: "Get the organization's usage",

@@ -100,7 +100,7 @@ type passwordBody struct {
 	NewPassword     string `json:"new_password" minLength:"8" maxLength:"128" writeOnly:"true"`
 }
 
-func (v *verifications) register(r *rest.Registrar) {
+func (v *verifications) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/auth/verify", ID: "verify-email", Tag: tagAccount, Open: true, Audit: "account.verify",
 		Summary: "Confirm an email address with the token of a mailed link",
