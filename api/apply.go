@@ -39,6 +39,12 @@ type applies struct {
 	registry huma.Registry
 }
 
+// newApplies returns the operations of files. checks and channels keep the rules of what they
+// hold.
+func newApplies(store applyStore, checks *checks, channels *channels) *applies {
+	return &applies{store: store, checks: checks, channels: channels}
+}
+
 // applyBody asks for a project to become what a document says.
 type applyBody struct {
 	Project  string            `json:"project" example:"shop" doc:"The project. It owns the definitions that it makes: managed_by has the tool apply and this project."`

@@ -55,6 +55,11 @@ type backtests struct {
 	limit *atOnce
 }
 
+// newBacktests returns the operations of backtests.
+func newBacktests(store replayStore, types checkTypes, now func() time.Time) *backtests {
+	return &backtests{store: store, types: types, now: now, limit: newAtOnce(backtestsAtOnce, backtestsBusy, backtestPause)}
+}
+
 // backtestRule is a rule to replay: a stored one by its id, or one that is not saved.
 type backtestRule struct {
 	ID                     *string            `json:"id,omitempty" format:"uuid" doc:"A rule of the check. What is sent beside it takes the place of what is stored."`

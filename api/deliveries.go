@@ -82,7 +82,7 @@ func showRecipient(r vigil.DeliveryRecipient) deliveryRecipientView {
 
 // single shows a delivery with its schedule.
 func (d *deliveries) single(delivery vigil.Delivery) deliveryView {
-	view := d.links.showDelivery(delivery)
+	view := showDelivery(d.links, delivery)
 	for _, wait := range d.schedule.Limit(delivery.Policy.MaxAttempts) {
 		view.RetryWaits = append(view.RetryWaits, wait.Seconds())
 	}
@@ -92,7 +92,7 @@ func (d *deliveries) single(delivery vigil.Delivery) deliveryView {
 	return view
 }
 
-func (l workflowLinks) showDelivery(d vigil.Delivery) deliveryView {
+func showDelivery(l workflowLinks, d vigil.Delivery) deliveryView {
 	workflow := vigil.DeliveryWorkflowID(d.IncidentID, d.ChannelID)
 	incident, unobserved := &d.IncidentID, (*uuid.UUID)(nil)
 	if d.EventType.Unobserved() {
@@ -219,7 +219,7 @@ func (d *deliveries) list(ctx context.Context, in *deliveriesInput) (*rest.Listi
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewPage(rows, extent, cursor, d.links.showDelivery), nil
+	return rest.NewPage(rows, extent, cursor, func(one vigil.Delivery) deliveryView { return showDelivery(d.links, one) }), nil
 }
 
 func (d *deliveries) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[deliveryView], error) {

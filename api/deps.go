@@ -100,43 +100,16 @@ type Config struct {
 	BodyDeadline time.Duration
 }
 
-// Store is what the API needs of the database: what each resource needs, declared
-// next to it. Every method that takes orgID returns vigil.NotFound for what
+// Store is what the API needs of the database: what each part of it needs, declared
+// there. Every method that takes orgID returns vigil.NotFound for what
 // belongs to another organization.
 type Store interface {
 	systemStore
-	credentialStore
-	accountStore
-	loginStore
-	verificationStore
-	recoveryStore
-	recipientStore
-	tokenStore
-	auditStore
-	memberStore
-	organizationStore
-	sessionStore
-	loginLinkStore
-	keyStore
-	regionStore
-	checkStore
-	testStore
-	tryStore
-	loadStore
-	resultStore
-	checkRegionStore
-	usageStore
-	figureStore
-	ruleStore
+	accountsStore
+	checksStore
+	alertsStore
 	replayStore
-	channelStore
-	incidentStore
-	timelineStore
-	incidentUpdateStore
-	statusPageStore
-	maintenanceStore
 	applyStore
-	deliveryStore
 	rest.LeaseStore
 	rest.RepeatStore
 	stream.Store

@@ -25,7 +25,7 @@ func NewLoginLink() (token string, hash []byte, err error) { return newSecret() 
 // LoginLinkUser returns whom a link would sign in. It does not use the link. A request
 // that does not come from this machine is a CodeForbidden error, an unknown, used or
 // expired link a CodeInvalid one.
-func (s *Server) LoginLinkUser(ctx context.Context, token string) (account.User, error) {
+func (s *accountService) LoginLinkUser(ctx context.Context, token string) (account.User, error) {
 	if err := s.admitLoginLink(ctx); err != nil {
 		return account.User{}, err
 	}
@@ -34,7 +34,7 @@ func (s *Server) LoginLinkUser(ctx context.Context, token string) (account.User,
 
 // UseLoginLink uses a link, and returns whose session may begin with it and the session
 // version. Its errors are those of LoginLinkUser.
-func (s *Server) UseLoginLink(ctx context.Context, token string) (userID uuid.UUID, version int64, err error) {
+func (s *accountService) UseLoginLink(ctx context.Context, token string) (userID uuid.UUID, version int64, err error) {
 	if err := s.admitLoginLink(ctx); err != nil {
 		return uuid.Nil, 0, err
 	}
@@ -42,12 +42,12 @@ func (s *Server) UseLoginLink(ctx context.Context, token string) (userID uuid.UU
 	if err != nil {
 		return uuid.Nil, 0, err
 	}
-	s.auth.forgetUser(user.ID)
+	s.Auth.forgetUser(user.ID)
 	return user.ID, user.SessionVersion, nil
 }
 
 // admitLoginLink refuses other machines, and an address that tries many links.
-func (s *Server) admitLoginLink(ctx context.Context) error {
+func (s *accountService) admitLoginLink(ctx context.Context) error {
 	request := rest.RequestOf(ctx)
 	if !request.Local {
 		return vigil.Errorf(vigil.CodeForbidden,

@@ -38,6 +38,19 @@ func newPasswords() *passwords {
 	return p
 }
 
+// watch has fn called before each hash of a password is made or compared.
+func (p *passwords) watch(fn func()) {
+	create, compare := p.create, p.compare
+	p.create = func(password string, params *argon2id.Params) (string, error) {
+		fn()
+		return create(password, params)
+	}
+	p.compare = func(password, hash string) (bool, error) {
+		fn()
+		return compare(password, hash)
+	}
+}
+
 // hash returns the argon2id hash of a password.
 func (p *passwords) hash(ctx context.Context, password string) (string, error) {
 	if err := p.enter(ctx); err != nil {

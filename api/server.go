@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/api/stream"
 	"github.com/vigil-monitor/vigil/internal/account"
@@ -28,9 +26,7 @@ type Server struct {
 	pages      *pages
 	codec      *codecEndpoint // nil: none
 	types      types
-	auth       *authenticator
-	loginLinks loginLinkStore
-	addresses  *rest.RateWindow
+	accounts   *accountService
 	outside    func(http.Handler) http.Handler // see Guard
 	limiter    *rest.Limiter
 	rateOf     func(account.Tier) int64 // requests of an organization in a window
@@ -71,72 +67,47 @@ func assemble(deps Deps) *Server {
 		changes:    newTasks(cmp.Or(config.TaskDeadline, taskDeadline), maxChanges),
 		mails:      newTasks(mailDeadline, maxTasks),
 	}
-	plans := plans{enterpriseMinInterval: config.EnterpriseMinInterval, enterpriseRate: config.EnterpriseRate}
+	limits := plans{enterpriseMinInterval: config.EnterpriseMinInterval, enterpriseRate: config.EnterpriseRate}
 	links := workflowLinks{uiURL: config.TemporalUIURL, namespace: config.TemporalNamespace}
-	notifier := &notifier{store: store, loops: deps.Loops, incidents: deps.Incidents, tasks: s.changes, now: deps.Now}
-	auth := newAuthenticator(store, newSigner(audienceAPI, config.SigningKey, config.OlderSigningKeys, deps.Now), s.background, deps.Now)
-	passwords := newPasswords()
-	mail := &accountMail{store: store, mailer: deps.Mailer, tasks: s.mails, publicURL: config.PublicURL, now: deps.Now}
-	logins := logins{store: store, passwords: passwords, tasks: s.background}
+	notify := &notifier{store: store, loops: deps.Loops, incidents: deps.Incidents, tasks: s.changes, now: deps.Now}
 	addresses := rest.NewRateWindow(config.AddressRate, time.Minute, deps.Now)
 	if deps.PrivateTargets != nil {
 		addresses.Unless(deps.PrivateTargets.Open)
 	}
-	limiter := rest.NewLimiter(store, plans.rate, deps.Now)
+	limiter := rest.NewLimiter(store, limits.rate, deps.Now)
+	loads := newLoads(store, deps.Now)
+	s.accounts = newAccountService(store, accountDeps{
+		Mailer: deps.Mailer, Background: s.background, Mails: s.mails, Addresses: addresses, PrivateTargets: deps.PrivateTargets,
+		Now: deps.Now, PublicURL: config.PublicURL, SignupTier: config.SignupTier, SigningKey: config.SigningKey,
+		OlderSigningKeys: config.OlderSigningKeys, UnverifiedPerAddress: config.UnverifiedPerAddress, UnverifiedTotal: config.UnverifiedTotal,
+	})
+	checking := newCheckService(store, checkDeps{
+		Types: deps.Probes, Loops: deps.Loops, Plans: limits, Notifier: notify, Mailer: deps.Mailer, Loads: loads, Links: links,
+		PublicURL: config.PublicURL, Now: deps.Now,
+	})
+	alerting := newAlertService(store, alertDeps{
+		Channels: deps.Channels, Incidents: deps.Incidents, Notifier: notify, Mails: s.mails, Links: links, Recipients: recipientsOf(deps),
+		PublicURL: config.PublicURL, DeliverySchedule: config.DeliverySchedule, Now: deps.Now,
+	})
+	auth := s.accounts.Auth
 
 	r := newRegistrar(deps, mux)
 	r.Protected = append(r.Protected, auth.authenticate, limiter.LimitOrganization)
 	r.Open = append(r.Open, addresses.LimitAddress)
 	s.registrar = r
-
-	loads := newLoads(store, deps.Now)
-	verifications := &verifications{store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background}
-	checks := &checks{store: store, types: deps.Probes, plans: plans, notifier: notifier, mailer: deps.Mailer, loads: loads, now: deps.Now}
-	channels := newChannels(store, deps.Channels, notifier, s.mails, recipientsOf(deps), config.PublicURL, deps.Now)
-	runs := &checkRuns{store: store, loops: deps.Loops, plans: plans, loads: loads}
-	for _, resource := range []interface{ Register(r *rest.Registrar) }{
+	registerAll(r, []operations{
 		newSystem(deps, loads),
-		&accounts{
-			store: store, auth: auth, passwords: passwords, logins: logins, mail: mail, tasks: s.background, tier: config.SignupTier,
-			signups: signupLimits{perAddress: config.UnverifiedPerAddress, total: config.UnverifiedTotal, targets: deps.PrivateTargets},
-		},
-		verifications,
-		&sessions{store: store, auth: auth},
-		&members{store: store, auth: auth, passwords: passwords, mail: mail},
-		&organizations{store: store, auth: auth, mail: mail},
-		&auditLog{store: store},
-		&apiKeys{store: store, auth: auth, mail: mail, now: deps.Now},
-		newRegions(store, deps.Now),
-		checks,
-		&results{store: store},
-		runs,
-		newTries(store, runs, deps.Probes, plans, deps.Now),
-		&checkRegions{store: store, loops: deps.Loops, links: links},
-		&usage{store: store, plans: plans},
-		&checkMetrics{store: store, usage: store, plans: plans, limit: newAtOnce(metricsAtOnce, metricsBusy, metricsPause)},
-		&rules{store: store, notifier: notifier},
-		&backtests{store: store, types: deps.Probes, now: deps.Now, limit: newAtOnce(backtestsAtOnce, backtestsBusy, backtestPause)},
-		channels,
-		templateVariables{},
-		&incidents{store: store, workflows: deps.Incidents, links: links},
-		&timelines{store: store, links: links},
-		&incidentUpdates{store: store},
-		&applies{store: store, checks: checks, channels: channels},
-		&statusPages{store: store, publicURL: config.PublicURL},
-		&windows{store: store, now: deps.Now},
-		&deliveries{store: store, workflows: deps.Incidents, links: links, schedule: deps.Config.DeliverySchedule},
+		s.accounts,
+		checking,
+		alerting,
+		newBacktests(store, deps.Probes, deps.Now),
+		newApplies(store, checking.Checks, alerting.Channels),
 		&alertStream{hub: s.hub, auth: auth},
-	} {
-		resource.Register(r)
-	}
-	s.pages = &pages{
-		store: store, verifications: verifications, recipients: store, auth: auth, passwords: passwords, mail: mail,
-		addresses: addresses,
-	}
+	})
+	s.pages = s.accounts.Pages
 	s.codec = newCodecEndpoint(deps, auth, addresses)
 	servePublic(s.routes, deps)
-	s.auth, s.loginLinks, s.addresses = auth, store, addresses
-	s.limiter, s.rateOf = limiter, plans.rate
+	s.limiter, s.rateOf = limiter, limits.rate
 	s.outside = outside(deps)
 	s.handler = s.outside(rest.Measure(r.Routed(mux), deps.Now, deps.Answered))
 	return s
@@ -159,16 +130,6 @@ func outside(deps Deps) func(next http.Handler) http.Handler {
 		timed := rest.TimeBodies(guarded, config.BodyDeadline)
 		return rest.Observe(timed, deps.Log, config.TrustedProxies, cmp.Or(config.WriteDeadline, writeDeadline))
 	}
-}
-
-// Identify returns whose session token it is, and under which session version it was
-// made. A token that is not valid any more is a CodeUnauthorized error.
-func (s *Server) Identify(ctx context.Context, token string) (userID uuid.UUID, version int64, err error) {
-	who, err := s.auth.byToken(ctx, token)
-	if err != nil {
-		return uuid.Nil, 0, err
-	}
-	return who.User.ID, who.User.SessionVersion, nil
 }
 
 // writeDeadline is how long a client may take to read a part of an answer.

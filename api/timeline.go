@@ -49,7 +49,7 @@ func (t *timelines) show(m vigil.TimelineEntry) timelineEntryView {
 	case vigil.TimelineState:
 		view.Event, view.By = &m.Event, vigil.NilIfZero(m.By)
 	case vigil.TimelineAttempt:
-		view.Delivery, view.Attempt = new(t.links.showDelivery(*m.Delivery)), new(showAttempt(*m.Attempt))
+		view.Delivery, view.Attempt = new(showDelivery(t.links, *m.Delivery)), new(showAttempt(*m.Attempt))
 	}
 	return view
 }

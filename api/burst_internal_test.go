@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package api_test
+package api
 
 import (
 	"testing"
 	"time"
-
-	"github.com/vigil-monitor/vigil/api"
 )
 
 func TestBurst(t *testing.T) {
 	t.Parallel()
 	// many creates checks at an even rate for some seconds and returns how many of the last
 	// second were among many.
-	many := func(b *api.Burst, at time.Time, rate, seconds int) (n int) {
+	many := func(b *burst, at time.Time, rate, seconds int) (n int) {
 		for i := range rate * seconds {
-			if b.Add(at.Add(time.Duration(i)*time.Second/time.Duration(rate))) && i >= rate*(seconds-1) {
+			if b.add(at.Add(time.Duration(i)*time.Second/time.Duration(rate))) && i >= rate*(seconds-1) {
 				n++
 			}
 		}
 		return n
 	}
 	start := time.Now()
-	b := &api.Burst{}
+	b := &burst{}
 	if n := many(b, start, 20, 5); n != 0 {
 		t.Errorf("%d creations of 20 a second were too many", n)
 	}
