@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/accounts"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/api/stream"
 )
@@ -18,7 +19,7 @@ const tagStream = "Alert stream"
 
 type alertStream struct {
 	hub  *stream.Hub
-	auth *authenticator
+	auth *accounts.Authenticator
 }
 
 func (a *alertStream) Register(r *rest.Registrar) {
@@ -82,6 +83,6 @@ func (a *alertStream) serve(ctx context.Context, in *streamInput) (*huma.StreamR
 // authorized reports whether the credential of a stream is still valid. While
 // that cannot be checked, it counts as valid.
 func (a *alertStream) authorized(ctx context.Context, header func(string) string) bool {
-	_, err := a.auth.identify(ctx, header("Authorization"), header("X-API-Key"))
+	_, err := a.auth.Identify(ctx, header("Authorization"), header("X-API-Key"))
 	return vigil.ErrorCode(err) != vigil.CodeUnauthorized
 }

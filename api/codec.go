@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/accounts"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 )
@@ -41,46 +43,46 @@ type codecStore interface {
 // exchanges the key for a session of this endpoint, because the UI sends cookies and no key.
 type codecEndpoint struct {
 	codec     http.Handler
-	auth      *authenticator
+	auth      *accounts.Authenticator
 	addresses *rest.RateWindow // counts refused credentials
 	window    *rest.RateWindow // counts requests of an account
 	store     codecStore
-	tokens    *signer
-	noted     *cache[struct{}] // what the audit log has of each credential already
-	origin    string           // of the UI; empty: no page may call
-	secure    bool             // the API is reached by https
-	pages     *pages
+	tokens    *accounts.Signer
+	noted     *resource.Cache[struct{}] // what the audit log has of each credential already
+	origin    string                    // of the UI; empty: no page may call
+	secure    bool                      // the API is reached by https
+	pages     *accounts.Pages
 }
 
 // newCodecEndpoint returns nil when there is no codec.
-func newCodecEndpoint(deps Deps, auth *authenticator, addresses *rest.RateWindow) *codecEndpoint {
+func newCodecEndpoint(deps Deps, auth *accounts.Authenticator, addresses *rest.RateWindow) *codecEndpoint {
 	if deps.Codec == nil {
 		return nil
 	}
 	return &codecEndpoint{
 		codec: deps.Codec, auth: auth, addresses: addresses, window: rest.NewRateWindow(codecRate, time.Minute, deps.Now),
-		store: deps.Store, tokens: newSigner(audienceCodec, deps.Config.SigningKey, deps.Config.OlderSigningKeys, deps.Now),
-		noted:  newCache[struct{}](codecAuditEvery, authEntries, deps.Now),
+		store: deps.Store, tokens: accounts.NewSigner(accounts.AudienceCodec, deps.Config.SigningKey, deps.Config.OlderSigningKeys, deps.Now),
+		noted:  resource.NewCache[struct{}](codecAuditEvery, accounts.AuthEntries, deps.Now),
 		origin: deps.Config.TemporalUIOrigin, secure: strings.HasPrefix(deps.Config.PublicURL, "https://"),
 	}
 }
 
 // serve registers the endpoint.
-func (c *codecEndpoint) serve(routes *routes, pages *pages) {
+func (c *codecEndpoint) serve(routes *resource.Routes, pages *accounts.Pages) {
 	c.pages = pages
 	for _, route := range []string{"/codec/encode", "/codec/decode"} {
-		routes.lenient("POST "+route, c.convert)
-		routes.lenient("OPTIONS "+route, c.preflight)
+		routes.Lenient("POST "+route, c.convert)
+		routes.Lenient("OPTIONS "+route, c.preflight)
 	}
-	routes.lenient("GET /codec", func(w http.ResponseWriter, r *http.Request) {
-		pages.show(
+	routes.Lenient("GET /codec", func(w http.ResponseWriter, r *http.Request) {
+		pages.Show(
 			w,
 			r,
 			http.StatusOK,
-			page{Title: "Read payloads in the Temporal UI", Action: "/codec", Buttons: []button{{Label: "Sign in"}}, SignIn: true},
+			accounts.Page{Title: "Read payloads in the Temporal UI", Action: "/codec", Buttons: []accounts.Button{{Label: "Sign in"}}, SignIn: true},
 		)
 	})
-	routes.lenient("POST /codec", pages.use("codec.sign_in", c.signIn))
+	routes.Lenient("POST /codec", pages.Use("codec.sign_in", c.signIn))
 }
 
 // preflight answers a browser that asks whether a page may call the endpoint (CORS, the
@@ -159,13 +161,13 @@ func (c *codecEndpoint) allowOrigin(w http.ResponseWriter, r *http.Request) erro
 // note records a use in the audit log, unless it did so lately.
 func (c *codecEndpoint) note(ctx context.Context, action string, who *rest.Caller) error {
 	name := action + "/" + who.User.ID.String() + "/" + who.Key.ID.String()
-	if c.noted.holds(name) {
+	if c.noted.Holds(name) {
 		return nil
 	}
 	if err := c.record(ctx, action, who); err != nil {
 		return err
 	}
-	c.noted.keep(name, struct{}{})
+	c.noted.Keep(name, struct{}{})
 	return nil
 }
 
@@ -189,11 +191,11 @@ func (c *codecEndpoint) caller(r *http.Request) (*rest.Caller, error) {
 // bySession returns whose session it is: that of the key which it was made with. The key is
 // looked up at each use, so the session ends with it.
 func (c *codecEndpoint) bySession(ctx context.Context, token string) (*rest.Caller, error) {
-	claims, err := c.tokens.read(token)
+	claims, err := c.tokens.Read(token)
 	if err != nil {
 		return nil, errCodecSession()
 	}
-	who, err := c.auth.byKeyID(ctx, claims.Key)
+	who, err := c.auth.ByKeyID(ctx, claims.Key)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return nil, errCodecSession()
 	}
@@ -212,7 +214,7 @@ func errCodecSession() error {
 
 // identify returns the operator whose credentials these are.
 func (c *codecEndpoint) identify(r *http.Request, authorization, key string) (*rest.Caller, error) {
-	who, err := c.auth.identify(r.Context(), authorization, key)
+	who, err := c.auth.Identify(r.Context(), authorization, key)
 	return c.admit(r, who, err)
 }
 
@@ -240,22 +242,22 @@ func (c *codecEndpoint) admit(r *http.Request, who *rest.Caller, err error) (*re
 // signIn exchanges an API key for a session in a cookie, which ends with the browser, with
 // the key, and after seven days at most. SameSite=Strict lets only pages of the same site send it: the
 // UI must be served by the same host, or the same registered domain, as the API.
-func (c *codecEndpoint) signIn(w http.ResponseWriter, r *http.Request) (page, error) {
+func (c *codecEndpoint) signIn(w http.ResponseWriter, r *http.Request) (accounts.Page, error) {
 	who, err := c.identify(r, "", r.PostForm.Get("key"))
 	if err != nil {
-		return page{}, err
+		return accounts.Page{}, err
 	}
-	token, err := c.tokens.sign(claims{Session: who.User.SessionVersion, Key: who.Key.ID}, who.User.ID)
+	token, err := c.tokens.Sign(accounts.Claims{Session: who.User.SessionVersion, Key: who.Key.ID}, who.User.ID)
 	if err != nil {
-		return page{}, err
+		return accounts.Page{}, err
 	}
 	if err := c.record(r.Context(), "codec.sign_in", who); err != nil {
-		return page{}, err
+		return accounts.Page{}, err
 	}
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure wherever the API is reached by https
 		Name: codecCookie, Value: token, Path: "/codec", HttpOnly: true, Secure: c.secure, SameSite: http.SameSiteStrictMode,
 	})
-	return page{Title: "Signed in", Message: "The Temporal UI can read payloads in this browser now."}, nil
+	return accounts.Page{Title: "Signed in", Message: "The Temporal UI can read payloads in this browser now."}, nil
 }
 
 // codecAnswer keeps the answer of the codec's own handler, whose errors are plain text.

@@ -11,6 +11,12 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/accounts"
+	"github.com/vigil-monitor/vigil/api/alerts"
+	"github.com/vigil-monitor/vigil/api/apply"
+	"github.com/vigil-monitor/vigil/api/backtests"
+	"github.com/vigil-monitor/vigil/api/checks"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/api/stream"
 	"github.com/vigil-monitor/vigil/internal/account"
@@ -19,14 +25,14 @@ import (
 // Deps is what the API needs.
 type Deps struct {
 	Store    Store
-	Loops    loopWorkflows
-	Probes   checkTypes
-	Channels channelTypes
+	Loops    resource.LoopWorkflows
+	Probes   resource.CheckTypes
+	Channels resource.ChannelTypes
 	// Incidents are the workflows of alerting; nil where there are none, so
 	// that incidents can be read and not changed.
-	Incidents incidentWorkflows
+	Incidents resource.IncidentWorkflows
 	// Mailer sends mail; nil sends none.
-	Mailer mailer
+	Mailer accounts.Mailer
 	Config Config
 	// PrivateTargets says whether private addresses can be checked, and so who may use
 	// the API; nil: it is not limited to this machine, as where they cannot.
@@ -105,11 +111,11 @@ type Config struct {
 // belongs to another organization.
 type Store interface {
 	systemStore
-	accountsStore
-	checksStore
-	alertsStore
-	replayStore
-	applyStore
+	accounts.Store
+	checks.Store
+	alerts.Store
+	backtests.Store
+	apply.Store
 	rest.LeaseStore
 	rest.RepeatStore
 	stream.Store

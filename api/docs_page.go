@@ -33,7 +33,7 @@ func (s *Server) serveDocs() error {
 		if _, err := docsFiles.Open(name); err != nil {
 			return fmt.Errorf("find the page of the docs: %w", err)
 		}
-		s.routes.lenient("GET "+at, serveDocsFile(name))
+		s.routes.Lenient("GET "+at, serveDocsFile(name))
 	}
 	return nil
 }

@@ -9,6 +9,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/vigil-monitor/vigil/api/accounts"
+	"github.com/vigil-monitor/vigil/api/alerts"
+	"github.com/vigil-monitor/vigil/api/apply"
+	"github.com/vigil-monitor/vigil/api/checks"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -29,31 +34,31 @@ func newAPI(mux *http.ServeMux) huma.API {
 			"no operation, such as /openapi.json, /v1/schemas/vigil.json and /mcp, has no parameters and refuses all. Members that a " +
 			"resource shows and that cannot be set are accepted and ignored, so that what was read can be written.",
 	}, []*huma.Tag{
-		{Name: tagSystem, Description: "Endpoints that need no account."},
-		{Name: tagAccount, Description: "Your account and what your plan allows."},
-		{Name: tagKeys, Description: "Credentials for programs."},
-		{Name: tagChecks, Description: "What to probe, how often and from where."},
-		{Name: tagResults, Description: "The outcome of probes."},
-		{Name: tagRules, Description: "When an incident opens, and which channels are notified."},
-		{Name: tagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
-		{Name: tagApply, Description: "The definitions of a project as files."},
-		{Name: tagStatusPages, Description: "Public pages about chosen checks."},
-		{Name: tagMaintenance, Description: "Planned work during which no incident opens."},
-		{Name: tagIncidents, Description: "What failed, since when, and who acknowledged it."},
-		{Name: tagDeliveries, Description: "Notifications and every attempt to deliver them."},
+		{Name: resource.TagSystem, Description: "Endpoints that need no account."},
+		{Name: accounts.TagAccount, Description: "Your account and what your plan allows."},
+		{Name: accounts.TagKeys, Description: "Credentials for programs."},
+		{Name: checks.TagChecks, Description: "What to probe, how often and from where."},
+		{Name: checks.TagResults, Description: "The outcome of probes."},
+		{Name: alerts.TagRules, Description: "When an incident opens, and which channels are notified."},
+		{Name: alerts.TagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
+		{Name: apply.TagApply, Description: "The definitions of a project as files."},
+		{Name: checks.TagStatusPages, Description: "Public pages about chosen checks."},
+		{Name: checks.TagMaintenance, Description: "Planned work during which no incident opens."},
+		{Name: alerts.TagIncidents, Description: "What failed, since when, and who acknowledged it."},
+		{Name: alerts.TagDeliveries, Description: "Notifications and every attempt to deliver them."},
 		{Name: tagStream, Description: "Incidents as they happen."},
 	})
 }
 
 // types are the registries that the document depends on.
 type types struct {
-	checks   checkTypes
-	channels channelTypes
+	checks   resource.CheckTypes
+	channels resource.ChannelTypes
 }
 
 // Document returns the OpenAPI document, as YAML, of an API that knows the
 // given check and channel types.
-func Document(checks checkTypes, channels channelTypes) ([]byte, error) {
+func Document(checks resource.CheckTypes, channels resource.ChannelTypes) ([]byte, error) {
 	s := assemble(Deps{Probes: checks, Channels: channels})
 	text, err := s.describe().YAML()
 	if err != nil {
@@ -90,9 +95,9 @@ func (s *Server) serveDocument() error {
 	if err != nil {
 		return err
 	}
-	s.routes.strict("GET /openapi.json", serveBytes("application/json", asJSON))
-	s.routes.strict("GET /openapi.yaml", serveBytes("application/yaml", asYAML))
-	s.routes.strict("GET /v1/schemas/vigil.json", serveBytes("application/schema+json", schema))
+	s.routes.Strict("GET /openapi.json", serveBytes("application/json", asJSON))
+	s.routes.Strict("GET /openapi.yaml", serveBytes("application/yaml", asYAML))
+	s.routes.Strict("GET /v1/schemas/vigil.json", serveBytes("application/schema+json", schema))
 	return s.serveDocs()
 }
 

@@ -10,4 +10,4 @@ func (s *Server) WatchHashes(watch func()) {
 
 // Routes returns the patterns of what is no operation: those that ignore query parameters that
 // they do not have, and those that refuse them.
-func (s *Server) Routes() (ignoring, refusing []string) { return s.routes.ignoring, s.routes.refusing }
+func (s *Server) Routes() (ignoring, refusing []string) { return s.routes.Ignoring, s.routes.Refusing }

@@ -10,12 +10,14 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/vigil-monitor/vigil/api/resource"
 )
 
 // FileSchema returns the JSON Schema of the files of monitoring as code, for an API that
 // knows the given check and channel types. It is made from the OpenAPI document: members
 // are those of the bodies that create something, besides durations and references by key.
-func FileSchema(checks checkTypes, channels channelTypes) ([]byte, error) {
+func FileSchema(checks resource.CheckTypes, channels resource.ChannelTypes) ([]byte, error) {
 	return fileSchemaOf(assemble(Deps{Probes: checks, Channels: channels}).describe())
 }
 

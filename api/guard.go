@@ -22,7 +22,7 @@ func (s *Server) Guard(pages http.Handler) http.Handler { return s.outside(pages
 func (s *Server) Authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		who, err := s.accounts.Auth.identify(ctx, r.Header.Get("Authorization"), r.Header.Get("X-API-Key"))
+		who, err := s.accounts.Auth.Identify(ctx, r.Header.Get("Authorization"), r.Header.Get("X-API-Key"))
 		if err == nil {
 			err = s.admit(ctx, who)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -14,7 +15,7 @@ import (
 const publicPerMinute = 1200
 
 // servePublic serves what needs no credential and is no operation: status pages and badges.
-func servePublic(routes *routes, deps Deps) {
+func servePublic(routes *resource.Routes, deps Deps) {
 	if deps.StatusPages == nil {
 		return
 	}
@@ -33,6 +34,6 @@ func servePublic(routes *routes, deps Deps) {
 		}
 		deps.StatusPages.ServeHTTP(w, r)
 	}
-	routes.lenient("GET /status/{page}", limited)
-	routes.lenient("GET /badge/{badge}", limited)
+	routes.Lenient("GET /status/{page}", limited)
+	routes.Lenient("GET /badge/{badge}", limited)
 }

@@ -8,6 +8,12 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/vigil-monitor/vigil/api/accounts"
+	"github.com/vigil-monitor/vigil/api/alerts"
+	"github.com/vigil-monitor/vigil/api/apply"
+	"github.com/vigil-monitor/vigil/api/backtests"
+	"github.com/vigil-monitor/vigil/api/checks"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/api/stream"
 	"github.com/vigil-monitor/vigil/internal/account"
@@ -15,18 +21,18 @@ import (
 
 // Server is the HTTP interface. It is safe for concurrent use.
 type Server struct {
-	routes    *routes
+	routes    *resource.Routes
 	registrar *rest.Registrar
 	handler   http.Handler
 
 	hub        *stream.Hub
-	background *tasks
-	changes    *tasks // of workflows
-	mails      *tasks
-	pages      *pages
+	background *resource.Tasks
+	changes    *resource.Tasks // of workflows
+	mails      *resource.Tasks
+	pages      *accounts.Pages
 	codec      *codecEndpoint // nil: none
 	types      types
-	accounts   *accountService
+	accounts   *accounts.Service
 	outside    func(http.Handler) http.Handler // see Guard
 	limiter    *rest.Limiter
 	rateOf     func(account.Tier) int64 // requests of an organization in a window
@@ -38,7 +44,7 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	s := assemble(deps)
-	if err := s.pages.serve(s.routes); err != nil {
+	if err := s.pages.Serve(s.routes); err != nil {
 		return nil, err
 	}
 	if s.codec != nil {
@@ -61,60 +67,60 @@ func assemble(deps Deps) *Server {
 	config, store := deps.Config, deps.Store
 	mux := http.NewServeMux()
 	s := &Server{
-		routes: &routes{mux: mux}, types: types{checks: deps.Probes, channels: deps.Channels},
+		routes: &resource.Routes{Mux: mux}, types: types{checks: deps.Probes, channels: deps.Channels},
 		hub:        stream.NewHub(store, config.Streams, deps.Log, deps.Now),
-		background: newTasks(cmp.Or(config.TaskDeadline, taskDeadline), maxTasks),
-		changes:    newTasks(cmp.Or(config.TaskDeadline, taskDeadline), maxChanges),
-		mails:      newTasks(mailDeadline, maxTasks),
+		background: resource.NewTasks(cmp.Or(config.TaskDeadline, resource.TaskDeadline), resource.MaxTasks),
+		changes:    resource.NewTasks(cmp.Or(config.TaskDeadline, resource.TaskDeadline), resource.MaxChanges),
+		mails:      resource.NewTasks(accounts.MailDeadline, resource.MaxTasks),
 	}
-	limits := plans{enterpriseMinInterval: config.EnterpriseMinInterval, enterpriseRate: config.EnterpriseRate}
-	links := workflowLinks{uiURL: config.TemporalUIURL, namespace: config.TemporalNamespace}
-	notify := &notifier{store: store, loops: deps.Loops, incidents: deps.Incidents, tasks: s.changes, now: deps.Now}
+	limits := resource.Plans{EnterpriseMinInterval: config.EnterpriseMinInterval, EnterpriseRate: config.EnterpriseRate}
+	links := resource.WorkflowLinks{UIURL: config.TemporalUIURL, Namespace: config.TemporalNamespace}
+	notify := &resource.Notifier{Store: store, Loops: deps.Loops, Incidents: deps.Incidents, Tasks: s.changes, Now: deps.Now}
 	addresses := rest.NewRateWindow(config.AddressRate, time.Minute, deps.Now)
 	if deps.PrivateTargets != nil {
 		addresses.Unless(deps.PrivateTargets.Open)
 	}
-	limiter := rest.NewLimiter(store, limits.rate, deps.Now)
-	loads := newLoads(store, deps.Now)
-	s.accounts = newAccountService(store, accountDeps{
+	limiter := rest.NewLimiter(store, limits.Rate, deps.Now)
+	loads := resource.NewLoads(store, deps.Now)
+	s.accounts = accounts.New(store, accounts.Deps{
 		Mailer: deps.Mailer, Background: s.background, Mails: s.mails, Addresses: addresses, PrivateTargets: deps.PrivateTargets,
 		Now: deps.Now, PublicURL: config.PublicURL, SignupTier: config.SignupTier, SigningKey: config.SigningKey,
 		OlderSigningKeys: config.OlderSigningKeys, UnverifiedPerAddress: config.UnverifiedPerAddress, UnverifiedTotal: config.UnverifiedTotal,
 	})
-	checking := newCheckService(store, checkDeps{
+	checking := checks.New(store, checks.Deps{
 		Types: deps.Probes, Loops: deps.Loops, Plans: limits, Notifier: notify, Mailer: deps.Mailer, Loads: loads, Links: links,
 		PublicURL: config.PublicURL, Now: deps.Now,
 	})
-	alerting := newAlertService(store, alertDeps{
+	alerting := alerts.New(store, alerts.Deps{
 		Channels: deps.Channels, Incidents: deps.Incidents, Notifier: notify, Mails: s.mails, Links: links, Recipients: recipientsOf(deps),
 		PublicURL: config.PublicURL, DeliverySchedule: config.DeliverySchedule, Now: deps.Now,
 	})
 	auth := s.accounts.Auth
 
 	r := newRegistrar(deps, mux)
-	r.Protected = append(r.Protected, auth.authenticate, limiter.LimitOrganization)
+	r.Protected = append(r.Protected, auth.Authenticate, limiter.LimitOrganization)
 	r.Open = append(r.Open, addresses.LimitAddress)
 	s.registrar = r
-	registerAll(r, []operations{
+	resource.RegisterAll(r, []resource.Operations{
 		newSystem(deps, loads),
 		s.accounts,
 		checking,
 		alerting,
-		newBacktests(store, deps.Probes, deps.Now),
-		newApplies(store, checking.Checks, alerting.Channels),
+		backtests.New(store, deps.Probes, deps.Now),
+		apply.New(store, checking.Checks, alerting.Channels),
 		&alertStream{hub: s.hub, auth: auth},
 	})
 	s.pages = s.accounts.Pages
 	s.codec = newCodecEndpoint(deps, auth, addresses)
 	servePublic(s.routes, deps)
-	s.limiter, s.rateOf = limiter, limits.rate
+	s.limiter, s.rateOf = limiter, limits.Rate
 	s.outside = outside(deps)
 	s.handler = s.outside(rest.Measure(r.Routed(mux), deps.Now, deps.Answered))
 	return s
 }
 
 // recipientsOf returns the recipients of mail, nil where mail does not leave the machine.
-func recipientsOf(deps Deps) recipientStore {
+func recipientsOf(deps Deps) accounts.RecipientStore {
 	if deps.Mailer == nil || !deps.Mailer.Sends() {
 		return nil
 	}
@@ -156,7 +162,7 @@ func (s *Server) EndStreams() { s.hub.End() }
 // most.
 func (s *Server) Close() {
 	s.hub.Close()
-	s.background.stop()
-	s.changes.stop()
-	s.mails.stop()
+	s.background.Stop()
+	s.changes.Stop()
+	s.mails.Stop()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/vigil-monitor/vigil/api/accounts"
 	"github.com/vigil-monitor/vigil/internal/account"
 )
 
@@ -28,3 +29,10 @@ func (s *Server) LoginLinkUser(ctx context.Context, token string) (account.User,
 func (s *Server) UseLoginLink(ctx context.Context, token string) (userID uuid.UUID, version int64, err error) {
 	return s.accounts.UseLoginLink(ctx, token)
 }
+
+// NewKey makes an API key: the key itself, which is shown once, and what is kept of it.
+func NewKey(name string) (plain string, kept account.NewKey, err error) { return accounts.NewKey(name) }
+
+// NewLoginLink makes the token of a link that signs in without a password, and what is
+// stored of it.
+func NewLoginLink() (token string, hash []byte, err error) { return accounts.NewLoginLink() }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/checks"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -24,17 +26,17 @@ const (
 // systemStore is what /ready needs of the database.
 type systemStore interface {
 	Ready(ctx context.Context) error
-	regionStore
-	loadStore
+	checks.RegionStore
+	resource.LoadStore
 }
 
 type system struct {
 	store    systemStore
 	temporal func(ctx context.Context) error // nil leaves Temporal out
 	version  string
-	loads    *loads
+	loads    *resource.Loads
 	targets  rest.PrivateTargets // nil: not shown
-	cache    *cache[readiness]
+	cache    *resource.Cache[readiness]
 }
 
 // readyTTL is how long the answer of /ready is used: it needs no credential, and asks the
@@ -47,10 +49,10 @@ type readiness struct {
 	err  error // not ready
 }
 
-func newSystem(deps Deps, loads *loads) *system {
+func newSystem(deps Deps, loads *resource.Loads) *system {
 	return &system{
 		store: deps.Store, temporal: deps.Temporal, version: deps.Config.Version, loads: loads, targets: deps.PrivateTargets,
-		cache: newCache[readiness](readyTTL, 1, deps.Now),
+		cache: resource.NewCache[readiness](readyTTL, 1, deps.Now),
 	}
 }
 
@@ -78,7 +80,7 @@ type readyView struct {
 
 func (y *system) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/", ID: "get-welcome", Tag: tagSystem, Open: true,
+		Method: http.MethodGet, Path: "/", ID: "get-welcome", Tag: resource.TagSystem, Open: true,
 		Summary: "Get service information",
 	}, func(context.Context, *struct{}) (*rest.Answer[welcomeView], error) {
 		return rest.NewAnswer(welcomeView{
@@ -87,13 +89,13 @@ func (y *system) Register(r *rest.Registrar) {
 		}), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/health", ID: "get-health", Tag: tagSystem, Open: true,
+		Method: http.MethodGet, Path: "/health", ID: "get-health", Tag: resource.TagSystem, Open: true,
 		Summary: "Check that the process is alive",
 	}, func(context.Context, *struct{}) (*rest.Answer[healthView], error) {
 		return rest.NewAnswer(healthView{Status: "ok"}), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/ready", ID: "get-ready", Tag: tagSystem, Open: true,
+		Method: http.MethodGet, Path: "/ready", ID: "get-ready", Tag: resource.TagSystem, Open: true,
 		Summary:     "Check that the service is ready",
 		Description: "Checks the database, its migrations, Temporal and the regions. The details of a 503 name what is not ready.",
 		Errors:      []int{http.StatusServiceUnavailable},
@@ -102,7 +104,7 @@ func (y *system) Register(r *rest.Registrar) {
 
 // ready answers what was checked within the last second, or checks again.
 func (y *system) ready(ctx context.Context, _ *struct{}) (*rest.Answer[readyView], error) {
-	known, err := y.cache.get(ctx, "", func(ctx context.Context) (readiness, error) {
+	known, err := y.cache.Get(ctx, "", func(ctx context.Context) (readiness, error) {
 		view, err := y.check(ctx)
 		return readiness{view, err}, nil
 	})
@@ -147,11 +149,11 @@ func (y *system) check(ctx context.Context) (readyView, error) {
 		}
 	}
 	online := 0
-	if live, err := y.store.LiveRegions(ctx, leaseSilence); err == nil {
+	if live, err := y.store.LiveRegions(ctx, resource.LeaseSilence); err == nil {
 		online = len(live)
 	}
 	view.Regions = strconv.Itoa(online) + " of " + strconv.Itoa(len(vigil.Regions())) + " online"
-	view.Probing = describeLoad(y.loads.overloaded(ctx))
+	view.Probing = resource.DescribeLoad(y.loads.Overloaded(ctx))
 	if ready && online > 0 {
 		return view, nil
 	}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
+	"github.com/vigil-monitor/vigil/api/rest"
+)
+
+// CheckSelection are the filters of a list of checks.
+type CheckSelection struct {
+	Query   string              `query:"query" maxLength:"200" doc:"Checks whose name or target contains this text, in any case."`
+	Type    vigil.CheckType     `query:"type" doc:"Checks of one type."`
+	Health  vigil.Health        `query:"health" enum:"healthy,unhealthy,unknown" doc:"Checks with one health_status."`
+	State   vigil.CheckState    `query:"state" enum:"failing,warning,passing,unknown,disabled" doc:"Checks in one state. failing: the newest result of some region failed. warning: every newest result passed, and an incident is open. passing: every newest result passed. unknown: no region has a result. disabled: the check does not run."`
+	Enabled rest.Optional[bool] `query:"enabled" doc:"Only enabled checks, or only disabled ones."`
+	Region  string              `query:"region" doc:"Checks that run in one region, by its key or an alias."`
+	ID      []string            `query:"id,explode" maxItems:"100" doc:"Only these checks. Give it several times for several checks."`
+	Label   []string            `query:"label,explode" doc:"Checks with a label: key=value, or key for any value. Given several times, all must match."`
+	resource.ManagedSelection
+}
+
+// filter returns the filter of a list of checks.
+func (c *Checks) filter(in *CheckSelection) (vigil.CheckFilter, error) {
+	filter := vigil.CheckFilter{
+		Managed: in.Managed(),
+		Query:   in.Query,
+		Type:    in.Type,
+		Health:  in.Health,
+		State:   in.State,
+		Enabled: in.Enabled.Pointer(),
+	}
+	if types := c.Types.Types(); in.Type != "" && !slices.Contains(types, in.Type) {
+		return filter, vigil.Invalid("type", "must be one of %q", types)
+	}
+	if in.ID != nil {
+		filter.IDs = []uuid.UUID{}
+		for _, text := range in.ID {
+			id, err := resource.FilterID("id", text)
+			if err != nil {
+				return filter, err
+			}
+			filter.IDs = append(filter.IDs, id)
+		}
+	}
+	if in.Region != "" {
+		region, ok := vigil.RegionByKey(in.Region)
+		if !ok {
+			return filter, errUnknownRegion("region")
+		}
+		filter.Region = region.Key
+	}
+	var err error
+	filter.Labels, err = vigil.ParseLabelSelectors("label", in.Label)
+	return filter, err
+}
+
+// binding is what a cursor of the list is bound to.
+func (in *CheckSelection) binding() []string {
+	binding := []string{in.Query, string(in.Type), string(in.Health), Optional(in.Enabled), in.Region}
+	if in.State != "" || in.ID != nil { // cursors of lists without them stay valid
+		binding = append(binding, "state="+string(in.State), "id="+strings.Join(in.ID, ","))
+	}
+	return append(append(binding, in.ManagedBinding()...), in.Label...)
+}
+
+// Optional writes a parameter for the binding of a cursor.
+func Optional(value rest.Optional[bool]) string {
+	if set := value.Pointer(); set != nil {
+		return strconv.FormatBool(*set)
+	}
+	return ""
+}
+
+type listChecksInput struct {
+	rest.ListQuery
+	CheckSelection
+	Sort    vigil.CheckSort `query:"sort" enum:"name,-name,created_at,-created_at,updated_at,-updated_at,state,type" default:"-created_at" doc:"What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones, each by name. type sorts by type, and by name within one."`
+	Summary bool            `query:"summary" doc:"Add to each check how it did lately: its newest 60 slots, uptime and response time."`
+	Counts  bool            `query:"counts" doc:"Add meta.counts: how many checks of each state the other filters select."`
+}
+
+func (c *Checks) registerList(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/checks", ID: "list-checks", Tag: TagChecks,
+		Summary:     "List the checks, newest first",
+		Description: "Filters combine: a check must match all of them.",
+	}, c.list)
+}
+
+func (c *Checks) list(ctx context.Context, in *listChecksInput) (*rest.Listing[checkView], error) {
+	filter, err := c.filter(&in.CheckSelection)
+	if err != nil {
+		return nil, err
+	}
+	page, cursor, err := in.Open(rest.MaxPage, append([]string{"checks", string(in.Sort)}, in.binding()...)...)
+	if err != nil {
+		return nil, err
+	}
+	org := rest.CallerOf(ctx).Org.ID
+	rows, extent, err := c.store.Checks(ctx, org, vigil.CheckList{CheckFilter: filter, Sort: in.Sort, Page: page})
+	if err != nil {
+		return nil, err
+	}
+	out := rest.NewPage(rows, extent, cursor, c.show)
+	views := make([]*checkView, len(out.Body.Data))
+	for i := range out.Body.Data {
+		views[i] = &out.Body.Data[i]
+	}
+	if err := c.addMaintenance(ctx, views...); err != nil {
+		return nil, err
+	}
+	if in.Summary {
+		if out.Body.Data, err = c.addSummaries(ctx, out.Body.Data); err != nil {
+			return nil, err
+		}
+	}
+	if in.Counts {
+		counts, err := c.store.CheckCounts(ctx, org, filter)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Meta.Counts = new(rest.Counts(counts))
+	}
+	return out, nil
+}
+
+// LabelsView shows labels; an object without members for none.
+func LabelsView(labels vigil.Labels) map[string]string {
+	if labels == nil {
+		return map[string]string{}
+	}
+	return labels
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/account"
+)
+
+const (
+	// onlineTTL is how long an answer to which regions are online is kept.
+	onlineTTL = time.Second
+)
+
+// RegionStore knows which regions have a worker, and the check types that each of
+// them cannot run.
+type RegionStore interface {
+	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	// ClockDifferences returns by how much the clocks of workers are wrong, by region.
+	// Regions whose clocks are right are left out.
+	ClockDifferences(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
+}
+
+type regions struct {
+	store  RegionStore
+	states *resource.Cache[regionStates]
+}
+
+// regionStates are what the workers of regions report. online has the regions with a
+// worker.
+type regionStates struct {
+	online map[string][]vigil.CheckType
+	clocks map[string]time.Duration
+}
+
+func newRegions(store RegionStore, now func() time.Time) *regions {
+	return &regions{store: store, states: resource.NewCache[regionStates](onlineTTL, 1, now)}
+}
+
+// regionView is a Region (spec section 2).
+type regionView struct {
+	Key              string            `json:"key" example:"na-east-ewr"`
+	Name             string            `json:"name" example:"Newark, USA"`
+	City             string            `json:"city" example:"Newark"`
+	Country          string            `json:"country" example:"United States"`
+	CountryCode      string            `json:"country_code" example:"US"`
+	Continent        string            `json:"continent" example:"North America"`
+	AirportCode      string            `json:"airport_code" example:"EWR"`
+	Latitude         float64           `json:"latitude" example:"40.7357"`
+	Longitude        float64           `json:"longitude" example:"-74.1724"`
+	Primary          bool              `json:"primary" doc:"Whether the region is open to every tier."`
+	Tiers            []account.Tier    `json:"tiers" enum:"free,paid,enterprise" doc:"The tiers that may use the region."`
+	Status           string            `json:"status" enum:"online,offline" doc:"Whether a worker serves the region now."`
+	Aliases          []string          `json:"aliases" doc:"Cloud providers' names that are accepted for the region."`
+	UnavailableTypes []vigil.CheckType `json:"unavailable_types" doc:"Check types that the region cannot run right now, such as ping where a machine forbids ICMP. Such checks are accepted; while it is so their executions are missed, never failed."`
+	ClockDifference  *float64          `json:"clock_difference_seconds" nullable:"true" doc:"By how many seconds the clock of a worker of the region is ahead of the database's, negative when it is behind; the largest difference of its workers. Null while all are within 2 seconds. A worker that is wrong by more than 30 seconds does not probe, and a region without another one is offline."`
+}
+
+func (g *regions) Register(r *rest.Registrar) {
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: "/v1/regions", ID: "list-regions", Tag: resource.TagSystem, Open: true,
+		Summary: "List the regions that checks can run in",
+	}, g.listRegions)
+}
+
+func (g *regions) listRegions(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[regionView], error) {
+	states, err := g.states.Get(ctx, "", func(ctx context.Context) (states regionStates, err error) {
+		if states.online, err = g.store.LiveRegions(ctx, resource.LeaseSilence); err == nil {
+			states.clocks, err = g.store.ClockDifferences(ctx, resource.LeaseSilence)
+		}
+		return states, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	regions := vigil.Regions()
+	return rest.NewListing(rest.Cut(regions, in.Page()), len(regions), states.show), nil
+}
+
+func (s regionStates) show(r vigil.Region) regionView {
+	unavailable, online := s.online[r.Key]
+	view := regionView{
+		Key: r.Key, Name: r.Name, City: r.City, Country: r.Country, CountryCode: r.CountryCode, Continent: r.Continent,
+		AirportCode: r.AirportCode, Latitude: r.Latitude, Longitude: r.Longitude, Primary: r.Primary,
+		Tiers: []account.Tier{account.TierPaid, account.TierEnterprise}, Status: "offline", Aliases: append([]string{}, r.Aliases...),
+		UnavailableTypes: append([]vigil.CheckType{}, unavailable...),
+	}
+	if r.Primary {
+		view.Tiers = append([]account.Tier{account.TierFree}, view.Tiers...)
+	}
+	if online {
+		view.Status = "online"
+	}
+	if difference, wrong := s.clocks[r.Key]; wrong {
+		seconds := difference.Seconds()
+		view.ClockDifference = &seconds
+	}
+	return view
+}
+
+// regionsPath is where callers find the regions.
+const regionsPath = "/v1/regions"
+
+// errUnknownRegion lists what there is (spec section 4, region validation).
+func errUnknownRegion(member string) error {
+	keys := regionKeys(func(vigil.Region) bool { return true })
+	err := vigil.Invalid(member, "is not a known region; the valid regions are %s (see %s)", strings.Join(keys, ", "), regionsPath)
+	err.Details["valid_regions"] = keys
+	err.Details["see"] = regionsPath
+	return err
+}
+
+// errRegionPlan lists what the tier may use.
+func errRegionPlan(member, problem string) error {
+	keys := regionKeys(func(r vigil.Region) bool { return r.Primary })
+	err := vigil.Invalid(member, "%s; the allowed regions are %s", problem, strings.Join(keys, ", "))
+	err.Details["allowed_regions"] = keys
+	return err
+}
+
+func regionKeys(want func(vigil.Region) bool) []string {
+	var keys []string
+	for _, r := range vigil.Regions() {
+		if want(r) {
+			keys = append(keys, r.Key)
+		}
+	}
+	return keys
+}
+
+// resolveRegions turns keys and aliases into keys, each once, in their order.
+func resolveRegions(names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, vigil.Invalid("regions", "must name at least one region")
+	}
+	keys := make([]string, 0, len(names))
+	for i, name := range names {
+		region, ok := vigil.RegionByKey(name)
+		if !ok {
+			return nil, errUnknownRegion("regions[" + strconv.Itoa(i) + "]")
+		}
+		if !slices.Contains(keys, region.Key) {
+			keys = append(keys, region.Key)
+		}
+	}
+	return keys, nil
+}
+
+// permitRegions refuses regions that the plan does not include.
+func permitRegions(keys []string, plan account.Plan) error {
+	if plan.PrimaryOnly {
+		for _, key := range keys {
+			if region, ok := vigil.RegionByKey(key); !ok || !region.Primary {
+				return errRegionPlan("regions", "the "+string(plan.Tier)+" tier may use the primary regions only")
+			}
+		}
+	}
+	if len(keys) > plan.RegionsPerCheck {
+		return errRegionPlan("regions", "the "+string(plan.Tier)+" tier may use "+rest.Counted(plan.RegionsPerCheck, "region")+" per check")
+	}
+	return nil
+}

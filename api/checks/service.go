@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"time"
+
+	"github.com/vigil-monitor/vigil/api/accounts"
+	"github.com/vigil-monitor/vigil/api/resource"
+	"github.com/vigil-monitor/vigil/api/rest"
+)
+
+// Store is what checks and what is about them need of the database.
+type Store interface {
+	RegionStore
+	checkStore
+	testStore
+	tryStore
+	resource.LoadStore
+	resultStore
+	checkRegionStore
+	usageStore
+	figureStore
+	statusPageStore
+	maintenanceStore
+}
+
+// Deps is what checks need beside their store.
+type Deps struct {
+	Types    resource.CheckTypes
+	Loops    resource.LoopWorkflows
+	Plans    resource.Plans
+	Notifier *resource.Notifier
+	Mailer   accounts.Mailer // nil sends no mail
+	Loads    *resource.Loads
+	Links    resource.WorkflowLinks
+	// PublicURL is where people reach this API, without a trailing slash.
+	PublicURL string
+	Now       func() time.Time
+}
+
+// checkService is the part of the API about checks.
+type checkService struct {
+	// Checks are the rules of checks, which an apply keeps too.
+	Checks *Checks
+
+	operations []resource.Operations
+}
+
+// New returns the part of the API about checks.
+func New(store Store, d Deps) *checkService {
+	checks := &Checks{store: store, Types: d.Types, Plans: d.Plans, Notifier: d.Notifier, mailer: d.Mailer, Loads: d.Loads, Now: d.Now}
+	runs := &checkRuns{store: store, loops: d.Loops, plans: d.Plans, loads: d.Loads}
+	return &checkService{Checks: checks, operations: []resource.Operations{
+		newRegions(store, d.Now),
+		checks,
+		&results{store: store},
+		runs,
+		newTries(store, runs, d.Types, d.Plans, d.Now),
+		&checkRegions{store: store, loops: d.Loops, links: d.Links},
+		&usage{store: store, plans: d.Plans},
+		&checkMetrics{store: store, usage: store, plans: d.Plans, limit: resource.NewAtOnce(metricsAtOnce, metricsBusy, metricsPause)},
+		&statusPages{store: store, publicURL: d.PublicURL},
+		&windows{store: store, now: d.Now},
+	}}
+}
+
+// Register registers the operations of checks.
+func (s *checkService) Register(r *rest.Registrar) { resource.RegisterAll(r, s.operations) }

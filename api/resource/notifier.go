@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resource
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+)
+
+// Notifier updates workflows in the background after a commit. Requests do not
+// wait for it: while Temporal is unavailable, the sweep repairs it later.
+type Notifier struct {
+	Store     LoopStore
+	Loops     LoopWorkflows
+	Incidents IncidentWorkflows
+	Tasks     *Tasks
+	creations burst // of checks
+	Now       func() time.Time
+}
+
+// LoopStore reads the loop rows of a check.
+type LoopStore interface {
+	Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Loop, error)
+}
+
+// ApplyLoops updates the loops of a check, and stops those of the regions that
+// it lost.
+func (n *Notifier) ApplyLoops(ctx context.Context, check vigil.Check, before []string) {
+	lost := slices.DeleteFunc(slices.Clone(before), func(r string) bool { return slices.Contains(check.Regions, r) })
+	n.StopLoops(ctx, check.ID, lost, check.Revision)
+	if check.Revision == 1 && n.creations.add(n.Now()) {
+		return // the sweep starts them
+	}
+	n.Tasks.Start(ctx, "apply a check to its loops", func(ctx context.Context) error {
+		rows, err := n.Store.Loops(ctx, check.OrgID, check.ID)
+		if err != nil {
+			return err
+		}
+		return each(rows, func(row vigil.Loop) error { return n.Loops.Apply(ctx, row) })
+	})
+}
+
+func (n *Notifier) StopLoops(ctx context.Context, id uuid.UUID, regions []string, revision int64) {
+	if len(regions) == 0 {
+		return
+	}
+	n.Tasks.Start(ctx, "stop loops of a check", func(ctx context.Context) error {
+		return each(regions, func(region string) error { return n.Loops.Stop(ctx, id, region, revision) })
+	})
+}
+
+// bulkTasks is how many tasks update the loops of many checks, side by side.
+const bulkTasks = 8
+
+// Changed updates the loops and incidents of the checks that were changed together. What
+// its tasks do not reach in time is left to the sweep.
+func (n *Notifier) Changed(ctx context.Context, edits []vigil.CheckEdit) {
+	edits = slices.DeleteFunc(slices.Clone(edits), func(e vigil.CheckEdit) bool { return !e.Changed })
+	size := max(1, (len(edits)+bulkTasks-1)/bulkTasks)
+	for part := range slices.Chunk(edits, size) {
+		n.Tasks.Start(ctx, "apply checks to their loops", func(ctx context.Context) error {
+			return each(part, func(e vigil.CheckEdit) error { return n.applyEdit(ctx, e) })
+		})
+	}
+}
+
+func (n *Notifier) applyEdit(ctx context.Context, e vigil.CheckEdit) error {
+	lost, revision := e.Stopped, int64(0)
+	if e.After.ID != uuid.Nil {
+		lost = slices.DeleteFunc(slices.Clone(e.Before.Regions), func(r string) bool { return slices.Contains(e.After.Regions, r) })
+		revision = e.After.Revision
+	}
+	err := each(lost, func(region string) error { return n.Loops.Stop(ctx, e.Before.ID, region, revision) })
+	if e.After.ID != uuid.Nil {
+		rows, errRead := n.Store.Loops(ctx, e.After.OrgID, e.After.ID)
+		err = errors.Join(err, errRead, each(rows, func(row vigil.Loop) error { return n.Loops.Apply(ctx, row) }))
+	}
+	err = errors.Join(err, n.Incidents.Refresh(ctx, e.Before.ID))
+	return errors.Join(err, each(e.Deliveries, func(d vigil.PendingDelivery) error { return n.Incidents.Send(ctx, d) }))
+}
+
+// Send starts the workflows of deliveries.
+func (n *Notifier) Send(ctx context.Context, deliveries []vigil.PendingDelivery) {
+	if len(deliveries) == 0 {
+		return
+	}
+	n.Tasks.Start(ctx, "send the end of an incident", func(ctx context.Context) error {
+		return each(deliveries, func(d vigil.PendingDelivery) error { return n.Incidents.Send(ctx, d) })
+	})
+}
+
+// RefreshIncident has the incident of a check evaluated again, after something
+// that it depends on changed.
+func (n *Notifier) RefreshIncident(ctx context.Context, check uuid.UUID) {
+	n.Tasks.Start(ctx, "refresh the incident of a check", func(ctx context.Context) error { return n.Incidents.Refresh(ctx, check) })
+}
+
+// RulesChanged updates the loops of a check, and its incident, after its rules
+// changed.
+func (n *Notifier) RulesChanged(ctx context.Context, orgID, check uuid.UUID) {
+	n.RefreshIncident(ctx, check)
+	n.ApplyLoops(ctx, vigil.Check{ID: check, OrgID: orgID}, nil)
+}
