@@ -11,11 +11,10 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/accounts"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/api/stream"
 )
-
-const tagStream = "Alert stream"
 
 type alertStream struct {
 	hub  *stream.Hub
@@ -25,7 +24,7 @@ type alertStream struct {
 func (a *alertStream) Register(r *rest.Registrar) {
 	const path = "/v1/stream/alerts"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: path, ID: "stream-alerts", Tag: tagStream,
+		Method: http.MethodGet, Path: path, ID: "stream-alerts", Tag: resource.TagStream,
 		Summary: "Stream the alerts of the organization",
 		Description: "Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, " +
 			"check.unobserved, check.observed), the data is the body of a webhook. " +

@@ -9,10 +9,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/vigil-monitor/vigil/api/accounts"
-	"github.com/vigil-monitor/vigil/api/alerts"
-	"github.com/vigil-monitor/vigil/api/apply"
-	"github.com/vigil-monitor/vigil/api/checks"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
@@ -35,18 +31,18 @@ func newAPI(mux *http.ServeMux) huma.API {
 			"resource shows and that cannot be set are accepted and ignored, so that what was read can be written.",
 	}, []*huma.Tag{
 		{Name: resource.TagSystem, Description: "Endpoints that need no account."},
-		{Name: accounts.TagAccount, Description: "Your account and what your plan allows."},
-		{Name: accounts.TagKeys, Description: "Credentials for programs."},
-		{Name: checks.TagChecks, Description: "What to probe, how often and from where."},
-		{Name: checks.TagResults, Description: "The outcome of probes."},
-		{Name: alerts.TagRules, Description: "When an incident opens, and which channels are notified."},
-		{Name: alerts.TagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
-		{Name: apply.TagApply, Description: "The definitions of a project as files."},
-		{Name: checks.TagStatusPages, Description: "Public pages about chosen checks."},
-		{Name: checks.TagMaintenance, Description: "Planned work during which no incident opens."},
-		{Name: alerts.TagIncidents, Description: "What failed, since when, and who acknowledged it."},
-		{Name: alerts.TagDeliveries, Description: "Notifications and every attempt to deliver them."},
-		{Name: tagStream, Description: "Incidents as they happen."},
+		{Name: resource.TagAccount, Description: "Your account and what your plan allows."},
+		{Name: resource.TagKeys, Description: "Credentials for programs."},
+		{Name: resource.TagChecks, Description: "What to probe, how often and from where."},
+		{Name: resource.TagResults, Description: "The outcome of probes."},
+		{Name: resource.TagRules, Description: "When an incident opens, and which channels are notified."},
+		{Name: resource.TagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
+		{Name: resource.TagApply, Description: "The definitions of a project as files."},
+		{Name: resource.TagStatusPages, Description: "Public pages about chosen checks."},
+		{Name: resource.TagMaintenance, Description: "Planned work during which no incident opens."},
+		{Name: resource.TagIncidents, Description: "What failed, since when, and who acknowledged it."},
+		{Name: resource.TagDeliveries, Description: "Notifications and every attempt to deliver them."},
+		{Name: resource.TagStream, Description: "Incidents as they happen."},
 	})
 }
 

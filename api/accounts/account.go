@@ -15,8 +15,6 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 )
 
-const TagAccount = "Account"
-
 // accountStore is what sign-up and log-in need of the database.
 type accountStore interface {
 	SignUp(
@@ -123,24 +121,24 @@ type verificationView struct {
 
 func (a *accounts) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/signup", ID: "signup", Tag: TagAccount,
+		Method: http.MethodPost, Path: "/v1/auth/signup", ID: "signup", Tag: resource.TagAccount,
 		Open: true, Status: http.StatusCreated, Audit: "account.signup",
 		Summary: "Create an account with a password",
 	}, a.signup)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/login", ID: "login", Tag: TagAccount, Open: true, Audit: "account.login",
+		Method: http.MethodPost, Path: "/v1/auth/login", ID: "login", Tag: resource.TagAccount, Open: true, Audit: "account.login",
 		Summary: "Log in with a password",
 		Errors:  []int{http.StatusUnauthorized},
 	}, a.login)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/quick-signup", ID: "quick-signup", Tag: TagAccount,
+		Method: http.MethodPost, Path: "/v1/auth/quick-signup", ID: "quick-signup", Tag: resource.TagAccount,
 		Open: true, Status: http.StatusCreated, Audit: "account.signup",
 		Summary:     "Create an account without a password and get an API key",
 		Description: "An address that already has an account gets 409, and its owner a mail with a sign-in link.",
 		Errors:      []int{http.StatusConflict},
 	}, a.quickSignup)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/auth/me", ID: "get-me", Tag: TagAccount, Scope: rest.AnyScope,
+		Method: http.MethodGet, Path: "/v1/auth/me", ID: "get-me", Tag: resource.TagAccount, Scope: rest.AnyScope,
 		Summary: "Get the user and organization of the credential",
 	}, a.me)
 	a.registerDelete(r)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 )
@@ -20,7 +21,7 @@ type deleteAccountBody struct {
 
 func (a *accounts) registerDelete(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/auth/me", ID: "delete-me", Tag: TagAccount, Scope: account.ScopeAdmin, Own: true,
+		Method: http.MethodDelete, Path: "/v1/auth/me", ID: "delete-me", Tag: resource.TagAccount, Scope: account.ScopeAdmin, Own: true,
 		Status: http.StatusNoContent, Audit: "account.delete", Errors: []int{http.StatusConflict, http.StatusTooManyRequests},
 		Summary: "Delete your account",
 		Description: "Ends your sessions, API keys, links and invitations at once, everywhere within 5 seconds. What you made stays " +

@@ -10,11 +10,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 )
-
-const TagKeys = "API keys"
 
 // keyStore keeps API keys.
 type keyStore interface {
@@ -75,7 +74,7 @@ type keyBody struct {
 
 func (k *apiKeys) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/api-keys", ID: "list-api-keys", Tag: TagKeys, Scope: account.ScopeAdmin,
+		Method: http.MethodGet, Path: "/v1/api-keys", ID: "list-api-keys", Tag: resource.TagKeys, Scope: account.ScopeAdmin,
 		Summary: "List the organization's API keys, newest first",
 	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[KeyView], error) {
 		keys, total, err := k.store.Keys(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
@@ -88,7 +87,7 @@ func (k *apiKeys) Register(r *rest.Registrar) {
 		Method:     http.MethodPost,
 		Path:       "/v1/api-keys",
 		ID:         "create-api-key",
-		Tag:        TagKeys,
+		Tag:        resource.TagKeys,
 		Scope:      account.ScopeAdmin,
 		Status:     http.StatusCreated,
 		Audit:      "api_key.create",
@@ -100,7 +99,7 @@ func (k *apiKeys) Register(r *rest.Registrar) {
 		Errors: []int{http.StatusForbidden},
 	}, k.createKey)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: TagKeys, Scope: account.ScopeAdmin,
+		Method: http.MethodDelete, Path: "/v1/api-keys/{id}", ID: "delete-api-key", Tag: resource.TagKeys, Scope: account.ScopeAdmin,
 		Status: http.StatusNoContent, Audit: "api_key.delete",
 		Summary: "Revoke an API key", Resource: resourceKey,
 		Description: "Takes effect everywhere within 5 seconds.",

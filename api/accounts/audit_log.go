@@ -55,7 +55,7 @@ func showAudit(e audit.Entry) auditView {
 
 func (a *auditLog) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/audit-log", ID: "list-audit-log", Tag: TagAccount,
+		Method: http.MethodGet, Path: "/v1/audit-log", ID: "list-audit-log", Tag: resource.TagAccount,
 		Summary:     "List the audit log, newest first",
 		Description: "Each change has an entry: who made it, with which credential, when and from where.",
 	}, a.list)

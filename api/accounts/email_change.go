@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 )
@@ -30,7 +31,7 @@ func (v *verifications) registerEmailChange(r *rest.Registrar) {
 		Method:  http.MethodPut,
 		Path:    "/v1/auth/email",
 		ID:      "change-email",
-		Tag:     TagAccount,
+		Tag:     resource.TagAccount,
 		Scope:   account.ScopeAdmin,
 		Own:     true,
 		Audit:   "account.email_change",
@@ -42,7 +43,7 @@ func (v *verifications) registerEmailChange(r *rest.Registrar) {
 		Errors: []int{http.StatusTooManyRequests},
 	}, v.changeEmail)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/email/approve", ID: "approve-email-change", Tag: TagAccount, Open: true,
+		Method: http.MethodPost, Path: "/v1/auth/email/approve", ID: "approve-email-change", Tag: resource.TagAccount, Open: true,
 		Audit:       actionApproveChange,
 		Summary:     "Allow a change of the email address with the token that was mailed to the present one",
 		Description: "The link that confirms the new address is mailed to it then. The token can stop the change until that link is used.",
@@ -54,7 +55,7 @@ func (v *verifications) registerEmailChange(r *rest.Registrar) {
 		return rest.NewAnswer(pendingView{Message: sentToNew, PendingEmail: &change.NewEmail}), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/email/stop", ID: "stop-email-change", Tag: TagAccount, Open: true,
+		Method: http.MethodPost, Path: "/v1/auth/email/stop", ID: "stop-email-change", Tag: resource.TagAccount, Open: true,
 		Audit:   actionStopChange,
 		Summary: "Stop a change of the email address with the token that was mailed to the present one",
 	}, func(ctx context.Context, in *struct{ Body tokenBody }) (*rest.Answer[pendingView], error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 )
@@ -63,7 +64,7 @@ type acceptBody struct {
 
 func (m *members) registerInvitations(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/invitations", ID: "list-invitations", Tag: tagMembers, Scope: account.ScopeAdmin,
+		Method: http.MethodGet, Path: "/v1/invitations", ID: "list-invitations", Tag: resource.TagMembers, Scope: account.ScopeAdmin,
 		Summary: "List the open invitations, newest first",
 	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[invitationView], error) {
 		invitations, total, err := m.store.Invitations(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
@@ -73,7 +74,7 @@ func (m *members) registerInvitations(r *rest.Registrar) {
 		return rest.NewListing(invitations, total, showInvitation), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/invitations", ID: "create-invitation", Tag: tagMembers, Scope: account.ScopeAdmin,
+		Method: http.MethodPost, Path: "/v1/invitations", ID: "create-invitation", Tag: resource.TagMembers, Scope: account.ScopeAdmin,
 		Status: http.StatusCreated, Audit: "invitation.create", Idempotent: true,
 		Errors:  []int{http.StatusConflict, http.StatusForbidden, http.StatusTooManyRequests},
 		Summary: "Invite a person to the organization",
@@ -83,7 +84,7 @@ func (m *members) registerInvitations(r *rest.Registrar) {
 			"API key invites no owner. Where mail leaves the machine, your own address must be confirmed first.",
 	}, m.invite)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/invitations/{id}", ID: "delete-invitation", Tag: tagMembers, Scope: account.ScopeAdmin,
+		Method: http.MethodDelete, Path: "/v1/invitations/{id}", ID: "delete-invitation", Tag: resource.TagMembers, Scope: account.ScopeAdmin,
 		Status: http.StatusNoContent, Audit: "invitation.delete", Resource: resourceInvitation,
 		Summary: "Revoke an invitation",
 	}, func(ctx context.Context, in *rest.IDPath) (*struct{}, error) {
@@ -94,7 +95,7 @@ func (m *members) registerInvitations(r *rest.Registrar) {
 		return nil, m.store.DeleteInvitation(ctx, rest.CallerOf(ctx).Org.ID, id)
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/invitations/inspect", ID: "inspect-invitation", Tag: tagMembers, Open: true,
+		Method: http.MethodPost, Path: "/v1/invitations/inspect", ID: "inspect-invitation", Tag: resource.TagMembers, Open: true,
 		Audit:       rest.NotAudited,
 		Summary:     "Describe an invitation by the token of its link",
 		Description: "The token stays valid.",
@@ -108,7 +109,7 @@ func (m *members) registerInvitations(r *rest.Registrar) {
 		}), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/invitations/accept", ID: "accept-invitation", Tag: tagMembers, Open: true,
+		Method: http.MethodPost, Path: "/v1/invitations/accept", ID: "accept-invitation", Tag: resource.TagMembers, Open: true,
 		Status: http.StatusCreated, Audit: "invitation.accept", Errors: []int{http.StatusConflict},
 		Summary: "Accept an invitation with the token of its link",
 		Description: "Makes an account with the address that was invited, which counts as confirmed, and returns a session token. " +

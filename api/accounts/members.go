@@ -9,11 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 )
-
-const tagMembers = "Members"
 
 // memberStore keeps the members of organizations.
 type memberStore interface {
@@ -59,7 +58,7 @@ type roleInput struct {
 
 func (m *members) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/members", ID: "list-members", Tag: tagMembers,
+		Method: http.MethodGet, Path: "/v1/members", ID: "list-members", Tag: resource.TagMembers,
 		Summary: "List the members of the organization, oldest first",
 	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[userView], error) {
 		users, total, err := m.store.Members(ctx, rest.CallerOf(ctx).Org.ID, in.Page())
@@ -72,7 +71,7 @@ func (m *members) Register(r *rest.Registrar) {
 		Method:   http.MethodPut,
 		Path:     "/v1/members/{id}",
 		ID:       "update-member",
-		Tag:      tagMembers,
+		Tag:      resource.TagMembers,
 		Scope:    account.ScopeAdmin,
 		Audit:    "member.update",
 		Resource: resourceMember,
@@ -83,7 +82,7 @@ func (m *members) Register(r *rest.Registrar) {
 			"A member who is no owner any more loses the open invitations that the member made. The owners are mailed about a new owner.",
 	}, m.setRole)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/members/{id}", ID: "delete-member", Tag: tagMembers, Scope: account.ScopeAdmin,
+		Method: http.MethodDelete, Path: "/v1/members/{id}", ID: "delete-member", Tag: resource.TagMembers, Scope: account.ScopeAdmin,
 		Status: http.StatusNoContent, Audit: "member.delete", Resource: resourceMember, Errors: []int{http.StatusConflict},
 		Summary: "Remove a member",
 		Description: "Ends the member's sessions and API keys, and the invitations that the member made. What the member created stays. " +

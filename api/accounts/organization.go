@@ -9,11 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 )
-
-const tagOrganization = "Organization"
 
 // organizationStore keeps organizations.
 type organizationStore interface {
@@ -51,7 +50,7 @@ type organizationBody struct {
 func (o *organizations) Register(r *rest.Registrar) {
 	const path = "/v1/organization"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: path, ID: "get-organization", Tag: tagOrganization,
+		Method: http.MethodGet, Path: path, ID: "get-organization", Tag: resource.TagOrganization,
 		Summary: "Get the organization of the credential",
 	}, func(ctx context.Context, _ *struct{}) (*rest.Answer[organizationView], error) {
 		org, err := o.store.Organization(ctx, rest.CallerOf(ctx).Org.ID)
@@ -64,14 +63,14 @@ func (o *organizations) Register(r *rest.Registrar) {
 		Method:      http.MethodPut,
 		Path:        path,
 		ID:          "rename-organization",
-		Tag:         tagOrganization,
+		Tag:         resource.TagOrganization,
 		Scope:       account.ScopeAdmin,
 		Audit:       "organization.update",
 		Summary:     "Rename the organization",
 		Description: "Its `slug`, and the addresses of its status pages, stay. Messages about incidents that begin later have the new name.",
 	}, o.rename)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: path, ID: "delete-organization", Tag: tagOrganization, Scope: account.ScopeAdmin,
+		Method: http.MethodDelete, Path: path, ID: "delete-organization", Tag: resource.TagOrganization, Scope: account.ScopeAdmin,
 		Status: http.StatusNoContent, Audit: "organization.delete", Errors: []int{http.StatusConflict},
 		Summary: "Delete the organization with everything that it has",
 		Description: "Deletes the accounts of all its members. Sessions, API keys, invitations and status pages end at once, " +

@@ -182,6 +182,7 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p.Show(w, r, view.GetStatus(), Page{Title: "That did not work", Message: view.Message, Failed: true})
 }
 
+// Show answers with a page.
 func (p *Pages) Show(w http.ResponseWriter, r *http.Request, status int, shown Page) {
 	var body bytes.Buffer
 	if err := p.template.Execute(&body, shown); err != nil {

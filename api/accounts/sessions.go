@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 )
@@ -52,7 +53,7 @@ const resourceSession = "session"
 
 func (s *sessions) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/auth/sessions", ID: "list-sessions", Tag: TagAccount, Scope: account.ScopeAdmin, Own: true,
+		Method: http.MethodGet, Path: "/v1/auth/sessions", ID: "list-sessions", Tag: resource.TagAccount, Scope: account.ScopeAdmin, Own: true,
 		Summary: "List your sessions of the dashboard, the one used last first",
 	}, func(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[sessionView], error) {
 		list, total, err := s.store.UserSessions(ctx, rest.CallerOf(ctx).User.ID, in.Page())
@@ -62,9 +63,16 @@ func (s *sessions) Register(r *rest.Registrar) {
 		return rest.NewListing(list, total, showSession), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/auth/sessions/{id}", ID: "end-session", Tag: TagAccount, Scope: account.ScopeAdmin, Own: true,
-		Status: http.StatusNoContent, Audit: "session.end", Resource: resourceSession,
-		Summary: "End one of your sessions of the dashboard",
+		Method:   http.MethodDelete,
+		Path:     "/v1/auth/sessions/{id}",
+		ID:       "end-session",
+		Tag:      resource.TagAccount,
+		Scope:    account.ScopeAdmin,
+		Own:      true,
+		Status:   http.StatusNoContent,
+		Audit:    "session.end",
+		Resource: resourceSession,
+		Summary:  "End one of your sessions of the dashboard",
 	}, func(ctx context.Context, in *rest.IDPath) (*struct{}, error) {
 		id, err := in.Parse(resourceSession)
 		if err != nil {
@@ -73,7 +81,7 @@ func (s *sessions) Register(r *rest.Registrar) {
 		return nil, s.store.EndSession(ctx, rest.CallerOf(ctx).User.ID, id)
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/auth/sessions", ID: "end-sessions", Tag: TagAccount, Scope: account.ScopeAdmin, Own: true,
+		Method: http.MethodDelete, Path: "/v1/auth/sessions", ID: "end-sessions", Tag: resource.TagAccount, Scope: account.ScopeAdmin, Own: true,
 		Status: http.StatusNoContent, Audit: "account.sign_out_everywhere",
 		Summary:     "Sign out everywhere",
 		Description: "Ends every session of the dashboard and every session token of yours. API keys are not affected.",

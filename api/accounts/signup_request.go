@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/mail"
@@ -45,7 +46,12 @@ type signupConfirmBody struct {
 
 func (a *accounts) registerRequests(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/signup/request", ID: "request-signup", Tag: TagAccount, Open: true, Audit: rest.NotAudited,
+		Method:  http.MethodPost,
+		Path:    "/v1/auth/signup/request",
+		ID:      "request-signup",
+		Tag:     resource.TagAccount,
+		Open:    true,
+		Audit:   rest.NotAudited,
 		Summary: "Ask for an account by mail",
 		Description: "Mails a link that makes the account, and works once, for 24 hours. The answer is the same whether or not the address has " +
 			"an account; one that has is mailed a link to sign in. Where mail does not leave the machine it is a conflict: use " +
@@ -53,7 +59,12 @@ func (a *accounts) registerRequests(r *rest.Registrar) {
 		Errors: []int{http.StatusConflict},
 	}, a.requestSignup)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/signup/inspect", ID: "inspect-signup", Tag: TagAccount, Open: true, Audit: rest.NotAudited,
+		Method:      http.MethodPost,
+		Path:        "/v1/auth/signup/inspect",
+		ID:          "inspect-signup",
+		Tag:         resource.TagAccount,
+		Open:        true,
+		Audit:       rest.NotAudited,
 		Summary:     "Describe the account that a mailed link makes",
 		Description: "The token stays valid.",
 	}, func(ctx context.Context, in *struct{ Body tokenBody }) (*rest.Answer[requestedSignupView], error) {
@@ -66,7 +77,7 @@ func (a *accounts) registerRequests(r *rest.Registrar) {
 		}), nil
 	})
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/signup/confirm", ID: "confirm-signup", Tag: TagAccount, Open: true,
+		Method: http.MethodPost, Path: "/v1/auth/signup/confirm", ID: "confirm-signup", Tag: resource.TagAccount, Open: true,
 		Status: http.StatusCreated, Audit: "account.signup", Errors: []int{http.StatusConflict},
 		Summary:     "Make an account with the token of a mailed link",
 		Description: "The address counts as confirmed. The answer has a session token.",

@@ -22,8 +22,9 @@ const (
 type audience string
 
 const (
-	audienceAPI   audience = "api"   // a session of a user
-	AudienceCodec audience = "codec" // a session of the codec endpoint
+	audienceAPI audience = "api" // a session of a user
+	// AudienceCodec is a session of the codec endpoint.
+	AudienceCodec audience = "codec"
 )
 
 // Claims is what a token says. Session is the user's session version when it
@@ -44,6 +45,8 @@ type Signer struct {
 	now      func() time.Time
 }
 
+// NewSigner returns what signs sessions for an audience with a key, and reads those signed with
+// an older one too.
 func NewSigner(audience audience, key []byte, older [][]byte, now func() time.Time) *Signer {
 	s := &Signer{audience: audience, key: key, now: now, keys: jwt.VerificationKeySet{Keys: []jwt.VerificationKey{key}}}
 	for _, k := range older {

@@ -103,12 +103,12 @@ type passwordBody struct {
 
 func (v *verifications) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/verify", ID: "verify-email", Tag: TagAccount, Open: true, Audit: "account.verify",
+		Method: http.MethodPost, Path: "/v1/auth/verify", ID: "verify-email", Tag: resource.TagAccount, Open: true, Audit: "account.verify",
 		Summary: "Confirm an email address with the token of a mailed link",
 		Errors:  []int{http.StatusConflict},
 	}, v.verify)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/verify/inspect", ID: "inspect-verification", Tag: TagAccount, Open: true,
+		Method: http.MethodPost, Path: "/v1/auth/verify/inspect", ID: "inspect-verification", Tag: resource.TagAccount, Open: true,
 		Audit:       rest.NotAudited,
 		Summary:     "Describe the account behind a verification link",
 		Description: "The token stays valid.",
@@ -121,13 +121,17 @@ func (v *verifications) Register(r *rest.Registrar) {
 	})
 	v.registerEmailChange(r)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/resend-verification", ID: "resend-verification", Tag: TagAccount, Scope: account.ScopeAdmin,
+		Method:  http.MethodPost,
+		Path:    "/v1/auth/resend-verification",
+		ID:      "resend-verification",
+		Tag:     resource.TagAccount,
+		Scope:   account.ScopeAdmin,
 		Own:     true,
 		Audit:   "account.resend_verification",
 		Summary: "Resend the verification link",
 	}, v.resend)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/auth/recover", ID: "recover-access", Tag: TagAccount, Open: true, Audit: rest.NotAudited,
+		Method: http.MethodPost, Path: "/v1/auth/recover", ID: "recover-access", Tag: resource.TagAccount, Open: true, Audit: rest.NotAudited,
 		Summary: "Send a recovery link",
 		Description: "The answer is the same whether or not an account has the address. Using the link ends every API key, session, " +
 			"password and pending link that the account had.",
@@ -136,7 +140,7 @@ func (v *verifications) Register(r *rest.Registrar) {
 		Method:  http.MethodPut,
 		Path:    "/v1/auth/password",
 		ID:      "change-password",
-		Tag:     TagAccount,
+		Tag:     resource.TagAccount,
 		Scope:   account.ScopeAdmin,
 		Own:     true,
 		Audit:   "account.password_change",

@@ -33,6 +33,7 @@ type ChannelMembers struct {
 }
 
 type (
+	// NotificationChannelCreate is the body that creates a channel.
 	NotificationChannelCreate struct{ ChannelMembers }
 	notificationChannelUpdate struct{ ChannelMembers }
 )

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/notify"
@@ -21,7 +22,7 @@ func (c *Channels) registerTest(r *rest.Registrar) {
 		Method:     http.MethodPost,
 		Path:       "/v1/notification-channels/{id}/test",
 		ID:         "test-notification-channel",
-		Tag:        TagChannels,
+		Tag:        resource.TagChannels,
 		Scope:      account.ScopeRespond,
 		Resource:   ResourceChannel,
 		Audit:      "channel.test",

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	TagChannels     = "Notification channels"
+	// ResourceChannel names a channel in errors and in the audit log.
 	ResourceChannel = "channel"
 )
 
@@ -34,6 +34,8 @@ type channelStore interface {
 	DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool, match vigil.Precondition) (checks []uuid.UUID, err error)
 }
 
+// Channels are the operations of notification channels, and the rules by which one is created
+// and changed.
 type Channels struct {
 	store channelStore
 	// recipients is nil where mail does not leave the machine.
@@ -101,24 +103,25 @@ func (c *Channels) show(channel vigil.Channel) notificationChannelView {
 	return view
 }
 
+// Register registers the operations of channels.
 func (c *Channels) Register(r *rest.Registrar) {
 	const list, one = "/v1/notification-channels", "/v1/notification-channels/{id}"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: list, ID: "list-notification-channels", Tag: TagChannels,
+		Method: http.MethodGet, Path: list, ID: "list-notification-channels", Tag: resource.TagChannels,
 		Summary: "List the notification channels, newest first",
 	}, c.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: TagChannels, Scope: account.ScopeWrite,
+		Method: http.MethodPost, Path: list, ID: "create-notification-channel", Tag: resource.TagChannels, Scope: account.ScopeWrite,
 		Audit: "channel.create", Status: http.StatusCreated, Idempotent: true, Revisioned: true,
 		Summary: "Create a notification channel",
 		Errors:  []int{http.StatusForbidden},
 	}, c.create)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: one, ID: "get-notification-channel", Tag: TagChannels, Resource: ResourceChannel, Revisioned: true,
+		Method: http.MethodGet, Path: one, ID: "get-notification-channel", Tag: resource.TagChannels, Resource: ResourceChannel, Revisioned: true,
 		Summary: "Get a notification channel",
 	}, c.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: TagChannels, Scope: account.ScopeWrite,
+		Method: http.MethodPut, Path: one, ID: "update-notification-channel", Tag: resource.TagChannels, Scope: account.ScopeWrite,
 		Audit: "channel.update", Resource: ResourceChannel, Revisioned: true,
 		Summary: "Update a notification channel",
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
@@ -126,7 +129,7 @@ func (c *Channels) Register(r *rest.Registrar) {
 		Errors: []int{http.StatusConflict},
 	}, c.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: TagChannels, Scope: account.ScopeWrite,
+		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: resource.TagChannels, Scope: account.ScopeWrite,
 		Audit: "channel.delete", Resource: ResourceChannel, Revisioned: true, Status: http.StatusNoContent,
 		Summary: "Delete a notification channel",
 		Description: "A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, " +

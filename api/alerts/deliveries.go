@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	TagDeliveries    = "Deliveries"
 	resourceDelivery = "delivery"
 )
 
@@ -164,27 +163,27 @@ func showAttempt(a vigil.Attempt) attemptView {
 
 func (d *deliveries) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/deliveries", ID: "list-deliveries", Tag: TagDeliveries,
+		Method: http.MethodGet, Path: "/v1/deliveries", ID: "list-deliveries", Tag: resource.TagDeliveries,
 		Summary: "List the deliveries, newest first",
 	}, d.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/deliveries/{id}", ID: "get-delivery", Tag: TagDeliveries, Resource: resourceDelivery,
+		Method: http.MethodGet, Path: "/v1/deliveries/{id}", ID: "get-delivery", Tag: resource.TagDeliveries, Resource: resourceDelivery,
 		Summary: "Get a delivery",
 	}, d.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/deliveries/{id}/attempts", ID: "list-delivery-attempts", Tag: TagDeliveries,
+		Method: http.MethodGet, Path: "/v1/deliveries/{id}/attempts", ID: "list-delivery-attempts", Tag: resource.TagDeliveries,
 		Resource: resourceDelivery,
 		Summary:  "List the attempts of a delivery, newest first",
 	}, d.listAttempts)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/deliveries/{id}/message", ID: "get-delivery-message", Tag: TagDeliveries,
+		Method: http.MethodGet, Path: "/v1/deliveries/{id}/message", ID: "get-delivery-message", Tag: resource.TagDeliveries,
 		Resource: resourceDelivery,
 		Summary:  "Get the message of a delivery",
 		Description: "A message is kept as long as the events of the alert stream, 7 days unless the operator changes it. " +
 			"After that the answer is 404 with a message that says so.",
 	}, d.message)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/deliveries/{id}/redeliver", ID: "redeliver", Tag: TagDeliveries, Scope: account.ScopeRespond,
+		Method: http.MethodPost, Path: "/v1/deliveries/{id}/redeliver", ID: "redeliver", Tag: resource.TagDeliveries, Scope: account.ScopeRespond,
 		Resource: resourceDelivery, Status: http.StatusAccepted, Audit: "delivery.redeliver", Idempotent: true,
 		Summary: "Redeliver a notification",
 		Description: "Makes one more attempt soon, with the same id and body, in any state of the delivery. A mail goes to the recipients " +

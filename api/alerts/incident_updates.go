@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/overview"
@@ -50,11 +51,11 @@ type incidentUpdateBody struct {
 func (i *incidentUpdates) Register(r *rest.Registrar) {
 	const path = "/v1/incidents/{id}/updates"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: path, ID: "list-incident-updates", Tag: TagIncidents, Resource: resourceIncident,
+		Method: http.MethodGet, Path: path, ID: "list-incident-updates", Tag: resource.TagIncidents, Resource: resourceIncident,
 		Summary: "List the public updates of an incident, newest first",
 	}, i.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: path, ID: "create-incident-update", Tag: TagIncidents, Scope: account.ScopeRespond,
+		Method: http.MethodPost, Path: path, ID: "create-incident-update", Tag: resource.TagIncidents, Scope: account.ScopeRespond,
 		Audit: "incident.publish", Resource: resourceIncident, Status: http.StatusCreated, Idempotent: true,
 		Summary:     "Publish an update of an incident",
 		Description: "Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.",

@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	TagIncidents     = "Incidents"
 	resourceIncident = "incident"
 )
 
@@ -87,18 +86,18 @@ func (i *incidents) show(incident vigil.Incident) incidentView {
 
 func (i *incidents) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/incidents", ID: "list-incidents", Tag: TagIncidents,
+		Method: http.MethodGet, Path: "/v1/incidents", ID: "list-incidents", Tag: resource.TagIncidents,
 		Summary: "List the incidents, newest first",
 	}, i.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/incidents/{id}", ID: "get-incident", Tag: TagIncidents, Resource: resourceIncident,
+		Method: http.MethodGet, Path: "/v1/incidents/{id}", ID: "get-incident", Tag: resource.TagIncidents, Resource: resourceIncident,
 		Summary: "Get an incident",
 	}, i.get)
 	rest.Register(r, rest.Operation{
 		Method:      http.MethodPost,
 		Path:        "/v1/incidents/{id}/acknowledge",
 		ID:          "acknowledge-incident",
-		Tag:         TagIncidents,
+		Tag:         resource.TagIncidents,
 		Scope:       account.ScopeRespond,
 		Resource:    resourceIncident,
 		Audit:       "incident.acknowledge",
@@ -110,7 +109,7 @@ func (i *incidents) Register(r *rest.Registrar) {
 		Method:   http.MethodPost,
 		Path:     "/v1/incidents/{id}/resolve",
 		ID:       "resolve-incident",
-		Tag:      TagIncidents,
+		Tag:      resource.TagIncidents,
 		Scope:    account.ScopeRespond,
 		Resource: resourceIncident,
 		Audit:    "incident.resolve",

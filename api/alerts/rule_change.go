@@ -45,6 +45,7 @@ type RuleMembers struct {
 }
 
 type (
+	// AlertRuleCreate is the body that creates a rule.
 	AlertRuleCreate struct{ RuleMembers }
 	alertRuleUpdate struct{ RuleMembers }
 )

@@ -15,13 +15,18 @@ import (
 // RegisterAll registers the reads of rules without their check in the path.
 func (a *rules) registerAll(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/alert-rules", ID: "list-all-alert-rules", Tag: TagRules,
+		Method: http.MethodGet, Path: "/v1/alert-rules", ID: "list-all-alert-rules", Tag: resource.TagRules,
 		Summary:     "List the alert rules of all checks, newest first",
 		Description: "Filters combine: a rule must match all of them.",
 	}, a.listAll)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/alert-rules/{id}", ID: "get-alert-rule-by-id", Tag: TagRules, Resource: ResourceRule, Revisioned: true,
-		Summary: "Get an alert rule by its id alone",
+		Method:     http.MethodGet,
+		Path:       "/v1/alert-rules/{id}",
+		ID:         "get-alert-rule-by-id",
+		Tag:        resource.TagRules,
+		Resource:   ResourceRule,
+		Revisioned: true,
+		Summary:    "Get an alert rule by its id alone",
 	}, a.getByID)
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	TagRules     = "Alert rules"
+	// ResourceRule names a rule in errors and in the audit log.
 	ResourceRule = "rule"
 )
 
@@ -126,11 +126,11 @@ func (p *RulePath) ResourceID() uuid.UUID {
 func (a *rules) Register(r *rest.Registrar) {
 	const list, one = "/v1/checks/{id}/alerts", "/v1/checks/{id}/alerts/{ruleID}"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: list, ID: "list-alert-rules", Tag: TagRules, Resource: checks.ResourceCheck,
+		Method: http.MethodGet, Path: list, ID: "list-alert-rules", Tag: resource.TagRules, Resource: checks.ResourceCheck,
 		Summary: "List the alert rules of a check, newest first",
 	}, a.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: TagRules, Scope: account.ScopeWrite,
+		Method: http.MethodPost, Path: list, ID: "create-alert-rule", Tag: resource.TagRules, Scope: account.ScopeWrite,
 		Audit: "rule.create", Resource: checks.ResourceCheck, Status: http.StatusCreated, Idempotent: true, Revisioned: true,
 		Summary: "Create an alert rule",
 		Description: "Set when it fires with `condition`, by its keys or as `type` and `threshold`, or with `condition_type` and `threshold`. " +
@@ -138,14 +138,14 @@ func (a *rules) Register(r *rest.Registrar) {
 		Errors: []int{http.StatusConflict, http.StatusForbidden},
 	}, a.create)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: one, ID: "get-alert-rule", Tag: TagRules, Resource: ResourceRule, Revisioned: true,
+		Method: http.MethodGet, Path: one, ID: "get-alert-rule", Tag: resource.TagRules, Resource: ResourceRule, Revisioned: true,
 		Summary: "Get an alert rule",
 	}, a.get)
 	rest.Register(r, rest.Operation{
 		Method:      http.MethodPut,
 		Path:        one,
 		ID:          "update-alert-rule",
-		Tag:         TagRules,
+		Tag:         resource.TagRules,
 		Scope:       account.ScopeWrite,
 		Audit:       "rule.update",
 		Resource:    ResourceRule,
@@ -155,7 +155,7 @@ func (a *rules) Register(r *rest.Registrar) {
 		Errors:      []int{http.StatusConflict},
 	}, a.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: TagRules, Scope: account.ScopeWrite,
+		Method: http.MethodDelete, Path: one, ID: "delete-alert-rule", Tag: resource.TagRules, Scope: account.ScopeWrite,
 		Audit: "rule.delete", Resource: ResourceRule, Revisioned: true, Status: http.StatusNoContent,
 		Summary: "Delete an alert rule",
 	}, a.delete)

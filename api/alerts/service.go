@@ -38,8 +38,8 @@ type Deps struct {
 	Now              func() time.Time
 }
 
-// alertService is the part of the API about alerting.
-type alertService struct {
+// Service is the part of the API about alerting.
+type Service struct {
 	// Channels are the rules of channels, which an apply keeps too.
 	Channels *Channels
 
@@ -47,9 +47,9 @@ type alertService struct {
 }
 
 // New returns the part of the API about alerting.
-func New(store Store, d Deps) *alertService {
+func New(store Store, d Deps) *Service {
 	channels := newChannels(store, d.Channels, d.Notifier, d.Mails, d.Recipients, d.PublicURL, d.Now)
-	return &alertService{Channels: channels, operations: []resource.Operations{
+	return &Service{Channels: channels, operations: []resource.Operations{
 		&rules{store: store, notifier: d.Notifier},
 		channels,
 		templateVariables{},
@@ -61,4 +61,4 @@ func New(store Store, d Deps) *alertService {
 }
 
 // Register registers the operations of alerting.
-func (s *alertService) Register(r *rest.Registrar) { resource.RegisterAll(r, s.operations) }
+func (s *Service) Register(r *rest.Registrar) { resource.RegisterAll(r, s.operations) }

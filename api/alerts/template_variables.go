@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
@@ -29,7 +30,7 @@ type templateVariables struct{}
 
 func (templateVariables) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/template-variables", ID: "list-template-variables", Tag: TagChannels, Open: true,
+		Method: http.MethodGet, Path: "/v1/template-variables", ID: "list-template-variables", Tag: resource.TagChannels, Open: true,
 		Summary: "List the variables of message templates",
 		Description: "A channel's config may have `title_template` and `body_template`, texts that hold any of these placeholders. Each is " +
 			"replaced by its value, escaped for where it goes.",

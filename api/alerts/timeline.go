@@ -57,7 +57,11 @@ func (t *timelines) show(m vigil.TimelineEntry) timelineEntryView {
 
 func (t *timelines) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/incidents/{id}/timeline", ID: "list-incident-timeline", Tag: TagIncidents, Resource: resourceIncident,
+		Method:      http.MethodGet,
+		Path:        "/v1/incidents/{id}/timeline",
+		ID:          "list-incident-timeline",
+		Tag:         resource.TagIncidents,
+		Resource:    resourceIncident,
 		Summary:     "List the timeline of an incident, oldest first",
 		Description: "Every change of the rules that fire in a region, of the incident's state, and every attempt to deliver, in order of time.",
 	}, t.list)

@@ -20,7 +20,6 @@ import (
 )
 
 const (
-	TagApply = "Monitoring as code"
 	// maxApplyBody is the largest body of an apply, in bytes.
 	maxApplyBody = 8 << 20
 	// maxApplyValues is how many values an apply may have: a check with a rule has about 20.
@@ -44,7 +43,7 @@ type applies struct {
 
 // New returns the operations of files. checks and channels keep the rules of what they
 // hold.
-func New(store Store, checks *checks.Checks, channels *alerts.Channels) *applies {
+func New(store Store, checks *checks.Checks, channels *alerts.Channels) resource.Operations {
 	return &applies{store: store, checks: checks, channels: channels}
 }
 
@@ -102,7 +101,7 @@ func (a *applies) Register(r *rest.Registrar) {
 		Computes:   true,
 		Path:       "/v1/apply",
 		ID:         "apply",
-		Tag:        TagApply,
+		Tag:        resource.TagApply,
 		Scope:      account.ScopeRead,  // a dry run
 		WriteScope: account.ScopeWrite, // see apply
 		Audit:      "apply.run",

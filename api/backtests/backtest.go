@@ -59,7 +59,7 @@ type backtests struct {
 }
 
 // New returns the operations of backtests.
-func New(store Store, types resource.CheckTypes, now func() time.Time) *backtests {
+func New(store Store, types resource.CheckTypes, now func() time.Time) resource.Operations {
 	return &backtests{store: store, types: types, now: now, limit: resource.NewAtOnce(backtestsAtOnce, backtestsBusy, backtestPause)}
 }
 
@@ -93,7 +93,7 @@ func (b *backtests) Register(r *rest.Registrar) {
 		Method:   http.MethodPost,
 		Path:     "/v1/checks/{id}/alerts/backtest",
 		ID:       "backtest-alert-rules",
-		Tag:      alerts.TagRules,
+		Tag:      resource.TagRules,
 		Scope:    account.ScopeRead,
 		Computes: true,
 		Audit:    rest.NotAudited,
@@ -108,7 +108,7 @@ func (b *backtests) Register(r *rest.Registrar) {
 		Method:   http.MethodPost,
 		Path:     "/v1/backtest",
 		ID:       "backtest-checks",
-		Tag:      alerts.TagRules,
+		Tag:      resource.TagRules,
 		Scope:    account.ScopeRead,
 		Computes: true,
 		Audit:    rest.NotAudited,

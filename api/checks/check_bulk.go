@@ -86,7 +86,7 @@ type bulkCheckView struct {
 
 func (c *Checks) registerBulk(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/checks/bulk", ID: "change-checks", Tag: TagChecks, Scope: account.ScopeWrite,
+		Method: http.MethodPost, Path: "/v1/checks/bulk", ID: "change-checks", Tag: resource.TagChecks, Scope: account.ScopeWrite,
 		Audit: "check.bulk", Resource: ResourceCheck,
 		Summary: "Change several checks",
 		Description: "Enables, disables, deletes or changes up to 1000 checks in one transaction: all of them, or none after an error, " +

@@ -48,6 +48,7 @@ type CheckMembers struct {
 }
 
 type (
+	// CheckCreate is the body that creates a check.
 	CheckCreate struct{ CheckMembers }
 	checkUpdate struct{ CheckMembers }
 )

@@ -91,7 +91,7 @@ type listChecksInput struct {
 
 func (c *Checks) registerList(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/checks", ID: "list-checks", Tag: TagChecks,
+		Method: http.MethodGet, Path: "/v1/checks", ID: "list-checks", Tag: resource.TagChecks,
 		Summary:     "List the checks, newest first",
 		Description: "Filters combine: a check must match all of them.",
 	}, c.list)

@@ -53,8 +53,13 @@ const (
 
 func (c *checkRegions) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Waits: true, Path: "/v1/checks/{id}/regions", ID: "list-check-regions", Tag: TagResults, Resource: ResourceCheck,
-		Summary: "List the state of a check in each of its regions",
+		Method:   http.MethodGet,
+		Waits:    true,
+		Path:     "/v1/checks/{id}/regions",
+		ID:       "list-check-regions",
+		Tag:      resource.TagResults,
+		Resource: ResourceCheck,
+		Summary:  "List the state of a check in each of its regions",
 	}, c.listLoops)
 }
 

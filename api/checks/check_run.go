@@ -54,7 +54,7 @@ func (c *checkRuns) Register(r *rest.Registrar) {
 		Method:     http.MethodPost,
 		Path:       "/v1/checks/{id}/test",
 		ID:         "test-check",
-		Tag:        TagResults,
+		Tag:        resource.TagResults,
 		Scope:      account.ScopeRespond,
 		Resource:   ResourceCheck,
 		Audit:      "check.test",

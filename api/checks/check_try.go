@@ -60,7 +60,7 @@ type tryBody struct {
 
 func (c *tries) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: "/v1/checks/try", ID: "try-check", Tag: TagResults, Scope: account.ScopeWrite,
+		Method: http.MethodPost, Path: "/v1/checks/try", ID: "try-check", Tag: resource.TagResults, Scope: account.ScopeWrite,
 		Audit: "check.try", Summary: "Try a config without saving it",
 		Description: "Probes once from each region and answers with the results, in the order of the regions. Nothing is stored: the " +
 			"results have no check, and `test: true` in their metadata. A region whose worker does not answer has a result that says so, " +

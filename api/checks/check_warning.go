@@ -17,6 +17,7 @@ import (
 // what it may lack can be read later.
 type LiveRegions map[string][]vigil.CheckType
 
+// LiveRegions returns the regions that have a worker now, nil where that cannot be read.
 func (c *Checks) LiveRegions(ctx context.Context) LiveRegions {
 	live, err := c.store.LiveRegions(ctx, resource.LeaseSilence)
 	if err != nil {

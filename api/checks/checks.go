@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	TagChecks     = "Checks"
+	// ResourceCheck names a check in errors and in the audit log.
 	ResourceCheck = "check"
 )
 
@@ -38,6 +38,7 @@ type checkStore interface {
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 }
 
+// Checks are the operations of checks, and the rules by which one is created and changed.
 type Checks struct {
 	store    checkStore
 	Types    resource.CheckTypes
@@ -48,6 +49,7 @@ type Checks struct {
 	Now      func() time.Time
 }
 
+// Register registers the operations of checks.
 func (c *Checks) Register(r *rest.Registrar) {
 	c.registerList(r)
 	c.registerBulk(r)
@@ -55,7 +57,7 @@ func (c *Checks) Register(r *rest.Registrar) {
 		Method:     http.MethodPost,
 		Path:       "/v1/checks",
 		ID:         "create-check",
-		Tag:        TagChecks,
+		Tag:        resource.TagChecks,
 		Scope:      account.ScopeWrite,
 		Status:     http.StatusCreated,
 		Audit:      "check.create",
@@ -67,14 +69,14 @@ func (c *Checks) Register(r *rest.Registrar) {
 		Errors: []int{http.StatusConflict, http.StatusForbidden, http.StatusServiceUnavailable},
 	}, c.create)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/checks/{id}", ID: "get-check", Tag: TagChecks, Resource: ResourceCheck, Revisioned: true,
+		Method: http.MethodGet, Path: "/v1/checks/{id}", ID: "get-check", Tag: resource.TagChecks, Resource: ResourceCheck, Revisioned: true,
 		Summary: "Get a check",
 	}, c.get)
 	rest.Register(r, rest.Operation{
 		Method:     http.MethodPut,
 		Path:       "/v1/checks/{id}",
 		ID:         "update-check",
-		Tag:        TagChecks,
+		Tag:        resource.TagChecks,
 		Scope:      account.ScopeWrite,
 		Resource:   ResourceCheck,
 		Revisioned: true,
@@ -85,7 +87,7 @@ func (c *Checks) Register(r *rest.Registrar) {
 		Errors: []int{http.StatusConflict, http.StatusForbidden, http.StatusServiceUnavailable},
 	}, c.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: TagChecks, Scope: account.ScopeWrite,
+		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: resource.TagChecks, Scope: account.ScopeWrite,
 		Status: http.StatusNoContent, Resource: ResourceCheck, Revisioned: true, Audit: "check.delete",
 		Summary: "Delete a check and everything that belongs to it",
 	}, c.delete)

@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	TagMaintenance      = "Maintenance"
 	resourceMaintenance = "maintenance window"
 	// previewed is how many occurrences a preview shows.
 	previewed = 50
@@ -137,11 +136,11 @@ func showMaintenance(w maintenance.Status) maintenanceWindowView {
 func (m *windows) Register(r *rest.Registrar) {
 	const list, one = "/v1/maintenance-windows", "/v1/maintenance-windows/{id}"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: list, ID: "list-maintenance-windows", Tag: TagMaintenance,
+		Method: http.MethodGet, Path: list, ID: "list-maintenance-windows", Tag: resource.TagMaintenance,
 		Summary: "List the maintenance windows, newest first",
 	}, m.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-maintenance-window", Tag: TagMaintenance, Scope: account.ScopeWrite,
+		Method: http.MethodPost, Path: list, ID: "create-maintenance-window", Tag: resource.TagMaintenance, Scope: account.ScopeWrite,
 		Audit: "maintenance_window.create", Status: http.StatusCreated, Idempotent: true, Revisioned: true,
 		Summary: "Create a maintenance window",
 		Description: "During its occurrences no incident of a check that it covers opens. A check that still fails at the end of an " +
@@ -149,18 +148,23 @@ func (m *windows) Register(r *rest.Registrar) {
 		Errors: []int{http.StatusForbidden},
 	}, m.create)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list + "/preview", ID: "preview-maintenance-window", Tag: TagMaintenance,
+		Method: http.MethodPost, Path: list + "/preview", ID: "preview-maintenance-window", Tag: resource.TagMaintenance,
 		Scope: account.ScopeRead, Audit: rest.NotAudited,
 		Summary: "Show when a maintenance window would occur",
 		Description: "The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or " +
 			"stretches says so.",
 	}, m.preview)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: one, ID: "get-maintenance-window", Tag: TagMaintenance, Resource: resourceMaintenance, Revisioned: true,
-		Summary: "Get a maintenance window",
+		Method:     http.MethodGet,
+		Path:       one,
+		ID:         "get-maintenance-window",
+		Tag:        resource.TagMaintenance,
+		Resource:   resourceMaintenance,
+		Revisioned: true,
+		Summary:    "Get a maintenance window",
 	}, m.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-maintenance-window", Tag: TagMaintenance, Scope: account.ScopeWrite,
+		Method: http.MethodPut, Path: one, ID: "update-maintenance-window", Tag: resource.TagMaintenance, Scope: account.ScopeWrite,
 		Audit: "maintenance_window.update", Resource: resourceMaintenance, Revisioned: true,
 		Summary: "Update a maintenance window",
 		Description: "Members that are left out stay as they are; `scope` is replaced as a whole. Occurrences that have ended stay as " +
@@ -168,13 +172,13 @@ func (m *windows) Register(r *rest.Registrar) {
 		Errors: []int{http.StatusForbidden, http.StatusConflict},
 	}, m.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-maintenance-window", Tag: TagMaintenance, Scope: account.ScopeWrite,
+		Method: http.MethodDelete, Path: one, ID: "delete-maintenance-window", Tag: resource.TagMaintenance, Scope: account.ScopeWrite,
 		Audit: "maintenance_window.delete", Resource: resourceMaintenance, Revisioned: true, Status: http.StatusNoContent,
 		Summary:     "Delete a maintenance window",
 		Description: "An occurrence that runs ends now. What past occurrences excluded from uptime stays excluded.",
 	}, m.delete)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: one + "/end", ID: "end-maintenance", Tag: TagMaintenance, Scope: account.ScopeRespond,
+		Method: http.MethodPost, Path: one + "/end", ID: "end-maintenance", Tag: resource.TagMaintenance, Scope: account.ScopeRespond,
 		Audit: "maintenance_window.end", Resource: resourceMaintenance, Revisioned: true,
 		Summary:     "End the maintenance that runs now",
 		Description: "The occurrence that runs ends now; later ones stay. When none runs, the answer is 409.",

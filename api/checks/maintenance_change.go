@@ -50,6 +50,7 @@ type MaintenanceScheduleMembers struct {
 }
 
 type (
+	// MaintenanceWindowCreate is the body that creates a maintenance window.
 	MaintenanceWindowCreate  struct{ MaintenanceMembers }
 	maintenanceWindowUpdate  struct{ MaintenanceMembers }
 	maintenanceWindowPreview struct{ MaintenanceMembers }

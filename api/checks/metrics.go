@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/api/accounts"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
@@ -54,7 +53,7 @@ type checkMetrics struct {
 func (m *checkMetrics) Register(r *rest.Registrar) {
 	const path = "/v1/metrics"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: path, ID: "get-metrics", Tag: accounts.TagAccount,
+		Method: http.MethodGet, Path: path, ID: "get-metrics", Tag: resource.TagAccount,
 		Summary: "Get the checks as metrics for Prometheus",
 		Description: "The text format of Prometheus. vigil_check_up and the other series of a region are those of its newest result: a check " +
 			"that is disabled, and a region without a result, has none. Series have the labels check (id), name and type, those of a region " +

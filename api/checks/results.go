@@ -10,10 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
-
-const TagResults = "Results"
 
 // resultStore reads the results of checks.
 type resultStore interface {
@@ -40,6 +39,7 @@ type ResultView struct {
 	Evidence    *vigil.Evidence `json:"evidence,omitempty" doc:"What the probe saw of the target, as text from outside; secrets of the config are ***. Only where it is asked for: in a list with evidence=true, of an incident, and after a test or a try."`
 }
 
+// ShowResult returns a result as the API shows it.
 func ShowResult(r vigil.Result) ResultView {
 	view := ResultView{
 		ID: r.ID, CheckID: r.CheckID, Region: r.Region, Success: r.Success,
@@ -57,11 +57,11 @@ func ShowResult(r vigil.Result) ResultView {
 
 func (res *results) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/checks/{id}/results", ID: "list-results", Tag: TagResults, Resource: ResourceCheck,
+		Method: http.MethodGet, Path: "/v1/checks/{id}/results", ID: "list-results", Tag: resource.TagResults, Resource: ResourceCheck,
 		Summary: "List the results of a check, newest first",
 	}, res.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/checks/{id}/uptime", ID: "get-uptime", Tag: TagResults, Resource: ResourceCheck,
+		Method: http.MethodGet, Path: "/v1/checks/{id}/uptime", ID: "get-uptime", Tag: resource.TagResults, Resource: ResourceCheck,
 		Summary: "Get the uptime of a check over a period",
 	}, res.uptime)
 	res.registerDays(r)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/overview"
 )
@@ -37,7 +38,7 @@ func (res *results) registerSeries(r *rest.Registrar) {
 		Method:   http.MethodGet,
 		Path:     "/v1/checks/{id}/series",
 		ID:       "get-series",
-		Tag:      TagResults,
+		Tag:      resource.TagResults,
 		Resource: ResourceCheck,
 		Summary:  "Get the response times of a check over a period, for a chart",
 		Description: "Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. " +

@@ -39,8 +39,8 @@ type Deps struct {
 	Now       func() time.Time
 }
 
-// checkService is the part of the API about checks.
-type checkService struct {
+// Service is the part of the API about checks.
+type Service struct {
 	// Checks are the rules of checks, which an apply keeps too.
 	Checks *Checks
 
@@ -48,10 +48,10 @@ type checkService struct {
 }
 
 // New returns the part of the API about checks.
-func New(store Store, d Deps) *checkService {
+func New(store Store, d Deps) *Service {
 	checks := &Checks{store: store, Types: d.Types, Plans: d.Plans, Notifier: d.Notifier, mailer: d.Mailer, Loads: d.Loads, Now: d.Now}
 	runs := &checkRuns{store: store, loops: d.Loops, plans: d.Plans, loads: d.Loads}
-	return &checkService{Checks: checks, operations: []resource.Operations{
+	return &Service{Checks: checks, operations: []resource.Operations{
 		newRegions(store, d.Now),
 		checks,
 		&results{store: store},
@@ -66,4 +66,4 @@ func New(store Store, d Deps) *checkService {
 }
 
 // Register registers the operations of checks.
-func (s *checkService) Register(r *rest.Registrar) { resource.RegisterAll(r, s.operations) }
+func (s *Service) Register(r *rest.Registrar) { resource.RegisterAll(r, s.operations) }

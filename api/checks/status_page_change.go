@@ -31,6 +31,7 @@ type StatusPageMembers struct {
 }
 
 type (
+	// StatusPageCreate is the body that creates a status page.
 	StatusPageCreate struct{ StatusPageMembers }
 	statusPageUpdate struct{ StatusPageMembers }
 )

@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	TagStatusPages     = "Status pages"
 	resourceStatusPage = "status page"
 )
 
@@ -91,14 +90,14 @@ func (s *statusPages) show(page overview.StatusPage) statusPageView {
 func (s *statusPages) Register(r *rest.Registrar) {
 	const list, one = "/v1/status-pages", "/v1/status-pages/{id}"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: list, ID: "list-status-pages", Tag: TagStatusPages,
+		Method: http.MethodGet, Path: list, ID: "list-status-pages", Tag: resource.TagStatusPages,
 		Summary: "List the status pages, newest first",
 	}, s.list)
 	rest.Register(r, rest.Operation{
 		Method:     http.MethodPost,
 		Path:       list,
 		ID:         "create-status-page",
-		Tag:        TagStatusPages,
+		Tag:        resource.TagStatusPages,
 		Scope:      account.ScopeWrite,
 		Audit:      "status_page.create",
 		Status:     http.StatusCreated,
@@ -111,18 +110,18 @@ func (s *statusPages) Register(r *rest.Registrar) {
 		Errors: []int{http.StatusConflict, http.StatusForbidden},
 	}, s.create)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: one, ID: "get-status-page", Tag: TagStatusPages, Resource: resourceStatusPage, Revisioned: true,
+		Method: http.MethodGet, Path: one, ID: "get-status-page", Tag: resource.TagStatusPages, Resource: resourceStatusPage, Revisioned: true,
 		Summary: "Get a status page",
 	}, s.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPut, Path: one, ID: "update-status-page", Tag: TagStatusPages, Scope: account.ScopeWrite,
+		Method: http.MethodPut, Path: one, ID: "update-status-page", Tag: resource.TagStatusPages, Scope: account.ScopeWrite,
 		Audit: "status_page.update", Resource: resourceStatusPage, Revisioned: true,
 		Summary:     "Update a status page",
 		Description: "Members that are left out stay as they are; `groups` is replaced as a whole.",
 		Errors:      []int{http.StatusConflict},
 	}, s.update)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodDelete, Path: one, ID: "delete-status-page", Tag: TagStatusPages, Scope: account.ScopeWrite,
+		Method: http.MethodDelete, Path: one, ID: "delete-status-page", Tag: resource.TagStatusPages, Scope: account.ScopeWrite,
 		Audit: "status_page.delete", Resource: resourceStatusPage, Revisioned: true, Status: http.StatusNoContent,
 		Summary: "Delete a status page",
 	}, s.delete)

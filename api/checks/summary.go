@@ -161,7 +161,7 @@ type uptimeDaysInput struct {
 
 func (res *results) registerDays(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/checks/{id}/uptime/days", ID: "list-uptime-days", Tag: TagResults, Resource: ResourceCheck,
+		Method: http.MethodGet, Path: "/v1/checks/{id}/uptime/days", ID: "list-uptime-days", Tag: resource.TagResults, Resource: ResourceCheck,
 		Summary:     "List the uptime of a check by day, today first",
 		Description: "Days are those of UTC. A day without results is in the list, with zeros.",
 	}, res.days)

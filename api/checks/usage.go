@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil/api/accounts"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
@@ -54,7 +53,7 @@ type rateView struct {
 
 func (u *usage) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/usage", ID: "get-usage", Tag: accounts.TagAccount,
+		Method: http.MethodGet, Path: "/v1/usage", ID: "get-usage", Tag: resource.TagAccount,
 		Summary: "Get the organization's usage",
 	}, u.getUsage)
 }

@@ -20,6 +20,8 @@ type AtOnce struct {
 	running map[uuid.UUID]int // by organization
 }
 
+// NewAtOnce returns a bound of how many calls run at once. busy is what others are answered,
+// who may try again after pause seconds.
 func NewAtOnce(most int, busy string, pause int64) *AtOnce {
 	return &AtOnce{most: most, busy: busy, pause: pause, running: make(map[uuid.UUID]int)}
 }

@@ -27,6 +27,7 @@ type cached[V any] struct {
 	until time.Time
 }
 
+// NewCache returns a cache that keeps a value for ttl, and at most limit of them.
 func NewCache[V any](ttl time.Duration, limit int, now func() time.Time) *Cache[V] {
 	return &Cache[V]{now: now, ttl: ttl, max: limit, entries: make(map[string]cached[V])}
 }

@@ -19,6 +19,7 @@ type FiredRuleView struct {
 	Until    *time.Time     `json:"until" doc:"When it stopped, or when the incident ended; null while it fires."`
 }
 
+// ShowFiredRules returns the rules that opened an incident as the API shows them.
 func ShowFiredRules(rules []vigil.IncidentRule) []FiredRuleView {
 	views := make([]FiredRuleView, len(rules))
 	for i, r := range rules {

@@ -18,6 +18,7 @@ type ManagedByView struct {
 // and null releases it.
 type ManagedMember = rest.Nullable[ManagedByView]
 
+// ShowManagedBy returns who manages an object as the API shows it, nil without.
 func ShowManagedBy(by *vigil.ManagedBy) *ManagedByView {
 	if by == nil {
 		return nil
@@ -51,9 +52,10 @@ type ManagedSelection struct {
 	Key     string `query:"key" maxLength:"200" doc:"Managed under this key: managed_by.key."`
 }
 
+// Managed returns the filter of a selection.
 func (in *ManagedSelection) Managed() vigil.ManagedFilter { return vigil.ManagedFilter(*in) }
 
-// binding is what a cursor is bound to; cursors of lists without these filters stay valid.
+// ManagedBinding is what a cursor is bound to; cursors of lists without these filters stay valid.
 func (in *ManagedSelection) ManagedBinding() []string {
 	if in.Managed() == (vigil.ManagedFilter{}) {
 		return nil

@@ -46,6 +46,8 @@ func (n *Notifier) ApplyLoops(ctx context.Context, check vigil.Check, before []s
 	})
 }
 
+// StopLoops ends the loops of regions that left a check at a revision, or, with zero, of a check
+// that is gone.
 func (n *Notifier) StopLoops(ctx context.Context, id uuid.UUID, regions []string, revision int64) {
 	if len(regions) == 0 {
 		return

@@ -35,6 +35,7 @@ type Loads struct {
 	cache *Cache[map[string]time.Duration]
 }
 
+// NewLoads returns what the workers of each region can probe.
 func NewLoads(store LoadStore, now func() time.Time) *Loads {
 	return &Loads{store: store, cache: NewCache[map[string]time.Duration](loadTTL, 1, now)}
 }

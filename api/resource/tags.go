@@ -2,4 +2,21 @@
 
 package resource
 
-const TagSystem = "System"
+// The tags of the operations, under which the OpenAPI document shows them.
+const (
+	TagAccount      = "Account"
+	TagApply        = "Monitoring as code"
+	TagChannels     = "Notification channels"
+	TagChecks       = "Checks"
+	TagDeliveries   = "Deliveries"
+	TagIncidents    = "Incidents"
+	TagKeys         = "API keys"
+	TagMaintenance  = "Maintenance"
+	TagMembers      = "Members"
+	TagOrganization = "Organization"
+	TagResults      = "Results"
+	TagRules        = "Alert rules"
+	TagStatusPages  = "Status pages"
+	TagStream       = "Alert stream"
+	TagSystem       = "System"
+)

@@ -36,6 +36,7 @@ type Tasks struct {
 	cancel   context.CancelFunc
 }
 
+// NewTasks returns tasks that take at most deadline each, and at most limit at once.
 func NewTasks(deadline time.Duration, limit int) *Tasks {
 	t := &Tasks{deadline: deadline, slots: make(chan struct{}, limit)}
 	t.done, t.cancel = context.WithCancel(context.Background())
