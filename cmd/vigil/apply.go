@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/internal/manifest"
 	"github.com/vigil-monitor/vigil/internal/timing"
 )
@@ -46,7 +46,7 @@ type applier struct {
 	now     func() time.Time
 	log     *slog.Logger
 
-	outcome cli.Applied
+	outcome instance.Applied
 	stamp   string            // of the files when they were read
 	readAt  time.Time         // zero: never
 	applied [sha256.Size]byte // of the document that was applied last
@@ -71,7 +71,7 @@ func (p *platform) startApplying(ctx context.Context, baseURL string) error {
 	a := &applier{
 		path: path, rules: rules, names: append([]string{}, p.settings.ApplyVariables...), api: p.serveInProcess(p.api, p.store),
 		baseURL: baseURL, dataDir: p.settings.DataDir, now: time.Now,
-		log: p.log.With("path", path), outcome: cli.Applied{Path: path, PID: os.Getpid()},
+		log: p.log.With("path", path), outcome: instance.Applied{Path: path, PID: os.Getpid()},
 	}
 	if err := os.MkdirAll(a.dataDir, 0o700); err != nil {
 		p.log.WarnContext(ctx, "the outcome of --apply is not shown by `vigil doctor`", "error", err)
@@ -88,7 +88,7 @@ func (p *platform) startApplying(ctx context.Context, baseURL string) error {
 	p.onStop(func(context.Context) {
 		cancel()
 		<-ended
-		cli.RemoveApplied(a.dataDir)
+		instance.RemoveApplied(a.dataDir)
 	})
 	return nil
 }
@@ -107,70 +107,70 @@ func ensureOperator(ctx context.Context, store accountStore) error {
 // are read the next time.
 func (a *applier) look(ctx context.Context) {
 	stamp := stampOf(a.path)
-	if stamp == a.stamp && a.outcome.State != cli.AppliedFailed && a.now().Sub(a.readAt) < rereadEvery {
+	if stamp == a.stamp && a.outcome.State != instance.AppliedFailed && a.now().Sub(a.readAt) < rereadEvery {
 		return
 	}
 	a.stamp, a.readAt = stamp, a.now()
 	document, err := manifest.Read([]string{a.path}, manifest.Options{Rules: a.rules, Env: os.LookupEnv, Variables: a.names})
 	if err != nil {
-		a.finish(ctx, cli.AppliedInvalid, problemLines(err))
+		a.finish(ctx, instance.AppliedInvalid, problemLines(err))
 		return
 	}
 	sum := sha256.Sum256(document.JSON())
-	if sum == a.applied && a.outcome.State == cli.AppliedNow {
-		a.finish(ctx, cli.AppliedNow, nil)
+	if sum == a.applied && a.outcome.State == instance.AppliedNow {
+		a.finish(ctx, instance.AppliedNow, nil)
 		return
 	}
 	for _, warning := range document.Warnings {
 		a.log.WarnContext(ctx, "a definition has a problem", "problem", warning.String())
 	}
 	state, lines := a.apply(ctx, document)
-	if state == cli.AppliedNow {
+	if state == instance.AppliedNow {
 		a.applied = sum
 	}
 	a.finish(ctx, state, lines)
 }
 
 // finish describes the outcome, and logs a new one.
-func (a *applier) finish(ctx context.Context, state cli.AppliedState, problems []string) {
+func (a *applier) finish(ctx context.Context, state instance.AppliedState, problems []string) {
 	if ctx.Err() != nil {
 		return // the process stops
 	}
-	if state != cli.AppliedNow && (state != a.outcome.State || !slices.Equal(problems, a.outcome.Errors)) {
+	if state != instance.AppliedNow && (state != a.outcome.State || !slices.Equal(problems, a.outcome.Errors)) {
 		for _, problem := range problems {
 			a.log.ErrorContext(ctx, "the definitions are not applied, what runs goes on", "problem", problem)
 		}
 	}
 	a.outcome.State, a.outcome.Errors, a.outcome.LookedAt = state, problems, a.now().UTC()
-	if err := cli.SaveApplied(a.dataDir, a.outcome); err != nil {
+	if err := instance.SaveApplied(a.dataDir, a.outcome); err != nil {
 		a.log.DebugContext(ctx, "the outcome of --apply is not stored", "error", err)
 	}
 }
 
 // apply sends the document to the API.
-func (a *applier) apply(ctx context.Context, document *manifest.Document) (cli.AppliedState, []string) {
+func (a *applier) apply(ctx context.Context, document *manifest.Document) (instance.AppliedState, []string) {
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
 	body, err := json.Marshal(map[string]any{
 		"project": document.Project, "document": document.JSON(), "sources": document.Sources(), "missing": "keep",
 	})
 	if err != nil {
-		return cli.AppliedInvalid, problemLines(err)
+		return instance.AppliedInvalid, problemLines(err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.baseURL+"/v1/apply", bytes.NewReader(body))
 	if err != nil {
-		return cli.AppliedFailed, problemLines(err)
+		return instance.AppliedFailed, problemLines(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "vigil --apply")
 	response, err := a.api.Do(request)
 	if err != nil {
-		return cli.AppliedFailed, problemLines(err)
+		return instance.AppliedFailed, problemLines(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAppliedAnswer))
 	if err != nil {
-		return cli.AppliedFailed, problemLines(err)
+		return instance.AppliedFailed, problemLines(err)
 	}
 	if response.StatusCode != http.StatusOK {
 		return a.refused(response.StatusCode, text, document)
@@ -182,7 +182,7 @@ func (a *applier) apply(ctx context.Context, document *manifest.Document) (cli.A
 const maxAppliedAnswer = 64 << 20
 
 // done notes what was applied.
-func (a *applier) done(ctx context.Context, text []byte, project string) (cli.AppliedState, []string) {
+func (a *applier) done(ctx context.Context, text []byte, project string) (instance.AppliedState, []string) {
 	var answer struct {
 		Data struct {
 			Plan    string `json:"plan"`
@@ -192,7 +192,7 @@ func (a *applier) done(ctx context.Context, text []byte, project string) (cli.Ap
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return cli.AppliedFailed, problemLines(err)
+		return instance.AppliedFailed, problemLines(err)
 	}
 	counts := make(map[string]int)
 	for _, one := range answer.Data.Actions {
@@ -203,12 +203,12 @@ func (a *applier) done(ctx context.Context, text []byte, project string) (cli.Ap
 	a.outcome.Changes = counts["create"] + counts["change"] + counts["restore"]
 	a.log.InfoContext(ctx, "the definitions are applied", "project", project, "plan", answer.Data.Plan,
 		"created", counts["create"], "changed", counts["change"]+counts["restore"], "kept_without_a_file", counts["leave"])
-	return cli.AppliedNow, nil
+	return instance.AppliedNow, nil
 }
 
 // refused explains an answer that is not a success. A mistake in the document has its
 // place in the files.
-func (a *applier) refused(status int, text []byte, document *manifest.Document) (cli.AppliedState, []string) {
+func (a *applier) refused(status int, text []byte, document *manifest.Document) (instance.AppliedState, []string) {
 	var said struct {
 		Error   string `json:"error"`
 		Details struct {
@@ -219,16 +219,16 @@ func (a *applier) refused(status int, text []byte, document *manifest.Document) 
 		} `json:"details"`
 	}
 	if err := json.Unmarshal(text, &said); err != nil || said.Error == "" {
-		return cli.AppliedFailed, []string{fmt.Sprintf("the API answers with status %d", status)}
+		return instance.AppliedFailed, []string{fmt.Sprintf("the API answers with status %d", status)}
 	}
 	var problems manifest.Problems
 	for _, one := range said.Details.Errors {
 		problems = append(problems, document.Explain(one.Path, one.Message))
 	}
 	if len(problems) > 0 {
-		return cli.AppliedInvalid, problemLines(problems.Sorted())
+		return instance.AppliedInvalid, problemLines(problems.Sorted())
 	}
-	return cli.AppliedFailed, []string{said.Error}
+	return instance.AppliedFailed, []string{said.Error}
 }
 
 // problemLines are the lines of an error, at most maxProblems.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/doctor"
+	"github.com/vigil-monitor/vigil/internal/instance"
 )
 
 // machineExam looks at the machine of a server for `vigil doctor`.
@@ -24,7 +25,7 @@ type machineExam struct {
 	settings settings
 	// instance is the `vigil up` of the data directory: running, or ended without an orderly
 	// stop (with its process ID), or the zero value.
-	instance cli.Instance
+	instance instance.Instance
 	running  bool
 	now      func() time.Time
 }
@@ -41,7 +42,7 @@ func machine(dataDir string) cli.Machine {
 	}
 	m := machineExam{settings: s, now: time.Now}
 	var err error
-	m.instance, err = cli.FindInstance(s.DataDir)
+	m.instance, err = instance.Running(s.DataDir)
 	m.running = err == nil
 	probes := m.probes()
 	if wrong != nil {

@@ -15,8 +15,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/doctor"
+	"github.com/vigil-monitor/vigil/internal/instance"
 )
 
 func (m *machineExam) judgeInstance(context.Context) *doctor.Finding {
@@ -194,7 +194,7 @@ func (m *machineExam) judgeSecretKey(context.Context) *doctor.Finding {
 }
 
 func (m *machineExam) judgeApplied(context.Context) *doctor.Finding {
-	applied, ok, err := cli.ReadApplied(m.settings.DataDir)
+	applied, ok, err := instance.ReadApplied(m.settings.DataDir)
 	if err != nil {
 		return &doctor.Finding{Part: "apply", State: doctor.Warn, Message: fmt.Sprintf("not known: %v", err)}
 	}
@@ -202,7 +202,7 @@ func (m *machineExam) judgeApplied(context.Context) *doctor.Finding {
 		return nil
 	}
 	judged := doctor.Applied{Path: applied.Path, Problems: applied.Errors, Now: m.now()}
-	if applied.State != cli.AppliedNow && len(judged.Problems) == 0 {
+	if applied.State != instance.AppliedNow && len(judged.Problems) == 0 {
 		judged.Problems = []string{"its state is " + string(applied.State)}
 	}
 	if applied.AppliedAt != nil {

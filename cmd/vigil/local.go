@@ -20,6 +20,7 @@ import (
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -92,14 +93,14 @@ func ownerOf(path string) string {
 // describeInstance writes where the platform is reached into its data directory, for the
 // client commands, until the process stops.
 func describeInstance(p *process, sum summary) error {
-	err := cli.SaveInstance(sum.DataDir, cli.Instance{
+	err := instance.SaveInstance(sum.DataDir, instance.Instance{
 		APIURL: sum.APIURL, UIURL: sum.TemporalUIURL, PID: sum.PID, Version: version, StartedAt: time.Now().UTC(),
 		TemporalAddress: sum.TemporalAddress, Namespace: sum.Namespace, MetricsURL: sum.MetricsURL, DemoURL: sum.DemoURL,
 	})
 	if err != nil {
 		return err
 	}
-	p.onStop(func(context.Context) { cli.RemoveInstance(sum.DataDir, sum.PID) })
+	p.onStop(func(context.Context) { instance.RemoveInstance(sum.DataDir, sum.PID) })
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
@@ -19,7 +19,7 @@ func runsAlready(err error) error {
 	if !ok {
 		return err
 	}
-	found, missing := cli.FindInstance(held.Path)
+	found, missing := instance.Running(held.Path)
 	if missing != nil {
 		return err // it starts or stops just now, or is a restore
 	}

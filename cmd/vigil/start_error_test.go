@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/demo"
+	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
@@ -56,7 +56,7 @@ func TestSecondUpSaysWhereTheFirstIs(t *testing.T) {
 	if said := second(); !strings.Contains(said, "in use by another vigil") {
 		t.Errorf("while the first starts: %s", said)
 	}
-	if err := cli.SaveInstance(data.Path(), cli.Instance{APIURL: "http://127.0.0.1:18080", PID: os.Getpid()}); err != nil {
+	if err := instance.SaveInstance(data.Path(), instance.Instance{APIURL: "http://127.0.0.1:18080", PID: os.Getpid()}); err != nil {
 		t.Fatal(err)
 	}
 	said := second()

@@ -17,9 +17,9 @@ import (
 	"go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
 
-	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/codec"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/internal/metrics"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 )
@@ -65,7 +65,7 @@ func (p *process) dialEmbedded(
 // localTemporalTLS returns the certificates of the instance of the data directory when
 // TEMPORAL_ADDRESS is that of its embedded server, nil otherwise.
 func localTemporalTLS(s *settings) *tls.Config {
-	if address, err := cli.TemporalOf(s.DataDir); err != nil || address != s.TemporalAddress {
+	if address, err := instance.TemporalOf(s.DataDir); err != nil || address != s.TemporalAddress {
 		return nil
 	}
 	secure, err := standalone.TemporalTLS(s.DataDir)

@@ -8,7 +8,7 @@ import (
 
 	"go.temporal.io/sdk/contrib/envconfig"
 
-	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
@@ -41,7 +41,7 @@ func TestTemporalProfile(t *testing.T) {
 	if localTemporalTLS(&s) != nil {
 		t.Error("certificates are used without an instance")
 	}
-	err = cli.SaveInstance(data.Path(), cli.Instance{APIURL: "http://127.0.0.1:1", TemporalAddress: "127.0.0.1:7299"})
+	err = instance.SaveInstance(data.Path(), instance.Instance{APIURL: "http://127.0.0.1:1", TemporalAddress: "127.0.0.1:7299"})
 	if err != nil || localTemporalTLS(&s) == nil {
 		t.Errorf("the certificates of the instance are not found (%v)", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -65,7 +66,7 @@ func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 	if err := describeInstance(p, summary); err != nil {
 		return err
 	}
-	cli.RemoveApplied(summary.DataDir) // of an earlier process
+	instance.RemoveApplied(summary.DataDir) // of an earlier process
 	if err := built.startApplying(ctx, summary.APIURL); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/internal/console"
+
+	"github.com/vigil-monitor/vigil/internal/instance"
 )
 
 // The first start of an instance logs its user in, but replaces no context.
@@ -30,29 +32,29 @@ func TestSaveLocal(t *testing.T) {
 func TestInstance(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	here := Instance{APIURL: "http://127.0.0.1:8080", PID: os.Getpid(), Version: "1", StartedAt: time.Unix(1_700_000_000, 0).UTC()}
-	if err := SaveInstance(dir, here); err != nil {
+	here := instance.Instance{APIURL: "http://127.0.0.1:8080", PID: os.Getpid(), Version: "1", StartedAt: time.Unix(1_700_000_000, 0).UTC()}
+	if err := instance.SaveInstance(dir, here); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "instance.json")); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("the mode is %v, %v", info.Mode(), err)
 	}
-	if found, err := findInstance(dir); err != nil || found != here {
+	if found, err := instance.Running(dir); err != nil || found != here {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	RemoveInstance(dir, here.PID+1)
-	if _, err := findInstance(dir); err != nil {
+	instance.RemoveInstance(dir, here.PID+1)
+	if _, err := instance.Running(dir); err != nil {
 		t.Errorf("another process removed the description: %v", err)
 	}
-	RemoveInstance(dir, here.PID)
-	if _, err := findInstance(dir); err == nil {
+	instance.RemoveInstance(dir, here.PID)
+	if _, err := instance.Running(dir); err == nil {
 		t.Error("the description is still there")
 	}
 	here.PID = 1 << 30 // no process has it
-	if err := SaveInstance(dir, here); err != nil {
+	if err := instance.SaveInstance(dir, here); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := findInstance(dir); err == nil {
+	if _, err := instance.Running(dir); err == nil {
 		t.Error("an instance whose process has ended is found")
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/internal/console"
+
+	"github.com/vigil-monitor/vigil/internal/instance"
 )
 
 const (
@@ -117,12 +119,12 @@ func (s *session) removeDemo(ctx context.Context) (removed int, err error) {
 
 // demoInstance finds the instance that plays the demo: that of a directory, else of the
 // context, else of this user.
-func (a *app) demoInstance(con *console.Console, dir string) (Instance, error) {
+func (a *app) demoInstance(con *console.Console, dir string) (instance.Instance, error) {
 	if dir == "" {
 		dir = a.host.DataDir
 		contexts, err := console.ReadContexts(configPath(), con.Warn)
 		if err != nil {
-			return Instance{}, err
+			return instance.Instance{}, err
 		}
 		name := a.flags.context
 		if name == "" {
@@ -132,15 +134,15 @@ func (a *app) demoInstance(con *console.Console, dir string) (Instance, error) {
 			dir = of
 		}
 	}
-	found, err := findInstance(dir)
+	found, err := instance.Running(dir)
 	if err != nil {
-		return Instance{}, console.Errorf(console.Unreachable, "no instance runs with the data directory %s: start `vigil up --demo`", dir)
+		return instance.Instance{}, console.Errorf(console.Unreachable, "no instance runs with the data directory %s: start `vigil up --demo`", dir)
 	}
 	if found.DemoURL == "" {
-		return Instance{}, console.Errorf(console.Unreachable, "the instance of %s plays no demo: start it with `vigil up --demo`", dir)
+		return instance.Instance{}, console.Errorf(console.Unreachable, "the instance of %s plays no demo: start it with `vigil up --demo`", dir)
 	}
-	if found.DemoURL, err = serverURL(found.DemoURL, instanceFile); err != nil {
-		return Instance{}, err
+	if found.DemoURL, err = console.ServerURL(found.DemoURL, instance.File); err != nil {
+		return instance.Instance{}, err
 	}
 	return found, nil
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/vigil-monitor/vigil/internal/console"
 	"github.com/vigil-monitor/vigil/internal/doctor"
+
+	"github.com/vigil-monitor/vigil/internal/instance"
 )
 
 // Machine is what doctor looks at on the machine of a server.
@@ -128,7 +130,7 @@ func (e *examination) config() (doctor.Config, target, error) {
 	case err == nil:
 		config.Mode = info.Mode()
 	}
-	_, here := findInstance(e.dataDir)
+	_, here := instance.Running(e.dataDir)
 	config.Here = here == nil
 	silent := *e.con
 	silent.Err = discard{}

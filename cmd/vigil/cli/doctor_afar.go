@@ -13,6 +13,8 @@ import (
 	"github.com/vigil-monitor/vigil/client"
 	"github.com/vigil-monitor/vigil/internal/console"
 	"github.com/vigil-monitor/vigil/internal/doctor"
+
+	"github.com/vigil-monitor/vigil/internal/instance"
 )
 
 // afar looks at a server through its API.
@@ -39,7 +41,7 @@ func (e *examination) afar(to target) (*afar, error) {
 	}
 	found := &afar{session: s, own: e.host.Version, reached: make(chan struct{}), allowed: make(chan struct{})}
 	if parsed, err := url.Parse(to.URL); err == nil && loopback(parsed.Hostname()) {
-		if _, err := readInstance(e.dataDir); err == nil {
+		if _, err := instance.Read(e.dataDir); err == nil {
 			found.dataDir = e.dataDir
 		}
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/vigil-monitor/vigil/client"
 	"github.com/vigil-monitor/vigil/internal/console"
+
+	"github.com/vigil-monitor/vigil/internal/instance"
 )
 
 // loggingIn are the flags of `vigil login`.
@@ -81,7 +83,7 @@ func (a *app) login(ctx context.Context, con *console.Console, l loggingIn, addr
 		if name == "" {
 			name = localContext
 		}
-	} else if saved.URL, err = serverURL(address, "the address"); err != nil {
+	} else if saved.URL, err = console.ServerURL(address, "the address"); err != nil {
 		return err
 	}
 	if name == "" {
@@ -128,10 +130,10 @@ func warnAboutPlainHTTP(con *console.Console, address string) {
 }
 
 // localInstance returns the instance on this machine.
-func (a *app) localInstance(ctx context.Context, dataDir string) (Instance, error) {
-	found, err := findInstance(dataDir)
+func (a *app) localInstance(ctx context.Context, dataDir string) (instance.Instance, error) {
+	found, err := instance.Running(dataDir)
 	if err == nil {
-		err = found.answers(ctx)
+		err = found.Answers(ctx)
 	}
 	if err != nil {
 		return found, console.Errorf(

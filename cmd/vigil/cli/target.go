@@ -4,11 +4,11 @@ package cli
 
 import (
 	"fmt"
-	"net/url"
 	"os"
-	"strings"
 
 	"github.com/vigil-monitor/vigil/internal/console"
+
+	"github.com/vigil-monitor/vigil/internal/instance"
 )
 
 // The variables of the client commands.
@@ -47,7 +47,7 @@ func (a *app) target(con *console.Console) (target, error) {
 	if err != nil || to.URL != "" {
 		return to, err
 	}
-	found, err := findInstance(a.host.DataDir)
+	found, err := instance.Running(a.host.DataDir)
 	if err != nil {
 		return target{}, console.Errorf(console.Login, "not logged in: run `vigil login`, or `vigil login URL` for a server elsewhere")
 	}
@@ -108,7 +108,7 @@ func fromContext(contexts *console.Contexts, name, source, path string) (target,
 			console.Usage, "there is no context %q (%s); `vigil context list` shows those of %s", name, source, path,
 		)
 	}
-	address, err := serverURL(saved.URL, "the URL of the context "+name)
+	address, err := console.ServerURL(saved.URL, "the URL of the context "+name)
 	from := fmt.Sprintf("context %s (%s)", name, source)
 	return target{URL: address, URLFrom: from, Key: saved.Key, KeyFrom: from, Context: name, DataDir: saved.DataDir}, err
 }
@@ -116,7 +116,7 @@ func fromContext(contexts *console.Contexts, name, source, path string) (target,
 // fromURL returns the target of an address: with the key of the environment, or that of
 // a context with the same address. A key is never sent to another server than its own.
 func fromURL(text, source, key string, contexts *console.Contexts, path string) (target, error) {
-	address, err := serverURL(text, source)
+	address, err := console.ServerURL(text, source)
 	if err != nil {
 		return target{}, err
 	}
@@ -127,7 +127,7 @@ func fromURL(text, source, key string, contexts *console.Contexts, path string) 
 	}
 	for _, name := range contexts.Names() {
 		saved := contexts.Contexts[name]
-		if own, err := serverURL(saved.URL, name); err == nil && own == address && saved.Key != "" {
+		if own, err := console.ServerURL(saved.URL, name); err == nil && own == address && saved.Key != "" {
 			to.Key, to.KeyFrom, to.Context = saved.Key, fmt.Sprintf("context %s of %s", name, path), name
 			return to, nil
 		}
@@ -137,7 +137,7 @@ func fromURL(text, source, key string, contexts *console.Contexts, path string) 
 
 // withURL replaces the address of a context.
 func withURL(to target, text string) (target, error) {
-	address, err := serverURL(text, "--url")
+	address, err := console.ServerURL(text, "--url")
 	if err != nil {
 		return target{}, err
 	}
@@ -148,15 +148,4 @@ func withURL(to target, text string) (target, error) {
 	}
 	to.URL, to.URLFrom = address, "--url"
 	return to, nil
-}
-
-// serverURL checks the address of a server and removes a slash at its end.
-func serverURL(text, source string) (string, error) {
-	parsed, err := url.Parse(text)
-	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.User != nil || parsed.RawQuery != "" {
-		return "", console.Errorf(console.Usage, "%s is %q; it must be an address such as https://vigil.example.com", source, text)
-	}
-	parsed.Fragment = ""
-	parsed.Scheme, parsed.Host = strings.ToLower(parsed.Scheme), strings.ToLower(parsed.Host)
-	return strings.TrimRight(parsed.String(), "/"), nil
 }
