@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil"
@@ -18,31 +17,6 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/statuspage"
 )
-
-func newAPICommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "api",
-		Short: "Run the API alone, against DATABASE_URL and TEMPORAL_ADDRESS",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, p, err := readRoleSettings(cmd)
-			if err != nil {
-				return err
-			}
-			listener, err := p.listen(cmd.Context(), s.Listen, "VIGIL_LISTEN")
-			if err != nil {
-				return err
-			}
-			return runRole(cmd.Context(), p, s.listeningOn(listener), true, func(ctx context.Context, p *platform) error {
-				p.log.InfoContext(ctx, "api listens", "address", listener.Addr().String())
-				if err := p.serveAPI(ctx, listener); err != nil {
-					return err
-				}
-				return p.startApplying(ctx, urlOf(listener))
-			})
-		},
-	}
-}
 
 // serveAPI answers requests on the listener.
 func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
@@ -74,7 +48,7 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 		Codec: codec,
 		Config: api.Config{
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
-			Version:          version, PublicURL: string(s.PublicURL), SignupTier: account.Tier(s.SignupTier),
+			Version:          p.program.version, PublicURL: string(s.PublicURL), SignupTier: account.Tier(s.SignupTier),
 			EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
 			UnverifiedPerAddress: s.UnverifiedPerAddress, UnverifiedTotal: s.UnverifiedTotal,
 			AddressRate: s.AddressRate, TrustedProxies: s.TrustedProxies,

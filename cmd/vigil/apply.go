@@ -40,6 +40,7 @@ type applier struct {
 	path    string
 	rules   manifest.Rules
 	names   []string // of the variables that the files may use
+	env     func(name string) (value string, given bool)
 	api     *http.Client
 	baseURL string
 	dataDir string // where the outcome is described
@@ -70,7 +71,7 @@ func (p *platform) startApplying(ctx context.Context, baseURL string) error {
 	}
 	a := &applier{
 		path: path, rules: rules, names: append([]string{}, p.settings.ApplyVariables...), api: p.serveInProcess(p.api, p.store),
-		baseURL: baseURL, dataDir: p.settings.DataDir, now: time.Now,
+		baseURL: baseURL, dataDir: p.settings.DataDir, now: time.Now, env: p.program.env,
 		log: p.log.With("path", path), outcome: instance.Applied{Path: path, PID: os.Getpid()},
 	}
 	if err := os.MkdirAll(a.dataDir, 0o700); err != nil {
@@ -111,7 +112,7 @@ func (a *applier) look(ctx context.Context) {
 		return
 	}
 	a.stamp, a.readAt = stamp, a.now()
-	document, err := manifest.Read([]string{a.path}, manifest.Options{Rules: a.rules, Env: os.LookupEnv, Variables: a.names})
+	document, err := manifest.Read([]string{a.path}, manifest.Options{Rules: a.rules, Env: a.env, Variables: a.names})
 	if err != nil {
 		a.finish(ctx, instance.AppliedInvalid, problemLines(err))
 		return

@@ -23,7 +23,7 @@ func TestDeployment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := settingsOf(t, test.args...)
-			got, err := s.deployment()
+			got, err := s.deployment(version)
 			if got != test.want || (err == nil) != test.ok {
 				t.Errorf("got %+v, %v", got, err)
 			}

@@ -54,7 +54,7 @@ func machine(dataDir string) cli.Machine {
 
 // configured reports whether a setting of Vigil's server is in the environment.
 func configured() bool {
-	for _, s := range allSettings() {
+	for _, s := range knownSettings() {
 		if strings.HasPrefix(s.variable, "VIGIL_") && os.Getenv(s.variable) != "" {
 			return true
 		}
@@ -93,12 +93,12 @@ func (m *machineExam) probes() []doctor.Probe {
 }
 
 // quiet is a process whose parts log nothing.
-func quiet() *process { return newProcess(slog.New(slog.DiscardHandler)) }
+func quiet() *process { return newProcess(slog.New(slog.DiscardHandler), thisProgram()) }
 
 // credentials are the texts that no output may have.
 func (m *machineExam) credentials() []string {
 	var all []string
-	for _, s := range allSettings() {
+	for _, s := range knownSettings() {
 		if s.secret {
 			all = append(all, strings.Split(os.Getenv(s.variable), ",")...)
 		}

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
-	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -88,20 +86,6 @@ func ownerOf(path string) string {
 		return owner.Username
 	}
 	return id
-}
-
-// describeInstance writes where the platform is reached into its data directory, for the
-// client commands, until the process stops.
-func describeInstance(p *process, sum summary) error {
-	err := instance.SaveInstance(sum.DataDir, instance.Instance{
-		APIURL: sum.APIURL, UIURL: sum.TemporalUIURL, PID: sum.PID, Version: version, StartedAt: time.Now().UTC(),
-		TemporalAddress: sum.TemporalAddress, Namespace: sum.Namespace, MetricsURL: sum.MetricsURL, DemoURL: sum.DemoURL,
-	})
-	if err != nil {
-		return err
-	}
-	p.onStop(func(context.Context) { instance.RemoveInstance(sum.DataDir, sum.PID) })
-	return nil
 }
 
 // saveLocalContext logs the user of this machine in with the first key, and returns the

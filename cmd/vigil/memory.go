@@ -26,9 +26,9 @@ const (
 )
 
 // manageMemory sets the limit of the heap, and adapts the collector until ctx ends.
-func manageMemory(ctx context.Context) {
+func manageMemory(ctx context.Context, self program) {
 	memory := availableMemory(os.ReadFile)
-	if limit := memoryLimit(os.Getenv("GOMEMLIMIT"), memory); limit > 0 {
+	if limit := memoryLimit(self.getenv("GOMEMLIMIT"), memory); limit > 0 {
 		debug.SetMemoryLimit(limit)
 	}
 	go func() {
@@ -41,7 +41,7 @@ func manageMemory(ctx context.Context) {
 			debug.FreeOSMemory()
 			releaseProgram()
 		}
-		if os.Getenv("GOGC") == "" {
+		if self.getenv("GOGC") == "" {
 			adaptCollector(ctx, memory)
 		}
 	}()

@@ -39,7 +39,7 @@ func (p *process) serveMetrics(ctx context.Context, s settings) (metricsServer, 
 	}
 	out, err := p.exportMetrics(ctx, s)
 	if err == nil && out.metrics == nil {
-		out.metrics, err = metrics.New(version, p.log)
+		out.metrics, err = metrics.New(p.program.version, p.log)
 	}
 	if err != nil {
 		return metricsServer{}, err

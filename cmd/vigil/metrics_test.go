@@ -18,7 +18,7 @@ func TestServeMetrics(t *testing.T) {
 
 	t.Run("NothingListensUnlessAsked", func(t *testing.T) {
 		t.Parallel()
-		p := newProcess(slog.New(slog.DiscardHandler))
+		p := newProcess(slog.New(slog.DiscardHandler), thisProgram())
 		if m, err := p.serveMetrics(t.Context(), settings{}); m.url() != "" || err != nil || m.metrics != nil || p.stops != nil {
 			t.Errorf("serves %q, %v", m.url(), err)
 		}
@@ -43,7 +43,7 @@ func TestServeMetrics(t *testing.T) {
 // returns the address that it served them on before it stopped.
 func metricsServed(t *testing.T) string {
 	t.Helper()
-	p := newProcess(slog.New(slog.DiscardHandler))
+	p := newProcess(slog.New(slog.DiscardHandler), thisProgram())
 	m, err := p.serveMetrics(t.Context(), settings{MetricsListen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func TestProcess(t *testing.T) {
 
 	t.Run("StopsEverythingThatStartedInParallel", func(t *testing.T) {
 		t.Parallel()
-		p := newProcess(slog.New(slog.DiscardHandler))
+		p := newProcess(slog.New(slog.DiscardHandler), thisProgram())
 		const parts = 2000
 		var starting sync.WaitGroup
 		stopped := 0
@@ -39,7 +39,7 @@ func TestProcess(t *testing.T) {
 	t.Run("StopsInTimeWithSlowWorkers", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			p := newProcess(slog.New(slog.DiscardHandler))
+			p := newProcess(slog.New(slog.DiscardHandler), thisProgram())
 			began := time.Now()
 			ended := map[string]time.Duration{}
 			var left time.Duration // for the server

@@ -28,11 +28,28 @@ const (
 	overrunGrace = 100 * time.Millisecond
 )
 
+// unknownVersion is the version of a build that sets none.
+const unknownVersion = "unknown"
+
+// program is what a process knows of its build and of its environment.
+type program struct {
+	version string
+	// env looks a variable of the environment up, as os.LookupEnv does.
+	env func(name string) (value string, given bool)
+}
+
+// getenv returns a variable of the environment, "" when it is not given.
+func (p program) getenv(name string) string {
+	value, _ := p.env(name)
+	return value
+}
+
 // process is the life of what runs here. Each part that starts registers how to stop
 // it (see stop), and reports its failure.
 type process struct {
-	log    *slog.Logger
-	failed chan error // the first failure of a part
+	log     *slog.Logger
+	failed  chan error // the first failure of a part
+	program program
 
 	mu      sync.Mutex // parts start in parallel
 	workers []func(context.Context)
@@ -45,8 +62,9 @@ type part struct {
 	stop func(context.Context)
 }
 
-func newProcess(log *slog.Logger) *process {
-	return &process{log: log, failed: make(chan error, 1)}
+// newProcess returns the life of a process of a program.
+func newProcess(log *slog.Logger, self program) *process {
+	return &process{log: log, program: self, failed: make(chan error, 1)}
 }
 
 // wait returns nil once ctx has ended, or the error of a part that failed. The memory of
@@ -54,8 +72,8 @@ func newProcess(log *slog.Logger) *process {
 func (p *process) wait(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	manageMemory(ctx)
-	go adaptProcessors(ctx)
+	manageMemory(ctx, p.program)
+	go adaptProcessors(ctx, p.program)
 	select {
 	case <-ctx.Done():
 		return nil

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"math"
-	"os"
 	"runtime"
 	"runtime/metrics"
 	"time"
@@ -35,8 +34,8 @@ var allProcessors = runtime.GOMAXPROCS(0) //nolint:gochecknoglobals // known at 
 
 // adaptProcessors adapts the number of processors that this process uses, up to all that it
 // may, until ctx ends. GOMAXPROCS, when it is set, keeps its meaning.
-func adaptProcessors(ctx context.Context) {
-	if os.Getenv("GOMAXPROCS") != "" {
+func adaptProcessors(ctx context.Context, self program) {
+	if self.getenv("GOMAXPROCS") != "" {
 		return
 	}
 	tick := time.NewTicker(processorInterval)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -112,9 +111,4 @@ func showSettings(root *cobra.Command) {
 // an error that a library broke into lines is joined.
 func sentence(err error) string {
 	return strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "\nvigil: ").Replace(err.Error())
-}
-
-// newLogger logs to stderr, so that stdout has only the output of the command.
-func newLogger(stderr io.Writer, level slog.Level) *slog.Logger {
-	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 }

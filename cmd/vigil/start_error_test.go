@@ -119,7 +119,7 @@ func TestLogOfTheDemo(t *testing.T) {
 		show := newScreen(&out, &errs, asJSON)
 		show.withDemo = true
 		log := newLogger(show.logs(&errs), 0)
-		p := newProcess(log)
+		p := newProcess(log, thisProgram())
 		if err := show.keepLogs(p, dir); err != nil {
 			t.Fatal(err)
 		}

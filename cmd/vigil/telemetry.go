@@ -30,12 +30,12 @@ func (p *process) exportMetrics(ctx context.Context, s settings) (metricsServer,
 	}
 	exporter, err := telemetry.New(ctx, telemetry.Options{
 		Endpoint: string(s.OTLPEndpoint), Headers: s.OTLPHeaders, Interval: s.OTLPInterval,
-		Version: version, Instance: workerName(), Now: time.Now, Log: p.log,
+		Version: p.program.version, Instance: workerName(), Now: time.Now, Log: p.log,
 	})
 	if err != nil {
 		return metricsServer{}, err
 	}
-	measured, err := metrics.New(version, p.log, sdkmetric.WithReader(exporter.Reader()), sdkmetric.WithResource(exporter.Resource()))
+	measured, err := metrics.New(p.program.version, p.log, sdkmetric.WithReader(exporter.Reader()), sdkmetric.WithResource(exporter.Resource()))
 	if err != nil {
 		return metricsServer{}, err
 	}

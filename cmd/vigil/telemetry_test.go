@@ -30,7 +30,7 @@ func TestHeaderList(t *testing.T) {
 //nolint:paralleltest // it counts the goroutines of the process
 func TestExportOnlyToAnEndpoint(t *testing.T) {
 	before := runtime.NumGoroutine()
-	p := newProcess(slog.New(slog.DiscardHandler))
+	p := newProcess(slog.New(slog.DiscardHandler), thisProgram())
 	none, err := p.exportMetrics(t.Context(), settings{})
 	if err != nil || none.exporter != nil || none.metrics != nil || p.stops != nil || runtime.NumGoroutine() > before {
 		t.Errorf("without an endpoint: %+v, %v, %d goroutines of %d", none, err, runtime.NumGoroutine(), before)

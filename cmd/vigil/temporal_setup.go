@@ -28,7 +28,7 @@ func newTemporalSetupCommand() *cobra.Command {
 			if s.TemporalAddress == "" {
 				return errors.New("`vigil temporal setup` needs TEMPORAL_ADDRESS, the Temporal to prepare; the embedded one prepares itself")
 			}
-			p := newProcess(newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)))
+			p := newProcess(newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)), thisProgram())
 			defer p.stop(cmd.Context())
 			temporal, err := p.dialTemporal(s, nil, nil)
 			if err != nil {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 
@@ -19,8 +20,8 @@ var (
 	commit  = "" //nolint:gochecknoglobals // the linker sets it
 )
 
-// unknownVersion is the version of a build that sets none.
-const unknownVersion = "unknown"
+// thisProgram is what a process knows of this build and of its environment.
+func thisProgram() program { return program{version: version, env: os.LookupEnv} }
 
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
