@@ -68,7 +68,7 @@ func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
-	assistants, err := newMCP(server, string(s.PublicURL), p.log)
+	assistants, err := newMCP(server, string(s.PublicURL), p.program.version, p.log)
 	if err != nil {
 		return err
 	}

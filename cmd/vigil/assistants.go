@@ -14,7 +14,7 @@ import (
 )
 
 // newMCP returns the tools for assistants at /mcp, which ask the API in this process.
-func newMCP(server *api.Server, publicURL string, log *slog.Logger) (*mcp.Server, error) {
+func newMCP(server *api.Server, publicURL, version string, log *slog.Logger) (*mcp.Server, error) {
 	return mcp.New(mcp.Deps{
 		API: server, Authenticate: server.Authenticated, Count: server.Count, CheckBody: rest.CheckBody, Refuse: rest.WriteError,
 		Scopes:    func(ctx context.Context) []account.Scope { return rest.CallerOf(ctx).Scopes() },

@@ -48,7 +48,7 @@ func TestRootLeadsBrowsersToTheDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	assistants, err := newMCP(server, "", nil)
+	assistants, err := newMCP(server, "", "v1.2.3", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,3 +86,6 @@ func migrateStore(ctx context.Context, store *storage.Store) error {
 	}
 	return store.EnsurePartitions(ctx, time.Now())
 }
+
+// database is the name of Vigil's own database in a private cluster.
+const database = "vigil"

@@ -22,8 +22,8 @@ func TestDeployment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := settingsOf(t, test.args...)
-			got, err := s.deployment(version)
+			s := settingsFrom(t, test.args...)
+			got, err := s.deployment(unknownVersion)
 			if got != test.want || (err == nil) != test.ok {
 				t.Errorf("got %+v, %v", got, err)
 			}

@@ -3,14 +3,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/internal/audit"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -48,31 +44,4 @@ func loginLinkOf(cmd *cobra.Command, store *storage.Store, email, base string) (
 		return "", err
 	}
 	return newLoginLink(asOperator(cmd, actionLoginLink, user.OrgID, user.ID), store, user.ID, base)
-}
-
-// actionLoginLink is the action of making a link, in the audit log.
-const actionLoginLink = "account.create_login_link"
-
-// linkStore keeps login links.
-type linkStore interface {
-	operatorStore
-	CreateLoginLink(ctx context.Context, userID uuid.UUID, hash []byte) error
-}
-
-// operatorLink makes a link that signs in the operator, whose account must exist.
-func operatorLink(ctx context.Context, store linkStore, base string) (string, error) {
-	user, err := store.Operator(ctx)
-	if err != nil {
-		return "", fmt.Errorf("look for the operator's account: %w", err)
-	}
-	ctx = audit.NewContext(ctx, &audit.Entry{OrgID: user.OrgID, Action: actionLoginLink, ResourceID: user.ID, UserAgent: "vigil up"})
-	return newLoginLink(ctx, store, user.ID, base)
-}
-
-func newLoginLink(ctx context.Context, store linkStore, userID uuid.UUID, base string) (string, error) {
-	token, hash, err := api.NewLoginLink()
-	if err != nil {
-		return "", err
-	}
-	return base + "/app/first-run?token=" + token, store.CreateLoginLink(ctx, userID, hash)
 }

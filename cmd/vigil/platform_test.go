@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -18,7 +19,7 @@ func TestProcess(t *testing.T) {
 
 	t.Run("StopsEverythingThatStartedInParallel", func(t *testing.T) {
 		t.Parallel()
-		p := newProcess(slog.New(slog.DiscardHandler), thisProgram())
+		p := newProcess(slog.New(slog.DiscardHandler), program{version: "v1.2.3", env: os.LookupEnv})
 		const parts = 2000
 		var starting sync.WaitGroup
 		stopped := 0
@@ -39,7 +40,7 @@ func TestProcess(t *testing.T) {
 	t.Run("StopsInTimeWithSlowWorkers", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			p := newProcess(slog.New(slog.DiscardHandler), thisProgram())
+			p := newProcess(slog.New(slog.DiscardHandler), program{version: "v1.2.3", env: os.LookupEnv})
 			began := time.Now()
 			ended := map[string]time.Duration{}
 			var left time.Duration // for the server

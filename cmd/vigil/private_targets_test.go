@@ -96,7 +96,7 @@ func TestWarnsOfListenersWithoutALogin(t *testing.T) {
 		"--ui-listen=0.0.0.0:8233 --temporal-address=temporal.example.com:80": {},
 	} {
 		var log bytes.Buffer
-		s := settingsOf(t, strings.Fields(args)...)
+		s := settingsFrom(t, strings.Fields(args)...)
 		warnOpenListeners(t.Context(), &s, slog.New(slog.NewTextHandler(&log, nil)))
 		if n := strings.Count(log.String(), "a listener without a login"); n != len(want) {
 			t.Errorf("%s: %d warnings, want %d: %s", args, n, len(want), log.String())

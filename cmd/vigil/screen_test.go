@@ -92,7 +92,7 @@ func TestWildcardAddressIsShownAsLoopback(t *testing.T) {
 // summaryOf returns the summary and the settings of a platform whose API listens.
 func summaryOf(t *testing.T, flags ...string) (summary, settings) {
 	t.Helper()
-	s := settingsOf(t, flags...)
+	s := settingsFrom(t, flags...)
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", string(s.Listen))
 	if err != nil {

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"time"
@@ -112,6 +113,28 @@ func allSettings() []setting {
 		}
 	}
 	return all
+}
+
+// parseSettings reads every setting from the values of variables. The error names each setting
+// with a wrong value.
+func parseSettings(given map[string]string) (settings, error) {
+	var read settings
+	err := env.ParseWithOptions(&read, env.Options{
+		Environment: given,
+		FuncMap: map[reflect.Type]env.ParserFunc{
+			reflect.TypeFor[time.Duration](): func(text string) (any, error) { return parseDuration(text) },
+		},
+	})
+	if err != nil {
+		return settings{}, settingsError(err)
+	}
+	if read.PublicURL == "" {
+		read.PublicURL = publicURL("http://" + read.Listen.reachable())
+	}
+	if read.DataDir, err = filepath.Abs(read.DataDir); err != nil {
+		return settings{}, fmt.Errorf("VIGIL_DATA_DIR: %w", err)
+	}
+	return read, read.validate()
 }
 
 // local reports whether only users of this machine can reach the API, directly or

@@ -3,11 +3,8 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
-	"time"
 
 	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
@@ -53,23 +50,7 @@ func readSettings(cmd *cobra.Command) (settings, error) {
 			given[s.variable] = s.fallback
 		}
 	}
-	var read settings
-	err := env.ParseWithOptions(&read, env.Options{
-		Environment: given,
-		FuncMap: map[reflect.Type]env.ParserFunc{
-			reflect.TypeFor[time.Duration](): func(text string) (any, error) { return parseDuration(text) },
-		},
-	})
-	if err != nil {
-		return settings{}, settingsError(err)
-	}
-	if read.PublicURL == "" {
-		read.PublicURL = publicURL("http://" + read.Listen.reachable())
-	}
-	if read.DataDir, err = filepath.Abs(read.DataDir); err != nil {
-		return settings{}, fmt.Errorf("VIGIL_DATA_DIR: %w", err)
-	}
-	return read, read.validate()
+	return parseSettings(given)
 }
 
 // isGiven reports whether a setting was set explicitly.

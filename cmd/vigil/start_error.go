@@ -5,8 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/vigil-monitor/vigil/internal/instance"
@@ -47,21 +45,3 @@ func listenError(address hostPort, setting string, err error) error {
 	}
 	return fmt.Errorf("cannot listen on %s: %w; %s", address, unwrapNet(err), remedy)
 }
-
-// startCommand starts the platform of a data directory.
-func startCommand(dir string) string {
-	standard := defaultDataDir()
-	if resolved, err := filepath.EvalSymlinks(standard); err == nil {
-		standard = resolved
-	}
-	if dir == standard {
-		return "vigil up"
-	}
-	if strings.ContainsFunc(dir, func(r rune) bool { return !strings.ContainsRune(shellPlain, r) }) {
-		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
-	}
-	return "vigil up --data-dir " + dir
-}
-
-// shellPlain are the characters that a shell takes as they are.
-const shellPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%,="

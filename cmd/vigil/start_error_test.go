@@ -141,3 +141,23 @@ func TestLogOfTheDemo(t *testing.T) {
 		}
 	}
 }
+
+// Every role fails on a port in use before it starts anything.
+func TestMetricsPortTaken(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	address := taken.Addr().String()
+	for _, role := range [][]string{{"up", "--listen", "127.0.0.1:0"}, {"api"}, {"worker", "--control"}, {"temporal"}} {
+		stdout, stderr, code := vigilRun(t, append(role, "--metrics-listen", address, "--data-dir", t.TempDir(),
+			"--database-url", "postgres://someone@127.0.0.1:1/nothing", "--temporal-address", "127.0.0.1:1",
+			"--secret-key", strings.Repeat("ab", 32))...)
+		want := "vigil: cannot listen on " + address + ": bind: address already in use; set VIGIL_METRICS_LISTEN to an address that is free\n"
+		if code != 1 || stderr != want || stdout != "" {
+			t.Errorf("vigil %s ends with %d and says %q", role[0], code, stderr)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package main
 import (
 	"log/slog"
 	"maps"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestHeaderList(t *testing.T) {
 //nolint:paralleltest // it counts the goroutines of the process
 func TestExportOnlyToAnEndpoint(t *testing.T) {
 	before := runtime.NumGoroutine()
-	p := newProcess(slog.New(slog.DiscardHandler), thisProgram())
+	p := newProcess(slog.New(slog.DiscardHandler), program{version: "v1.2.3", env: os.LookupEnv})
 	none, err := p.exportMetrics(t.Context(), settings{})
 	if err != nil || none.exporter != nil || none.metrics != nil || p.stops != nil || runtime.NumGoroutine() > before {
 		t.Errorf("without an endpoint: %+v, %v, %d goroutines of %d", none, err, runtime.NumGoroutine(), before)
@@ -46,7 +47,7 @@ func TestExportOnlyToAnEndpoint(t *testing.T) {
 		t.Fatalf("%+v, %v", exported, err)
 	}
 	p.stop(t.Context())
-	if _, ok := receiver.Gauge("vigil_build_info", "version", version); !ok || receiver.Header("Authorization") != "Bearer hunter2" {
+	if _, ok := receiver.Gauge("vigil_build_info", "version", "v1.2.3"); !ok || receiver.Header("Authorization") != "Bearer hunter2" {
 		t.Error("a process that stops does not export what is left")
 	}
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -79,10 +78,3 @@ func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 	}
 	return err
 }
-
-// workersTimeout is how long the start waits for workers while Temporal does not
-// answer; they keep trying.
-const workersTimeout = 10 * time.Second
-
-// database is the name of Vigil's own database in a private cluster.
-const database = "vigil"

@@ -212,3 +212,7 @@ func dashboardOf(s *settings, listener net.Listener) string {
 	}
 	return string(s.PublicURL)
 }
+
+// workersTimeout is how long the start waits for workers while Temporal does not
+// answer; they keep trying.
+const workersTimeout = 10 * time.Second
