@@ -10,6 +10,8 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // vigilRun runs a command line.
@@ -39,7 +41,7 @@ func TestAdminister(t *testing.T) {
 	}
 
 	store := storagetest.Open(t, dsn)
-	first, err := bootstrap(t.Context(), store, bootstrapKey)
+	first, err := platform.Bootstrap(t.Context(), store, platform.DefaultKeyName)
 	if err != nil || !strings.HasPrefix(first, "vgl_") {
 		t.Fatalf("bootstrap gives %q, %v", first, err)
 	}
@@ -60,7 +62,7 @@ func TestAdminister(t *testing.T) {
 		if got := tierOf(t); got != account.TierEnterprise {
 			t.Errorf("the operator's organization is %s", got)
 		}
-		if again, err := bootstrap(t.Context(), store, bootstrapKey); again != "" || err != nil {
+		if again, err := platform.Bootstrap(t.Context(), store, platform.DefaultKeyName); again != "" || err != nil {
 			t.Errorf("a second bootstrap gives %q, %v", again, err)
 		}
 	})
@@ -88,7 +90,7 @@ func TestAdminister(t *testing.T) {
 		if got := tierOf(t); got != account.TierFree {
 			t.Errorf("by id: the tier is %s", got)
 		}
-		command(t, "orgs", "set-tier", strings.ToUpper(bootstrapEmail), "paid")
+		command(t, "orgs", "set-tier", strings.ToUpper(platform.OperatorEmail), "paid")
 		if got := tierOf(t); got != account.TierPaid {
 			t.Errorf("by address: the tier is %s", got)
 		}

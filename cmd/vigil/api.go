@@ -3,91 +3,34 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"net"
-	"strings"
-	"time"
 
-	"go.temporal.io/sdk/client"
+	"github.com/spf13/cobra"
 
-	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/api"
-	"github.com/vigil-monitor/vigil/api/rest"
-	"github.com/vigil-monitor/vigil/internal/account"
-	"github.com/vigil-monitor/vigil/internal/statuspage"
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
-// serveAPI answers requests on the listener.
-func (p *platform) serveAPI(ctx context.Context, listener net.Listener) error {
-	if p.private.Open() {
-		if err := p.store.OpenPrivateTargets(ctx); err != nil {
-			return err
-		}
-	}
-	s := &p.settings
-	public, err := statuspage.New(statuspage.Options{Store: p.store, PublicURL: string(s.PublicURL), Now: time.Now, Log: p.log})
-	if err != nil {
-		return err
-	}
-	codec, err := p.codecEndpoint(ctx)
-	if err != nil {
-		return err
-	}
-	if err := ensureOperator(ctx, p.store); err != nil { // before the first request
-		return err
-	}
-	server, err := api.New(api.Deps{
-		Store: p.store, Loops: p.loops, Incidents: p.incidents, Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
-		Log: p.log, Now: time.Now, Answered: p.metrics.Answered(), PrivateTargets: p.private,
-		Temporal: func(ctx context.Context) error {
-			_, err := p.temporal.client.CheckHealth(ctx, &client.CheckHealthRequest{})
-			return err
+func newAPICommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "api",
+		Short: "Run the API alone, against DATABASE_URL and TEMPORAL_ADDRESS",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, p, err := readRoleSettings(cmd)
+			if err != nil {
+				return err
+			}
+			listener, err := p.Listen(cmd.Context(), s.Listen, "VIGIL_LISTEN")
+			if err != nil {
+				return err
+			}
+			return platform.RunRole(cmd.Context(), p, s.ListeningOn(listener), true, func(ctx context.Context, p *platform.Platform) error {
+				p.Log.InfoContext(ctx, "api listens", "address", listener.Addr().String())
+				if err := p.ServeAPI(ctx, listener); err != nil {
+					return err
+				}
+				return p.StartApplying(ctx, platform.URLOf(listener))
+			})
 		},
-		StatusPages: public, Shares: newReadShares(),
-		Codec: codec,
-		Config: api.Config{
-			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
-			Version:          p.program.version, PublicURL: string(s.PublicURL), SignupTier: account.Tier(s.SignupTier),
-			EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
-			UnverifiedPerAddress: s.UnverifiedPerAddress, UnverifiedTotal: s.UnverifiedTotal,
-			AddressRate: s.AddressRate, TrustedProxies: s.TrustedProxies,
-			SigningKey: p.secrets.signing, OlderSigningKeys: p.secrets.olderSigning,
-			TemporalUIURL: p.temporal.uiURL, TemporalNamespace: s.TemporalNamespace,
-			DeliverySchedule: vigil.RetrySchedule(s.DeliverySchedule),
-			Streams: api.StreamConfig{
-				PerKey: s.StreamsPerKey, PerOrganization: s.StreamsPerOrganization, Buffer: s.EventRetention,
-			},
-		},
-	})
-	if err != nil {
-		return err
 	}
-	p.api = server
-	dashboard, err := p.newDashboard(server)
-	if err != nil {
-		return err
-	}
-	assistants, err := newMCP(server, string(s.PublicURL), p.program.version, p.log)
-	if err != nil {
-		return err
-	}
-	p.metrics.Gauge("vigil_alert_streams_open", server.OpenStreams)
-	// The last part to start is the first to stop: answers end before the server.
-	p.onStop(func(context.Context) { server.Close() })
-	p.serve("the API", rest.JSONErrors(listener), mounted(server, dashboard, assistants), 3*time.Second).RegisterOnShutdown(func() {
-		server.EndStreams()
-		dashboard.EndStreams()
-	})
-	return nil
-}
-
-// listeningOn returns the settings with a public URL that has the port of the
-// listener, if it was to be any free one.
-func (s *settings) listeningOn(listener net.Listener) settings {
-	known := *s
-	if strings.HasSuffix(string(s.PublicURL), ":0") {
-		known.PublicURL = publicURL(urlOf(listener))
-	}
-	return known
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/vigil-monitor/vigil/internal/pgbin"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func newBackupCommand() *cobra.Command {
@@ -100,7 +102,7 @@ func describeBackup(m *backup.Manifest) string {
 }
 
 // backUp writes a backup to a new file, or to standard output for "-".
-func backUp(cmd *cobra.Command, s *settings, file string, report io.Writer) error {
+func backUp(cmd *cobra.Command, s *platform.Settings, file string, report io.Writer) error {
 	ctx, began := cmd.Context(), time.Now()
 	near := "" // the system's directory for temporary files
 	if file != "-" {
@@ -144,7 +146,7 @@ func backUp(cmd *cobra.Command, s *settings, file string, report io.Writer) erro
 }
 
 // keysToKeep are the secret keys of the platform, as VIGIL_SECRET_KEY takes them.
-func keysToKeep(s *settings) (string, error) {
+func keysToKeep(s *platform.Settings) (string, error) {
 	var keys []string
 	for _, key := range s.SecretKeys {
 		keys = append(keys, hex.EncodeToString(key))
@@ -152,13 +154,13 @@ func keysToKeep(s *settings) (string, error) {
 	if len(keys) > 0 {
 		return strings.Join(keys, ","), nil
 	}
-	return existingSecret(s.DataDir).Secret(secretKeyFile, secretKeySize)
+	return existingSecret(s.DataDir).Secret(platform.SecretKeyFile, platform.SecretKeySize)
 }
 
 // dumpAll dumps the databases into a directory. Temporal's come first, so that Vigil's,
 // which loops are rebuilt from, is the newest. The list of workflows comes after the
 // workflows: what it lacks would stay missing, and what it has too early is written again.
-func dumpAll(cmd *cobra.Command, s *settings, dir string, report io.Writer) (backup.Manifest, error) {
+func dumpAll(cmd *cobra.Command, s *platform.Settings, dir string, report io.Writer) (backup.Manifest, error) {
 	ctx := cmd.Context()
 	dsn, stop, err := databaseToDump(ctx, s)
 	if err != nil {
@@ -222,7 +224,7 @@ func inspectServer(ctx context.Context, dsn string, pooler storage.Pooler, refus
 
 // databaseToDump returns the connection string of the platform's database. The private
 // Postgres of a platform that is stopped is started until stop.
-func databaseToDump(ctx context.Context, s *settings) (dsn string, stop func(), err error) {
+func databaseToDump(ctx context.Context, s *platform.Settings) (dsn string, stop func(), err error) {
 	nothing := func() {}
 	if s.DatabaseURL != "" {
 		return s.DatabaseURL, nothing, nil
@@ -234,18 +236,18 @@ func databaseToDump(ctx context.Context, s *settings) (dsn string, stop func(), 
 				_ = data.Close()
 				return "", nothing, err
 			}
-			return server.DSN(database), func() {
+			return server.DSN(platform.Database), func() {
 				_ = server.Stop(context.WithoutCancel(ctx)) // it wrote no more than a line of the audit log
 				_ = data.Close()
 			}, nil
 		}
 	}
-	dsn, err = databaseURL(s)
+	dsn, err = platform.DatabaseURL(s)
 	return dsn, nothing, err
 }
 
 // databasesToDump are Temporal's databases, if they belong to this platform, and Vigil's.
-func databasesToDump(s *settings, server *storage.Server) []backup.Database {
+func databasesToDump(s *platform.Settings, server *storage.Server) []backup.Database {
 	var all []backup.Database
 	store, visibility := standalone.TemporalDatabases(server.Name)
 	if s.TemporalAddress == "" && slices.Contains(server.Others, store) && slices.Contains(server.Others, visibility) {

@@ -17,6 +17,8 @@ import (
 	"github.com/vigil-monitor/vigil/internal/backup"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // formerSchema is a database of Vigil from before the baseline, and formerTemporal one of its
@@ -69,7 +71,7 @@ func onCluster(t *testing.T, dir string, do func(dsn func(name string) string)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := standalone.StartPostgres(t.Context(), data, standalone.PostgresOptions{Databases: platformDatabases()})
+	server, err := standalone.StartPostgres(t.Context(), data, standalone.PostgresOptions{Databases: platform.Databases()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +106,14 @@ func TestDataDirectoryFromBeforeTheBaseline(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	names := platformDatabases()
-	key := filepath.Join(dir, secretKeyFile)
+	names := platform.Databases()
+	key := filepath.Join(dir, platform.SecretKeyFile)
 	if err := os.WriteFile(key, []byte(strings.Repeat("ab", 32)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var before, after []string
 	onCluster(t, dir, func(dsn func(string) string) {
-		execOn(t, dsn(database), formerSchema)
+		execOn(t, dsn(platform.Database), formerSchema)
 		execOn(t, dsn(names[1]), formerTemporal)
 		execOn(t, dsn(names[2]), formerTemporal)
 		for _, name := range names {
@@ -165,7 +167,7 @@ func TestBackupFromBeforeTheBaseline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "vigil.backup")
 	err := backup.Create(file, backup.Manifest{
 		Version: "0.0.9", Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Postgres: 15, Schema: "0113",
-		Databases: []backup.Database{{Role: backup.Platform, Name: database}},
+		Databases: []backup.Database{{Role: backup.Platform, Name: platform.Database}},
 	}, from)
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +182,7 @@ func TestBackupFromBeforeTheBaseline(t *testing.T) {
 			t.Errorf("the restore left %s", name)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(to, secretKeyFile)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(to, platform.SecretKeyFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a refused restore stored a key: %v", err)
 	}
 }

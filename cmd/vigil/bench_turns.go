@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/internal/bench"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func newBenchTurnsCommand() *cobra.Command {
@@ -44,7 +46,7 @@ func newBenchLooperCommand() *cobra.Command {
 				return err
 			}
 			o.Address, o.Namespace, o.Out = s.TemporalAddress, s.TemporalNamespace, cmd.OutOrStdout()
-			o.TLS = localTemporalTLS(&s)
+			o.TLS = platform.LocalTemporalTLS(&s)
 			return bench.Looper(cmd.Context(), o)
 		},
 	}

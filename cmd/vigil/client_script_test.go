@@ -27,6 +27,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/vigil-monitor/vigil/internal/importer/importertest"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // TestClient runs the client commands against one platform: `vigil up` of this program.
@@ -112,7 +114,7 @@ func kumaFiles(t *testing.T) string {
 }
 
 // startPlatform starts `vigil up` and stops it at the end of the test.
-func startPlatform(t *testing.T) summary {
+func startPlatform(t *testing.T) platform.Summary {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "vigil-client-") //nolint:usetesting // t.TempDir is closed to the user of Postgres
 	if err != nil {
@@ -149,7 +151,7 @@ func startPlatform(t *testing.T) summary {
 	if err != nil {
 		t.Fatalf("vigil up prints %q: %v\n%s", line, err, log.String())
 	}
-	var up summary
+	var up platform.Summary
 	if err := json.Unmarshal(line, &up); err != nil {
 		t.Fatal(err)
 	}

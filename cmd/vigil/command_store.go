@@ -9,11 +9,13 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/storage"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // commandStore opens the database for a command that ends soon.
-func commandStore(ctx context.Context, s *settings) (*storage.Store, error) {
-	dsn, err := databaseURL(s)
+func commandStore(ctx context.Context, s *platform.Settings) (*storage.Store, error) {
+	dsn, err := platform.DatabaseURL(s)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +34,7 @@ func commandStore(ctx context.Context, s *settings) (*storage.Store, error) {
 }
 
 // withStore opens the database, runs a command's work on it and closes it.
-func withStore(ctx context.Context, s *settings, work func(*storage.Store) error) error {
+func withStore(ctx context.Context, s *platform.Settings, work func(*storage.Store) error) error {
 	store, err := commandStore(ctx, s)
 	if err != nil {
 		return err

@@ -5,65 +5,130 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
-	"github.com/vigil-monitor/vigil/workers"
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
-// deployment is the version that the workers of this process poll as; zero when the
-// settings name no deployment.
-func (s *settings) deployment(version string) (workers.Deployment, error) {
-	if s.DeploymentName == "" {
-		return workers.Deployment{}, nil
-	}
-	build := s.BuildID
-	if build == "" {
-		build = version
-	}
-	if build == unknownVersion {
-		return workers.Deployment{}, errors.New("VIGIL_BUILD_ID must be set with VIGIL_DEPLOYMENT_NAME: this program was built without a version")
-	}
-	return workers.Deployment{Name: s.DeploymentName, BuildID: build}, nil
+func newDeploymentCommand() *cobra.Command {
+	return cli.Group("deployment", "Roll out builds of the workers (Temporal's Worker Versioning)",
+		newDeploymentStatusCommand(), newDeploymentRampCommand(), newDeploymentPromoteCommand())
 }
 
-// deploymentPoll is the pause between two looks at whether this build gets work.
-const deploymentPoll = 10 * time.Second
-
-// watchDeployment logs when Temporal gives no work to this build, which is no error: its
-// workers wait until it is promoted. A fresh deployment has no current build at all.
-func (p *platform) watchDeployment(ctx context.Context) {
-	if p.deployment.Name == "" {
-		return
+func newDeploymentStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show the builds of the deployment, and which of them get work",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withDeployment(cmd, func(ctx context.Context, temporal client.Client, name string) error {
+				return showDeployment(ctx, cmd, temporal, name)
+			})
+		},
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p.onStop(func(context.Context) { cancel() })
-	go func() {
-		tick := time.NewTicker(deploymentPoll)
-		defer tick.Stop()
-		for known, routed := false, false; ; {
-			d, err := dispatch.DescribeDeployment(ctx, p.temporal.client, p.deployment.Name)
-			if now := d.Routes(p.deployment.BuildID); err == nil && (!known || now != routed) {
-				known, routed = true, now
-				p.logRouting(ctx, d, routed)
+}
+
+func newDeploymentRampCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ramp <build> <percent>",
+		Short: "Give a build a share of the workflows; 0 ends the ramp",
+		Args:  words("ramp needs a build and a percentage, such as: vigil deployment ramp v1.2.0 10", 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			percent, err := strconv.ParseFloat(strings.TrimSuffix(args[1], "%"), 32)
+			if err != nil || !(percent >= 0 && percent <= 100) {
+				return fmt.Errorf("the percentage is %q; it must be a number from 0 to 100", args[1])
 			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
+			return withDeployment(cmd, func(ctx context.Context, temporal client.Client, name string) error {
+				if err := dispatch.Ramp(ctx, temporal, name, args[0], float32(percent)); err != nil {
+					return err
+				}
+				return showDeployment(ctx, cmd, temporal, name)
+			})
+		},
+	}
+}
+
+func newDeploymentPromoteCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "promote <build>",
+		Short: "Make a build the current one; to roll back, promote the build before",
+		Long: "Make a build the current one: every loop, incident and delivery continues on its workers. To roll back,\n" +
+			"promote the build before, whose workers must still run. The word unversioned gives all work back to workers\n" +
+			"without VIGIL_DEPLOYMENT_NAME.",
+		Args: words("promote needs a build, such as: vigil deployment promote v1.2.0", 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			build := args[0]
+			if build == "unversioned" {
+				build = ""
 			}
+			return withDeployment(cmd, func(ctx context.Context, temporal client.Client, name string) error {
+				if err := dispatch.Promote(ctx, temporal, name, build); err != nil {
+					return err
+				}
+				return showDeployment(ctx, cmd, temporal, name)
+			})
+		},
+	}
+}
+
+// words checks the number of arguments.
+func words(usage string, n int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return fmt.Errorf("%s (got %d words)", usage, len(args))
 		}
-	}()
-}
-
-func (p *platform) logRouting(ctx context.Context, d dispatch.Deployment, routed bool) {
-	attrs := []any{"deployment", d.Name, "build", p.deployment.BuildID, "current", d.Current, "ramping", d.Ramping, "share", d.Share}
-	if routed {
-		p.log.InfoContext(ctx, "Temporal gives work to this build", attrs...)
-		return
+		return nil
 	}
-	p.log.WarnContext(ctx, "Temporal gives no work to this build; `vigil deployment promote` makes it the current one", attrs...)
 }
 
-// deploymentTimeout bounds a command: the server propagates a change to every task queue.
-const deploymentTimeout = 60 * time.Second
+// withDeployment runs do with a client and the name of the deployment.
+func withDeployment(cmd *cobra.Command, do func(ctx context.Context, temporal client.Client, name string) error) error {
+	s, err := readSettings(cmd)
+	if err != nil {
+		return err
+	}
+	if s.TemporalAddress == "" || s.DeploymentName == "" {
+		return errors.New("`vigil deployment` needs TEMPORAL_ADDRESS and VIGIL_DEPLOYMENT_NAME, as the workers have them")
+	}
+	p := platform.NewProcess(platform.NewLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)), thisProgram())
+	defer p.Stop(cmd.Context())
+	temporal, err := p.DialTemporal(s, nil, nil)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), platform.DeploymentTimeout)
+	defer cancel()
+	return do(ctx, temporal.Client, s.DeploymentName)
+}
+
+func showDeployment(ctx context.Context, cmd *cobra.Command, temporal client.Client, name string) error {
+	d, err := dispatch.DescribeDeployment(ctx, temporal, name)
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(out, "BUILD\tSTATUS\tSHARE")
+	if d.Current == "" {
+		_, _ = fmt.Fprintf(out, "unversioned\tcurrent\t%g %%\n", 100-d.Share)
+	}
+	for _, build := range d.Builds {
+		share := float32(0)
+		switch build.ID {
+		case d.Current:
+			share = 100 - d.Share
+		case d.Ramping:
+			share = d.Share
+		}
+		_, _ = fmt.Fprintf(out, "%s\t%s\t%g %%\n", build.ID, build.Status, share)
+	}
+	return out.Flush()
+}

@@ -18,11 +18,12 @@ import (
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/doctor"
 	"github.com/vigil-monitor/vigil/internal/instance"
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // machineExam looks at the machine of a server for `vigil doctor`.
 type machineExam struct {
-	settings settings
+	settings platform.Settings
 	// instance is the `vigil up` of the data directory: running, or ended without an orderly
 	// stop (with its process ID), or the zero value.
 	instance instance.Instance
@@ -38,7 +39,7 @@ func machine(dataDir string) cli.Machine {
 	_ = cmd.Flags().Set("data-dir", dataDir)
 	s, wrong := readSettings(cmd)
 	if s.DataDir == "" { // no setting was read
-		s = settings{DataDir: dataDir}
+		s = platform.Settings{DataDir: dataDir}
 	}
 	m := machineExam{settings: s, now: time.Now}
 	var err error
@@ -55,7 +56,7 @@ func machine(dataDir string) cli.Machine {
 // configured reports whether a setting of Vigil's server is in the environment.
 func configured() bool {
 	for _, s := range knownSettings() {
-		if strings.HasPrefix(s.variable, "VIGIL_") && os.Getenv(s.variable) != "" {
+		if strings.HasPrefix(s.Variable, "VIGIL_") && os.Getenv(s.Variable) != "" {
 			return true
 		}
 	}
@@ -93,20 +94,22 @@ func (m *machineExam) probes() []doctor.Probe {
 }
 
 // quiet is a process whose parts log nothing.
-func quiet() *process { return newProcess(slog.New(slog.DiscardHandler), thisProgram()) }
+func quiet() *platform.Process {
+	return platform.NewProcess(slog.New(slog.DiscardHandler), thisProgram())
+}
 
 // credentials are the texts that no output may have.
 func (m *machineExam) credentials() []string {
 	var all []string
 	for _, s := range knownSettings() {
-		if s.secret {
-			all = append(all, strings.Split(os.Getenv(s.variable), ",")...)
+		if s.Secret {
+			all = append(all, strings.Split(os.Getenv(s.Variable), ",")...)
 		}
 	}
 	for _, key := range m.settings.SecretKeys {
 		all = append(all, hex.EncodeToString(key))
 	}
-	for _, name := range []string{secretKeyFile, "postgres.password", databaseFile} {
+	for _, name := range []string{platform.SecretKeyFile, "postgres.password", platform.DatabaseFile} {
 		if text, err := os.ReadFile(filepath.Join(m.settings.DataDir, name)); err == nil { //nolint:gosec // fixed names
 			all = append(all, strings.TrimSpace(string(text)))
 		}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/vigil-monitor/vigil/internal/doctor"
 	"github.com/vigil-monitor/vigil/internal/instance"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func (m *machineExam) judgeInstance(context.Context) *doctor.Finding {
@@ -89,7 +91,7 @@ func (m *machineExam) portsInUse(ctx context.Context) []doctor.Port {
 		if err == nil {
 			_ = conn.Close()
 		} else {
-			port.Problem = unwrapNet(err).Error()
+			port.Problem = platform.UnwrapNet(err).Error()
 		}
 		ports = append(ports, port)
 	}
@@ -118,15 +120,15 @@ func (m *machineExam) portsToUse(ctx context.Context) []doctor.Port {
 	}
 	var ports []doctor.Port
 	for _, port := range wanted {
-		if port.Address == "" || hostPort(port.Address).port() == "0" {
+		if port.Address == "" || platform.HostPort(port.Address).Port() == "0" {
 			continue
 		}
 		err := canListen(ctx, port.Address)
-		if err != nil && m.several() && port.Setting == "VIGIL_LISTEN" && answersHealth(ctx, s.Listen.reachable()) {
+		if err != nil && m.several() && port.Setting == "VIGIL_LISTEN" && answersHealth(ctx, s.Listen.Reachable()) {
 			port.Ours, err = true, nil
 		}
 		if err != nil {
-			port.Problem, port.Next = unwrapNet(err).Error(), freeAddress(ctx, port.Address)
+			port.Problem, port.Next = platform.UnwrapNet(err).Error(), freeAddress(ctx, port.Address)
 		}
 		ports = append(ports, port)
 	}
@@ -155,7 +157,7 @@ func freeAddress(ctx context.Context, address string) string {
 		return address
 	}
 	defer func() { _ = listener.Close() }()
-	return net.JoinHostPort(host, hostPort(listener.Addr().String()).port())
+	return net.JoinHostPort(host, platform.HostPort(listener.Addr().String()).Port())
 }
 
 // answersHealth reports whether an API of Vigil serves there.
@@ -174,7 +176,7 @@ func answersHealth(ctx context.Context, address string) bool {
 
 func (m *machineExam) judgeSecretKey(context.Context) *doctor.Finding {
 	key := doctor.SecretKey{
-		Given: len(m.settings.SecretKeys) > 0, Path: filepath.Join(m.settings.DataDir, secretKeyFile), Now: m.now(),
+		Given: len(m.settings.SecretKeys) > 0, Path: filepath.Join(m.settings.DataDir, platform.SecretKeyFile), Now: m.now(),
 	}
 	_, clusterErr := os.Stat(filepath.Join(m.settings.DataDir, clusterDir))
 	key.Needed = clusterErr == nil

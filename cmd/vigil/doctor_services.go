@@ -22,6 +22,8 @@ import (
 	"github.com/vigil-monitor/vigil/internal/probe"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func (m *machineExam) judgePostgres(ctx context.Context) *doctor.Finding {
@@ -87,7 +89,7 @@ func (m *machineExam) judgeTemporal(ctx context.Context) *doctor.Finding {
 		judged.Wanted = s.TemporalRetention
 	}
 	p := quiet()
-	defer p.stop(ctx)
+	defer p.Stop(ctx)
 	dialed, err := m.dial(p, judged)
 	if err == nil {
 		var found dispatch.Namespace
@@ -100,7 +102,7 @@ func (m *machineExam) judgeTemporal(ctx context.Context) *doctor.Finding {
 	return new(judged.Judge())
 }
 
-func (m *machineExam) dial(p *process, to doctor.Temporal) (client.Client, error) {
+func (m *machineExam) dial(p *platform.Process, to doctor.Temporal) (client.Client, error) {
 	if to.Embedded {
 		options := client.Options{HostPort: to.Address}
 		secure, err := standalone.TemporalTLS(m.settings.DataDir)
@@ -108,11 +110,11 @@ func (m *machineExam) dial(p *process, to doctor.Temporal) (client.Client, error
 			return nil, err
 		}
 		options.ConnectionOptions.TLS = secure
-		server, err := p.newTemporalClient(options, to.Namespace, nil, nil)
-		return server.client, err
+		server, err := p.NewTemporalClient(options, to.Namespace, nil, nil)
+		return server.Client, err
 	}
-	server, err := p.dialTemporal(m.settings, nil, nil)
-	return server.client, err
+	server, err := p.DialTemporal(m.settings, nil, nil)
+	return server.Client, err
 }
 
 func (m *machineExam) judgeICMP(ctx context.Context) *doctor.Finding {
@@ -145,7 +147,7 @@ func (m *machineExam) judgeMetrics(ctx context.Context) *doctor.Finding {
 	if !m.running {
 		judged.URL = ""
 		if m.settings.MetricsListen != "" {
-			judged.URL = "http://" + m.settings.MetricsListen.reachable() + "/metrics"
+			judged.URL = "http://" + m.settings.MetricsListen.Reachable() + "/metrics"
 		}
 	}
 	if m.running && judged.URL != "" {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // notRun are the commands of the documents that this test cannot run, with the reason. A
@@ -112,7 +114,7 @@ func accepted(args []string, whole bool) error {
 // runDocument runs the commands of a document in one shell, in a directory of its own and
 // for an organization of its own. Addresses of examples are those of the test's servers,
 // which have no TLS.
-func runDocument(t *testing.T, commands []command, p summary, target string, setup func(dir string) (map[string]string, error)) {
+func runDocument(t *testing.T, commands []command, p platform.Summary, target string, setup func(dir string) (map[string]string, error)) {
 	t.Helper()
 	dir := readableDir(t)
 	values, err := setup(dir)

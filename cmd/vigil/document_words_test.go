@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // shellCommands splits a line of shell into the words of its commands. Variables that are
@@ -96,8 +98,8 @@ var mentionedVariable = regexp.MustCompile(`\b(VIGIL_[A-Z_]+[A-Z])\b`)
 func TestDocumentsNameSettingsThatExist(t *testing.T) {
 	t.Parallel()
 	known := []string{"VIGIL_URL", "VIGIL_API_KEY", "VIGIL_CONTEXT", "VIGIL_DRILL", "VIGIL_DRILL_ROUNDS"}
-	for _, s := range allSettings() {
-		known = append(known, s.variable)
+	for _, s := range platform.AllSettings() {
+		known = append(known, s.Variable)
 	}
 	for _, path := range documents(t) {
 		text, err := os.ReadFile(path)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/platform"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -32,7 +33,7 @@ func newHealthCommand() *cobra.Command {
 	)
 }
 
-func healthCommand(name, short string, check func(context.Context, *settings) error) *cobra.Command {
+func healthCommand(name, short string, check func(context.Context, *platform.Settings) error) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,8 +48,8 @@ func healthCommand(name, short string, check func(context.Context, *settings) er
 	}
 }
 
-func apiHealth(ctx context.Context, s *settings) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Listen.reachable()+"/health", nil)
+func apiHealth(ctx context.Context, s *platform.Settings) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Listen.Reachable()+"/health", nil)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func apiHealth(ctx context.Context, s *settings) error {
 	return nil
 }
 
-func workerHealth(ctx context.Context, s *settings) error {
+func workerHealth(ctx context.Context, s *platform.Settings) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -82,6 +83,6 @@ func workerHealth(ctx context.Context, s *settings) error {
 	})
 }
 
-func controlHealth(ctx context.Context, s *settings) error {
+func controlHealth(ctx context.Context, s *platform.Settings) error {
 	return withStore(ctx, s, func(store *storage.Store) error { return store.Ready(ctx) })
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/platform"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -39,7 +40,7 @@ func newKeysCreateCommand() *cobra.Command {
 			return withStore(cmd.Context(), &s, func(store *storage.Store) error {
 				plain := ""
 				if !cmd.Flags().Changed("email") {
-					if plain, err = bootstrap(asOperator(cmd, actionFirstKey, uuid.Nil, uuid.Nil), store, name); err != nil {
+					if plain, err = platform.Bootstrap(asOperator(cmd, actionFirstKey, uuid.Nil, uuid.Nil), store, name); err != nil {
 						return err
 					}
 				}

@@ -9,6 +9,8 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // With separate roles, which never run `vigil up`, this command creates the first key.
@@ -49,7 +51,7 @@ func TestFirstKey(t *testing.T) {
 			t.Errorf("key %d is %+v", i, keys[i])
 		}
 	}
-	if again, err := bootstrap(t.Context(), store, bootstrapKey); again != "" || err != nil {
+	if again, err := platform.Bootstrap(t.Context(), store, platform.DefaultKeyName); again != "" || err != nil {
 		t.Errorf("a start after it gives %q, %v", again, err)
 	}
 }

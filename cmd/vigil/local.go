@@ -19,6 +19,7 @@ import (
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/platform"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -39,7 +40,7 @@ func localKey(ctx context.Context, dir, name string, scopes []string) (string, e
 	if err != nil {
 		return "", fmt.Errorf("the data directory: %w", err)
 	}
-	s := settings{DataDir: dir, DatabaseURL: os.Getenv("DATABASE_URL"), DatabasePooler: storage.PoolerAuto}
+	s := platform.Settings{DataDir: dir, DatabaseURL: os.Getenv("DATABASE_URL"), DatabasePooler: storage.PoolerAuto}
 	plain := ""
 	err = withStore(ctx, &s, func(store *storage.Store) (err error) {
 		plain, err = operatorKey(ctx, store, name, scopes)
@@ -90,7 +91,7 @@ func ownerOf(path string) string {
 
 // saveLocalContext logs the user of this machine in with the first key, and returns the
 // name of the context; "" when one exists or it cannot be saved.
-func saveLocalContext(sum summary, log *slog.Logger) string {
+func saveLocalContext(sum platform.Summary, log *slog.Logger) string {
 	name, err := cli.SaveLocal(sum.APIURL, sum.APIKey, sum.DataDir)
 	if err != nil {
 		log.Warn("the API key is not saved for the client commands; `vigil login` makes another", "error", err)

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/storage"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func newLoginLinkCommand() *cobra.Command {
@@ -24,7 +26,7 @@ func newLoginLinkCommand() *cobra.Command {
 				return err
 			}
 			return withStore(cmd.Context(), &s, func(store *storage.Store) error {
-				link, err := loginLinkOf(cmd, store, email, "http://"+s.Listen.reachable())
+				link, err := loginLinkOf(cmd, store, email, "http://"+s.Listen.Reachable())
 				if err != nil {
 					return err
 				}
@@ -43,5 +45,5 @@ func loginLinkOf(cmd *cobra.Command, store *storage.Store, email, base string) (
 	if err != nil {
 		return "", err
 	}
-	return newLoginLink(asOperator(cmd, actionLoginLink, user.OrgID, user.ID), store, user.ID, base)
+	return platform.NewLoginLink(asOperator(cmd, platform.ActionLoginLink, user.OrgID, user.ID), store, user.ID, base)
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
 	"github.com/vigil-monitor/vigil/storage"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // actionFirstKey is the action of a command that creates the operator's account.
@@ -36,7 +38,7 @@ func accountOf(cmd *cobra.Command, store *storage.Store, email string) (account.
 		if vigil.ErrorCode(err) != vigil.CodeNotFound {
 			return user, err
 		}
-		if _, err = createOperator(asOperator(cmd, actionFirstKey, uuid.Nil, uuid.Nil), store, nil); err != nil {
+		if _, err = platform.CreateOperator(asOperator(cmd, actionFirstKey, uuid.Nil, uuid.Nil), store, nil); err != nil {
 			return user, err
 		}
 		return store.Operator(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/platform"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -34,7 +35,7 @@ func newOrgsSetTierCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var wanted tier
+			var wanted platform.Tier
 			if err := wanted.UnmarshalText([]byte(args[1])); err != nil {
 				return fmt.Errorf("the tier %w", err)
 			}

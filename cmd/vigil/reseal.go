@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/storage"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func newKeysResealCommand() *cobra.Command {
@@ -25,16 +27,16 @@ func newKeysResealCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			opened, err := openSecrets(&s, existingSecret(s.DataDir))
+			opened, err := platform.OpenSecrets(&s, existingSecret(s.DataDir))
 			if err != nil {
 				return err
 			}
-			dsn, err := databaseURL(&s)
+			dsn, err := platform.DatabaseURL(&s)
 			if err != nil {
 				return err
 			}
 			store, err := storage.Open(cmd.Context(), dsn, storage.Options{
-				Keys: opened.keyring, Secrets: configSecrets(), Pooler: s.DatabasePooler, MaxConns: 4,
+				Keys: opened.Keyring, Secrets: platform.ConfigSecrets(), Pooler: s.DatabasePooler, MaxConns: 4,
 				Progress: func(what string) { stage(cmd.Context(), "sealing secrets: %s", what) },
 			})
 			if err != nil {

@@ -21,6 +21,8 @@ import (
 	"github.com/vigil-monitor/vigil/internal/pgbin"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func newRestoreCommand() *cobra.Command {
@@ -58,7 +60,7 @@ func newRestoreCommand() *cobra.Command {
 
 // restore is a restore in progress.
 type restore struct {
-	settings *settings
+	settings *platform.Settings
 	force    bool
 	report   io.Writer
 	manifest backup.Manifest
@@ -76,7 +78,7 @@ const (
 // restoredFiles are what a restore puts into a data directory, in this order: the cluster
 // comes last, because a directory that has it is complete.
 func restoredFiles() []string {
-	return []string{secretKeyFile, "postgres.password", "postgres.port", databaseFile, clusterDir}
+	return []string{platform.SecretKeyFile, "postgres.password", "postgres.port", platform.DatabaseFile, clusterDir}
 }
 
 // intoDataDir restores into the data directory. Everything is prepared in a directory of
@@ -108,7 +110,7 @@ func (r *restore) intoDataDir(ctx context.Context, file string, in io.Reader) er
 		return err
 	}
 	if !several {
-		if err := os.WriteFile(filepath.Join(draft, secretKeyFile), []byte(r.keys+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(draft, platform.SecretKeyFile), []byte(r.keys+"\n"), 0o600); err != nil {
 			return fmt.Errorf("store the secret key: %w", err)
 		}
 	}
@@ -127,7 +129,7 @@ func (r *restore) intoDataDir(ctx context.Context, file string, in io.Reader) er
 
 // refuseUsed refuses a directory that holds a platform, unless forced.
 func (r *restore) refuseUsed(dir string) error {
-	for _, name := range []string{clusterDir, secretKeyFile} {
+	for _, name := range []string{clusterDir, platform.SecretKeyFile} {
 		_, err := os.Lstat(filepath.Join(dir, name))
 		if err == nil && !r.force {
 			return fmt.Errorf("the data directory %s is not empty: choose another one with VIGIL_DATA_DIR, "+
@@ -181,7 +183,7 @@ func (r *restore) buildCluster(ctx context.Context, dir string) error {
 		return err
 	}
 	defer func() { _ = data.Close() }()
-	server, err := standalone.StartPostgres(ctx, data, standalone.PostgresOptions{Databases: platformDatabases()})
+	server, err := standalone.StartPostgres(ctx, data, standalone.PostgresOptions{Databases: platform.Databases()})
 	if err != nil {
 		return err
 	}
@@ -189,7 +191,7 @@ func (r *restore) buildCluster(ctx context.Context, dir string) error {
 		err = fmt.Errorf("the backup is of Postgres %d and Postgres %d was found: install Postgres %d or newer",
 			r.manifest.Postgres, server.Version(), r.manifest.Postgres)
 	} else {
-		err = r.load(ctx, server.Version(), database, server.DSN)
+		err = r.load(ctx, server.Version(), platform.Database, server.DSN)
 	}
 	return errors.Join(err, server.Stop(context.WithoutCancel(ctx)))
 }
@@ -311,7 +313,7 @@ func (r *restore) refuseOtherKey() error {
 			return nil
 		}
 	}
-	own, err := existingSecret(r.settings.DataDir).Secret(secretKeyFile, secretKeySize)
+	own, err := existingSecret(r.settings.DataDir).Secret(platform.SecretKeyFile, platform.SecretKeySize)
 	if err == nil && len(r.settings.SecretKeys) == 0 && own == first {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // run is the program: it returns the exit code, and explains one other than 0 in one
@@ -55,8 +56,14 @@ func newRootCommand() *cobra.Command {
 // clientHost is what the client commands take from this program.
 func clientHost() cli.Host {
 	return cli.Host{
-		Version: version, Now: time.Now, DataDir: dataDir(), LocalKey: localKey, Machine: machine, Schema: fileSchema, Rules: fileRules,
-		Judge: newFileJudge,
+		Version:  version,
+		Now:      time.Now,
+		DataDir:  dataDir(),
+		LocalKey: localKey,
+		Machine:  machine,
+		Schema:   platform.FileSchema,
+		Rules:    platform.FileRules,
+		Judge:    platform.NewFileJudge,
 	}
 }
 

@@ -3,199 +3,75 @@
 package main
 
 import (
-	"errors"
-	"fmt"
+	"os"
 	"path/filepath"
-	"reflect"
-	"strings"
-	"time"
 
 	"github.com/caarlos0/env/v11"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
-// settings are all settings of an operator. Each is an environment variable, and a flag
-// of the same name without VIGIL_ (VIGIL_DATA_DIR is --data-dir). The tags are all that
-// the help and docs/settings.md say:
-//
-//   - help: the word between tildes is the placeholder of the value
-//   - min, max: the range of the value, which checkRanges holds; because: why it ends there
-//   - form: what else is accepted, in words
-//   - use: the commands that read the setting
-//   - section: the heading of docs/settings.md that begins with this field
-//   - more: the part of docs that explains it
-type settings struct {
-	DataDir           string         `env:"VIGIL_DATA_DIR" use:"up api worker keys orgs login-link migrate health backup restore restored" section:"Where data is" help:"~directory~ of the private Postgres and the secret key"`
-	DatabaseURL       string         `env:"DATABASE_URL" secret:"yes" use:"up api worker temporal keys orgs login-link migrate health backup restore restored" help:"~URL~ of a Postgres to use instead of a private one"`
-	DatabasePooler    storage.Pooler `env:"VIGIL_DATABASE_POOLER" envDefault:"auto" form:"auto, none or transaction" more:"operations.md#behind-pgbouncer" use:"up api worker keys orgs login-link migrate health backup restore restored" help:"~pooler~ between this process and Postgres: transaction (PgBouncer with pool_mode = transaction), none, or auto to detect one"`
-	TemporalAddress   string         `env:"TEMPORAL_ADDRESS" use:"up api worker temporal deployment backup restore" help:"~host:port~ of a Temporal server to use instead of the embedded one (TLS and keys: Temporal's own TEMPORAL_ variables)"`
-	TemporalNamespace string         `env:"TEMPORAL_NAMESPACE" envDefault:"vigil" use:"up api worker temporal deployment" help:"Temporal ~namespace~ of all workflows"`
+// settingAnnotation marks the flags of settings among the flags of a command.
+const settingAnnotation = "vigil_setting"
 
-	Apply string `env:"VIGIL_APPLY" more:"monitoring-as-code.md#let-the-server-apply-the-files" use:"up api" section:"Definitions in files" help:"~path~ of a file or directory of definitions (see vigil apply) to apply at the start and when its content changes"`
-
-	ApplyVariables []string `env:"VIGIL_APPLY_VARIABLES" more:"monitoring-as-code.md#let-the-server-apply-the-files" use:"up api" help:"~names~ of the environment variables that these files may use, with commas (default none)"`
-
-	Listen         hostPort  `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" use:"up api worker health login-link" section:"Addresses" help:"address of the API, as ~host:port~"`
-	PublicURL      publicURL `env:"VIGIL_PUBLIC_URL" use:"up api worker temporal" help:"~URL~ under which people reach the API (default http:// and the address of the API)"`
-	TrustedProxies cidrList  `env:"VIGIL_TRUSTED_PROXIES" more:"operations.md#what-may-be-reached" use:"up api worker" help:"~networks~ of proxies whose X-Forwarded-For header is trusted, as CIDRs with commas"`
-	TemporalListen hostPort  `env:"VIGIL_TEMPORAL_LISTEN" envDefault:"127.0.0.1:7233" use:"up temporal" help:"address of the embedded Temporal server, as ~host:port~"`
-	UIListen       hostPort  `env:"VIGIL_UI_LISTEN" envDefault:"127.0.0.1:8233" use:"up temporal" help:"address of the embedded Temporal UI, as ~host:port~"`
-	MetricsListen  hostPort  `env:"VIGIL_METRICS_LISTEN" more:"operations.md#what-to-watch" use:"up api worker temporal" help:"address of the metrics and profiles of this process, as ~host:port~, for operators' networks only (default: none)"`
-
-	SecretKeys       secretKeys   `env:"VIGIL_SECRET_KEY" secret:"yes" more:"operations.md#tls-and-keys" use:"up api worker keys backup restore" section:"Secrets" help:"~key~ of 32 bytes in hexadecimal or base64 that seals secrets; followed by older ones with commas (default: generated in the data directory)"`
-	PayloadCodec     payloadCodec `env:"VIGIL_PAYLOAD_CODEC" envDefault:"off" form:"off or encrypt" more:"temporal.md#encrypting-payloads" use:"up api worker temporal" help:"~codec~ of what Temporal stores: off, or encrypt, which encrypts it by VIGIL_SECRET_KEY; either reads both"`
-	TemporalUIOrigin webOrigin    `env:"VIGIL_TEMPORAL_UI_ORIGIN" more:"temporal.md#reading-payloads" use:"up api temporal" help:"~origin~ of the Temporal UI that may use the codec endpoint of the API, such as https://temporal.example.com (default: that of the embedded UI)"`
-
-	Regions             regionList    `env:"VIGIL_REGIONS" envDefault:"all" use:"up" section:"Probing" help:"~regions~ that vigil up probes from (vigil worker has --region): all, primary, or keys and cloud names with commas"`
-	AllowedPrivateCIDRs cidrList      `env:"VIGIL_ALLOWED_PRIVATE_CIDRS" more:"operations.md#what-may-be-reached" use:"up api worker" help:"private ~networks~ that may be probed although others can reach the API, as CIDRs with commas"`
-	MaxProbes           int           `env:"VIGIL_MAX_PROBES" envDefault:"4096" min:"64" max:"100000" more:"operations.md#too-much-to-probe" use:"up worker" help:"~probes~ that one process runs at the same time; each may take a file descriptor and 100 KiB of memory"`
-	TurnRate            float64       `env:"VIGIL_TURN_RATE" envDefault:"5" min:"0" max:"1000" more:"operations.md#turns" use:"up worker" help:"~activities~ a second that the loops of one worker process may start while nothing changes; with more slots than that one activity covers several; 0: one activity for each slot"`
-	QuietWindow         time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"30m" min:"0" max:"1h" more:"operations.md#turns" use:"up worker" help:"longest ~duration~ that one activity may cover; 0: one activity for each slot"`
-
-	SMTPURL          smtpURL          `env:"VIGIL_SMTP_URL" secret:"yes" use:"up api worker" section:"Messages" help:"~URL~ of the mail server, smtp:// or smtps://user:password@host:port?from=address (default: mail is written to the data directory)"`
-	SMTPHelo         smtpHelo         `env:"VIGIL_SMTP_HELO" use:"up api worker" help:"~name~ that the mail server is given in EHLO: a domain, or an address in brackets such as [192.0.2.1] (default: the name of the machine where it has a dot, else its address in brackets)"`
-	DeliverySchedule deliverySchedule `env:"VIGIL_DELIVERY_SCHEDULE" envDefault:"5s,30s,2m,10m,30m,2h,5h,10h,14h,20h,24h" form:"1 to 11 durations with commas" use:"up api worker" help:"~waits~ between the attempts of a delivery, at most 11, as durations with commas; push, chat and pager use the first 5"`
-
-	SignupTier             tier          `env:"VIGIL_SIGNUP_TIER" envDefault:"free" form:"free, paid or enterprise" use:"up api" section:"Organizations and their limits" help:"~tier~ of new organizations: free, paid or enterprise"`
-	EnterpriseMinInterval  time.Duration `env:"VIGIL_ENTERPRISE_MIN_INTERVAL" envDefault:"1s" form:"whole seconds, at least 1s" use:"up api" help:"smallest interval of the enterprise tier, as a ~duration~ of whole seconds"`
-	EnterpriseRate         int64         `env:"VIGIL_ENTERPRISE_RATE" envDefault:"0" min:"0" use:"up api" help:"~requests~ a minute that an organization of the enterprise tier may make; 0: any number"`
-	AddressRate            int           `env:"VIGIL_ADDRESS_RATE" envDefault:"20" min:"0" use:"up api" help:"~requests~ a minute that one address may make without a credential, in each process of the API; 0: any number, as while only this machine can reach the API"`
-	UnverifiedPerAddress   int           `env:"VIGIL_UNVERIFIED_PER_ADDRESS" envDefault:"100" min:"0" use:"up api" help:"~organizations~ without a verified address that one address may make in 14 days; 0: any number, as while only this machine can reach the API"`
-	UnverifiedTotal        int           `env:"VIGIL_UNVERIFIED_TOTAL" envDefault:"20000" min:"0" use:"up api" help:"~organizations~ without a verified address that may be made in 14 days in all; 0: any number, as while only this machine can reach the API"`
-	StreamsPerKey          int           `env:"VIGIL_STREAMS_PER_KEY" envDefault:"10" min:"1" use:"up api" help:"alert ~streams~ that one key may have open at a time in one process"`
-	StreamsPerOrganization int           `env:"VIGIL_STREAMS_PER_ORGANIZATION" envDefault:"50" min:"1" use:"up api" help:"alert ~streams~ that one organization may have open at a time in one process"`
-
-	ResultRetention   time.Duration `env:"VIGIL_RESULT_RETENTION" envDefault:"90d" min:"1d" because:"results are dropped by the day" more:"operations.md#retention" use:"up worker" section:"How long data is kept" help:"~duration~ for which results are kept"`
-	RollupRetention   time.Duration `env:"VIGIL_ROLLUP_RETENTION" envDefault:"396d" form:"at least VIGIL_RESULT_RETENTION" use:"up worker" help:"~duration~ for which hourly rollups of results are kept"`
-	EventRetention    time.Duration `env:"VIGIL_EVENT_RETENTION" envDefault:"7d" min:"1h" because:"a client that was cut off must be able to resume" use:"up worker" help:"~duration~ for which the alert stream can be resumed"`
-	AttemptRetention  time.Duration `env:"VIGIL_ATTEMPT_RETENTION" envDefault:"30d" min:"7d" because:"a delivery can take days" use:"up worker" help:"~duration~ for which attempts of deliveries are kept, and a delivery can be sent again"`
-	IncidentRetention time.Duration `env:"VIGIL_INCIDENT_RETENTION" envDefault:"400d" min:"7d" because:"a delivery can take days" use:"up worker" help:"~duration~ for which resolved incidents are kept, with their deliveries; VIGIL_ATTEMPT_RETENTION when that is longer"`
-	AuditRetention    time.Duration `env:"VIGIL_AUDIT_RETENTION" envDefault:"400d" min:"1d" use:"up worker" help:"~duration~ for which the audit log is kept"`
-	TemporalRetention time.Duration `env:"VIGIL_TEMPORAL_RETENTION" envDefault:"72h" min:"1h" because:"Temporal accepts no less" use:"up temporal" help:"~duration~ for which closed workflows stay in Temporal: the embedded one, or any that vigil temporal setup prepares"`
-
-	DeploymentName string `env:"VIGIL_DEPLOYMENT_NAME" more:"temporal.md#rolling-out-a-build-of-the-workers" use:"worker deployment" section:"Builds of the workers" help:"~name~ of the Worker Deployment that vigil worker belongs to, for Worker Versioning in Temporal (default: not versioned)"`
-	BuildID        string `env:"VIGIL_BUILD_ID" use:"worker" help:"~build~ of this program in the Worker Deployment (default: its version)"`
-
-	LogLevel logLevel `env:"VIGIL_LOG_LEVEL" envDefault:"info" form:"debug, info, warn or error" use:"up api worker temporal deployment" section:"Log" help:"lowest ~level~ of log lines: debug, info, warn or error"`
-
-	OTLPEndpoint publicURL     `env:"VIGIL_OTLP_ENDPOINT" more:"operations.md#opentelemetry" use:"up api worker temporal" section:"OpenTelemetry" help:"base ~URL~ of an OTLP/HTTP receiver for the metrics and traces of this process, such as http://otel-collector:4318 (default: none, and nothing is recorded)"`
-	OTLPHeaders  headerList    `env:"VIGIL_OTLP_HEADERS" secret:"yes" form:"name=value with commas" more:"operations.md#opentelemetry" use:"up api worker temporal" help:"~headers~ of the requests to it, such as a credential, as name=value with commas; %2C is a comma in a value"`
-	OTLPInterval time.Duration `env:"VIGIL_OTLP_INTERVAL" envDefault:"30s" min:"1s" max:"10m" more:"operations.md#opentelemetry" use:"up api worker temporal" help:"~duration~ between two exports of metrics"`
-}
-
-// setting describes one field of settings.
-type setting struct {
-	variable string // of the environment
-	fallback string
-	help     string
-	secret   bool // its value is never repeated
-	field    reflect.StructField
-}
-
-// flag is the setting's name on the command line.
-func (s setting) flag() string {
-	name := strings.TrimPrefix(s.variable, "VIGIL_")
-	return strings.ToLower(strings.ReplaceAll(name, "_", "-"))
-}
-
-// allSettings are the fields of settings, in their order.
-func allSettings() []setting {
-	fields := reflect.VisibleFields(reflect.TypeFor[settings]())
-	all := make([]setting, len(fields))
-	for i, field := range fields {
-		all[i] = setting{
-			variable: field.Tag.Get("env"),
-			fallback: field.Tag.Get("envDefault"),
-			help:     strings.ReplaceAll(field.Tag.Get("help"), "~", "`"),
-			secret:   field.Tag.Get("secret") != "",
-			field:    field,
+// knownSettings are all settings, with the default of this user for the data directory.
+func knownSettings() []platform.Setting {
+	all := platform.AllSettings()
+	for i := range all {
+		if all[i].Variable == "VIGIL_DATA_DIR" {
+			all[i].Fallback = defaultDataDir()
 		}
 	}
 	return all
 }
 
-// parseSettings reads every setting from the values of variables. The error names each setting
-// with a wrong value.
-func parseSettings(given map[string]string) (settings, error) {
-	var read settings
-	err := env.ParseWithOptions(&read, env.Options{
-		Environment: given,
-		FuncMap: map[reflect.Type]env.ParserFunc{
-			reflect.TypeFor[time.Duration](): func(text string) (any, error) { return parseDuration(text) },
-		},
-	})
-	if err != nil {
-		return settings{}, settingsError(err)
+// addSettings adds a flag for every setting.
+func addSettings(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	for _, s := range knownSettings() {
+		flags.String(s.Flag(), s.Fallback, s.Help+" ["+s.Variable+"]")
+		_ = flags.SetAnnotation(s.Flag(), settingAnnotation, []string{s.Variable})
 	}
-	if read.PublicURL == "" {
-		read.PublicURL = publicURL("http://" + read.Listen.reachable())
-	}
-	if read.DataDir, err = filepath.Abs(read.DataDir); err != nil {
-		return settings{}, fmt.Errorf("VIGIL_DATA_DIR: %w", err)
-	}
-	return read, read.validate()
 }
 
-// local reports whether only users of this machine can reach the API, directly or
-// through a proxy.
-func (s *settings) local() bool {
-	return s.Listen.loopback() && s.PublicURL.loopback() && len(s.TrustedProxies) == 0
-}
-
-// settingsError names settings by their variables, where package env names fields.
-func settingsError(err error) error {
-	aggregate, ok := errors.AsType[env.AggregateError](err)
-	if !ok {
-		return err
-	}
-	named := make([]error, 0, len(aggregate.Errors))
-	for _, err := range aggregate.Errors {
-		if wrong, ok := errors.AsType[env.ParseError](err); ok {
-			field, _ := reflect.TypeFor[settings]().FieldByName(wrong.Name)
-			err = wrongSetting(field.Tag.Get("env"), wrong.Err)
+// readSettings reads every setting from its flag, else from the environment, else its
+// default. The error names each setting with a wrong value. An empty variable counts as
+// unset.
+func readSettings(cmd *cobra.Command) (platform.Settings, error) {
+	given := env.ToMap(os.Environ())
+	for _, s := range knownSettings() {
+		if flag := cmd.Flags().Lookup(s.Flag()); flag != nil && flag.Changed {
+			given[s.Variable] = flag.Value.String()
 		}
-		named = append(named, err)
+		if given[s.Variable] == "" {
+			delete(given, s.Variable)
+		}
+		if _, ok := given[s.Variable]; !ok && s.Fallback != "" {
+			given[s.Variable] = s.Fallback
+		}
 	}
-	return errors.Join(named...)
+	return platform.ParseSettings(given)
 }
 
-func wrongSetting(variable string, err error) error {
-	return fmt.Errorf("%s (--%s) %w", variable, setting{variable: variable}.flag(), err)
+// isGiven reports whether a setting was set explicitly.
+func isGiven(cmd *cobra.Command, variable string) bool {
+	flag := cmd.Flags().Lookup(platform.Setting{Variable: variable}.Flag())
+	return flag != nil && flag.Changed || os.Getenv(variable) != ""
 }
 
-// validate checks ranges, and settings that depend on each other.
-func (s *settings) validate() error {
-	errs := checkRanges(s)
-	wrong := func(variable, format string, args ...any) {
-		errs = append(errs, wrongSetting(variable, fmt.Errorf(format, args...)))
+// defaultDataDir is a directory of the user. For root it is one whose parents the
+// unprivileged user of Postgres can enter, which /root is not.
+func defaultDataDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/vigil"
 	}
-	if d := s.EnterpriseMinInterval; d < time.Second || d%time.Second != 0 {
-		wrong("VIGIL_ENTERPRISE_MIN_INTERVAL", "is %v; it must be whole seconds, at least 1s", d)
+	if base := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "vigil")
 	}
-	if s.RollupRetention < s.ResultRetention {
-		wrong("VIGIL_ROLLUP_RETENTION", "is %v; it must not be less than VIGIL_RESULT_RETENTION, %v", s.RollupRetention, s.ResultRetention)
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "share", "vigil")
 	}
-	if strings.ContainsAny(s.DeploymentName, ".:") || strings.HasPrefix(s.DeploymentName, "__") {
-		wrong("VIGIL_DEPLOYMENT_NAME", "is %q; Temporal accepts no name with . or : in it, or __ before it", s.DeploymentName)
-	}
-	if strings.HasPrefix(s.BuildID, "__") {
-		wrong("VIGIL_BUILD_ID", "is %q; Temporal accepts no build with __ before it", s.BuildID)
-	}
-	if s.TemporalAddress == "" && s.TemporalListen.port() != "0" && s.TemporalListen == s.UIListen {
-		wrong("VIGIL_UI_LISTEN", "is %s, which is VIGIL_TEMPORAL_LISTEN too; choose another port for one of them", s.UIListen)
-	}
-	if s.Listen.port() != "0" && (s.Listen == s.TemporalListen || s.Listen == s.UIListen) && s.TemporalAddress == "" {
-		wrong("VIGIL_LISTEN", "is %s, which the embedded Temporal server or its UI has too; choose another port for one of them", s.Listen)
-	}
-	return errors.Join(errs...)
-}
-
-// retention is the default retention with that of the settings.
-func (s *settings) retention() storage.Retention {
-	keep := storage.DefaultRetention()
-	keep.Results, keep.Rollups = s.ResultRetention, s.RollupRetention
-	keep.Events, keep.Attempts = s.EventRetention, s.AttemptRetention
-	keep.Incidents, keep.Audit = max(s.IncidentRetention, s.AttemptRetention), s.AuditRetention
-	return keep
+	return filepath.Join(os.TempDir(), "vigil")
 }

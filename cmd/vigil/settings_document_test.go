@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 const settingsIntro = `# Settings
@@ -63,20 +65,20 @@ func TestSettingsAreDescribed(t *testing.T) {
 		commands = append(commands, cmd.Name())
 	}
 	for i, s := range knownSettings() {
-		use := strings.Fields(s.field.Tag.Get("use"))
-		if len(use) == 0 || s.help == "" {
-			t.Errorf("%s has no use or no help", s.variable)
+		use := strings.Fields(s.Field.Tag.Get("use"))
+		if len(use) == 0 || s.Help == "" {
+			t.Errorf("%s has no use or no help", s.Variable)
 		}
 		for _, name := range use {
 			if !slices.Contains(commands, name) {
-				t.Errorf("%s: there is no command %s", s.variable, name)
+				t.Errorf("%s: there is no command %s", s.Variable, name)
 			}
 		}
-		if i == 0 && s.field.Tag.Get("section") == "" {
-			t.Errorf("%s is the first setting and begins no section", s.variable)
+		if i == 0 && s.Field.Tag.Get("section") == "" {
+			t.Errorf("%s is the first setting and begins no section", s.Variable)
 		}
-		if more := s.field.Tag.Get("more"); more != "" && !hasHeading(t, more) {
-			t.Errorf("%s: there is no %s in docs", s.variable, more)
+		if more := s.Field.Tag.Get("more"); more != "" && !hasHeading(t, more) {
+			t.Errorf("%s: there is no %s in docs", s.Variable, more)
 		}
 	}
 }
@@ -87,16 +89,16 @@ func TestSettingsRanges(t *testing.T) {
 	tried := 0
 	for _, s := range knownSettings() {
 		for name, past := range map[string]float64{"min": -1, "max": 1} {
-			end := s.field.Tag.Get(name)
+			end := s.Field.Tag.Get(name)
 			if end == "" {
 				continue
 			}
 			tried++
-			if errs := checkRanges(withValue(t, s, end, 0)); len(errs) > 0 {
-				t.Errorf("%s %s: %v", s.variable, end, errs)
+			if errs := platform.CheckRanges(withValue(t, s, end, 0)); len(errs) > 0 {
+				t.Errorf("%s %s: %v", s.Variable, end, errs)
 			}
-			if errs := checkRanges(withValue(t, s, end, past)); len(errs) != 1 || !strings.Contains(errs[0].Error(), s.variable) {
-				t.Errorf("%s beyond %s: %v", s.variable, end, errs)
+			if errs := platform.CheckRanges(withValue(t, s, end, past)); len(errs) != 1 || !strings.Contains(errs[0].Error(), s.Variable) {
+				t.Errorf("%s beyond %s: %v", s.Variable, end, errs)
 			}
 		}
 	}
@@ -106,15 +108,15 @@ func TestSettingsRanges(t *testing.T) {
 }
 
 // withValue returns the default settings with one replaced: by text, and past it by a unit.
-func withValue(t *testing.T, s setting, text string, past float64) *settings {
+func withValue(t *testing.T, s platform.Setting, text string, past float64) *platform.Settings {
 	t.Helper()
 	read := settingsOf(t)
-	field := reflect.ValueOf(&read).Elem().FieldByIndex(s.field.Index)
+	field := reflect.ValueOf(&read).Elem().FieldByIndex(s.Field.Index)
 	unit := 1.0
 	if _, isDuration := field.Interface().(time.Duration); isDuration {
 		unit = float64(time.Second)
 	}
-	value := limit(field, text)*unit + past*unit
+	value := platform.Limit(field, text)*unit + past*unit
 	if field.CanInt() {
 		field.SetInt(int64(value))
 	} else {
@@ -146,10 +148,10 @@ func anchorsOf(text string) []string {
 }
 
 // settingsDocument is docs/settings.md.
-func settingsDocument(all []setting) string {
+func settingsDocument(all []platform.Setting) string {
 	var doc, contents strings.Builder
 	for _, s := range all {
-		if section := s.field.Tag.Get("section"); section != "" {
+		if section := s.Field.Tag.Get("section"); section != "" {
 			fmt.Fprintf(&contents, "- [%s](#%s)\n", section, anchorsOf("# " + section)[0])
 			fmt.Fprintf(&doc, "\n## %s\n\n| variable and flag | default | range | what it is | used by |\n|---|---|---|---|---|\n", section)
 		}
@@ -160,26 +162,26 @@ func settingsDocument(all []setting) string {
 
 var defaultInHelp = regexp.MustCompile(` \(default:? ([^)]*)\)`)
 
-func settingsRow(s setting) string {
-	help, fallback := strings.ReplaceAll(s.help, "`", ""), ""
+func settingsRow(s platform.Setting) string {
+	help, fallback := strings.ReplaceAll(s.Help, "`", ""), ""
 	if found := defaultInHelp.FindStringSubmatch(help); found != nil {
 		help, fallback = strings.Replace(help, found[0], "", 1), found[1]
-	} else if s.fallback != "" {
-		fallback = "`" + s.fallback + "`"
+	} else if s.Fallback != "" {
+		fallback = "`" + s.Fallback + "`"
 	}
-	if s.variable == "VIGIL_DATA_DIR" {
+	if s.Variable == "VIGIL_DATA_DIR" {
 		fallback = "`~/.local/share/vigil`, for root `/var/lib/vigil`"
 	}
-	if s.secret {
+	if s.Secret {
 		help += "; a secret, so set the variable: others on the machine can see flags"
 	}
-	if more := s.field.Tag.Get("more"); more != "" {
+	if more := s.Field.Tag.Get("more"); more != "" {
 		file, _, _ := strings.Cut(more, "#")
 		help += " ([" + file + "](" + more + "))"
 	}
 	cells := []string{
-		"`" + s.variable + "` `--" + s.flag() + "`", fallback, rangeCell(s), help,
-		strings.Join(strings.Fields(s.field.Tag.Get("use")), ", "),
+		"`" + s.Variable + "` `--" + s.Flag() + "`", fallback, rangeCell(s), help,
+		strings.Join(strings.Fields(s.Field.Tag.Get("use")), ", "),
 	}
 	for i := range cells {
 		cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
@@ -187,14 +189,14 @@ func settingsRow(s setting) string {
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
-func rangeCell(s setting) string {
-	low, high := s.field.Tag.Get("min"), s.field.Tag.Get("max")
+func rangeCell(s platform.Setting) string {
+	low, high := s.Field.Tag.Get("min"), s.Field.Tag.Get("max")
 	switch {
 	case high != "":
 		return low + " to " + high
 	case low != "":
-		return cmp.Or(s.field.Tag.Get("form"), "at least "+low)
+		return cmp.Or(s.Field.Tag.Get("form"), "at least "+low)
 	default:
-		return s.field.Tag.Get("form")
+		return s.Field.Tag.Get("form")
 	}
 }

@@ -16,12 +16,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/storage"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // settingsOf reads the settings of a command line; the environment has none.
-func settingsOf(t *testing.T, args ...string) settings {
+func settingsOf(t *testing.T, args ...string) platform.Settings {
 	t.Helper()
-	var read settings
+	var read platform.Settings
 	cmd := &cobra.Command{
 		Use: "test", SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -61,13 +63,13 @@ func TestSettings(t *testing.T) {
 	t.Run("RetentionIsBounded", func(t *testing.T) {
 		t.Parallel()
 		s := settingsOf(t)
-		if got := s.retention(); got != storage.DefaultRetention() {
+		if got := s.Retention(); got != storage.DefaultRetention() {
 			t.Errorf("retention by default: %+v, want %+v", got, storage.DefaultRetention())
 		}
 		const day = 24 * time.Hour
 		s = settingsOf(t, "--result-retention=2d", "--rollup-retention=3d", "--event-retention=2h", "--attempt-retention=8d",
 			"--incident-retention=9d", "--audit-retention=4d")
-		if got := s.retention(); got.Results != 2*day || got.Rollups != 3*day || got.Events != 2*time.Hour || got.Attempts != 8*day ||
+		if got := s.Retention(); got.Results != 2*day || got.Rollups != 3*day || got.Events != 2*time.Hour || got.Attempts != 8*day ||
 			got.Incidents != 9*day || got.Audit != 4*day ||
 			got.Leases == 0 ||
 			got.Tombstones == 0 {
@@ -82,8 +84,8 @@ func TestSettings(t *testing.T) {
 			"--listen=0.0.0.0:80": false, "--listen=:80": false, "--listen=10.0.0.1:80": false,
 			"--public-url=https://vigil.example.com": false, "--trusted-proxies=127.0.0.1": false,
 		} {
-			if s := settingsOf(t, strings.Fields(args)...); s.local() != local {
-				t.Errorf("%s: local is %v", args, s.local())
+			if s := settingsOf(t, strings.Fields(args)...); s.Local() != local {
+				t.Errorf("%s: local is %v", args, s.Local())
 			}
 		}
 	})
@@ -141,7 +143,7 @@ func TestSettings(t *testing.T) {
 func TestHostPort(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		listen    hostPort
+		listen    platform.HostPort
 		loopback  bool
 		reachable string
 	}{
@@ -157,10 +159,10 @@ func TestHostPort(t *testing.T) {
 		{"vigil.example.com:8080", false, "vigil.example.com:8080"},
 	}
 	for _, tt := range tests {
-		if got := tt.listen.loopback(); got != tt.loopback {
+		if got := tt.listen.Loopback(); got != tt.loopback {
 			t.Errorf("%s is loopback: %t", tt.listen, got)
 		}
-		if got := tt.listen.reachable(); got != tt.reachable {
+		if got := tt.listen.Reachable(); got != tt.reachable {
 			t.Errorf("%s is reached at %s, want %s", tt.listen, got, tt.reachable)
 		}
 	}
@@ -182,66 +184,66 @@ func TestOpenSecrets(t *testing.T) {
 	t.Run("GeneratedKeyIsKeptAndUsed", func(t *testing.T) {
 		t.Parallel()
 		dir := memory{}
-		first, err := openSecrets(&settings{}, dir)
+		first, err := platform.OpenSecrets(&platform.Settings{}, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := openSecrets(&settings{}, dir)
+		again, err := platform.OpenSecrets(&platform.Settings{}, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sealed, err := first.keyring.Seal("plain")
+		sealed, err := first.Keyring.Seal("plain")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plain, err := again.keyring.Open(sealed); err != nil || plain != "plain" {
+		if plain, err := again.Keyring.Open(sealed); err != nil || plain != "plain" {
 			t.Errorf("the second start reads %q, %v", plain, err)
 		}
-		if !bytes.Equal(first.signing, again.signing) || len(first.signing) < 32 {
-			t.Errorf("signing keys %x and %x", first.signing, again.signing)
+		if !bytes.Equal(first.Signing, again.Signing) || len(first.Signing) < 32 {
+			t.Errorf("signing keys %x and %x", first.Signing, again.Signing)
 		}
-		if stored, _ := hex.DecodeString(dir[secretKeyFile]); bytes.Equal(stored, first.signing) {
+		if stored, _ := hex.DecodeString(dir[platform.SecretKeyFile]); bytes.Equal(stored, first.Signing) {
 			t.Error("tokens are signed with the key that seals secrets")
 		}
 	})
 
 	t.Run("RotatedKeyStillOpens", func(t *testing.T) {
 		t.Parallel()
-		before := &settings{SecretKeys: secretKeys{bytes.Repeat([]byte{1}, 32)}}
-		after := &settings{SecretKeys: secretKeys{bytes.Repeat([]byte{2}, 32), bytes.Repeat([]byte{1}, 32)}}
-		old, err := openSecrets(before, nil)
+		before := &platform.Settings{SecretKeys: platform.SecretKeys{bytes.Repeat([]byte{1}, 32)}}
+		after := &platform.Settings{SecretKeys: platform.SecretKeys{bytes.Repeat([]byte{2}, 32), bytes.Repeat([]byte{1}, 32)}}
+		old, err := platform.OpenSecrets(before, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rotated, err := openSecrets(after, nil)
+		rotated, err := platform.OpenSecrets(after, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sealed, err := old.keyring.Seal("plain")
+		sealed, err := old.Keyring.Seal("plain")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plain, err := rotated.keyring.Open(sealed); err != nil || plain != "plain" {
+		if plain, err := rotated.Keyring.Open(sealed); err != nil || plain != "plain" {
 			t.Errorf("after the rotation it reads %q, %v", plain, err)
 		}
-		id, payload, err := old.payloads.SealBytes([]byte("plain"), nil)
+		id, payload, err := old.Payloads.SealBytes([]byte("plain"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plain, err := rotated.payloads.OpenBytes(id, payload, nil); err != nil || string(plain) != "plain" {
+		if plain, err := rotated.Payloads.OpenBytes(id, payload, nil); err != nil || string(plain) != "plain" {
 			t.Errorf("after the rotation it reads the payload %q, %v", plain, err)
 		}
-		if _, err := rotated.keyring.OpenBytes(id, payload, nil); err == nil {
+		if _, err := rotated.Keyring.OpenBytes(id, payload, nil); err == nil {
 			t.Error("payloads are encrypted with the key that seals secrets")
 		}
-		if len(rotated.olderSigning) != 1 || !bytes.Equal(rotated.olderSigning[0], old.signing) {
+		if len(rotated.OlderSigning) != 1 || !bytes.Equal(rotated.OlderSigning[0], old.Signing) {
 			t.Error("tokens signed before the rotation are not accepted any more")
 		}
 	})
 
 	t.Run("SeparateProcessesNeedTheSetting", func(t *testing.T) {
 		t.Parallel()
-		if _, err := openSecrets(&settings{}, nil); err == nil || !strings.Contains(err.Error(), "VIGIL_SECRET_KEY") {
+		if _, err := platform.OpenSecrets(&platform.Settings{}, nil); err == nil || !strings.Contains(err.Error(), "VIGIL_SECRET_KEY") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -250,21 +252,21 @@ func TestOpenSecrets(t *testing.T) {
 func TestDatabaseURL(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := saveDatabaseURL(dir, "postgres://vigil:secret@127.0.0.1:5432/vigil"); err != nil {
+	if err := platform.SaveDatabaseURL(dir, "postgres://vigil:secret@127.0.0.1:5432/vigil"); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(filepath.Join(dir, databaseFile))
+	info, err := os.Stat(filepath.Join(dir, platform.DatabaseFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the file with the password has mode %v", info.Mode())
 	}
-	got, err := databaseURL(&settings{DataDir: dir})
+	got, err := platform.DatabaseURL(&platform.Settings{DataDir: dir})
 	if err != nil || got != "postgres://vigil:secret@127.0.0.1:5432/vigil" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, _ := databaseURL(&settings{DataDir: dir, DatabaseURL: "postgres://elsewhere"}); got != "postgres://elsewhere" {
+	if got, _ := platform.DatabaseURL(&platform.Settings{DataDir: dir, DatabaseURL: "postgres://elsewhere"}); got != "postgres://elsewhere" {
 		t.Errorf("DATABASE_URL does not win: %q", got)
 	}
 }

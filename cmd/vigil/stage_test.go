@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/internal/console"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // A command that takes long shows in a pipe what it is at, a line every ten seconds, and its
@@ -67,29 +69,29 @@ func TestScreenSteps(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		show := newScreen(&out, &out, false)
-		show.console = &console.Console{Err: &out, ErrTTY: true, Now: time.Now}
+		show := platform.NewScreen(&out, &out, false)
+		show.Console = &console.Console{Err: &out, ErrTTY: true, Now: time.Now}
 		both := make(chan error)
 		go func() {
-			both <- show.step("Database", func() (string, error) {
+			both <- show.Step("Database", func() (string, error) {
 				time.Sleep(3 * time.Second)
 				return "migrated", nil
 			})
 		}()
 		synctest.Wait()
-		err := show.step("Temporal", func() (string, error) {
+		err := show.Step("Temporal", func() (string, error) {
 			time.Sleep(1600 * time.Millisecond)
-			_, _ = io.WriteString(show.logs(&out), "level=WARN\n")
+			_, _ = io.WriteString(show.Logs(&out), "level=WARN\n")
 			return "embedded", nil
 		})
 		if err = errors.Join(err, <-both); err != nil {
 			t.Error(err)
 		}
 		failure := errors.New("no")
-		if err := show.step("Workers", func() (string, error) { return "", failure }); !errors.Is(err, failure) {
+		if err := show.Step("Workers", func() (string, error) { return "", failure }); !errors.Is(err, failure) {
 			t.Errorf("a part that fails ends with %v", err)
 		}
-		_, _ = io.WriteString(show.logs(&out), "level=INFO\n")
+		_, _ = io.WriteString(show.Logs(&out), "level=INFO\n")
 	})
 	for _, want := range []string{
 		"\r\x1b[K  starting Database and Temporal (1s)\r\x1b[Klevel=WARN\n",

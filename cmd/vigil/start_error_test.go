@@ -15,6 +15,8 @@ import (
 	"github.com/vigil-monitor/vigil/internal/demo"
 	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/internal/standalone"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // An address that cannot be listened on is explained with what helps.
@@ -28,7 +30,7 @@ func TestListenErrors(t *testing.T) {
 		{syscall.EADDRINUSE, []string{"in use", "VIGIL_LISTEN", "free"}},
 		{syscall.EADDRNOTAVAIL, []string{"this machine does not have the address", "VIGIL_LISTEN"}},
 	} {
-		err := listenError("0.0.0.0:80", "VIGIL_LISTEN", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", tt.err)})
+		err := platform.ListenError("0.0.0.0:80", "VIGIL_LISTEN", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", tt.err)})
 		for _, want := range tt.wants {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%v: %q lacks %q", tt.err, err, want)
@@ -116,24 +118,24 @@ func TestLogOfTheDemo(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		dir := t.TempDir()
 		var out, errs bytes.Buffer
-		show := newScreen(&out, &errs, asJSON)
-		show.withDemo = true
-		log := newLogger(show.logs(&errs), 0)
-		p := newProcess(log, thisProgram())
-		if err := show.keepLogs(p, dir); err != nil {
+		show := platform.NewScreen(&out, &errs, asJSON)
+		show.WithDemo = true
+		log := platform.NewLogger(show.Logs(&errs), 0)
+		p := platform.NewProcess(log, thisProgram())
+		if err := show.KeepLogs(p, dir); err != nil {
 			t.Fatal(err)
 		}
 		log.Warn("in the way")
-		if err := show.ready(summary{DataDir: dir}); err != nil {
+		if err := show.Ready(platform.Summary{DataDir: dir}); err != nil {
 			t.Fatal(err)
 		}
-		show.demo(demo.Event{Kind: demo.KindHealthy, Text: "every region"})
-		p.stop(t.Context())
-		file, _ := os.ReadFile(filepath.Join(dir, logName))
+		show.Demo(demo.Event{Kind: demo.KindHealthy, Text: "every region"})
+		p.Stop(t.Context())
+		file, _ := os.ReadFile(filepath.Join(dir, platform.LogName))
 		if torn := strings.Contains(errs.String(), "in the way"); torn != asJSON || strings.Contains(string(file), "in the way") == asJSON {
 			t.Errorf("JSON %v: standard error %q, the file %q", asJSON, errs.String(), file)
 		}
-		if !asJSON && !strings.Contains(out.String(), filepath.Join(dir, logName)) {
+		if !asJSON && !strings.Contains(out.String(), filepath.Join(dir, platform.LogName)) {
 			t.Errorf("the file is not said: %s", out.String())
 		}
 		if asJSON && !json.Valid(bytes.SplitN(out.Bytes(), []byte("\n"), 2)[0]) {

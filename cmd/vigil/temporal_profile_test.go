@@ -10,6 +10,8 @@ import (
 
 	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/internal/standalone"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 // TestTemporalProfile: Temporal's own tools, and the commands of this program, find the
@@ -37,15 +39,15 @@ func TestTemporalProfile(t *testing.T) {
 	if options.HostPort != "127.0.0.1:7299" || options.Namespace != "vigil" || tls == nil || len(tls.Certificates) != 1 || tls.RootCAs == nil {
 		t.Errorf("the profile gives %+v", options)
 	}
-	s := settings{DataDir: data.Path(), TemporalAddress: "127.0.0.1:7299"}
-	if localTemporalTLS(&s) != nil {
+	s := platform.Settings{DataDir: data.Path(), TemporalAddress: "127.0.0.1:7299"}
+	if platform.LocalTemporalTLS(&s) != nil {
 		t.Error("certificates are used without an instance")
 	}
 	err = instance.SaveInstance(data.Path(), instance.Instance{APIURL: "http://127.0.0.1:1", TemporalAddress: "127.0.0.1:7299"})
-	if err != nil || localTemporalTLS(&s) == nil {
+	if err != nil || platform.LocalTemporalTLS(&s) == nil {
 		t.Errorf("the certificates of the instance are not found (%v)", err)
 	}
-	if s.TemporalAddress = "temporal.example.com:7233"; localTemporalTLS(&s) != nil {
+	if s.TemporalAddress = "temporal.example.com:7233"; platform.LocalTemporalTLS(&s) != nil {
 		t.Error("the certificates go to another server")
 	}
 }

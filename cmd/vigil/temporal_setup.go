@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/internal/dispatch"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func newTemporalSetupCommand() *cobra.Command {
@@ -28,13 +30,13 @@ func newTemporalSetupCommand() *cobra.Command {
 			if s.TemporalAddress == "" {
 				return errors.New("`vigil temporal setup` needs TEMPORAL_ADDRESS, the Temporal to prepare; the embedded one prepares itself")
 			}
-			p := newProcess(newLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)), thisProgram())
-			defer p.stop(cmd.Context())
-			temporal, err := p.dialTemporal(s, nil, nil)
+			p := platform.NewProcess(platform.NewLogger(cmd.ErrOrStderr(), slog.Level(s.LogLevel)), thisProgram())
+			defer p.Stop(cmd.Context())
+			temporal, err := p.DialTemporal(s, nil, nil)
 			if err != nil {
 				return err
 			}
-			done, err := dispatch.PrepareNamespace(cmd.Context(), temporal.client, s.TemporalNamespace, s.TemporalRetention)
+			done, err := dispatch.PrepareNamespace(cmd.Context(), temporal.Client, s.TemporalNamespace, s.TemporalRetention)
 			if err != nil {
 				return err
 			}
@@ -45,7 +47,7 @@ func newTemporalSetupCommand() *cobra.Command {
 }
 
 // preparedText describes what was changed, if anything.
-func preparedText(s settings, done dispatch.Preparation) string {
+func preparedText(s platform.Settings, done dispatch.Preparation) string {
 	var changes []string
 	if done.Created {
 		changes = append(changes, "namespace created")

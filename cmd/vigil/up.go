@@ -10,6 +10,7 @@ import (
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
 	"github.com/vigil-monitor/vigil/internal/instance"
+	"github.com/vigil-monitor/vigil/internal/platform"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
@@ -26,14 +27,14 @@ func newUpCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			show := newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
-			show.login = !noLogin && !asJSON && cli.IsTerminal(cmd.OutOrStdout())
-			if show.withDemo = withDemo; withDemo {
-				if err := checkDemo(&s); err != nil {
+			show := platform.NewScreen(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
+			show.Login = !noLogin && !asJSON && cli.IsTerminal(cmd.OutOrStdout())
+			if show.WithDemo = withDemo; withDemo {
+				if err := platform.CheckDemo(&s); err != nil {
 					return err
 				}
 			}
-			return up(cmd.Context(), s, show, newLogger(show.logs(cmd.ErrOrStderr()), slog.Level(s.LogLevel)))
+			return up(cmd.Context(), s, show, platform.NewLogger(show.Logs(cmd.ErrOrStderr()), slog.Level(s.LogLevel)))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON once ready, everything else to standard error")
@@ -43,10 +44,10 @@ func newUpCommand() *cobra.Command {
 }
 
 // up runs until ctx ends or a part fails.
-func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
-	p := newProcess(log, thisProgram())
-	defer p.stop(ctx)
-	built, summary, err := startAll(ctx, p, s, show)
+func up(ctx context.Context, s platform.Settings, show *platform.Screen, log *slog.Logger) error {
+	p := platform.NewProcess(log, thisProgram())
+	defer p.Stop(ctx)
+	built, summary, err := platform.StartAll(ctx, p, s, show)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // asked to stop while starting
@@ -56,25 +57,25 @@ func up(ctx context.Context, s settings, show *screen, log *slog.Logger) error {
 		}
 		return err
 	}
-	if err := describeInstance(p, summary); err != nil {
+	if err := platform.DescribeInstance(p, summary); err != nil {
 		return err
 	}
 	instance.RemoveApplied(summary.DataDir) // of an earlier process
-	if err := built.startApplying(ctx, summary.APIURL); err != nil {
+	if err := built.StartApplying(ctx, summary.APIURL); err != nil {
 		return err
 	}
-	if show.login && summary.APIKey != "" {
-		summary.context = saveLocalContext(summary, log)
+	if show.Login && summary.APIKey != "" {
+		summary.Context = saveLocalContext(summary, log)
 	}
-	if err := show.ready(summary); err != nil {
+	if err := show.Ready(summary); err != nil {
 		return err
 	}
-	if built.demo != nil {
-		go built.runDemo(ctx)
+	if built.Demo != nil {
+		go built.RunDemo(ctx)
 	}
-	err = p.wait(ctx)
+	err = p.Wait(ctx)
 	if err == nil {
-		show.note("stopping")
+		show.Note("stopping")
 	}
 	return err
 }

@@ -11,17 +11,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/platform"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
 // version and commit are set by the build.
 var (
-	version = unknownVersion
+	version = platform.UnknownVersion
 	commit  = "" //nolint:gochecknoglobals // the linker sets it
 )
 
 // thisProgram is what a process knows of this build and of its environment.
-func thisProgram() program { return program{version: version, env: os.LookupEnv} }
+func thisProgram() platform.Program { return platform.Program{Version: version, Env: os.LookupEnv} }
 
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{

@@ -4,93 +4,57 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
-	"github.com/vigil-monitor/vigil/activities"
-	"github.com/vigil-monitor/vigil/internal/dispatch"
-	"github.com/vigil-monitor/vigil/internal/fair"
-	"github.com/vigil-monitor/vigil/storage"
-	"github.com/vigil-monitor/vigil/workers"
+	"github.com/spf13/cobra"
+
+	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
-// startRegions starts the workers of the given regions. While Temporal is away it
-// retries without delaying the rest of the process; the channel it returns is closed
-// once the workers poll.
-func (p *platform) startRegions(ctx context.Context, regions []string) (<-chan struct{}, error) {
-	// The parts below outlive the signal that stops the process: probes in flight
-	// are still stored while the workers hand over.
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	writer := storage.NewResultWriter(p.store, storage.WriterOptions{Log: p.log, Committed: p.metrics.Committed()})
-	p.metrics.Gauge("vigil_results_waiting", writer.Waiting)
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		if err := writer.Run(running); err != nil {
-			p.fail(fmt.Errorf("the result writer stopped: %w", err))
-		}
-	}()
-	catalogue := activities.NewCatalogue(activities.CatalogueOptions{
-		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now,
-		Maintenance: p.store, Log: p.log,
-	})
-	if err := catalogue.Load(ctx); err != nil {
-		cancel()
-		return nil, fmt.Errorf("read the checks: %w", err)
+func newWorkerCommand() *cobra.Command {
+	var names string
+	var control bool
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Run the workers of some regions, or the control worker, alone",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var keys platform.RegionList
+			if names == "" && !control {
+				return errors.New("nothing to run: give --region with region keys separated by commas, --control, or both")
+			}
+			if names != "" {
+				if err := keys.UnmarshalText([]byte(names)); err != nil {
+					return fmt.Errorf("--region %w", err)
+				}
+			}
+			s, p, err := readRoleSettings(cmd)
+			if err != nil {
+				return err
+			}
+			deployment, err := s.Deployment(version)
+			if err != nil {
+				return err
+			}
+			return platform.RunRole(cmd.Context(), p, s, isGiven(cmd, "VIGIL_LISTEN"), func(ctx context.Context, p *platform.Platform) error {
+				p.Deployment = deployment
+				go p.Private.Follow(ctx, platform.FollowEvery)
+				p.WatchDeployment(ctx)
+				if control {
+					if err := p.StartControl(ctx); err != nil {
+						return err
+					}
+				}
+				if len(keys) == 0 {
+					return nil
+				}
+				_, err := p.StartRegions(ctx, keys)
+				return err
+			})
+		},
 	}
-	go catalogue.Run(running)
-
-	name, lease := workerName(), activities.NewLeaseHolder(time.Now)
-	var showNames func(context.Context) bool
-	if p.names != nil {
-		showNames = p.names.Shown
-	}
-	turns := dispatch.NewTurns(p.temporal.client, p.settings.TemporalNamespace)
-	watcher := activities.NewWatcher(activities.WatcherOptions{
-		Catalogue: catalogue, Results: writer, History: p.store,
-		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
-		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
-		Votes: p.store, Incidents: p.incidents, LastVotes: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.log,
-		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(),
-	})
-	watcher.SealAnswers(p.secrets.sealAnswer)
-	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
-	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)
-	p.showTurns(watcher)
-	p.showLease(lease)
-	go p.reportLoad(running, name, watcher)
-	demand := workers.NewDemand()
-	p.loops.OnUse(demand.Add)
-	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
-		regions := workers.NewRegions(p.temporal.client, workers.RegionOptions{
-			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, Now: time.Now,
-			OnFatal: p.workerFailed, Deployment: p.deployment, Builds: turns, Demand: demand, Log: p.log,
-		})
-		return regions.Stop, regions.Start(ctx)
-	}, p.log)
-	p.onStopWorkers(func(ctx context.Context) {
-		started.Stop(ctx)
-		cancel()
-		<-written
-	})
-	return started.Started(), nil
-}
-
-// showTurns shows the budget of turns.
-func (p *platform) showTurns(watcher *activities.Watcher) {
-	p.metrics.Number("vigil_turn_budget", func() float64 { return watcher.Turns().Rate })
-	p.metrics.Number("vigil_turn_budget_tokens", func() float64 { return watcher.Turns().Tokens })
-	p.metrics.Number("vigil_slots_due", func() float64 { return watcher.Turns().Due })
-	p.metrics.Gauge("vigil_turn_slots", func() int64 { return int64(watcher.Turns().Slots) })
-}
-
-// showLease shows whether the worker has its leases, and its clock.
-func (p *platform) showLease(lease *activities.LeaseHolder) {
-	p.metrics.Gauge("vigil_worker_parked", func() int64 {
-		if lease.Parked() {
-			return 1
-		}
-		return 0
-	})
-	p.metrics.Seconds("vigil_clock_difference_seconds", lease.ClockDifference)
+	cmd.Flags().StringVar(&names, "region", "", "region keys to probe from, separated by commas, or all, or primary")
+	cmd.Flags().BoolVar(&control, "control", false, "run the control worker: the sweep and the housekeeping")
+	return cmd
 }

@@ -3,12 +3,10 @@
 package instance
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -90,26 +88,4 @@ func Running(dataDir string) (Instance, error) {
 		return found, fmt.Errorf("the process %d has ended", found.PID)
 	}
 	return found, nil
-}
-
-// healthTimeout bounds how long an instance on this machine may take to answer.
-const healthTimeout = 3 * time.Second
-
-// Answers reports whether an instance serves its API.
-func (i Instance) Answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, i.APIURL+"/health", nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answers with status %d", response.StatusCode)
-	}
-	return nil
 }

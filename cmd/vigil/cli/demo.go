@@ -136,7 +136,11 @@ func (a *app) demoInstance(con *console.Console, dir string) (instance.Instance,
 	}
 	found, err := instance.Running(dir)
 	if err != nil {
-		return instance.Instance{}, console.Errorf(console.Unreachable, "no instance runs with the data directory %s: start `vigil up --demo`", dir)
+		return instance.Instance{}, console.Errorf(
+			console.Unreachable,
+			"no instance runs with the data directory %s: start `vigil up --demo`",
+			dir,
+		)
 	}
 	if found.DemoURL == "" {
 		return instance.Instance{}, console.Errorf(console.Unreachable, "the instance of %s plays no demo: start it with `vigil up --demo`", dir)

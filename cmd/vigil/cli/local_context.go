@@ -3,9 +3,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"time"
 
 	"github.com/vigil-monitor/vigil/internal/console"
+	"github.com/vigil-monitor/vigil/internal/instance"
 )
 
 // IsTerminal reports whether a stream is a terminal.
@@ -35,3 +40,25 @@ func SaveLocal(apiURL, key, dataDir string) (name string, err error) {
 }
 
 var errExists = errors.New("the context exists")
+
+// healthTimeout bounds how long an instance on this machine may take to answer.
+const healthTimeout = 3 * time.Second
+
+// answers reports whether an instance serves its API.
+func answers(ctx context.Context, i instance.Instance) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, i.APIURL+"/health", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers with status %d", response.StatusCode)
+	}
+	return nil
+}

@@ -133,7 +133,7 @@ func warnAboutPlainHTTP(con *console.Console, address string) {
 func (a *app) localInstance(ctx context.Context, dataDir string) (instance.Instance, error) {
 	found, err := instance.Running(dataDir)
 	if err == nil {
-		err = found.Answers(ctx)
+		err = answers(ctx, found)
 	}
 	if err != nil {
 		return found, console.Errorf(

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/statuspage"
+)
+
+// ServeAPI answers requests on the listener.
+func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
+	if p.Private.Open() {
+		if err := p.store.OpenPrivateTargets(ctx); err != nil {
+			return err
+		}
+	}
+	s := &p.settings
+	public, err := statuspage.New(statuspage.Options{Store: p.store, PublicURL: string(s.PublicURL), Now: time.Now, Log: p.Log})
+	if err != nil {
+		return err
+	}
+	codec, err := p.codecEndpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ensureOperator(ctx, p.store); err != nil { // before the first request
+		return err
+	}
+	server, err := api.New(api.Deps{
+		Store: p.store, Loops: p.loops, Incidents: p.incidents, Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
+		Log: p.Log, Now: time.Now, Answered: p.metrics.Answered(), PrivateTargets: p.Private,
+		Temporal: func(ctx context.Context) error {
+			_, err := p.temporal.Client.CheckHealth(ctx, &client.CheckHealthRequest{})
+			return err
+		},
+		StatusPages: public, Shares: newReadShares(),
+		Codec: codec,
+		Config: api.Config{
+			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
+			Version:          p.program.Version, PublicURL: string(s.PublicURL), SignupTier: account.Tier(s.SignupTier),
+			EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
+			UnverifiedPerAddress: s.UnverifiedPerAddress, UnverifiedTotal: s.UnverifiedTotal,
+			AddressRate: s.AddressRate, TrustedProxies: s.TrustedProxies,
+			SigningKey: p.secrets.Signing, OlderSigningKeys: p.secrets.OlderSigning,
+			TemporalUIURL: p.temporal.uiURL, TemporalNamespace: s.TemporalNamespace,
+			DeliverySchedule: vigil.RetrySchedule(s.DeliverySchedule),
+			Streams: api.StreamConfig{
+				PerKey: s.StreamsPerKey, PerOrganization: s.StreamsPerOrganization, Buffer: s.EventRetention,
+			},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	p.api = server
+	dashboard, err := p.newDashboard(server)
+	if err != nil {
+		return err
+	}
+	assistants, err := newMCP(server, string(s.PublicURL), p.program.Version, p.Log)
+	if err != nil {
+		return err
+	}
+	p.metrics.Gauge("vigil_alert_streams_open", server.OpenStreams)
+	// The last part to start is the first to stop: answers end before the server.
+	p.onStop(func(context.Context) { server.Close() })
+	p.serve("the API", rest.JSONErrors(listener), mounted(server, dashboard, assistants), 3*time.Second).RegisterOnShutdown(func() {
+		server.EndStreams()
+		dashboard.EndStreams()
+	})
+	return nil
+}
+
+// ListeningOn returns the settings with a public URL that has the port of the
+// listener, if it was to be any free one.
+func (s *Settings) ListeningOn(listener net.Listener) Settings {
+	known := *s
+	if strings.HasSuffix(string(s.PublicURL), ":0") {
+		known.PublicURL = publicURL(URLOf(listener))
+	}
+	return known
+}

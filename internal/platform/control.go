@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/reconcile"
+	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/workers"
+)
+
+// StartControl starts the sweep, and the workers of incidents and deliveries.
+func (p *Platform) StartControl(ctx context.Context) error {
+	sealConfigs(ctx, p.store, p.Log)
+	name := workerName()
+	sweep := reconcile.New(reconcile.Options{
+		Process:       name,
+		Loops:         p.loops,
+		Store:         p.store,
+		Housekeeping:  housekeeping{p.store, p.settings.Retention()},
+		KeyEnds:       notices{p.store, p.mailer}.KeyEnds,
+		Incidents:     p.incidents,
+		IncidentStore: p.store,
+		PublicURL:     string(p.settings.PublicURL),
+		Sentinel:      dispatch.NewSentinel(p.temporal.Client, p.settings.TemporalNamespace),
+		Epochs:        p.store,
+		Away:          func(err error) bool { return vigil.ErrorCode(err) == vigil.CodeUnavailable || dispatch.Away(err) },
+		Now:           time.Now,
+		Log:           p.Log,
+	})
+	p.metrics.Gauge("vigil_sweep_shards", func() int64 { return int64(sweep.Shards()) })
+	p.metrics.GaugeBy("vigil_loops_overdue", "region", sweep.UnobservedLoops)
+	p.exportChecks(sweep.Leads)
+	if err := sweep.Start(ctx); err != nil {
+		return err
+	}
+	p.onStopWorkers(func(ctx context.Context) {
+		if err := sweep.Stop(); err != nil {
+			p.Log.WarnContext(ctx, "sweep not stopped cleanly", "error", err)
+		}
+	})
+	opts := workers.ControlOptions{
+		Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment,
+		Incidents: activities.NewIncidents(activities.IncidentsOptions{
+			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Log: p.Log,
+		}),
+		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
+			Store: p.store, Workflows: p.incidents, Channels: p.channels, Notices: notices{p.store, p.mailer},
+			Schedule:  vigil.RetrySchedule(p.settings.DeliverySchedule),
+			PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Random: rand.Float64, Now: time.Now, Log: p.Log,
+		}),
+	}
+	started := workers.KeepStarting(context.WithoutCancel(ctx), func(context.Context) (func(context.Context), error) {
+		control := workers.NewControl(p.temporal.Client, opts)
+		return func(context.Context) { control.Stop() }, control.Start()
+	}, p.Log)
+	p.onStopWorkers(started.Stop)
+	return nil
+}
+
+// housekeeping is the store with the retention of the settings.
+type housekeeping struct {
+	*storage.Store
+	keep storage.Retention
+}
+
+// DropExpired drops what is older than its retention.
+func (h housekeeping) DropExpired(ctx context.Context, now time.Time) error {
+	return h.Store.DropExpired(ctx, now, h.keep)
+}

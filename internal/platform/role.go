@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import "context"
+
+// RunRole builds the parts of a role, starts what it serves, and runs until its
+// context ends or a part fails. knowsListen says that VIGIL_LISTEN is the address of
+// the API: a role on another machine must not rely on the default.
+func RunRole(ctx context.Context, p *Process, s Settings, knowsListen bool, start func(context.Context, *Platform) error) error {
+	defer p.Stop(ctx)
+	in := inputs{settings: s, dsn: s.DatabaseURL, privateTargets: s.Local() && knowsListen}
+	var err error
+	if in.secrets, err = OpenSecrets(&s, nil); err != nil {
+		return err
+	}
+	if in.metrics, err = p.ServeMetrics(ctx, s); err != nil {
+		return err
+	}
+	if in.store, err = p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.Keyring); err != nil {
+		return err
+	}
+	if err = in.store.Ready(ctx); err != nil {
+		return err
+	}
+	if err = in.noteEncryption(ctx); err != nil {
+		return err
+	}
+	if in.temporal, err = p.DialTemporal(s, in.payloadCodec(), in.metrics.metrics); err != nil {
+		return err
+	}
+	built, err := newPlatform(ctx, p, in)
+	if err != nil {
+		return err
+	}
+	if err := start(ctx, built); err != nil {
+		return err
+	}
+	return p.Wait(ctx)
+}
