@@ -8,9 +8,8 @@ import (
 	"fmt"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/storage"
-
 	"github.com/vigil-monitor/vigil/internal/platform"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // commandStore opens the database for a command that ends soon.

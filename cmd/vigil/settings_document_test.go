@@ -19,7 +19,7 @@ import (
 
 const settingsIntro = `# Settings
 
-<!-- Made from cmd/vigil/settings.go; renew it with: go test ./cmd/vigil -run TestSettingsDocument -update -->
+<!-- Made from internal/platform/settings.go; renew it with: go test ./cmd/vigil -run TestSettingsDocument -update -->
 
 Each setting of the server commands is an environment variable, and a flag of the same name
 without ` + "`VIGIL_`" + `. The flag wins. An empty variable counts as not set. All server commands

@@ -53,6 +53,7 @@ func RemoveInstance(dataDir string, pid int) {
 	}
 }
 
+// Read reads the description of a data directory, whose process may have ended.
 func Read(dataDir string) (Instance, error) {
 	var found Instance
 	text, err := os.ReadFile(filepath.Join(dataDir, File)) //nolint:gosec // the user names the directory

@@ -98,6 +98,7 @@ func operatorLink(ctx context.Context, store linkStore, base string) (string, er
 	return NewLoginLink(ctx, store, user.ID, base)
 }
 
+// NewLoginLink makes a link that signs in a user below the address of an API.
 func NewLoginLink(ctx context.Context, store linkStore, userID uuid.UUID, base string) (string, error) {
 	token, hash, err := api.NewLoginLink()
 	if err != nil {

@@ -38,6 +38,7 @@ type fileJudge struct {
 	channels *notify.Registry
 }
 
+// NewFileJudge returns what judges the definitions that an import makes.
 func NewFileJudge() importer.Judge {
 	guard := egress.New(egress.Policy{AllowPrivate: true})
 	return fileJudge{probe.NewRegistry(guard), notify.NewRegistry(guard)}

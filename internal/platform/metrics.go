@@ -12,15 +12,15 @@ import (
 	"github.com/vigil-monitor/vigil/internal/telemetry"
 )
 
-// metricsServer serves the metrics of this process; the zero value serves none.
-type metricsServer struct {
+// MetricsServer serves the metrics of this process; the zero value serves none.
+type MetricsServer struct {
 	metrics  *metrics.Metrics    // nil measures nothing
 	exporter *telemetry.Exporter // nil exports nothing
 	address  string              // host:port on which it listens
 }
 
 // url is where the metrics are served, "" when they are not.
-func (m metricsServer) url() string {
+func (m MetricsServer) url() string {
 	if m.address == "" {
 		return ""
 	}
@@ -29,20 +29,20 @@ func (m metricsServer) url() string {
 
 // ServeMetrics serves the metrics of this process at VIGIL_METRICS_LISTEN, if it is
 // set, and exports them to VIGIL_OTLP_ENDPOINT, until the process stops.
-func (p *Process) ServeMetrics(ctx context.Context, s Settings) (metricsServer, error) {
+func (p *Process) ServeMetrics(ctx context.Context, s Settings) (MetricsServer, error) {
 	if s.MetricsListen == "" {
 		return p.exportMetrics(ctx, s)
 	}
 	listener, err := p.Listen(ctx, s.MetricsListen, "VIGIL_METRICS_LISTEN")
 	if err != nil {
-		return metricsServer{}, err
+		return MetricsServer{}, err
 	}
 	out, err := p.exportMetrics(ctx, s)
 	if err == nil && out.metrics == nil {
 		out.metrics, err = metrics.New(p.program.Version, p.Log)
 	}
 	if err != nil {
-		return metricsServer{}, err
+		return MetricsServer{}, err
 	}
 	out.address = listener.Addr().String()
 	// A profile may take a minute; stopping does not wait for it.

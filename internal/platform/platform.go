@@ -34,11 +34,11 @@ import (
 // inputs are what the parts of a platform are built from.
 type inputs struct {
 	settings Settings
-	secrets  secrets
+	secrets  Secrets
 	dsn      string // of Vigil's own database, which store has open
 	store    *storage.Store
-	temporal temporalServer
-	metrics  metricsServer
+	temporal TemporalServer
+	metrics  MetricsServer
 	// privateTargets lets probes reach private addresses. It is safe only where
 	// other machines cannot reach the API.
 	privateTargets bool
@@ -77,9 +77,9 @@ func (p *Platform) codecEndpoint(ctx context.Context) (http.Handler, error) {
 type Platform struct {
 	*Process
 	settings  Settings
-	secrets   secrets
+	secrets   Secrets
 	store     *storage.Store
-	temporal  temporalServer
+	temporal  TemporalServer
 	metrics   *metrics.Metrics    // nil measures nothing
 	exporter  *telemetry.Exporter // nil exports nothing
 	loops     *dispatch.Loops
@@ -91,7 +91,7 @@ type Platform struct {
 	Private   *privateTargets
 	api       http.Handler // of /v1, once ServeAPI was called
 	Demo      *demo.Demo   // nil: none is played
-	// deployment is the version that the workers poll as; the zero value is unversioned.
+	// Deployment is the version that the workers poll as; the zero value is unversioned.
 	Deployment workers.Deployment
 }
 
@@ -106,13 +106,8 @@ func newPlatform(ctx context.Context, p *Process, in inputs) (*Platform, error) 
 	})
 	relay := egress.New(egress.Policy{AllowPrivate: true})
 	mailer, err := mail.New(mail.Options{
-		URL: string(
-			in.settings.SMTPURL,
-		),
-		HELO:   string(in.settings.SMTPHelo),
-		Dir:    filepath.Join(in.settings.DataDir, "mail"),
-		Dialer: relay,
-		Log:    p.Log,
+		URL: string(in.settings.SMTPURL), HELO: string(in.settings.SMTPHelo),
+		Dir: filepath.Join(in.settings.DataDir, "mail"), Dialer: relay, Log: p.Log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("VIGIL_SMTP_URL: %w", err)

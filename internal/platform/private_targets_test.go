@@ -121,8 +121,8 @@ func TestEveryPortOfThePlatformIsRefused(t *testing.T) {
 	port := netip.MustParseAddrPort(bound.Addr().String()).Port()
 	in := inputs{
 		dsn:      "host=/var/run/postgresql port=5439 user=vigil dbname=vigil",
-		temporal: temporalServer{address: "127.0.0.1:7233", listens: []string{":7300", "[::]:7301", "0.0.0.0:7302", "127.0.0.1:7303"}},
-		metrics:  metricsServer{address: bound.Addr().String()},
+		temporal: TemporalServer{address: "127.0.0.1:7233", listens: []string{":7300", "[::]:7301", "0.0.0.0:7302", "127.0.0.1:7303"}},
+		metrics:  MetricsServer{address: bound.Addr().String()},
 	}
 	guard := egress.New(egress.Policy{AllowPrivate: true, Refused: resolveAll(t.Context(), ownAddresses(in))})
 	for _, refused := range []uint16{5439, 7233, 7300, 7301, 7302, 7303, port} {

@@ -34,7 +34,7 @@ const UnknownVersion = "unknown"
 // Program is what a process knows of its build and of its environment.
 type Program struct {
 	Version string
-	// env looks a variable of the environment up, as os.LookupEnv does.
+	// Env looks a variable of the environment up, as os.LookupEnv does.
 	Env func(name string) (value string, given bool)
 }
 

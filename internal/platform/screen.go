@@ -59,6 +59,7 @@ type Screen struct {
 	progress *console.Progress
 }
 
+// NewScreen returns the screen of `vigil up`; with asJSON it writes one line of JSON once ready.
 func NewScreen(out, errOut io.Writer, asJSON bool) *Screen {
 	s := &Screen{out: out, people: out, json: asJSON, began: time.Now(), Console: console.Open(nil, out, errOut, time.Now)}
 	if asJSON {

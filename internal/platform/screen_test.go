@@ -100,5 +100,5 @@ func summaryOf(t *testing.T, flags ...string) (Summary, Settings) {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	s = s.ListeningOn(listener)
-	return newSummary(s, listener, temporalServer{}), s
+	return newSummary(s, listener, TemporalServer{}), s
 }

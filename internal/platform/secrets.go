@@ -32,8 +32,8 @@ const (
 	pagesPurpose    = "vigil dashboard v1"
 )
 
-// secrets are all keys of the platform, derived from the secret key.
-type secrets struct {
+// Secrets are all keys of the platform, derived from the secret key.
+type Secrets struct {
 	Keyring *secret.Keyring
 	// signing signs session tokens; tokens of older keys are still accepted.
 	Signing      []byte
@@ -52,42 +52,42 @@ type secretStore interface {
 // OpenSecrets uses the secret keys of the settings, else the one in the data directory.
 // Without a data directory (nil) the setting is required: two processes with keys of
 // their own could not read each other's secrets.
-func OpenSecrets(s *Settings, dataDir secretStore) (secrets, error) {
+func OpenSecrets(s *Settings, dataDir secretStore) (Secrets, error) {
 	keys := s.SecretKeys
 	if len(keys) == 0 {
 		if dataDir == nil {
-			return secrets{}, errors.New(
+			return Secrets{}, errors.New(
 				"VIGIL_SECRET_KEY is not set; all processes of a platform need the same one (make one with: openssl rand -hex 32)",
 			)
 		}
 		text, err := dataDir.Secret(SecretKeyFile, SecretKeySize)
 		if err != nil {
-			return secrets{}, err
+			return Secrets{}, err
 		}
 		key, err := hex.DecodeString(text)
 		if err != nil {
-			return secrets{}, fmt.Errorf("%s in the data directory holds no key: restore it from a backup", SecretKeyFile)
+			return Secrets{}, fmt.Errorf("%s in the data directory holds no key: restore it from a backup", SecretKeyFile)
 		}
 		keys = SecretKeys{key}
 	}
 	ring, err := secret.NewKeyring(keys[0], keys[1:]...)
 	if err != nil {
-		return secrets{}, fmt.Errorf("VIGIL_SECRET_KEY: %w", err)
+		return Secrets{}, fmt.Errorf("VIGIL_SECRET_KEY: %w", err)
 	}
-	opened := secrets{Keyring: ring}
+	opened := Secrets{Keyring: ring}
 	signing, err := deriveKeys(keys, signingPurpose)
 	if err != nil {
-		return secrets{}, err
+		return Secrets{}, err
 	}
 	opened.Signing, opened.OlderSigning = signing[0], signing[1:]
 	pages, err := deriveKeys(keys, pagesPurpose)
 	if err != nil {
-		return secrets{}, err
+		return Secrets{}, err
 	}
 	opened.pages = pages[0]
 	payloads, err := deriveKeys(keys, payloadsPurpose)
 	if err != nil {
-		return secrets{}, err
+		return Secrets{}, err
 	}
 	opened.Payloads, err = secret.NewKeyring(payloads[0], payloads[1:]...)
 	return opened, err
@@ -100,13 +100,13 @@ const answerBound = "vigil test answer v1"
 const keyIDSize = 8
 
 // sealAnswer encrypts what a test by hand saw on its way through Temporal, which keeps it.
-func (s *secrets) sealAnswer(plain []byte) ([]byte, error) {
+func (s *Secrets) sealAnswer(plain []byte) ([]byte, error) {
 	id, sealed, err := s.Payloads.SealBytes(plain, []byte(answerBound))
 	return append([]byte(id), sealed...), err
 }
 
 // openAnswer decrypts it.
-func (s *secrets) openAnswer(sealed []byte) ([]byte, error) {
+func (s *Secrets) openAnswer(sealed []byte) ([]byte, error) {
 	if len(sealed) < keyIDSize {
 		return nil, errors.New("the sealed answer is damaged")
 	}

@@ -15,10 +15,15 @@ func settingsFrom(t *testing.T, flags ...string) Settings {
 		if one.Fallback != "" {
 			given[one.Variable] = one.Fallback
 		}
-		for _, flag := range flags {
-			if name, value, _ := strings.Cut(flag, "="); name == "--"+one.Flag() {
-				given[one.Variable] = value
+		for i, flag := range flags {
+			name, value, whole := strings.Cut(flag, "=")
+			if name != "--"+one.Flag() {
+				continue
 			}
+			if !whole {
+				value = flags[i+1]
+			}
+			given[one.Variable] = value
 		}
 	}
 	given["VIGIL_DATA_DIR"] = t.TempDir()

@@ -90,16 +90,16 @@ func StartAll(ctx context.Context, p *Process, s Settings, show *Screen) (*Platf
 // startServers opens the database, and then migrates it and starts Temporal in parallel:
 // neither needs the other, and both take their time. A database from before the baseline is
 // refused before the data of the embedded Temporal is touched.
-func (p *Process) startServers(ctx context.Context, in inputs, show *Screen) (*storage.Store, temporalServer, error) {
+func (p *Process) startServers(ctx context.Context, in inputs, show *Screen) (*storage.Store, TemporalServer, error) {
 	store, err := p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.Keyring)
 	if err != nil {
-		return nil, temporalServer{}, err
+		return nil, TemporalServer{}, err
 	}
 	migrated := make(chan error, 1)
 	go func() {
 		migrated <- show.Step("Database", func() (string, error) { return "migrated", migrateStore(ctx, store) })
 	}()
-	var temporal temporalServer
+	var temporal TemporalServer
 	err = show.Step("Temporal", func() (string, error) {
 		var what string
 		var err error
@@ -133,7 +133,7 @@ func (p *Platform) startWorkers(ctx context.Context, show *Screen) error {
 }
 
 // newSummary describes the platform whose API listens there.
-func newSummary(s Settings, listener net.Listener, temporal temporalServer) Summary {
+func newSummary(s Settings, listener net.Listener, temporal TemporalServer) Summary {
 	base := URLOf(listener)
 	target := base + "/health"
 	if !s.Local() {
@@ -180,6 +180,8 @@ func (p *Process) startPostgres(ctx context.Context, s Settings, data *standalon
 	return dsn, err
 }
 
+// Databases are the names of the databases of a private Postgres: Vigil's own and the two of
+// the embedded Temporal.
 func Databases() []string {
 	store, visibility := standalone.TemporalDatabases(Database)
 	return []string{Database, store, visibility}
@@ -187,17 +189,17 @@ func Databases() []string {
 
 // openTemporal runs the embedded server, unless TEMPORAL_ADDRESS names another one,
 // and describes it for the screen.
-func (p *Process) openTemporal(ctx context.Context, in inputs) (temporalServer, string, error) {
+func (p *Process) openTemporal(ctx context.Context, in inputs) (TemporalServer, string, error) {
 	if address := in.settings.TemporalAddress; address != "" {
 		temporal, err := p.DialTemporal(in.settings, in.payloadCodec(), in.metrics.metrics)
 		return temporal, "yours, " + address, err
 	}
 	server, err := p.StartTemporal(ctx, in.settings, in.dsn, in.credentials, in.uiLogin)
 	if err != nil {
-		return temporalServer{}, "", err
+		return TemporalServer{}, "", err
 	}
 	if _, err := in.credentials.WriteProfile(server.Address(), in.settings.TemporalNamespace); err != nil {
-		return temporalServer{}, "", err
+		return TemporalServer{}, "", err
 	}
 	temporal, err := p.dialEmbedded(server, in.credentials, in.settings.TemporalNamespace, in.payloadCodec(), in.metrics.metrics)
 	temporal.uiLogin = in.uiLogin

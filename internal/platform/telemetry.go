@@ -24,16 +24,16 @@ const (
 
 // exportMetrics exports the metrics of this process to VIGIL_OTLP_ENDPOINT, if it is set,
 // until the process stops. Without it nothing of OpenTelemetry's exporters is created.
-func (p *Process) exportMetrics(ctx context.Context, s Settings) (metricsServer, error) {
+func (p *Process) exportMetrics(ctx context.Context, s Settings) (MetricsServer, error) {
 	if s.OTLPEndpoint == "" {
-		return metricsServer{}, nil
+		return MetricsServer{}, nil
 	}
 	exporter, err := telemetry.New(ctx, telemetry.Options{
 		Endpoint: string(s.OTLPEndpoint), Headers: s.OTLPHeaders, Interval: s.OTLPInterval,
 		Version: p.program.Version, Instance: workerName(), Now: time.Now, Log: p.Log,
 	})
 	if err != nil {
-		return metricsServer{}, err
+		return MetricsServer{}, err
 	}
 	measured, err := metrics.New(
 		p.program.Version,
@@ -42,7 +42,7 @@ func (p *Process) exportMetrics(ctx context.Context, s Settings) (metricsServer,
 		sdkmetric.WithResource(exporter.Resource()),
 	)
 	if err != nil {
-		return metricsServer{}, err
+		return MetricsServer{}, err
 	}
 	p.onStop(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, exportGrace)
@@ -52,7 +52,7 @@ func (p *Process) exportMetrics(ctx context.Context, s Settings) (metricsServer,
 		}
 	})
 	p.Log.InfoContext(ctx, "metrics and traces are exported", "endpoint", string(s.OTLPEndpoint))
-	return metricsServer{metrics: measured, exporter: exporter}, nil
+	return MetricsServer{metrics: measured, exporter: exporter}, nil
 }
 
 // spanRecorder receives the steps of traces.

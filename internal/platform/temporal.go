@@ -20,8 +20,8 @@ import (
 	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
-// temporalServer is the Temporal that a platform uses.
-type temporalServer struct {
+// TemporalServer is the Temporal that a platform uses.
+type TemporalServer struct {
 	Client  client.Client
 	address string
 	uiURL   string   // of the embedded server's UI, "" for another server
@@ -32,10 +32,10 @@ type temporalServer struct {
 // DialTemporal returns the Temporal that TEMPORAL_ADDRESS and Temporal's own
 // variables name. Its client connects when it is first used, so that the API serves
 // while Temporal is away.
-func (p *Process) DialTemporal(s Settings, payloads *codec.Codec, m *metrics.Metrics) (temporalServer, error) {
+func (p *Process) DialTemporal(s Settings, payloads *codec.Codec, m *metrics.Metrics) (TemporalServer, error) {
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
-		return temporalServer{}, fmt.Errorf("the TEMPORAL_* settings cannot be used: %w", err)
+		return TemporalServer{}, fmt.Errorf("the TEMPORAL_* settings cannot be used: %w", err)
 	}
 	options.HostPort = s.TemporalAddress
 	if options.ConnectionOptions.TLS == nil {
@@ -47,7 +47,7 @@ func (p *Process) DialTemporal(s Settings, payloads *codec.Codec, m *metrics.Met
 // dialEmbedded returns the embedded server with a client.
 func (p *Process) dialEmbedded(
 	server *standalone.Temporal, secure *standalone.Credentials, namespace string, payloads *codec.Codec, m *metrics.Metrics,
-) (temporalServer, error) {
+) (TemporalServer, error) {
 	options := client.Options{HostPort: server.Address()}
 	if secure != nil {
 		options.ConnectionOptions.TLS = secure.Client()
@@ -75,7 +75,7 @@ func LocalTemporalTLS(s *Settings) *tls.Config {
 // it, go through the codec; nil is for a client that sends none.
 func (p *Process) NewTemporalClient(
 	options client.Options, namespace string, payloads *codec.Codec, m *metrics.Metrics,
-) (temporalServer, error) {
+) (TemporalServer, error) {
 	if payloads != nil {
 		payloads.Configure(&options)
 	}
@@ -88,10 +88,10 @@ func (p *Process) NewTemporalClient(
 	options.Logger = log.NewStructuredLogger(slog.New(warnings{p.Log.Handler()}))
 	temporal, err := client.NewLazyClient(options)
 	if err != nil {
-		return temporalServer{}, fmt.Errorf("the Temporal client cannot be created: %w", err)
+		return TemporalServer{}, fmt.Errorf("the Temporal client cannot be created: %w", err)
 	}
 	p.onStop(func(context.Context) { temporal.Close() })
-	return temporalServer{Client: temporal, address: options.HostPort}, nil
+	return TemporalServer{Client: temporal, address: options.HostPort}, nil
 }
 
 // expectedLoops sizes the caches of the embedded server.

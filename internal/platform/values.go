@@ -30,6 +30,7 @@ import (
 // HostPort is an address to listen on. An empty host is every address.
 type HostPort string
 
+// UnmarshalText reads host:port.
 func (h *HostPort) UnmarshalText(text []byte) error {
 	host, port, err := net.SplitHostPort(string(text))
 	if err != nil {
@@ -42,6 +43,7 @@ func (h *HostPort) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Port is the part after the host.
 func (h HostPort) Port() string {
 	_, port, _ := net.SplitHostPort(string(h))
 	return port
@@ -70,6 +72,7 @@ func (h HostPort) Reachable() string {
 // RegionList are region keys, without duplicates, in the order given.
 type RegionList []string
 
+// UnmarshalText reads the keys of regions, separated by commas.
 func (r *RegionList) UnmarshalText(text []byte) error {
 	var keys []string
 	for name := range strings.SplitSeq(string(text), ",") {
@@ -133,6 +136,7 @@ func (c *cidrList) UnmarshalText(text []byte) error {
 // Tier is a tier of the spec.
 type Tier account.Tier
 
+// UnmarshalText reads the name of a tier.
 func (t *Tier) UnmarshalText(text []byte) error {
 	switch named := account.Tier(text); named {
 	case account.TierFree, account.TierPaid, account.TierEnterprise:
@@ -247,6 +251,7 @@ func (d *deliverySchedule) UnmarshalText(text []byte) error {
 // SecretKeys are keys of 32 bytes; the first seals, all of them open.
 type SecretKeys [][]byte
 
+// UnmarshalText reads keys in hexadecimal or base64, separated by commas; the first one is in use.
 func (s *SecretKeys) UnmarshalText(text []byte) error {
 	*s = nil
 	for part := range strings.SplitSeq(string(text), ",") {
