@@ -43,7 +43,7 @@ type TestRequest struct {
 type TestAnswer struct {
 	vigil.Result
 
-	// Sealed is the observation in JSON, sealed as SealAnswers has it; empty: the result
+	// Sealed is the observation in JSON, sealed as Seal of WatcherOptions has it; empty: the result
 	// has it in clear.
 	Sealed []byte `json:"sealed,omitempty"`
 }
@@ -51,28 +51,23 @@ type TestAnswer struct {
 // handTests are tests by hand.
 type handTests struct {
 	places *fair.Queue
-	seal   func([]byte) ([]byte, error) // nil: answers are in clear
 }
-
-// SealAnswers makes tests by hand answer sealed to callers that ask for it. Call it before
-// the first test.
-func (w *Watcher) SealAnswers(seal func([]byte) ([]byte, error)) { w.tests.seal = seal }
 
 // Test probes a check immediately and returns the result, as test does.
 func (w *Watcher) Test(ctx context.Context, request TestRequest) (TestAnswer, error) {
 	result, err := w.test(ctx, request)
 	answer := TestAnswer{Result: result}
-	if !request.Sealed || w.tests.seal == nil {
+	if !request.Sealed || w.Seal == nil {
 		answer.Evidence = nil // what a target sent is not for readers of a history
 	}
-	if err != nil || !request.Sealed || w.tests.seal == nil {
+	if err != nil || !request.Sealed || w.Seal == nil {
 		return answer, err
 	}
 	seen, err := json.Marshal(result.Observation)
 	if err != nil {
 		return TestAnswer{}, fmt.Errorf("encode the observation: %w", err)
 	}
-	if answer.Sealed, err = w.tests.seal(seen); err != nil {
+	if answer.Sealed, err = w.Seal(seen); err != nil {
 		return TestAnswer{}, fmt.Errorf("seal the observation: %w", err)
 	}
 	answer.Observation = vigil.Observation{}

@@ -58,8 +58,10 @@ type WatcherOptions struct {
 	Figures client.MetricsHandler
 	// ShowNames reports whether workflows show the names of checks; nil: they must not.
 	ShowNames func(ctx context.Context) bool
-	Now       func() time.Time
-	Log       *slog.Logger
+	// Seal seals what a test by hand answers to callers that ask for it; nil: it is in clear.
+	Seal func([]byte) ([]byte, error)
+	Now  func() time.Time
+	Log  *slog.Logger
 }
 
 // Watcher implements the activities of the region workers of one process.

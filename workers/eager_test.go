@@ -11,6 +11,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
@@ -22,8 +23,9 @@ import (
 // through a task queue, and that a loop which runs already is signalled instead.
 func TestEagerStart(t *testing.T) {
 	t.Parallel()
-	p := workerstest.Start(t, newark)
-	p.Incidents.StartEagerly()
+	p := workerstest.StartDispatching(t, func(client.Client) []dispatch.Option {
+		return []dispatch.Option{dispatch.WithEagerStart()}
+	}, newark)
 	events := func(workflow string) (all []*historypb.HistoryEvent) {
 		t.Helper()
 		read := p.Temporal.GetWorkflowHistory(t.Context(), workflow, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -41,8 +43,7 @@ func TestEagerStart(t *testing.T) {
 
 	var w regionWorker
 	w.start(t, p, workers.RegionOptions{Name: "eager", Regions: []string{newark}})
-	loops := dispatch.NewLoops(p.Temporal, p.Store, slog.New(slog.DiscardHandler))
-	loops.StartEagerly()
+	loops := dispatch.NewLoops(p.Temporal, p.Store, slog.New(slog.DiscardHandler), dispatch.WithEagerStart())
 	rows, err := p.Store.Loops(t.Context(), p.Org.ID, p.Check.ID)
 	p.OK(err)
 	p.OK(loops.Apply(t.Context(), rows[0]))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
@@ -24,9 +25,12 @@ import (
 // after a rename, and that nothing shows a name while names are not shown.
 func TestNamesInTemporal(t *testing.T) {
 	t.Parallel()
-	p := workerstest.Start(t, newark)
 	quiet := slog.New(slog.DiscardHandler)
-	names := dispatch.NewNames(p.Temporal, "vigil", time.Now, quiet)
+	var names *dispatch.Names
+	p := workerstest.StartDispatching(t, func(temporal client.Client) []dispatch.Option {
+		names = dispatch.NewNames(temporal, "vigil", time.Now, quiet)
+		return []dispatch.Option{dispatch.WithNames(names)}
+	}, newark)
 	found := func(query string) []string {
 		t.Helper()
 		list, err := p.Temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
@@ -49,9 +53,7 @@ func TestNamesInTemporal(t *testing.T) {
 		}
 		return loops[0]
 	}
-	loops := dispatch.NewLoops(p.Temporal, p.Store, quiet)
-	loops.ShowNames(names)
-	p.Incidents.ShowNames(names)
+	loops := dispatch.NewLoops(p.Temporal, p.Store, quiet, dispatch.WithNames(names))
 
 	p.Vote(newark, true)
 	p.AwaitOpen(1)

@@ -38,19 +38,12 @@ type Incidents struct {
 	temporal client.Client
 	store    incidentStore
 	log      *slog.Logger
-	names    *Names // nil: not shown
-	eager    bool
+	options
 }
 
-// ShowNames makes workflows show the names of checks. Call it before the first use.
-func (i *Incidents) ShowNames(names *Names) { i.names = names }
-
-// StartEagerly is for deliveries what it is for Loops. Call it before the first use.
-func (i *Incidents) StartEagerly() { i.eager = true }
-
 // NewIncidents returns Incidents that use the client.
-func NewIncidents(temporal client.Client, store incidentStore, log *slog.Logger) *Incidents {
-	return &Incidents{temporal: temporal, store: store, log: log}
+func NewIncidents(temporal client.Client, store incidentStore, log *slog.Logger, opts ...Option) *Incidents {
+	return &Incidents{temporal: temporal, store: store, log: log, options: optionsOf(opts)}
 }
 
 // Acknowledge records who takes care of an incident and returns it after the change.

@@ -44,16 +44,8 @@ type Loops struct {
 	temporal client.Client
 	store    revisionStore
 	log      *slog.Logger
-	open     func([]byte) ([]byte, error) // nil: cannot open sealed answers
-	names    *Names                       // nil: not shown
-	eager    bool
-	// used is called with the region of every call that needs a worker; it may be nil.
-	used func(region string)
+	options
 }
-
-// OnUse sets a function that is called with a region before work is given to its workers.
-// It must not block, and OnUse must not be called while the Loops are in use.
-func (l *Loops) OnUse(used func(region string)) { l.used = used }
 
 func (l *Loops) use(region string) {
 	if l.used != nil {
@@ -61,21 +53,9 @@ func (l *Loops) use(region string) {
 	}
 }
 
-// OpenAnswers makes tests be answered sealed, so that Temporal does not keep what a target
-// answered, and opens them. Call it before the first test.
-func (l *Loops) OpenAnswers(open func([]byte) ([]byte, error)) { l.open = open }
-
-// ShowNames makes workflows show the names of checks. Call it before the first use.
-func (l *Loops) ShowNames(names *Names) { l.names = names }
-
-// StartEagerly gives the first workflow task of a new loop to a worker of the same client,
-// when it has one for the region. Workers of a Worker Deployment must not get it so: the
-// server routes to them what their deployment says. Call it before the first use.
-func (l *Loops) StartEagerly() { l.eager = true }
-
 // NewLoops returns Loops that reach workflows through the client.
-func NewLoops(temporal client.Client, store revisionStore, log *slog.Logger) *Loops {
-	return &Loops{temporal: temporal, store: store, log: log}
+func NewLoops(temporal client.Client, store revisionStore, log *slog.Logger, opts ...Option) *Loops {
+	return &Loops{temporal: temporal, store: store, log: log, options: optionsOf(opts)}
 }
 
 // Apply brings the workflow of a loop in line with its row: an active loop is

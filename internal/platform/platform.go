@@ -85,6 +85,7 @@ type Platform struct {
 	loops     *dispatch.Loops
 	incidents *dispatch.Incidents
 	names     *dispatch.Names // nil: workflows do not show the names of checks
+	demand    *workers.Demand // the regions that this process gives work to
 	probes    *probe.Registry
 	channels  *notify.Registry
 	mailer    *mail.Mailer
@@ -112,17 +113,15 @@ func newPlatform(ctx context.Context, p *Process, in inputs) (*Platform, error) 
 	if err != nil {
 		return nil, fmt.Errorf("VIGIL_SMTP_URL: %w", err)
 	}
-	loops := dispatch.NewLoops(in.temporal.Client, in.store, p.Log)
-	loops.OpenAnswers(in.secrets.openAnswer)
-	incidents := dispatch.NewIncidents(in.temporal.Client, in.store, p.Log)
-	names := checkNames(p, in)
-	loops.ShowNames(names)
-	incidents.ShowNames(names)
-	workers.KeepWorkflows(in.settings.TurnRate)
+	names, demand := checkNames(p, in), workers.NewDemand()
+	shared := []dispatch.Option{dispatch.WithNames(names)}
 	if in.settings.DeploymentName == "" {
-		loops.StartEagerly()
-		incidents.StartEagerly()
+		shared = append(shared, dispatch.WithEagerStart())
 	}
+	loops := dispatch.NewLoops(in.temporal.Client, in.store, p.Log,
+		append(shared, dispatch.WithSealedAnswers(in.secrets.openAnswer), dispatch.WithUse(demand.Add))...)
+	incidents := dispatch.NewIncidents(in.temporal.Client, in.store, p.Log, shared...)
+	workers.KeepWorkflows(in.settings.TurnRate)
 	channels := []notify.Option{notify.WithMail(mailer)}
 	if mailer.Sends() {
 		channels = append(channels, notify.WithRecipients(in.store, string(in.settings.PublicURL)))
@@ -134,6 +133,7 @@ func newPlatform(ctx context.Context, p *Process, in inputs) (*Platform, error) 
 		loops:     loops,
 		incidents: incidents,
 		names:     names,
+		demand:    demand,
 		probes:    probe.NewRegistry(guard),
 		channels:  notify.NewRegistry(guard, channels...),
 		mailer:    mailer,

@@ -51,20 +51,17 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
 		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, LastVotes: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.Log,
-		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(),
+		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(), Seal: p.secrets.sealAnswer,
 	})
-	watcher.SealAnswers(p.secrets.sealAnswer)
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)
 	p.showTurns(watcher)
 	p.showLease(lease)
 	go p.reportLoad(running, name, watcher)
-	demand := workers.NewDemand()
-	p.loops.OnUse(demand.Add)
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.Client, workers.RegionOptions{
 			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, Now: time.Now,
-			OnFatal: p.workerFailed, Deployment: p.Deployment, Builds: turns, Demand: demand, Log: p.Log,
+			OnFatal: p.workerFailed, Deployment: p.Deployment, Builds: turns, Demand: p.demand, Log: p.Log,
 		})
 		return regions.Stop, regions.Start(ctx)
 	}, p.Log)

@@ -63,11 +63,24 @@ type ControlPlane struct {
 // test ends.
 func Start(tb testing.TB, regions ...string) *ControlPlane {
 	tb.Helper()
-	return StartWith(tb, func(*workers.ControlOptions) {}, regions...)
+	return start(tb, func(*workers.ControlOptions) {}, func(client.Client) []dispatch.Option { return nil }, regions)
+}
+
+// StartDispatching is Start with options of the Incidents.
+func StartDispatching(tb testing.TB, options func(client.Client) []dispatch.Option, regions ...string) *ControlPlane {
+	tb.Helper()
+	return start(tb, func(*workers.ControlOptions) {}, options, regions)
 }
 
 // StartWith is Start with other options of the control worker.
 func StartWith(tb testing.TB, change func(*workers.ControlOptions), regions ...string) *ControlPlane {
+	tb.Helper()
+	return start(tb, change, func(client.Client) []dispatch.Option { return nil }, regions)
+}
+
+func start(
+	tb testing.TB, change func(*workers.ControlOptions), options func(client.Client) []dispatch.Option, regions []string,
+) *ControlPlane {
 	tb.Helper()
 	p := &ControlPlane{TB: tb, status: http.StatusOK}
 	ctx := context.WithoutCancel(tb.Context()) // of what is stopped in a cleanup
@@ -86,7 +99,7 @@ func StartWith(tb testing.TB, change func(*workers.ControlOptions), regions ...s
 	p.Temporal, err = client.Dial(client.Options{HostPort: server.Address(), Namespace: "vigil", Logger: log.NewStructuredLogger(quiet)})
 	p.OK(err)
 	tb.Cleanup(p.Temporal.Close)
-	p.Incidents = dispatch.NewIncidents(p.Temporal, p.Store, quiet)
+	p.Incidents = dispatch.NewIncidents(p.Temporal, p.Store, quiet, options(p.Temporal)...)
 	opts := workers.ControlOptions{
 		Name:      "test",
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{Store: p.Store, Deliveries: p.Incidents, Log: quiet}),
