@@ -79,6 +79,29 @@ func fill(into reflect.Value, members map[string]any, path string) error {
 	return nil
 }
 
+// Missing is the error for a required member that is absent, of the config that zero is the
+// value of. The path ends with the member's name.
+func Missing(zero any, path string) error {
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(zero)) {
+		if memberName(field) == name {
+			return vigil.Invalid(path, "is required%s", described(field.Tag))
+		}
+	}
+	return vigil.Invalid(path, "is required")
+}
+
+// Names returns the names of the members of a config, in their order.
+func Names(zero any) []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(zero)) {
+		if !field.Anonymous {
+			names = append(names, memberName(field))
+		}
+	}
+	return names
+}
+
 func described(tag reflect.StructTag) string {
 	if doc := tag.Get("doc"); doc != "" {
 		return ": " + strings.ToLower(doc[:1]) + doc[1:]

@@ -22,9 +22,9 @@ import (
 // post to. The policy permits public addresses only.
 
 // addressMember is where a type has its address.
-func addressMember(kind vigil.ChannelType) string {
+func addressMember(kind form) string {
 	for _, f := range fixtures {
-		if f.kind == kind {
+		if f.form() == kind {
 			return f.address
 		}
 	}
@@ -51,7 +51,7 @@ func TestAttackSpellings(t *testing.T) {
 		for _, base := range []string{"http://" + host, "https://" + host + ":8443"} {
 			for kind, config := range httpConfigs(base) {
 				cases++
-				_, err := public.Parse(kind, encode(t, config))
+				_, err := public.Parse(kind.kind(), encode(t, config))
 				refusedAtWrite(t, string(kind)+" "+base, err, addressMember(kind))
 			}
 		}
@@ -82,11 +82,8 @@ func TestAttackURLs(t *testing.T) {
 		"http://hooks example.com", "http://hooks.example.com%0d%0a", "http://\u0000",
 	} {
 		for kind, config := range httpConfigs(base) {
-			if base == "" && kind == vigil.ChannelPush {
-				continue // its server has a default
-			}
 			cases++
-			_, err := r.Parse(kind, encode(t, config))
+			_, err := r.Parse(kind.kind(), encode(t, config))
 			refusedAtWrite(t, string(kind)+" "+base, err, addressMember(kind))
 		}
 	}
@@ -146,7 +143,7 @@ func TestAttackNames(t *testing.T) {
 	} {
 		guard := egress.New(egress.Policy{}, egress.WithNameServer(probetest.Resolver(t, probetest.At(answer...))))
 		for kind, config := range httpConfigs("http://metadata.google.internal:" + port) {
-			got := parse(t, notify.NewRegistry(guard), kind, config).Send(t.Context(), message())
+			got := parse(t, notify.NewRegistry(guard), kind.kind(), config).Send(t.Context(), message())
 			clear := strings.Contains(got.Error, "never reached") || strings.Contains(got.Error, egress.Setting)
 			if got.ErrorCode != notify.CodeForbidden || got.Permanent || !clear {
 				t.Errorf("%s, a name for %v: %+v", kind, answer, got)
@@ -170,11 +167,11 @@ func TestChannelsDoNotReachMailPorts(t *testing.T) {
 	for _, port := range []string{"25", "465", "587"} {
 		for _, scheme := range []string{"http", "https"} {
 			for kind, config := range httpConfigs(scheme + "://93.184.216.34:" + port) {
-				_, err := public.Parse(kind, encode(t, config))
+				_, err := public.Parse(kind.kind(), encode(t, config))
 				refusedAtWrite(t, string(kind)+" to port "+port, err, addressMember(kind))
 			}
 			for kind, config := range httpConfigs(scheme + "://mail.example.com:" + port) {
-				got := parse(t, permitted, kind, config).Send(t.Context(), message())
+				got := parse(t, permitted, kind.kind(), config).Send(t.Context(), message())
 				if got.ErrorCode != notify.CodeForbidden || !strings.Contains(got.Error, "a port for mail") {
 					t.Errorf("%s to port %s of a name: %+v", kind, port, got)
 				}
@@ -199,7 +196,7 @@ func TestAttackRebinding(t *testing.T) {
 			return probetest.At("127.0.0.1")(question)
 		})
 		policy := egress.Policy{AllowedCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}}
-		channel := parse(t, notify.NewRegistry(egress.New(policy, egress.WithNameServer(resolver))), kind, config)
+		channel := parse(t, notify.NewRegistry(egress.New(policy, egress.WithNameServer(resolver))), kind.kind(), config)
 		before := len(honest.requests())
 		if got := channel.Send(t.Context(), message()); !got.Delivered() || len(honest.requests()) != before+1 {
 			t.Errorf("%s: the first delivery is permitted: %+v", kind, got)
@@ -254,7 +251,7 @@ func TestAttackAnswers(t *testing.T) {
 				w.Header().Set(a.header, a.value)
 				w.WriteHeader(a.status)
 			})
-			channel := parse(t, registry(), kind, httpConfigs(r.url)[kind])
+			channel := parse(t, registry(), kind.kind(), httpConfigs(r.url)[kind])
 			for range 2 {
 				channel.Send(t.Context(), message())
 			}

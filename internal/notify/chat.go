@@ -3,43 +3,45 @@
 package notify
 
 import (
-	"context"
 	"encoding/json"
-	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/redact"
 )
 
-// Bounds of the parts of a message, in characters. Slack refuses a message with a longer
-// block, or with an empty one (docs.slack.dev, header and section block). The whole text has
-// at most what Slack recommends, which is also what Mattermost and Rocket.Chat take; Discord
-// refuses more than 2,000 (discord.com/developers/docs/resources/webhook).
-const (
-	maxChatHeader  = 150
-	maxChatSection = 3000
-	maxChatText    = 4000
-	maxDiscordText = 2000
-)
-
 var _ = register(newChat)
 
-// newChat makes the channel type that posts to an incoming webhook of Slack or of a
-// product that takes the same form.
+// newChat makes the channel type that posts to a chat product.
 func newChat(env *environment) Notifier { return chatType{env} }
 
 type chatType struct{ *environment }
 
-// chatConfig is the config of a chat channel (spec section 2).
+// chatConfig is the config of a chat channel (spec section 2). Which members there are
+// depends on the format.
 type chatConfig struct {
-	WebhookURL string `json:"webhook_url" secret:"address" place:"url" minLength:"1" maxLength:"2048" format:"uri" doc:"Incoming webhook of the chat product. It is a secret: answers show its scheme, host and port, as https://chat.example.com/***, and that or *** keeps it." example:"https://chat.example.com/hooks/T000/B000/XXXX"`
+	Format     string `json:"format,omitempty" place:"text" enum:"slack,discord,teams,google_chat,mattermost,telegram,matrix,zulip,rocketchat" doc:"Form of the messages. Without it, the host of webhook_url tells slack, discord, teams and google_chat; anything else gets Slack's form, which several products take." example:"slack"`
+	WebhookURL string `json:"webhook_url,omitempty" secret:"address" place:"url" minLength:"1" maxLength:"2048" format:"uri" doc:"Incoming webhook of the chat product. It is a secret: answers show its scheme, host and port, as https://chat.example.com/***, and that or *** keeps it." example:"https://chat.example.com/hooks/T000/B000/XXXX"`
+	Server     string `json:"server,omitempty" place:"url" maxLength:"2048" format:"uri" doc:"Server of telegram (https://api.telegram.org without it), matrix or zulip." example:"https://matrix.example.com"`
+	Token      string `json:"token,omitempty" secret:"true" minLength:"1" maxLength:"1024" doc:"Token of the bot of telegram, access token of matrix, or API key of the bot of zulip."`
+	ChatID     string `json:"chat_id,omitempty" minLength:"1" maxLength:"64" doc:"Chat of telegram: a number, or @ and the name of a public channel." example:"-1001234567890"`
+	ThreadID   string `json:"thread_id,omitempty" maxLength:"20" doc:"Topic of a chat of telegram, or thread of a channel of discord: its number." example:"42"`
+	RoomID     string `json:"room_id,omitempty" minLength:"1" maxLength:"255" doc:"Room of matrix, by its ID." example:"!abcdef:example.com"`
+	Email      string `json:"email,omitempty" minLength:"1" maxLength:"255" doc:"Email address of the bot of zulip." example:"vigil-bot@zulip.example.com"`
+	Stream     string `json:"stream,omitempty" minLength:"1" maxLength:"60" doc:"Channel of zulip, by its name." example:"operations"`
+	Topic      string `json:"topic,omitempty" minLength:"1" maxLength:"60" doc:"Topic in the channel of zulip. Without it, each check has a topic of its name." example:"alerts"`
 	Wording
 }
 
 func (chatType) Type() vigil.ChannelType { return vigil.ChannelChat }
 func (chatType) Documents() any          { return chatConfig{} }
+
+// chatFormats are the formats of chats, the default first.
+func chatFormats() []format[chatConfig] {
+	return []format[chatConfig]{
+		slackFormat(), discordFormat(), teamsFormat(), googleFormat(), mattermostFormat(), telegramFormat(), matrixFormat(),
+		zulipFormat(), rocketFormat(),
+	}
+}
 
 // Policy: a late message is of little use, so there are few attempts.
 func (chatType) Policy() Policy {
@@ -48,94 +50,41 @@ func (chatType) Policy() Policy {
 
 // Parse reads the config.
 func (t chatType) Parse(given json.RawMessage) (Sender, error) {
-	c := &chat{environment: t.environment}
-	hidden, err := t.read(t.Type(), given, &c.config)
+	var c chatConfig
+	hidden, err := t.read(t.Type(), given, &c)
 	if err != nil {
 		return nil, err
 	}
-	if c.url, err = t.parseURL("config.webhook_url", c.config.WebhookURL); err != nil {
+	f := formatOf(chatFormats(), c.Format, c.WebhookURL)
+	if err := f.check(c, members(given)); err != nil {
 		return nil, err
 	}
-	// The path is all that a caller needs to post there.
-	c.hidden = hidden.With(pathTexts(c.url)...)
-	return c, c.config.check()
-}
-
-type chat struct {
-	*environment
-
-	config chatConfig
-	url    *url.URL
-	hidden *redact.Redactor
-}
-
-func (c *chat) Target() string { return c.url.Host }
-
-// The members of a message that products agree on.
-type (
-	chatMessage struct {
-		// Text is what notifications and products without blocks show.
-		Text   string      `json:"text"`
-		Blocks []chatBlock `json:"blocks,omitempty"`
-	}
-	chatBlock struct {
-		Type string   `json:"type"`
-		Text chatText `json:"text"`
-	}
-	chatText struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-)
-
-// Send posts the message. Values cannot make a mention or a link; the
-// words of a template can.
-func (c *chat) Send(ctx context.Context, m Message) Outcome {
-	message := c.message(&m)
-	encoded, err := json.Marshal(message)
+	p, err := f.build(t.environment, &c, hidden)
 	if err != nil {
-		return Unusable(err)
+		return nil, err
 	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	return c.send(ctx, request{method: http.MethodPost, url: c.url, header: header, body: encoded, hidden: c.hidden})
+	return p, c.check()
 }
 
-// message has blocks for Slack, and all of it as text for the products that show no blocks.
-// No block is empty, since Slack refuses a message that has one.
-func (c *chat) message(m *Message) chatMessage {
-	title, body, link := c.config.title(m, escapeChat), c.config.body(m, escapeChat), ""
-	if to := m.Variables["incident_url"]; to != "" && visible(to) {
-		link = "<" + markup.Replace(to) + "|" + linkName(m) + ">"
+// webhook is a poster to the incoming webhook, whose path is all that a caller needs to post there.
+func (c *chatConfig) webhook(env *environment, hidden *redact.Redactor) (*poster, error) {
+	u, err := env.parseURL("config.webhook_url", c.WebhookURL)
+	if err != nil {
+		return nil, err
 	}
-	message := chatMessage{Text: c.text(title, body, link)}
-	// A header is plain text: nothing in it is markup.
-	if plain := c.config.title(m, defuse); !blank(plain) {
-		message.Blocks = append(message.Blocks, chatBlock{"header", chatText{"plain_text", cutCharacters(plain, maxChatHeader)}})
-	}
-	if !blank(body) {
-		message.Blocks = append(message.Blocks, chatBlock{"section", chatText{"mrkdwn", cutMarkup(body, maxChatSection)}})
-	}
-	if link != "" {
-		message.Blocks = append(message.Blocks, chatBlock{"section", chatText{"mrkdwn", link}})
-	}
-	return message
+	return &poster{environment: env, url: u, hidden: hidden.With(pathTexts(u)...)}, nil
 }
 
-// text joins the parts of a message. The link is kept whole.
-func (c *chat) text(title, body, link string) string {
-	limit := maxChatText
-	if strings.HasSuffix(strings.TrimRight(c.url.Path, "/"), "/slack") {
-		limit = maxDiscordText // the end of Discord's addresses that take Slack's form
+// at is a poster to a path of the server, which has no query.
+func (env *environment) at(member, server string, hidden *redact.Redactor, path ...string) (*poster, error) {
+	u, err := env.parseURL(member, server)
+	if err != nil {
+		return nil, err
 	}
-	if link != "" {
-		link = "\n" + link
-		limit -= characters(link)
+	if u.RawQuery != "" {
+		return nil, vigil.Invalid(member, "must not have a query")
 	}
-	text := title
-	if !blank(body) {
-		text += "\n" + body
-	}
-	return cutMarkup(text, limit) + link
+	return &poster{environment: env, url: u.JoinPath(path...), hidden: hidden}, nil
 }
 
 // linkName is what the link of a message says.

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
@@ -103,12 +102,12 @@ func conformBrokenReceivers(t *testing.T, send sendTo) {
 	})
 }
 
-func conformAddresses(t *testing.T, kind vigil.ChannelType) {
+func conformAddresses(t *testing.T, kind form) {
 	t.Helper()
 	t.Run("NoServerListens", func(t *testing.T) {
 		t.Parallel()
 		address := probetest.ClosedPort(t)
-		got := parse(t, registry(), kind, httpConfigs("http://" + address)[kind]).Send(t.Context(), message())
+		got := parse(t, registry(), kind.kind(), httpConfigs("http://" + address)[kind]).Send(t.Context(), message())
 		if got.ErrorCode != notify.CodeRefused || got.Permanent || !strings.Contains(got.Error, address) {
 			t.Errorf("got %+v", got)
 		}
@@ -116,7 +115,7 @@ func conformAddresses(t *testing.T, kind vigil.ChannelType) {
 	t.Run("PlainHTTPBehindHTTPS", func(t *testing.T) {
 		t.Parallel()
 		r := receive(t, nil)
-		got := parse(t, registry(), kind, httpConfigs(strings.Replace(r.url, "http:", "https:", 1))[kind]).Send(t.Context(), message())
+		got := parse(t, registry(), kind.kind(), httpConfigs(strings.Replace(r.url, "http:", "https:", 1))[kind]).Send(t.Context(), message())
 		if got.ErrorCode != notify.CodeTLS || got.Permanent {
 			t.Errorf("got %+v", got)
 		}
@@ -127,7 +126,7 @@ func conformAddresses(t *testing.T, kind vigil.ChannelType) {
 		r := receive(t, func(http.ResponseWriter, *http.Request) { cancel() })
 		config := httpConfigs(r.url)[kind]
 		cancel()
-		got := parse(t, registry(), kind, config).Send(ctx, message())
+		got := parse(t, registry(), kind.kind(), config).Send(ctx, message())
 		if got.ErrorCode != notify.CodeCanceled || got.Permanent {
 			t.Errorf("got %+v", got)
 		}

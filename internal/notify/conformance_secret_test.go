@@ -17,17 +17,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/internal/secret"
 )
 
-func conformRepeated(t *testing.T, kind vigil.ChannelType) {
+func conformRepeated(t *testing.T, kind form) {
 	t.Helper()
 	t.Run("TheBodyIsTheSameOnEveryAttempt", func(t *testing.T) {
 		t.Parallel()
 		r := receive(t, answer(http.StatusInternalServerError))
-		sender := parse(t, registry(), kind, httpConfigs(r.url)[kind])
+		sender := parse(t, registry(), kind.kind(), httpConfigs(r.url)[kind])
 		for attempt := range 12 {
 			m := message()
 			m.Attempt = attempt + 1
@@ -51,9 +50,9 @@ var secretNames = regexp.MustCompile(`password|token|key|secret`)
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
 // secretsOf lists the secrets of a type's config that are whole members.
-func secretsOf(kind vigil.ChannelType) []string {
+func secretsOf(kind form) []string {
 	var found []string
-	for _, field := range reflect.VisibleFields(reflect.TypeOf(registry().Config(kind))) {
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(registry().Config(kind.kind()))) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if text, ok := httpConfigs("http://hooks.example.com")[kind][name].(string); ok && field.Tag.Get("secret") == "true" {
 			found = append(found, text)
@@ -75,7 +74,7 @@ func TestSecretMembers(t *testing.T) {
 	for _, kind := range r.Types() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			fields, secrets, forms, config := r.Secrets(kind), 0, 0, make(map[string]any)
+			fields, secrets, spellings, config := r.Secrets(kind), 0, 0, make(map[string]any)
 			for _, field := range reflect.VisibleFields(reflect.TypeOf(r.Config(kind))) {
 				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 				switch tag := field.Tag.Get("secret"); {
@@ -88,7 +87,7 @@ func TestSecretMembers(t *testing.T) {
 				case tag == "query":
 					config[name] = "https://hooks.example/?a=b&token=" + url.QueryEscape(secretText)
 					secrets++
-					forms++ // as it is written, and decoded
+					spellings++ // as it is written, and decoded
 				case tag == "by-name":
 					config[name] = map[string]string{"X-Auth-Token": secretText, "Accept": "*/*"}
 					secrets++
@@ -103,7 +102,7 @@ func TestSecretMembers(t *testing.T) {
 				t.Errorf("%d secrets, sealed as %s, masked as %s (%v)", secrets, sealed, masked, err)
 			}
 			kept, err := fields.Keep(masked, raw)
-			if err != nil || len(fields.Values(kept)) != secrets+forms || strings.Contains(string(kept), secret.Mask) {
+			if err != nil || len(fields.Values(kept)) != secrets+spellings || strings.Contains(string(kept), secret.Mask) {
 				t.Errorf("the mask keeps %s, %v", kept, err)
 			}
 		})
@@ -111,7 +110,7 @@ func TestSecretMembers(t *testing.T) {
 }
 
 // conformSecrets lets a receiver repeat everything that it gets.
-func conformSecrets(t *testing.T, kind vigil.ChannelType) {
+func conformSecrets(t *testing.T, kind form) {
 	t.Helper()
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		header, _ := json.Marshal(r.Header)
@@ -133,13 +132,13 @@ func conformSecrets(t *testing.T, kind vigil.ChannelType) {
 	t.Run("NoSecretIsShown", func(t *testing.T) {
 		t.Parallel()
 		r := receive(t, echo)
-		sender := parse(t, registry(), kind, httpConfigs(r.url)[kind])
+		sender := parse(t, registry(), kind.kind(), httpConfigs(r.url)[kind])
 		answered := shown(sender.Send(t.Context(), message()), sender)
 		if !strings.Contains(answered, secret.Mask) {
 			t.Errorf("the receiver repeated nothing: %s", answered)
 		}
 		for _, base := range []string{"http://127.0.0.1:1", "http://nowhere.invalid", strings.Replace(r.url, "http:", "https:", 1)} {
-			sender := parse(t, registry(notify.WithTimeout(2*time.Second)), kind, httpConfigs(base)[kind])
+			sender := parse(t, registry(notify.WithTimeout(2*time.Second)), kind.kind(), httpConfigs(base)[kind])
 			answered += shown(sender.Send(t.Context(), message()), sender)
 		}
 		if strings.Contains(answered, "s3cr3t") {
@@ -165,14 +164,14 @@ func conformSecrets(t *testing.T, kind vigil.ChannelType) {
 			text = secrets[0]
 		}
 		step := 1
-		if testing.Short() {
+		if testing.Short() || kind != form(kind.kind()) {
 			step = 8
 		}
 		var dots atomic.Int64 // before the secret
 		r := receive(t, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(strings.Repeat(".", int(dots.Load())) + text + strings.Repeat(".", 100)))
 		})
-		sender := parse(t, registry(), kind, httpConfigs(r.url)[kind])
+		sender := parse(t, registry(), kind.kind(), httpConfigs(r.url)[kind])
 		for _, border := range []int{4 << 10, 64 << 10} {
 			for back := 0; back <= len(text); back += step {
 				dots.Store(int64(border - back))

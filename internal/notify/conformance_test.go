@@ -26,6 +26,8 @@ const pathToken = "s3cr3t-path-token"
 // fixture is what the suites need to know about a type.
 type fixture struct {
 	kind vigil.ChannelType
+	// format is that of the config; empty for what a config has that names none.
+	format string
 	// address is the member that holds the receiver's address; empty for a type
 	// that does not speak HTTP.
 	address string
@@ -45,15 +47,34 @@ func addFixture(f fixture) bool {
 	return true
 }
 
-// httpConfigs are configs of the types that speak HTTP, at a base address.
-func httpConfigs(base string) map[vigil.ChannelType]map[string]any {
-	found := make(map[vigil.ChannelType]map[string]any)
+// form is a type of channels, with a format behind a slash where its config names one.
+type form string
+
+func (f fixture) form() form { return form(strings.TrimSuffix(string(f.kind)+"/"+f.format, "/")) }
+
+func (f form) kind() vigil.ChannelType {
+	kind, _, _ := strings.Cut(string(f), "/")
+	return vigil.ChannelType(kind)
+}
+
+// httpConfigs are configs of the forms that speak HTTP, at a base address.
+func httpConfigs(base string) map[form]map[string]any {
+	found := make(map[form]map[string]any)
 	for _, f := range fixtures {
 		if f.address != "" {
-			found[f.kind] = f.config(base)
+			found[f.form()] = f.given(base)
 		}
 	}
 	return found
+}
+
+// given is a config in the format of the fixture.
+func (f fixture) given(base string) map[string]any {
+	config := f.config(base)
+	if f.format != "" {
+		config["format"] = f.format
+	}
+	return config
 }
 
 func TestRegistry(t *testing.T) {
@@ -94,10 +115,10 @@ func TestRegistry(t *testing.T) {
 			vigil.ChannelEmail:   {MaxAttempts: 12, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
 			vigil.ChannelWebhook: {MaxAttempts: 12, LateOpening: vigil.LateOpeningDeliver, RecoveryAfterFailure: true},
 			vigil.ChannelPush: {
-				MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true, Address: "topic server",
+				MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true, Address: "format topic server user_key device",
 			},
 			vigil.ChannelChat:  {MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true},
-			vigil.ChannelPager: {MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop, Address: "routing_key url"},
+			vigil.ChannelPager: {MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop, Address: "format routing_key url"},
 		} {
 			if got := r.Policies()[kind]; got != want {
 				t.Errorf("%s: got %+v, want %+v", kind, got, want)
@@ -105,15 +126,24 @@ func TestRegistry(t *testing.T) {
 		}
 	})
 
-	t.Run("HasAFixtureOfEveryType", func(t *testing.T) {
+	t.Run("HasAFixtureOfEveryTypeAndFormat", func(t *testing.T) {
 		t.Parallel()
-		var known []vigil.ChannelType
+		var known, want []form
 		for _, f := range fixtures {
-			known = append(known, f.kind)
+			known = append(known, f.form())
+		}
+		for _, kind := range r.Types() {
+			want = append(want, form(kind))
+			if member, ok := reflect.TypeOf(r.Config(kind)).FieldByName("Format"); ok {
+				for format := range strings.SplitSeq(member.Tag.Get("enum"), ",") {
+					want = append(want, form(string(kind)+"/"+format))
+				}
+			}
 		}
 		slices.Sort(known)
-		if !slices.Equal(known, r.Types()) {
-			t.Errorf("fixtures of %q, types %q: the type's test adds one", known, r.Types())
+		slices.Sort(want)
+		if !slices.Equal(known, want) {
+			t.Errorf("fixtures of %q, types and formats %q: the test of each adds one", known, want)
 		}
 	})
 }
@@ -135,7 +165,7 @@ func TestRegistryParses(t *testing.T) {
 	t.Run("EveryTypeRefusesTheSameMistakes", func(t *testing.T) {
 		t.Parallel()
 		for _, f := range fixtures {
-			kind, config := f.kind, f.config("http://hooks.example.com")
+			kind, config := f.kind, f.given("http://hooks.example.com")
 			with := func(name string, value any) json.RawMessage {
 				changed := maps.Clone(config)
 				changed[name] = value
@@ -181,9 +211,13 @@ func TestRegistryParses(t *testing.T) {
 	t.Run("EveryTypeWithoutItsReceiverNamesWhatIsRequired", func(t *testing.T) {
 		t.Parallel()
 		for _, f := range fixtures {
-			_, err := r.Parse(f.kind, json.RawMessage(`{}`))
+			given := map[string]any{}
+			if f.format != "" {
+				given["format"] = f.format
+			}
+			_, err := r.Parse(f.kind, encode(t, given))
 			if !strings.HasPrefix(vigil.ErrorMessage(err), f.required+": is required") {
-				t.Errorf("%s: got %v", f.kind, err)
+				t.Errorf("%s: got %v", f.form(), err)
 			}
 		}
 	})
@@ -198,7 +232,7 @@ func TestConformance(t *testing.T) {
 			send := func(t *testing.T, handler http.HandlerFunc, opts ...notify.Option) (notify.Outcome, *receiver) {
 				t.Helper()
 				r := receive(t, handler)
-				return parse(t, registry(opts...), kind, httpConfigs(r.url)[kind]).Send(t.Context(), message()), r
+				return parse(t, registry(opts...), kind.kind(), httpConfigs(r.url)[kind]).Send(t.Context(), message()), r
 			}
 			conformStatuses(t, send)
 			conformBrokenReceivers(t, send)
@@ -211,7 +245,7 @@ func TestConformance(t *testing.T) {
 				config := httpConfigs(r.url)[kind]
 				config["title_template"], config["body_template"] = `"{{check_name}}"`, "{{ error_message }}\n{{check_id}}"
 				for range 2 {
-					if got := parse(t, registry(), kind, config).Send(t.Context(), hostile()); !got.Delivered() {
+					if got := parse(t, registry(), kind.kind(), config).Send(t.Context(), hostile()); !got.Delivered() {
 						t.Fatalf("got %+v", got)
 					}
 				}
@@ -224,7 +258,7 @@ func TestConformance(t *testing.T) {
 							t.Errorf("header %s: %q", name, values)
 						}
 					}
-					if kind != vigil.ChannelPush && !json.Valid(got.body) {
+					if got.header.Get("Content-Type") == "application/json" && !json.Valid(got.body) {
 						t.Errorf("not JSON: %s", got.body)
 					}
 				}

@@ -27,6 +27,9 @@ const (
 
 const userAgent = "Vigil"
 
+// maxReference bounds what an answer says that a message became, in bytes.
+const maxReference = 255
+
 // request is one HTTP request to a receiver.
 type request struct {
 	method string
@@ -34,6 +37,9 @@ type request struct {
 	header http.Header
 	body   []byte
 	hidden *redact.Redactor
+	// wait and reference are those of a poster.
+	wait      func(answer []byte) time.Duration
+	reference func(answer []byte) string
 }
 
 // send makes the request once and reads the answer. It returns within the timeout;
@@ -79,6 +85,12 @@ func (env *environment) exchange(ctx context.Context, r request) Outcome {
 	outcome := answered(resp, env.now())
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, readAnswer))
 	outcome.ResponseBody = r.hidden.Excerpt(raw, err == nil && len(raw) < readAnswer, keptAnswer)
+	if r.wait != nil && resp.StatusCode == http.StatusTooManyRequests {
+		outcome.RetryAfter = max(outcome.RetryAfter, min(r.wait(raw), MaxRetryAfter))
+	}
+	if r.reference != nil && outcome.Delivered() {
+		outcome.Reference = r.hidden.Text(cut(singleLine(r.reference(raw)), maxReference))
+	}
 	return outcome
 }
 

@@ -53,6 +53,9 @@ type Message struct {
 	Traceparent string
 	// Merged: one message for an incident that has already ended.
 	Merged bool
+	// Previous is Outcome.Reference of the message that this one ends; empty where it is not
+	// known, and then the message stands alone.
+	Previous string
 }
 
 // over reports whether the message says that what it is about has ended.

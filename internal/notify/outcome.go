@@ -50,6 +50,9 @@ type Outcome struct {
 	Recipients, Reached int
 	// RetryAfter is the wait that the receiver asked for, 0 to MaxRetryAfter.
 	RetryAfter time.Duration
+	// Reference is what the receiver calls the message, by which a later one can edit or answer
+	// it: at most 255 bytes. Empty where the receiver does not say it.
+	Reference string
 }
 
 // MaxRetryAfter bounds what a receiver can ask for.

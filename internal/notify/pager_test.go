@@ -96,3 +96,31 @@ func TestPager(t *testing.T) {
 		}
 	})
 }
+
+var _ = addFixture(fixture{
+	kind: vigil.ChannelPager, format: "pagerduty", address: "config.url", required: "config.routing_key",
+	config: func(base string) map[string]any {
+		return map[string]any{"url": base + "/v2/enqueue", "routing_key": "s3cr3t-" + `"r<o>u&t/e"`}
+	},
+})
+
+// keyFixture is that of a format with a key of an integration.
+func keyFixture(format, path, required string) fixture {
+	return fixture{
+		kind: vigil.ChannelPager, format: format, address: "config.url", required: required,
+		config: func(base string) map[string]any { return map[string]any{"url": base + path, "api_key": pathToken} },
+	}
+}
+
+var (
+	_ = addFixture(keyFixture("opsgenie", "", "config.api_key"))
+	_ = addFixture(keyFixture("jsm", "/jsm/ops/integration", "config.api_key"))
+	_ = addFixture(keyFixture("incident_io", "/v2/alert_events/http/01GW", "config.url"))
+	_ = addFixture(keyFixture("alertmanager", "", "config.url"))
+	_ = addFixture(fixture{
+		kind: vigil.ChannelPager, format: "splunk_oncall", address: "config.url", required: "config.api_key",
+		config: func(base string) map[string]any {
+			return map[string]any{"url": base + "/alert", "api_key": pathToken, "routing_key": pathToken + "-route"}
+		},
+	})
+)

@@ -3,126 +3,64 @@
 package notify
 
 import (
-	"cmp"
-	"context"
-	"encoding/base64"
 	"encoding/json"
-	"mime"
-	"net/http"
-	"net/url"
-	"regexp"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/internal/mail"
-	"github.com/vigil-monitor/vigil/internal/redact"
 )
-
-// defaultPushServer is the public server of ntfy.
-const defaultPushServer = "https://ntfy.sh"
-
-// maxPush bounds a message, in bytes: ntfy makes an attachment of more than
-// 4,096.
-const maxPush = 4000
 
 var _ = register(newPush)
 
-// newPush makes the channel type that publishes to a topic in ntfy's form.
-func newPush(env *environment) Notifier {
-	return pushType{env, regexp.MustCompile(`^[-_A-Za-z0-9]{1,64}$`)}
-}
+// newPush makes the channel type that publishes to a push service.
+func newPush(env *environment) Notifier { return pushType{env} }
 
-type pushType struct {
-	*environment
+type pushType struct{ *environment }
 
-	topic *regexp.Regexp
-}
-
-// pushConfig is the config of a push channel (spec section 2).
+// pushConfig is the config of a push channel (spec section 2). Which members there are
+// depends on the format.
 type pushConfig struct {
-	Topic    string `json:"topic" minLength:"1" maxLength:"64" doc:"Topic to publish to: letters, digits, hyphens and underscores." example:"shop-alerts"`
-	Server   string `json:"server,omitempty" place:"url" maxLength:"2048" format:"uri" default:"https://ntfy.sh" doc:"Server that has the topic."`
+	Format   string `json:"format,omitempty" place:"text" enum:"ntfy,gotify,pushover" doc:"Form of the messages. Without it, the host of server tells pushover; anything else is ntfy." example:"ntfy"`
+	Topic    string `json:"topic,omitempty" minLength:"1" maxLength:"64" doc:"Topic to publish to: letters, digits, hyphens and underscores." example:"shop-alerts"`
+	Server   string `json:"server,omitempty" place:"url" maxLength:"2048" format:"uri" default:"https://ntfy.sh" doc:"Server that has the topic, or the application of gotify. That of pushover is https://api.pushover.net without it."`
 	Username string `json:"username,omitempty" maxLength:"200" doc:"User name, where the server needs one."`
 	Password string `json:"password,omitempty" secret:"true" maxLength:"1024" doc:"Password of the user. With an access token: the token, and no user name."`
+	Token    string `json:"token,omitempty" secret:"true" minLength:"1" maxLength:"255" doc:"Token of the application of gotify or pushover."`
+	UserKey  string `json:"user_key,omitempty" secret:"true" minLength:"1" maxLength:"255" doc:"Key of the user or group of pushover."`
+	Device   string `json:"device,omitempty" minLength:"1" maxLength:"100" doc:"Device of the user of pushover; several are separated by commas. Without it: all." example:"phone"`
 	Wording
 }
 
 func (pushType) Type() vigil.ChannelType { return vigil.ChannelPush }
 func (pushType) Documents() any          { return pushConfig{} }
 
+// pushFormats are the formats of push services, the default first.
+func pushFormats() []format[pushConfig] {
+	return []format[pushConfig]{ntfyFormat(), gotifyFormat(), pushoverFormat()}
+}
+
 // Policy: a late message is of little use, so there are few attempts. The subscribers of the
 // topic that had the alert get its end.
 func (pushType) Policy() Policy {
-	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true, Address: "topic server"}
+	return Policy{
+		MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true, Address: "format topic server user_key device",
+	}
 }
 
 // Parse reads the config.
 func (t pushType) Parse(given json.RawMessage) (Sender, error) {
-	p := &push{environment: t.environment}
-	hidden, err := t.read(t.Type(), given, &p.config)
+	var c pushConfig
+	hidden, err := t.read(t.Type(), given, &c)
 	if err != nil {
 		return nil, err
 	}
-	if !t.topic.MatchString(p.config.Topic) {
-		return nil, vigil.Invalid("config.topic", "must be made of letters, digits, hyphens and underscores")
+	has := members(given)
+	clearDefaults(&c, has)
+	f := formatOf(pushFormats(), c.Format, c.Server)
+	if err := f.check(c, has); err != nil {
+		return nil, err
 	}
-	server, err := t.parseURL("config.server", cmp.Or(p.config.Server, defaultPushServer))
+	p, err := f.build(t.environment, &c, hidden)
 	if err != nil {
 		return nil, err
 	}
-	if server.RawQuery != "" {
-		return nil, vigil.Invalid("config.server", "must not have a query")
-	}
-	p.url = server.JoinPath(p.config.Topic)
-	p.hidden = hidden
-	if p.config.Password != "" {
-		p.hidden = hidden.With(base64.StdEncoding.EncodeToString([]byte(p.config.Username + ":" + p.config.Password)))
-	}
-	return p, p.config.check()
-}
-
-type push struct {
-	*environment
-
-	config pushConfig
-	url    *url.URL
-	hidden *redact.Redactor
-}
-
-func (p *push) Target() string { return p.url.Host }
-
-// Send publishes the body, with title, priority, tags and link as headers
-// (docs.ntfy.sh/publish).
-func (p *push) Send(ctx context.Context, m Message) Outcome {
-	header := make(http.Header)
-	header.Set("Content-Type", "text/plain; charset=utf-8")
-	header.Set("Title", mime.BEncoding.Encode("utf-8", mail.HeaderText(p.config.title(&m, asIs))))
-	priority, tags := urgency(&m)
-	header.Set("Priority", priority)
-	header.Set("Tags", tags)
-	if link := m.Variables["incident_url"]; link != "" && visible(link) {
-		header.Set("Click", link)
-	}
-	body := p.config.body(&m, asIs)
-	if blank(body) {
-		body = p.config.title(&m, asIs) // of a message without a text ntfy shows the word "triggered"
-	}
-	r := request{method: http.MethodPost, url: p.url, header: header, hidden: p.hidden, body: []byte(cut(body, maxPush))}
-	if p.config.Password != "" {
-		signed := http.Request{Header: header}
-		signed.SetBasicAuth(p.config.Username, p.config.Password)
-	}
-	return p.send(ctx, r)
-}
-
-// urgency is a priority of ntfy, 1 to 5, and the tag that it shows as a symbol.
-func urgency(m *Message) (priority, tag string) {
-	switch {
-	case m.over():
-		return "3", "white_check_mark"
-	case m.Severity == vigil.Critical:
-		return "5", "rotating_light"
-	case m.Severity == vigil.Warning:
-		return "4", "warning"
-	}
-	return "3", "information_source"
+	return p, c.check()
 }

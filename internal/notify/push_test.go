@@ -123,3 +123,23 @@ func TestPush(t *testing.T) {
 		}
 	})
 }
+
+var _ = addFixture(fixture{
+	kind: vigil.ChannelPush, format: "ntfy", address: "config.server", required: "config.topic",
+	config: func(base string) map[string]any {
+		return map[string]any{"server": base, "topic": "alerts", "username": "ada", "password": secretText}
+	},
+})
+
+var (
+	_ = addFixture(fixture{
+		kind: vigil.ChannelPush, format: "gotify", address: "config.server", required: "config.server",
+		config: func(base string) map[string]any { return map[string]any{"server": base, "token": pathToken} },
+	})
+	_ = addFixture(fixture{
+		kind: vigil.ChannelPush, format: "pushover", address: "config.server", required: "config.token",
+		config: func(base string) map[string]any {
+			return map[string]any{"server": base, "token": pathToken, "user_key": pathToken + "-user", "device": "phone"}
+		},
+	})
+)

@@ -243,7 +243,7 @@ func TestFreeze(t *testing.T) {
 	t.Run("LeavesItAloneWithoutTemplatesAndForOthers", func(t *testing.T) {
 		t.Parallel()
 		for kind, config := range httpConfigs("https://hooks.example.com") {
-			if !bytes.Equal(notify.Freeze(parse(t, registry(), kind, config), message()), message().Envelope) {
+			if !bytes.Equal(notify.Freeze(parse(t, registry(), kind.kind(), config), message()), message().Envelope) {
 				t.Errorf("%s changes the envelope", kind)
 			}
 		}

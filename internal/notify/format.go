@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/config"
+	"github.com/vigil-monitor/vigil/internal/redact"
+)
+
+// format is what the channels of a type send to one product. C is the type's config.
+type format[C any] struct {
+	name string
+	// hosts tell the format by the address of a config that names none. One that begins with
+	// a dot stands for all names below it.
+	hosts []string
+	// takes are the members of the config that the format reads besides memberFormat and the
+	// templates, those that it requires first.
+	takes    []string
+	required int
+	// build reads the config. hidden already hides its secret members.
+	build func(env *environment, c *C, hidden *redact.Redactor) (*poster, error)
+}
+
+// memberFormat is the member of a config that names the format.
+const memberFormat = "format"
+
+// formatOf returns the format that a config names, or else that of the product whose address it
+// has. Where neither says it, the first of the formats is the one.
+func formatOf[C any](formats []format[C], name string, addresses ...string) *format[C] {
+	named := func(f format[C]) bool { return f.name == name }
+	if name == "" {
+		named = func(f format[C]) bool {
+			return slices.ContainsFunc(addresses, func(address string) bool { return f.tells(address) })
+		}
+	}
+	return &formats[max(0, slices.IndexFunc(formats, named))]
+}
+
+// tells reports whether an address is one of the product's.
+func (f format[C]) tells(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	return slices.ContainsFunc(f.hosts, func(host string) bool {
+		return name == host || strings.HasPrefix(host, ".") && strings.HasSuffix(name, host)
+	})
+}
+
+// check refuses members that the format does not take, and asks for those that it requires.
+// given has the members that were given.
+func (f format[C]) check(zero C, given map[string]json.RawMessage) error {
+	for _, member := range f.takes[:f.required] {
+		if given[member] == nil {
+			return config.Missing(zero, config.Member("config", member))
+		}
+	}
+	common := []string{memberFormat, "title_template", "body_template"}
+	for _, member := range config.Names(zero) {
+		if given[member] != nil && !slices.Contains(f.takes, member) && !slices.Contains(common, member) {
+			return vigil.Invalid(config.Member("config", member), "is no member of a config in the format %s, which takes %s",
+				f.name, strings.Join(f.takes, ", "))
+		}
+	}
+	return nil
+}
+
+// members returns what a config that was read before has, by name.
+func members(given json.RawMessage) map[string]json.RawMessage {
+	var found map[string]json.RawMessage
+	if json.Unmarshal(given, &found) != nil {
+		return nil
+	}
+	return found
+}
+
+// clearDefaults empties the texts that were not given: their defaults are those of one format.
+func clearDefaults(into any, given map[string]json.RawMessage) {
+	of := reflect.ValueOf(into).Elem()
+	for _, field := range reflect.VisibleFields(of.Type()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if !field.Anonymous && given[name] == nil && field.Type.Kind() == reflect.String {
+			of.FieldByIndex(field.Index).SetString("")
+		}
+	}
+}
+
+// poster is a channel that sends each message as one request.
+type poster struct {
+	*environment
+
+	// url of the receiver; call may send below it.
+	url    *url.URL
+	hidden *redact.Redactor
+	call   func(m *Message) (call, error)
+	// wait reads from the answer to too many requests how long to wait; nil: only its header says it.
+	wait func(answer []byte) time.Duration
+	// reference reads from the answer to a message which one it became; nil: the answer does not say it.
+	reference func(answer []byte) string
+}
+
+// call is what a message is as a request. A zero url is the poster's, and a zero method is POST.
+type call struct {
+	method string
+	url    *url.URL
+	header http.Header
+	body   []byte
+}
+
+func (p *poster) Target() string { return p.url.Host }
+
+// Send makes the request of a message.
+func (p *poster) Send(ctx context.Context, m Message) Outcome {
+	made, err := p.call(&m)
+	if err != nil {
+		return Unusable(err)
+	}
+	r := request{
+		method: http.MethodPost, url: p.url, header: made.header, body: made.body, hidden: p.hidden, wait: p.wait, reference: p.reference,
+	}
+	if made.method != "" {
+		r.method = made.method
+	}
+	if made.url != nil {
+		r.url = made.url
+	}
+	return p.send(ctx, r)
+}
+
+// contentJSON is the media type of most calls.
+const contentJSON = "application/json"
+
+// asJSON makes a call of a value. Characters of HTML stay as they are, so that a body is not
+// longer than the product permits.
+func asJSON(value any) (call, error) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return call{}, err
+	}
+	return call{header: http.Header{"Content-Type": {contentJSON}}, body: bytes.TrimSuffix(body.Bytes(), []byte("\n"))}, nil
+}
+
+// asForm makes a call of the fields of a form.
+func asForm(fields url.Values) call {
+	return call{
+		header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, body: []byte(fields.Encode()),
+	}
+}
+
+// waitAt returns a reader of the number at a path of an answer, in the given unit.
+func waitAt(unit time.Duration, path ...string) func(answer []byte) time.Duration {
+	return func(answer []byte) time.Duration {
+		for _, member := range path[:len(path)-1] {
+			answer = members(answer)[member]
+		}
+		var number float64
+		if json.Unmarshal(members(answer)[path[len(path)-1]], &number) != nil || number <= 0 {
+			return 0
+		}
+		if number > float64(MaxRetryAfter/unit) {
+			return MaxRetryAfter
+		}
+		return time.Duration(number * float64(unit))
+	}
+}
+
+// textAt returns a reader of the text or number at a path of an answer.
+func textAt(path ...string) func(answer []byte) string {
+	return func(answer []byte) string {
+		for _, member := range path {
+			answer = members(answer)[member]
+		}
+		var text string
+		if json.Unmarshal(answer, &text) == nil {
+			return text
+		}
+		var number json.Number
+		_ = json.Unmarshal(answer, &number)
+		return number.String()
+	}
+}
+
+// link is the address that a message is about; empty where it has none that a product takes.
+func link(m *Message) string {
+	to := m.Variables["incident_url"]
+	if (strings.HasPrefix(to, "https://") || strings.HasPrefix(to, "http://")) && visible(to) {
+		return to
+	}
+	return ""
+}
