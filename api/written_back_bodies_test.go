@@ -87,12 +87,27 @@ func fullChecks() map[string][]string {
 func fullChannels() map[string][]string {
 	const templates = `"title_template":"{{severity}}: {{check_name}}","body_template":"{{incident_status}} after {{duration}}"`
 	return map[string][]string{
-		"chat":  {`{"webhook_url":"https://chat.example.com/hooks/1",` + templates + `}`},
+		"chat": {
+			`{"webhook_url":"https://chat.example.com/hooks/1","format":"discord","thread_id":"42",` + templates + `}`,
+			`{"format":"telegram","server":"https://telegram.example.com","token":"1:a","chat_id":"-1001","thread_id":"42"}`,
+			`{"format":"matrix","server":"https://matrix.example.com","token":"s","room_id":"!a:example.com"}`,
+			`{"format":"zulip","server":"https://zulip.example.com","token":"s","email":"bot@example.com","stream":"ops","topic":"alerts"}`,
+		},
 		"email": {`{"to":["ada@example.com","grace@example.com"],` + templates + `}`, `{"email":"ada@example.com"}`},
-		"pager": {`{"routing_key":"R01","url":"https://events.example.com/v2/enqueue",` + templates + `}`},
-		"push":  {`{"topic":"alerts","server":"https://push.example.com","username":"u","password":"s",` + templates + `}`},
-		"webhook": {`{"url":"https://hooks.example.com/x","method":"PUT","secret":"s","traceparent":true,
-			"headers":{"Authorization":"Bearer s"},` + templates + `}`},
+		"pager": {
+			`{"routing_key":"R01","url":"https://events.example.com/v2/enqueue",` + templates + `}`,
+			`{"format":"alertmanager","url":"https://alerts.example.com","username":"u","api_key":"s"}`,
+		},
+		"push": {
+			`{"topic":"alerts","server":"https://push.example.com","username":"u","password":"s",` + templates + `}`,
+			`{"format":"pushover","server":"https://push.example.com","token":"s","user_key":"u","device":"phone"}`,
+		},
+		"webhook": {
+			`{"url":"https://hooks.example.com/x","method":"PUT","secret":"s","traceparent":true,
+			"headers":{"Authorization":"Bearer s"},` + templates + `}`,
+			`{"url":"https://hooks.example.com/x","content_type":"application/vnd.example+json","payload":"template",
+			"payload_template":"{\"text\":\"{{incident_title}}\"}"}`,
+		},
 	}
 }
 

@@ -2854,6 +2854,24 @@ func (e WebhookConfigMethod) Valid() bool {
 	}
 }
 
+// Defines values for WebhookConfigPayload.
+const (
+	Envelope WebhookConfigPayload = "envelope"
+	Template WebhookConfigPayload = "template"
+)
+
+// Valid indicates whether the value is a known member of the WebhookConfigPayload enum.
+func (e WebhookConfigPayload) Valid() bool {
+	switch e {
+	case Envelope:
+		return true
+	case Template:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WelcomeStatus.
 const (
 	WelcomeStatusOk WelcomeStatus = "ok"
@@ -4599,7 +4617,7 @@ type DeliveryMessage struct {
 	EventId   openapi_types.UUID       `json:"event_id"`
 	EventType DeliveryMessageEventType `json:"event_type"`
 
-	// Payload The body that a webhook receives, the same on every attempt. Its data.message has the words of the channel's own template.
+	// Payload The body that a webhook receives, the same on every attempt. Its data.message has the words of the channel's own template. One that is no JSON is shown as a text.
 	Payload interface{} `json:"payload"`
 
 	// Time When the event happened.
@@ -7854,11 +7872,24 @@ type WebhookConfig struct {
 	// Examples: Status {{incident_status}}, after {{duration}}. What was seen: {{error_message}}
 	BodyTemplate *string `json:"body_template,omitempty"`
 
+	// ContentType Content-Type of the requests; application/json without it, and without one in headers.
+	//
+	// Examples: application/json
+	ContentType *string `json:"content_type,omitempty"`
+
 	// Headers Headers added to the requests.
 	Headers *map[string]string `json:"headers,omitempty"`
 
 	// Method Method of the requests.
 	Method *WebhookConfigMethod `json:"method,omitempty"`
+
+	// Payload What is sent: the envelope of the event, or what payload_template makes.
+	Payload *WebhookConfigPayload `json:"payload,omitempty"`
+
+	// PayloadTemplate The whole body, where payload is template, with variables of GET /v1/template-variables as {{name}}. Their values are escaped for the content type: JSON, application/x-www-form-urlencoded or text/plain. In JSON they stand between quotation marks; only numbers may stand alone, and one without a value is null. Secrets do not belong here: it is shown in answers.
+	//
+	// Examples: {"text": "{{incident_title}}"}
+	PayloadTemplate *string `json:"payload_template,omitempty"`
 
 	// Secret Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks. A secret that begins with whsec_ goes on in base64 with its padding.
 	Secret *string `json:"secret,omitempty"`
@@ -7879,6 +7910,9 @@ type WebhookConfig struct {
 
 // WebhookConfigMethod Method of the requests.
 type WebhookConfigMethod string
+
+// WebhookConfigPayload What is sent: the envelope of the event, or what payload_template makes.
+type WebhookConfigPayload string
 
 // Welcome defines model for Welcome.
 type Welcome struct {

@@ -20,7 +20,7 @@ type deliveryMessageView struct {
 	Time      time.Time       `json:"time" doc:"When the event happened."`
 	Title     string          `json:"title" doc:"The title that a channel without a template sends."`
 	Body      string          `json:"body" doc:"The text that a channel without a template sends."`
-	Payload   json.RawMessage `json:"payload" doc:"The body that a webhook receives, the same on every attempt. Its data.message has the words of the channel's own template."`
+	Payload   json.RawMessage `json:"payload" doc:"The body that a webhook receives, the same on every attempt. Its data.message has the words of the channel's own template. One that is no JSON is shown as a text."`
 }
 
 func (d *deliveries) message(ctx context.Context, in *rest.IDPath) (*rest.Answer[deliveryMessageView], error) {
@@ -31,6 +31,11 @@ func (d *deliveries) message(ctx context.Context, in *rest.IDPath) (*rest.Answer
 	m, err := d.store.DeliveryMessage(ctx, rest.CallerOf(ctx).Org.ID, id)
 	if err != nil {
 		return nil, err
+	}
+	if !json.Valid(m.Payload) { // a form, or plain text
+		if m.Payload, err = json.Marshal(string(m.Payload)); err != nil {
+			return nil, err
+		}
 	}
 	return rest.NewAnswer(deliveryMessageView{
 		EventID: m.EventID, EventType: m.EventType, Time: m.Time, Title: m.Title, Body: m.Body, Payload: m.Payload,

@@ -14,8 +14,9 @@ import (
 	"github.com/vigil-monitor/vigil/internal/egress"
 )
 
-// maxConfigBytes bounds a config as text.
-const maxConfigBytes = 64 << 10
+// maxConfigBytes bounds a config as text: a template of a body may double when it is written
+// as JSON.
+const maxConfigBytes = 192 << 10
 
 // maxURL bounds an address, in bytes.
 const maxURL = 2048

@@ -41,6 +41,15 @@ func channelTypes() []channelType {
 				Name: "config.headers", Label: "Headers", Type: "textarea", Rows: 2, Mono: true, Placeholder: "X-Team: payments",
 				Help: "One on each line, as Name: value.",
 			},
+			{Name: "config.content_type", Label: "Content type", Mono: true, Placeholder: "application/json"},
+			{
+				Name: "config.payload", Label: "Body", Type: "select",
+				Options: []option{{Value: "envelope", Text: "The envelope of the event"}, {Value: "template", Text: "What the template below makes"}},
+			},
+			{
+				Name: "config.payload_template", Label: "Template of the body", Type: "textarea", Rows: 4, Mono: true,
+				Placeholder: `{"text": "{{incident_title}}"}`, Help: "Values are escaped for the content type.",
+			},
 			{
 				Name: "config.traceparent", Label: "Trace of the incident", Type: "select",
 				Options: []option{{Value: "false", Text: "Not sent"}, {Value: "true", Text: "Sent in the header traceparent"}},
@@ -53,23 +62,51 @@ func channelTypes() []channelType {
 				Help: "One on each line, up to 50.",
 			},
 		}},
-		{"push", "Push", "publishes to a topic of ntfy", []field{
-			{Name: "config.topic", Label: "Topic", Mono: true, Placeholder: "shop-alerts", Required: true},
+		{"push", "Push", "publishes to ntfy, Gotify or Pushover", []field{
+			formatField("ntfy", "gotify", "pushover"),
+			{Name: "config.topic", Label: "Topic", Mono: true, Placeholder: "shop-alerts", Help: "Of ntfy."},
 			{Name: "config.server", Label: "Server", Mode: "url", Mono: true, Placeholder: "https://ntfy.sh"},
-			{Name: "config.username", Label: "User name", Autofill: "off", Help: "Only where the server needs one."},
-			{Name: "config.password", Label: "Password or access token", Type: "text", Mono: true, Autofill: "off"},
+			{Name: "config.username", Label: "User name", Autofill: "off", Help: "Of ntfy, only where the server needs one."},
+			{Name: "config.password", Label: "Password or access token", Mono: true, Autofill: "off", Help: "Of ntfy."},
+			{Name: "config.token", Label: "Token of the application", Mono: true, Autofill: "off", Help: "Of gotify and pushover."},
+			{Name: "config.user_key", Label: "User key", Mono: true, Autofill: "off", Help: "Of pushover."},
+			{Name: "config.device", Label: "Device", Mono: true, Help: "Of pushover; without one, all."},
 		}},
-		{"chat", "Chat", "posts to an incoming webhook of a chat product", []field{
+		{"chat", "Chat", "posts to a chat product", []field{
+			formatField("slack", "discord", "teams", "google_chat", "mattermost", "telegram", "matrix", "zulip", "rocketchat"),
 			{
 				Name: "config.webhook_url", Label: "Incoming webhook", Mode: "url", Mono: true,
-				Placeholder: "https://chat.example.com/hooks/T000/B000/XXXX", Required: true,
+				Placeholder: "https://chat.example.com/hooks/T000/B000/XXXX", Help: "Of all but telegram, matrix and zulip.",
 			},
+			{Name: "config.server", Label: "Server", Mode: "url", Mono: true, Help: "Of matrix and zulip; of telegram where it is not the public one."},
+			{Name: "config.token", Label: "Token", Mono: true, Autofill: "off", Help: "Of telegram, matrix and zulip."},
+			{Name: "config.chat_id", Label: "Chat", Mono: true, Placeholder: "-1001234567890", Help: "Of telegram."},
+			{Name: "config.thread_id", Label: "Thread", Mono: true, Help: "Of discord, or the topic of a chat of telegram: its number."},
+			{Name: "config.room_id", Label: "Room", Mono: true, Placeholder: "!abcdef:example.com", Help: "Of matrix."},
+			{Name: "config.email", Label: "Address of the bot", Mode: "email", Mono: true, Help: "Of zulip."},
+			{Name: "config.stream", Label: "Channel", Mono: true, Help: "Of zulip."},
+			{Name: "config.topic", Label: "Topic", Mono: true, Help: "Of zulip; without one, each check has its own."},
 		}},
-		{"pager", "Pager", "triggers and resolves alerts by the Events API v2", []field{
-			{Name: "config.routing_key", Label: "Integration key", Mono: true, Autofill: "off", Required: true},
+		{"pager", "Pager", "triggers and resolves alerts of a paging service", []field{
+			formatField("pagerduty", "opsgenie", "jsm", "incident_io", "alertmanager", "splunk_oncall"),
+			{Name: "config.routing_key", Label: "Integration key", Mono: true, Autofill: "off", Help: "Of pagerduty, or the routing key of splunk_oncall."},
 			{Name: "config.url", Label: "Address", Mode: "url", Mono: true, Placeholder: "https://events.pagerduty.com/v2/enqueue"},
+			{Name: "config.api_key", Label: "API key", Mono: true, Autofill: "off", Help: "Of all but pagerduty."},
+			{Name: "config.username", Label: "User name", Autofill: "off", Help: "Of an alertmanager with basic authentication."},
 		}},
 	}
+}
+
+// formatField selects the format of the messages of a type.
+func formatField(formats ...string) field {
+	f := field{
+		Name: "config.format", Label: "Format", Type: "select", Options: []option{{Text: "The one that the address tells"}},
+		Help: "Which product the messages are for.",
+	}
+	for _, name := range formats {
+		f.Options = append(f.Options, option{Value: name, Text: name})
+	}
+	return f
 }
 
 // wordingFields are what every type has: the words of its messages.
@@ -133,7 +170,7 @@ func typedConfig(kind channelType, typed url.Values, stored map[string]any) map[
 	}
 	for _, f := range append(slices.Clone(kind.Fields), wordingFields()...) {
 		name, text := memberOf(&f), strings.TrimSpace(typed.Get(f.Name))
-		if name == "body_template" {
+		if name == "body_template" || name == "payload_template" {
 			text = strings.ReplaceAll(typed.Get(f.Name), "\r\n", "\n")
 		}
 		if text == "" {

@@ -3,6 +3,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -102,18 +103,14 @@ func channelTarget(c *client.NotificationChannel) string {
 		}
 		return text("email")
 	case client.NotificationChannelTypePush:
-		server := text("server")
-		if server == "" {
-			server = "https://ntfy.sh"
+		if text("topic") == "" {
+			return cmp.Or(text("server"), text("format"))
 		}
-		return server + "/" + text("topic")
+		return cmp.Or(text("server"), "https://ntfy.sh") + "/" + text("topic")
 	case client.NotificationChannelTypeChat:
-		return text("webhook_url")
+		return cmp.Or(text("webhook_url"), text("server"), text("format"))
 	case client.NotificationChannelTypePager:
-		if address := text("url"); address != "" {
-			return address
-		}
-		return "events.pagerduty.com"
+		return cmp.Or(text("url"), text("format"), "events.pagerduty.com")
 	case client.NotificationChannelTypeWebhook:
 	}
 	return text("url")
