@@ -58,7 +58,7 @@ func (c *chatConfig) zulipMessage(m *Message) url.Values {
 	if to := link(m); to != "" {
 		end = "\n[" + linkName(m) + "](" + markdownAddress.Replace(to) + ")"
 	}
-	topic := cmp.Or(c.Topic, singleLine(m.Variables["check_name"]))
+	topic := cmp.Or(c.Topic, defuse(singleLine(m.Variables["check_name"])))
 	if blank(topic) {
 		topic = "Vigil"
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -47,10 +48,11 @@ func formatOf[C any](formats []format[C], name string, addresses ...string) *for
 	return &formats[max(0, slices.IndexFunc(formats, named))]
 }
 
-// tells reports whether an address is one of the product's.
+// tells reports whether an address is one of the product's. What ends as Discord's addresses for
+// Slack's form do says the form itself.
 func (f format[C]) tells(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil {
+	if err != nil || strings.HasSuffix(strings.TrimRight(u.Path, "/"), slackSuffix) {
 		return false
 	}
 	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
@@ -174,7 +176,7 @@ func waitAt(unit time.Duration, path ...string) func(answer []byte) time.Duratio
 		if number > float64(MaxRetryAfter/unit) {
 			return MaxRetryAfter
 		}
-		return time.Duration(number * float64(unit))
+		return time.Duration(math.Round(number * float64(unit)))
 	}
 }
 

@@ -5,6 +5,7 @@ package notify_test
 import (
 	"encoding/json"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -175,3 +176,12 @@ func hostile() notify.Message {
 
 const breakout = "\"}],\"x\":1,\r\nBcc: eve@example.com\r\n\r\n" +
 	"<script>alert(1)</script> <!channel> <https://evil.test|here> {{severity}} \u2028 \x00 \\"
+
+// decodedHeader is a header as people read it.
+func decodedHeader(value string) string {
+	text, err := new(mime.WordDecoder).DecodeHeader(value)
+	if err != nil {
+		return value
+	}
+	return text
+}
