@@ -19,7 +19,7 @@ type chatType struct{ *environment }
 // chatConfig is the config of a chat channel (spec section 2). Which members there are
 // depends on the format.
 type chatConfig struct {
-	Format     string `json:"format,omitempty" place:"text" enum:"slack,discord,teams,google_chat,mattermost,telegram,matrix,zulip,rocketchat" doc:"Form of the messages. Without it, the host of webhook_url tells slack, discord, teams and google_chat; anything else gets Slack's form, which several products take." example:"slack"`
+	Format     string `json:"format,omitempty" place:"text" enum:"slack,discord,teams,google_chat,mattermost,telegram,matrix,zulip,rocketchat" doc:"Form of the messages. Without it, the host of webhook_url says whether it is slack, discord, teams or google_chat; anything else gets Slack's form, which several products take." example:"slack"`
 	WebhookURL string `json:"webhook_url,omitempty" secret:"address" place:"url" minLength:"1" maxLength:"2048" format:"uri" doc:"Incoming webhook of the chat product. It is a secret: answers show its scheme, host and port, as https://chat.example.com/***, and that or *** keeps it." example:"https://chat.example.com/hooks/T000/B000/XXXX"`
 	Server     string `json:"server,omitempty" place:"url" maxLength:"2048" format:"uri" doc:"Server of telegram (https://api.telegram.org without it), matrix or zulip." example:"https://matrix.example.com"`
 	Token      string `json:"token,omitempty" secret:"true" minLength:"1" maxLength:"1024" doc:"Token of the bot of telegram, access token of matrix, or API key of the bot of zulip."`

@@ -15,7 +15,7 @@ import (
 // matrixFormat sends events to a room of Matrix (spec.matrix.org, Client-Server API:
 // "PUT /rooms/{roomId}/send/{eventType}/{txnId}", "m.room.message", "User and room mentions"). The
 // transaction is the delivery, so a repeated request makes no second message. An empty m.mentions
-// mentions nobody, whatever the text has. An event has at most 64 KiB, and the bounds of titles and
+// mentions no one, also where the text has names. An event has at most 64 KiB, and the bounds of titles and
 // bodies keep it below. What a server answers to too many requests has retry_after_ms.
 func matrixFormat() format[chatConfig] {
 	return format[chatConfig]{
@@ -84,5 +84,5 @@ func (c *chatConfig) matrixMessage(m *Message) matrixMessage {
 	return message
 }
 
-// escapeMatrix makes a value text of HTML that mentions nobody in old clients either.
+// escapeMatrix makes a value text of HTML that mentions no one in old clients either.
 func escapeMatrix(text string) string { return escapeHTML(defuse(text)) }

@@ -22,7 +22,7 @@ import (
 // format is what the channels of a type send to one product. C is the type's config.
 type format[C any] struct {
 	name string
-	// hosts tell the format by the address of a config that names none. One that begins with
+	// hosts name the format by the address of a config that has none. One that begins with
 	// a dot stands for all names below it.
 	hosts []string
 	// takes are the members of the config that the format reads besides memberFormat and the
@@ -42,15 +42,15 @@ func formatOf[C any](formats []format[C], name string, addresses ...string) *for
 	named := func(f format[C]) bool { return f.name == name }
 	if name == "" {
 		named = func(f format[C]) bool {
-			return slices.ContainsFunc(addresses, func(address string) bool { return f.tells(address) })
+			return slices.ContainsFunc(addresses, func(address string) bool { return f.owns(address) })
 		}
 	}
 	return &formats[max(0, slices.IndexFunc(formats, named))]
 }
 
-// tells reports whether an address is one of the product's. What ends as Discord's addresses for
+// owns reports whether an address is one of the product's. What ends as Discord's addresses for
 // Slack's form do says the form itself.
-func (f format[C]) tells(address string) bool {
+func (f format[C]) owns(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || strings.HasSuffix(strings.TrimRight(u.Path, "/"), slackSuffix) {
 		return false

@@ -151,8 +151,8 @@ func shownText(p posted) string {
 	return strings.Join(append(found, decodedHeader(p.header.Get("Title"))), "\n")
 }
 
-// TestFormatsMentionNobody holds that no value calls people or becomes a link in a chat.
-func TestFormatsMentionNobody(t *testing.T) {
+// TestFormatsMentionNoOne holds that no value mentions people or becomes a link in a chat.
+func TestFormatsMentionNoOne(t *testing.T) {
 	t.Parallel()
 	const everywhere = `(?i)@(everyone|here|channel|all|room)`
 	live := map[form]string{
@@ -223,8 +223,8 @@ func TestFormatsWait(t *testing.T) {
 	}
 }
 
-// TestFormatIsToldByTheHost holds which addresses need no format.
-func TestFormatIsToldByTheHost(t *testing.T) {
+// TestHostsNameTheirFormat holds which addresses need no format.
+func TestHostsNameTheirFormat(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind   vigil.ChannelType

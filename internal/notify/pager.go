@@ -20,7 +20,7 @@ type pagerType struct{ *environment }
 // pagerConfig is the config of a pager (spec section 2). Which members there are depends on
 // the format.
 type pagerConfig struct {
-	Format     string `json:"format,omitempty" place:"text" enum:"pagerduty,opsgenie,jsm,incident_io,alertmanager,splunk_oncall" doc:"Form of the alerts. Without it, the host of url tells those that have a host of their own; anything else is pagerduty, whose form several products take." example:"pagerduty"`
+	Format     string `json:"format,omitempty" place:"text" enum:"pagerduty,opsgenie,jsm,incident_io,alertmanager,splunk_oncall" doc:"Form of the alerts. Without it, the host of url says those that have one of their own; anything else is pagerduty, whose form several products take." example:"pagerduty"`
 	RoutingKey string `json:"routing_key,omitempty" secret:"true" minLength:"1" maxLength:"255" doc:"Integration key of the service to page."`
 	URL        string `json:"url,omitempty" place:"url" secret:"query" maxLength:"2048" format:"uri" default:"https://events.pagerduty.com/v2/enqueue" doc:"Address of the Events API v2, or of what the format names; those of opsgenie, jsm and splunk_oncall have a default as well."`
 	APIKey     string `json:"api_key,omitempty" secret:"true" minLength:"1" maxLength:"1024" doc:"Key of the integration of opsgenie, jsm or splunk_oncall, token of the alert source of incident_io, or bearer token of alertmanager; with username, its password."`

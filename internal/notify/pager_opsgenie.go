@@ -96,7 +96,7 @@ func (c *pagerConfig) opsgenieCall(to *url.URL, m *Message) (call, error) {
 	})
 }
 
-// pagerSource is what pagers are told of the sender.
+// pagerSource is the sender, as pagers get it.
 const pagerSource = "Vigil"
 
 // emptySummary stands for a title that leaves nothing to read.

@@ -18,7 +18,7 @@ type pushType struct{ *environment }
 // pushConfig is the config of a push channel (spec section 2). Which members there are
 // depends on the format.
 type pushConfig struct {
-	Format   string `json:"format,omitempty" place:"text" enum:"ntfy,gotify,pushover" doc:"Form of the messages. Without it, the host of server tells pushover; anything else is ntfy." example:"ntfy"`
+	Format   string `json:"format,omitempty" place:"text" enum:"ntfy,gotify,pushover" doc:"Form of the messages. Without it, the host of server says whether it is pushover; anything else is ntfy." example:"ntfy"`
 	Topic    string `json:"topic,omitempty" minLength:"1" maxLength:"64" doc:"Topic to publish to: letters, digits, hyphens and underscores." example:"shop-alerts"`
 	Server   string `json:"server,omitempty" place:"url" maxLength:"2048" format:"uri" default:"https://ntfy.sh" doc:"Server that has the topic, or the application of gotify. That of pushover is https://api.pushover.net without it."`
 	Username string `json:"username,omitempty" maxLength:"200" doc:"User name, where the server needs one."`

@@ -25,6 +25,7 @@ type posted struct {
 	method, path string
 	header       http.Header
 	body         []byte
+	query        string
 }
 
 // receiver is a real HTTP server that records what it gets.
@@ -56,7 +57,7 @@ func receiveOn(t *testing.T, listener net.Listener, answer http.HandlerFunc) *re
 			return
 		}
 		r.mu.Lock()
-		r.got = append(r.got, posted{req.Method, req.URL.Path, req.Header.Clone(), body})
+		r.got = append(r.got, posted{req.Method, req.URL.Path, req.Header.Clone(), body, req.URL.RawQuery})
 		r.mu.Unlock()
 		if answer != nil {
 			answer(w, req)

@@ -37,8 +37,8 @@ func strictChats() map[form]func(posted) []string {
 }
 
 func strictSlack() func(posted) []string {
-	plain := object("type text", map[string]rule{"type": oneOf("plain_text"), "text": text(1, 150), "emoji": flag})
-	marked := object("type text", map[string]rule{"type": oneOf("mrkdwn", "plain_text"), "text": text(1, 3000), "verbatim": flag})
+	plain := object("type text", map[string]rule{"type": oneOf("plain_text"), "text": text(1, 150), "emoji": boolean})
+	marked := object("type text", map[string]rule{"type": oneOf("mrkdwn", "plain_text"), "text": text(1, 3000), "verbatim": boolean})
 	return calling("POST", "", "", jsonBody(1<<20, object("text", map[string]rule{
 		"text": text(1, 4000), "thread_ts": text(1, 32),
 		"blocks": list(1, 50, func(at string, value any) []string {
@@ -56,7 +56,7 @@ func strictDiscord() func(posted) []string {
 		"title": text(1, 256), "description": text(1, 4096), "url": address, "timestamp": instant, "color": whole(0, 0xffffff),
 	})
 	message := object("", map[string]rule{
-		"content": text(0, 2000), "username": text(1, 80), "avatar_url": address, "tts": flag, "embeds": list(1, 10, embed),
+		"content": text(0, 2000), "username": text(1, 80), "avatar_url": address, "tts": boolean, "embeds": list(1, 10, embed),
 		"allowed_mentions": object("", map[string]rule{"parse": list(0, 3, oneOf("everyone", "roles", "users"))}),
 	})
 	return calling("POST", "", "", jsonBody(1<<20, func(at string, value any) []string {
@@ -84,7 +84,7 @@ func strictDiscord() func(posted) []string {
 
 func strictTeams() func(posted) []string {
 	block := object("type text", map[string]rule{
-		"type": oneOf("TextBlock"), "text": text(1, 28<<10), "wrap": flag, "size": oneOf("Default", "Small", "Medium", "Large", "ExtraLarge"),
+		"type": oneOf("TextBlock"), "text": text(1, 28<<10), "wrap": boolean, "size": oneOf("Default", "Small", "Medium", "Large", "ExtraLarge"),
 		"weight": oneOf("Default", "Lighter", "Bolder"), "color": oneOf("Default", "Dark", "Light", "Accent", "Good", "Warning", "Attention"),
 	})
 	card := object("type version body", map[string]rule{
@@ -108,9 +108,9 @@ func strictGoogle() func(posted) []string {
 
 func strictTelegram() func(posted) []string {
 	message := object("chat_id text", map[string]rule{
-		"chat_id": text(1, 64), "message_thread_id": whole(1, 1<<31), "text": text(1, 4096), "disable_notification": flag,
+		"chat_id": text(1, 64), "message_thread_id": whole(1, 1<<31), "text": text(1, 4096), "disable_notification": boolean,
 		"entities":             list(1, 100, object("type offset length", map[string]rule{"type": oneOf("bold"), "offset": whole(0, 4096), "length": whole(1, 4096)})),
-		"link_preview_options": object("", map[string]rule{"is_disabled": flag}),
+		"link_preview_options": object("", map[string]rule{"is_disabled": boolean}),
 	})
 	return calling("POST", "/sendMessage", "", jsonBody(1<<20, func(at string, value any) []string {
 		wrong := message(at, value)

@@ -118,7 +118,7 @@ func instant(at string, value any) []string {
 	return nil
 }
 
-func flag(at string, value any) []string {
+func boolean(at string, value any) []string {
 	if _, ok := value.(bool); !ok {
 		return []string{at + " is neither true nor false"}
 	}

@@ -100,7 +100,7 @@ func channelTypes() []channelType {
 // formatField selects the format of the messages of a type.
 func formatField(formats ...string) field {
 	f := field{
-		Name: "config.format", Label: "Format", Type: "select", Options: []option{{Text: "The one that the address tells"}},
+		Name: "config.format", Label: "Format", Type: "select", Options: []option{{Text: "The one that the address says"}},
 		Help: "Which product the messages are for.",
 	}
 	for _, name := range formats {
