@@ -43,6 +43,19 @@ func providerMembers() map[string][]string {
 		"ntfy":       {"topic", "url", "priority", "token", "email", "click", "disable-firebase", "disable-cache"},
 		"email":      {"from", "username", "password", "host", "port", "to", "client"},
 		"custom":     {"url", "method", "body", "headers", "placeholders", "client"},
+
+		"googlechat":      {"webhook-url", "client"},
+		"teams":           {"webhook-url", "title", "client"},
+		"teams-workflows": {"webhook-url", "title"},
+		"telegram":        {"token", "id", "topic-id", "api-url", "client"},
+		"matrix":          {"server-url", "access-token", "internal-room-id"},
+		"zulip":           {"bot-email", "bot-api-key", "domain", "channel-id"},
+		"gotify":          {"server-url", "token", "priority", "title"},
+		"pushover": {
+			"application-token", "user-key", "title", "priority", "resolved-priority", "sound", "ttl", "device",
+		},
+		"opsgenie":    {"api-key", "priority", "source", "entity-prefix", "alias-prefix", "tags"},
+		"incident-io": {"url", "auth-token", "source-url", "metadata"},
 	}
 }
 
@@ -196,17 +209,18 @@ func (p *gatusProvider) newChannel(v *value, name, origin string) *Resource {
 func channelName(kind, name string) string {
 	written := map[string]string{
 		"slack": "Slack", "mattermost": "Mattermost", "rocketchat": "Rocket.Chat", "discord": "Discord", "pagerduty": "PagerDuty",
-		"ntfy": "ntfy", "email": "Email", "custom": "Webhook",
+		"ntfy": "ntfy", "email": "Email", "custom": "Webhook", "googlechat": "Google Chat", "teams": "Teams", "teams-workflows": "Teams",
+		"telegram": "Telegram", "matrix": "Matrix", "zulip": "Zulip", "gotify": "Gotify", "pushover": "Pushover", "opsgenie": "Opsgenie",
+		"incident-io": "incident.io",
 	}[kind]
 	return written + strings.TrimPrefix(name, kind)
 }
 
 // config is the config of a channel for a config of the provider, or why there is none.
 func (p *gatusProvider) config(m *members) (kind vigil.ChannelType, config Object, problem string) {
-	text := func(name string) string { return p.g.fileText(m.marked(name)) }
 	switch p.kind {
 	case "pagerduty":
-		key := text("integration-key")
+		key := p.g.fileText(m.marked("integration-key"))
 		if key == "" {
 			return "", nil, "it has no integration-key"
 		}
@@ -217,19 +231,22 @@ func (p *gatusProvider) config(m *members) (kind vigil.ChannelType, config Objec
 		return p.email(m)
 	case "custom":
 		return p.custom(m)
+	case "telegram":
+		return p.telegram(m)
+	case "matrix":
+		return p.matrix(m)
+	case "zulip":
+		return p.zulip(m)
+	case "gotify":
+		return p.gotify(m)
+	case "pushover":
+		return p.pushover(m)
+	case "opsgenie":
+		return p.opsgenie(m)
+	case "incident-io":
+		return p.incidentIO(m)
 	}
-	url := text("webhook-url")
-	if url == "" {
-		return "", nil, "it has no webhook-url"
-	}
-	if p.kind == "discord" && !strings.HasSuffix(url, "/slack") {
-		url = strings.TrimSuffix(url, "/") + "/slack"
-	}
-	m.drop("a message of Vigil has its own title", "title")
-	m.drop("Vigil sends no text beside the message; a template of the channel may hold it", "message-content")
-	m.drop("the webhook decides the channel", "channel")
-	m.drop("Vigil has no such setting of a channel", "client")
-	return vigil.ChannelChat, Object{{"webhook_url", url}}, ""
+	return p.hook(m)
 }
 
 func (p *gatusProvider) ntfy(m *members) (vigil.ChannelType, Object, string) {

@@ -104,6 +104,12 @@ func filledText(text, name string) string {
 			if strings.HasPrefix(text, "${") {
 				return "http://x.example"
 			}
+		case name == "token":
+			return "1:x" // also that of a bot of Telegram
+		case name == "chat_id" || name == "thread_id":
+			return "1"
+		case name == "room_id":
+			return "!x:x.example"
 		case name == "to" || name == "email":
 			return "x@x.example"
 		case name == "resolvers":

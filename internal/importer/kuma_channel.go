@@ -34,7 +34,8 @@ type kumaNotifier struct {
 }
 
 func kumaNotifiers() map[string]kumaNotifier {
-	return map[string]kumaNotifier{
+	all := kumaFormats()
+	maps.Copy(all, map[string]kumaNotifier{
 		"slack": {
 			vigil.ChannelChat, chatOf("slackwebhookURL", ""),
 			[]string{"slack"},
@@ -43,13 +44,14 @@ func kumaNotifiers() map[string]kumaNotifier {
 		"discord": {
 			vigil.ChannelChat, discordChannel, []string{"discord", "threadId", "postName", "disableUrl"}, []string{"disableUrl"},
 		},
-		"mattermost":  {vigil.ChannelChat, chatOf("mattermostWebhookUrl", ""), []string{"mattermost"}, nil},
-		"rocket.chat": {vigil.ChannelChat, chatOf("rocketwebhookURL", ""), []string{"rocket"}, []string{"rocketbutton"}},
+		"mattermost":  {vigil.ChannelChat, hookOf("mattermost", "mattermostWebhookUrl"), []string{"mattermost"}, nil},
+		"rocket.chat": {vigil.ChannelChat, hookOf("rocketchat", "rocketwebhookURL"), []string{"rocket"}, []string{"rocketbutton"}},
 		"ntfy":        {vigil.ChannelPush, ntfyChannel, []string{"ntfy"}, nil},
 		"PagerDuty":   {vigil.ChannelPager, pagerChannel, []string{"pagerduty"}, nil},
 		"webhook":     {vigil.ChannelWebhook, webhookChannel, []string{"webhook", "httpMethod"}, nil},
 		"smtp":        {vigil.ChannelEmail, emailChannel, []string{"smtp", "custom", "htmlBody"}, nil},
-	}
+	})
+	return all
 }
 
 // channelImport makes a channel of a notification.
@@ -162,16 +164,14 @@ func chatOf(member, suffix string) func(*channelImport) string {
 	}
 }
 
-// discordChannel uses the form of Slack, which Discord takes below /slack.
+// discordChannel uses Discord's own form, unless the address says that it is Slack's.
 func discordChannel(n *channelImport) string {
+	if !strings.HasSuffix(strings.TrimRight(n.given.line("discordWebhookUrl"), "/"), "/slack") {
+		n.config.Set("format", "discord")
+	}
 	if n.use("discordChannelType") == "postToThread" && n.given.line("threadId") != "" {
-		address, err := url.Parse(n.given.line("discordWebhookUrl"))
-		if err == nil {
-			query := address.Query()
-			query.Set("thread_id", n.use("threadId"))
-			address.RawQuery = query.Encode()
-			n.given["discordWebhookUrl"] = address.String()
-		}
+		n.config.Set("format", "discord")
+		n.config.Set("thread_id", n.use("threadId"))
 	}
 	if n.given.line("discordChannelType") == "createNewForumPost" {
 		return "Vigil does not create a post of a forum for each message"
@@ -179,7 +179,7 @@ func discordChannel(n *channelImport) string {
 	if n.use("discordMessageFormat") == "custom" {
 		n.lose("discordMessageFormat", "the texts of Vigil are sent; write title_template and body_template")
 	}
-	return chatOf("discordWebhookUrl", "/slack")(n)
+	return chatOf("discordWebhookUrl", "")(n)
 }
 
 func ntfyChannel(n *channelImport) string {

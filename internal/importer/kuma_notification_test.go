@@ -48,15 +48,16 @@ func TestKumaNotifications(t *testing.T) {
 		},
 		"Discord": {
 			config: object{"type": "discord", "discordWebhookUrl": "https://discord.example/api/webhooks/1/x", "discordChannelType": "channel"},
-			kind:   "chat", want: `{"webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{"https://discord.example/api/webhooks/1/x/slack"},
+			kind:   "chat", want: `{"format":"discord","webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`,
+			env: []string{"https://discord.example/api/webhooks/1/x"},
 		},
 		"DiscordThread": {
 			config: object{
 				"type": "discord", "discordWebhookUrl": "https://discord.example/api/webhooks/1/x", "discordChannelType": "postToThread",
 				"threadId": "77", "discordPrefixMessage": "@here",
 			},
-			kind: "chat", want: `{"webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, lost: []string{"discordPrefixMessage"},
-			env: []string{"https://discord.example/api/webhooks/1/x/slack?thread_id=77"},
+			kind: "chat", want: `{"format":"discord","thread_id":"77","webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`,
+			lost: []string{"discordPrefixMessage"}, env: []string{"https://discord.example/api/webhooks/1/x"},
 		},
 		"DiscordForum": {
 			config: object{"type": "discord", "discordWebhookUrl": hook, "discordChannelType": "createNewForumPost", "postName": "p"},
@@ -64,11 +65,11 @@ func TestKumaNotifications(t *testing.T) {
 		},
 		"Mattermost": {
 			config: object{"type": "mattermost", "mattermostWebhookUrl": hook, "mattermostchannel": "#ops"},
-			kind:   "chat", want: `{"webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{hook}, lost: []string{"mattermostchannel"},
+			kind:   "chat", want: `{"format":"mattermost","webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{hook}, lost: []string{"mattermostchannel"},
 		},
 		"RocketChat": {
 			config: object{"type": "rocket.chat", "rocketwebhookURL": hook, "rocketiconemo": ":x:"},
-			kind:   "chat", want: `{"webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{hook}, lost: []string{"rocketiconemo"},
+			kind:   "chat", want: `{"format":"rocketchat","webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{hook}, lost: []string{"rocketiconemo"},
 		},
 		"Ntfy": {
 			config: object{
@@ -123,9 +124,62 @@ func TestKumaNotifications(t *testing.T) {
 			lost: []string{"smtpHost", "smtpCC", "smtpBCC", "customSubject", "smtpDkimDomain"},
 		},
 		"SMTPWithoutAddress": {config: object{"type": "smtp", "smtpTo": "ada"}, lost: []string{"smtpTo has no address"}},
-		"Telegram":           {config: object{"type": "telegram", "telegramBotToken": "s3cret"}, lost: []string{"type telegram"}},
-		"Teams":              {config: object{"type": "teams", "webhookUrl": hook}, lost: []string{"type teams"}},
-		"NoType":             {config: object{}, lost: []string{"type none"}},
+		"TelegramToken":      {config: object{"type": "telegram", "telegramBotToken": "s3cret", "telegramChatID": "1"}, lost: []string{"telegramBotToken is not"}},
+		"Telegram": {
+			config: object{
+				"type": "telegram", "telegramBotToken": "1:s3cret", "telegramChatID": "-100", "telegramMessageThreadID": "7",
+				"telegramServerUrl": "https://api.telegram.org", "telegramSendSilently": true,
+			},
+			kind: "chat", want: `{"chat_id":"-100","format":"telegram","thread_id":"7","token":"$CHANNEL_N_TOKEN"}`, env: []string{"1:s3cret"},
+			lost: []string{"telegramSendSilently"},
+		},
+		"Teams": {
+			config: object{"type": "teams", "webhookUrl": hook},
+			kind:   "chat", want: `{"format":"teams","webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{hook},
+		},
+		"GoogleChat": {
+			config: object{"type": "GoogleChat", "googleChatWebhookURL": hook, "googleChatUseTemplate": true},
+			kind:   "chat", want: `{"format":"google_chat","webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{hook},
+			lost: []string{"googleChatUseTemplate"},
+		},
+		"Matrix": {
+			config: object{
+				"type": "matrix", "homeserverUrl": "https://matrix.example", "internalRoomId": "!a:matrix.example", "accessToken": "s3cret",
+			},
+			kind: "chat", want: `{"format":"matrix","room_id":"!a:matrix.example","server":"https://matrix.example","token":"$CHANNEL_N_TOKEN"}`,
+			env: []string{"s3cret"},
+		},
+		"MatrixAlias": {
+			config: object{"type": "matrix", "homeserverUrl": "https://matrix.example", "internalRoomId": "#a:matrix.example", "accessToken": "s3cret"},
+			lost:   []string{"internalRoomId is not"},
+		},
+		"Gotify": {
+			config: object{"type": "gotify", "gotifyserverurl": "https://gotify.example", "gotifyapplicationToken": "s3cret", "gotifyPriority": 8},
+			kind:   "push", want: `{"format":"gotify","server":"https://gotify.example","token":"$CHANNEL_N_TOKEN"}`, env: []string{"s3cret"},
+			lost: []string{"gotifyPriority"},
+		},
+		"Pushover": {
+			config: object{
+				"type": "pushover", "pushoveruserkey": "s3cret-user", "pushoverapptoken": "s3cret", "pushoverdevice": "phone", "pushoversounds": "siren",
+			},
+			kind: "push", want: `{"device":"phone","format":"pushover","token":"$CHANNEL_N_TOKEN","user_key":"$CHANNEL_N_USER_KEY"}`,
+			env: []string{"s3cret", "s3cret-user"}, lost: []string{"pushoversounds"},
+		},
+		"Opsgenie": {
+			config: object{"type": "Opsgenie", "opsgenieRegion": "eu", "opsgenieApiKey": "s3cret", "opsgeniePriority": 2},
+			kind:   "pager", want: `{"api_key":"$CHANNEL_N_API_KEY","format":"opsgenie","url":"https://api.eu.opsgenie.com"}`, env: []string{"s3cret"},
+			lost: []string{"opsgeniePriority"},
+		},
+		"Splunk": {
+			config: object{
+				"type": "Splunk", "splunkRestURL": "https://alert.victorops.com/integrations/generic/20131114/alert/s3cret/team", "splunkAutoResolve": "0",
+			},
+			kind: "pager", want: `{"api_key":"$CHANNEL_N_API_KEY","format":"splunk_oncall","routing_key":"$CHANNEL_N_ROUTING_KEY"}`,
+			env: []string{"s3cret", "team"}, notifyOn: "unhealthy",
+		},
+		"SplunkAddress": {config: object{"type": "Splunk", "splunkRestURL": "https://alert.victorops.com/x"}, lost: []string{"splunkRestURL does not end"}},
+		"Signal":        {config: object{"type": "signal", "signalURL": hook}, lost: []string{"type signal"}},
+		"NoType":        {config: object{}, lost: []string{"type none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -154,6 +154,7 @@ func TestKumaBackup(t *testing.T) {
 		"channels.on-call.config":                                      `{"routing_key":"$CHANNEL_ON_CALL_ROUTING_KEY"}`,
 		"checks.database.enabled":                                      `false`,
 		"checks.checkout-certificate":                                  `null`,
+		"channels.phone.type":                                          `"push"`,
 	} {
 		if value := at(t, got.document, strings.Split(path, ".")...); value != want {
 			t.Errorf("%s is %s, expected %s", path, value, want)
@@ -161,7 +162,7 @@ func TestKumaBackup(t *testing.T) {
 	}
 	for _, lost := range []string{
 		"status pages, maintenance, proxies", "resend\\_interval: 10", "type mqtt: mqtt\\_topic, mqtt\\_success\\_message",
-		"Nightly backup", "Phone",
+		"Nightly backup",
 		"expiry\\_notification: 7, 14 days",
 	} {
 		if !strings.Contains(got.report, lost) {
