@@ -25,9 +25,20 @@ type newChannel struct {
 }
 
 // channelMembers are the members of a config that the words of `vigil channel create` and
-// --secret-from-env set, by type.
+// --secret-from-env set, by type, and by type and format where they are others.
 func channelMembers() map[string]struct{ target, secret string } {
 	return map[string]struct{ target, secret string }{
+		"chat/telegram":       {"chat_id", "token"},
+		"chat/matrix":         {"room_id", "token"},
+		"chat/zulip":          {"stream", "token"},
+		"push/gotify":         {"server", "token"},
+		"push/pushover":       {"", "token"},
+		"pager/opsgenie":      {"url", "api_key"},
+		"pager/jsm":           {"url", "api_key"},
+		"pager/incident_io":   {"url", "api_key"},
+		"pager/alertmanager":  {"url", "api_key"},
+		"pager/splunk_oncall": {"", "api_key"},
+
 		"webhook": {"url", "secret"},
 		"chat":    {"webhook_url", "webhook_url"},
 		"email":   {"to", ""},
@@ -44,7 +55,8 @@ func (a *app) channelCreateCommand() *cobra.Command {
 		Example: "  vigil channel create webhook https://hooks.example/x --secret-from-env HOOK_SECRET --name oncall\n" +
 			"  vigil channel create email ada@example.com,bob@example.com --name team\n" +
 			"  vigil channel create push vigil-alerts --config server=https://ntfy.sh\n" +
-			"  vigil channel create pager --secret-from-env ROUTING_KEY --name pager",
+			"  vigil channel create pager --secret-from-env ROUTING_KEY --name pager\n" +
+			"  vigil channel create chat @ourteam --config format=telegram --secret-from-env BOT_TOKEN --name team",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: a.does(func(ctx context.Context, s *session, args []string) error {
 			body, err := n.body(s.Console, args)
@@ -60,7 +72,7 @@ func (a *app) channelCreateCommand() *cobra.Command {
 	flags.StringArrayVar(&n.config, "config", nil, "member of the config, `key=value`; may be repeated")
 	flags.StringVar(&n.configFile, "config-file", "", "`file` with the config as JSON or YAML; -: standard input")
 	flags.StringVar(&n.secretVariable, "secret-from-env", "", "environment `variable` with the secret: of a webhook, the URL of a chat, "+
-		"the password of push, the routing key of a pager")
+		"the password of push, the routing key of a pager, the token or API key of a format")
 	flags.StringVar(&n.secretFile, "secret-from-file", "", "`file` with the secret; -: standard input")
 	flags.StringArrayVar(&n.labels, "label", nil, "label, `key=value`; may be repeated")
 	flags.BoolVar(&n.disabled, "disabled", false, "create it disabled")
@@ -69,7 +81,10 @@ func (a *app) channelCreateCommand() *cobra.Command {
 
 func (n *newChannel) body(con *console.Console, args []string) ([]byte, error) {
 	kind := args[0]
-	members := channelMembers()[kind]
+	members, formatted := channelMembers()[kind+"/"+n.format()]
+	if !formatted {
+		members = channelMembers()[kind]
+	}
 	config := map[string]any{}
 	var err error
 	if n.configFile != "" {
@@ -110,6 +125,16 @@ func (n *newChannel) body(con *console.Console, args []string) ([]byte, error) {
 		body["labels"] = given
 	}
 	return json.Marshal(body)
+}
+
+// format is the one that --config gives; empty: none.
+func (n *newChannel) format() string {
+	for _, text := range n.config {
+		if format, ok := strings.CutPrefix(text, "format="); ok {
+			return format
+		}
+	}
+	return ""
 }
 
 // secret sets the secret of the config from a variable or a file.
