@@ -104,6 +104,24 @@ func TestAttackSecrets(t *testing.T) {
 			object{"topic": "t", "username": "u", "password": "***", "server": "https://evil.example"},
 			"config.password",
 		},
+		{
+			"a token to another product", "push", true,
+			object{"format": "pushover", "token": "s3cr3t", "user_key": "s3cr3t"},
+			object{"format": "gotify", "token": "***"},
+			"config.token",
+		},
+		{
+			"a bot's token to another server", "chat", true,
+			object{"format": "telegram", "token": "1:s3cr3t", "chat_id": "1"},
+			object{"format": "telegram", "token": "***", "chat_id": "1", "server": "https://evil.example"},
+			"config.token",
+		},
+		{
+			"a key to the default of another product", "pager", true,
+			object{"format": "alertmanager", "url": "https://a.example", "api_key": "s3cr3t"},
+			object{"format": "opsgenie", "api_key": "***"},
+			"config.api_key",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

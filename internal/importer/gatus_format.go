@@ -55,7 +55,7 @@ func (p *gatusProvider) telegram(m *members) (vigil.ChannelType, Object, string)
 	token := m.marked("token")
 	config := Object{{"format", "telegram"}}
 	problem := p.required(m, &config, [2]string{"token", "token"}, [2]string{"id", "chat_id"})
-	if problem == "" && !marked(token) && !strings.Contains(token, ":") {
+	if problem == "" && !marked(token) && !isBotToken(token) {
 		problem = "its token is none of a bot"
 	}
 	if topic := p.g.fileText(m.marked("topic-id")); topic != "" {

@@ -16,10 +16,12 @@ func TestGatusProvidersWithAFormat(t *testing.T) {
 	}{
 		"discord": {
 			`{webhook-url: "https://discord.example/api/webhooks/1/s3cret", title: t}`, "chat",
-			`{"format":"discord","webhook_url":"$CHANNEL_DISCORD_WEBHOOK_URL"}`, []string{"title"},
+			`{"format":"discord","webhook_url":"$CHANNEL_DISCORD_WEBHOOK_URL"}`,
+			[]string{"title"},
 		},
 		"mattermost": {
-			`{webhook-url: "https://chat.example/hooks/s3cret"}`, "chat", `{"format":"mattermost","webhook_url":"$CHANNEL_MATTERMOST_WEBHOOK_URL"}`, nil,
+			`{webhook-url: "https://chat.example/hooks/s3cret"}`, "chat",
+			`{"format":"mattermost","webhook_url":"$CHANNEL_MATTERMOST_WEBHOOK_URL"}`, nil,
 		},
 		"googlechat": {
 			`{webhook-url: "https://chat.googleapis.example/s3cret"}`, "chat",
@@ -45,11 +47,13 @@ func TestGatusProvidersWithAFormat(t *testing.T) {
 		},
 		"gotify": {
 			`{server-url: "https://gotify.example", token: s3cret, priority: 3}`, "push",
-			`{"format":"gotify","server":"https://gotify.example","token":"$CHANNEL_GOTIFY_TOKEN"}`, []string{"priority"},
+			`{"format":"gotify","server":"https://gotify.example","token":"$CHANNEL_GOTIFY_TOKEN"}`,
+			[]string{"priority"},
 		},
 		"pushover": {
 			`{application-token: s3cret, user-key: s3cret-user, device: phone, sound: siren}`, "push",
-			`{"device":"phone","format":"pushover","token":"$CHANNEL_PUSHOVER_TOKEN","user_key":"$CHANNEL_PUSHOVER_USER_KEY"}`, []string{"sound"},
+			`{"device":"phone","format":"pushover","token":"$CHANNEL_PUSHOVER_TOKEN","user_key":"$CHANNEL_PUSHOVER_USER_KEY"}`,
+			[]string{"sound"},
 		},
 		"opsgenie": {
 			`{api-key: s3cret, tags: [a]}`, "pager", `{"api_key":"$CHANNEL_OPSGENIE_API_KEY","format":"opsgenie"}`, []string{"tags"},

@@ -68,7 +68,7 @@ func kumaTelegram(n *channelImport) string {
 	if reason := firstOf(n.require("telegramBotToken", "token"), n.require("telegramChatID", "chat_id")); reason != "" {
 		return reason
 	}
-	if id, rest, found := strings.Cut(n.given.line("telegramBotToken"), ":"); !found || id == "" || rest == "" || strings.Trim(id, "0123456789") != "" {
+	if !isBotToken(n.given.line("telegramBotToken")) {
 		return "telegramBotToken is not a number, a colon and the rest of a token"
 	}
 	if n.given.line("telegramMessageThreadID") != "" {
@@ -79,6 +79,12 @@ func kumaTelegram(n *channelImport) string {
 		return n.server("telegramServerUrl")
 	}
 	return ""
+}
+
+// isBotToken reports whether a text is a number, a colon and more, as a token of Telegram is.
+func isBotToken(text string) bool {
+	id, rest, _ := strings.Cut(text, ":")
+	return id != "" && rest != "" && strings.Trim(id, "0123456789") == ""
 }
 
 func kumaMatrix(n *channelImport) string {

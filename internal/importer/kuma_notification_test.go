@@ -65,11 +65,13 @@ func TestKumaNotifications(t *testing.T) {
 		},
 		"Mattermost": {
 			config: object{"type": "mattermost", "mattermostWebhookUrl": hook, "mattermostchannel": "#ops"},
-			kind:   "chat", want: `{"format":"mattermost","webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{hook}, lost: []string{"mattermostchannel"},
+			kind:   "chat", want: `{"format":"mattermost","webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{hook},
+			lost: []string{"mattermostchannel"},
 		},
 		"RocketChat": {
 			config: object{"type": "rocket.chat", "rocketwebhookURL": hook, "rocketiconemo": ":x:"},
-			kind:   "chat", want: `{"format":"rocketchat","webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{hook}, lost: []string{"rocketiconemo"},
+			kind:   "chat", want: `{"format":"rocketchat","webhook_url":"$CHANNEL_N_WEBHOOK_URL"}`, env: []string{hook},
+			lost: []string{"rocketiconemo"},
 		},
 		"Ntfy": {
 			config: object{
@@ -124,7 +126,9 @@ func TestKumaNotifications(t *testing.T) {
 			lost: []string{"smtpHost", "smtpCC", "smtpBCC", "customSubject", "smtpDkimDomain"},
 		},
 		"SMTPWithoutAddress": {config: object{"type": "smtp", "smtpTo": "ada"}, lost: []string{"smtpTo has no address"}},
-		"TelegramToken":      {config: object{"type": "telegram", "telegramBotToken": "s3cret", "telegramChatID": "1"}, lost: []string{"telegramBotToken is not"}},
+		"TelegramToken": {
+			config: object{"type": "telegram", "telegramBotToken": "s3cret", "telegramChatID": "1"}, lost: []string{"telegramBotToken is not"},
+		},
 		"Telegram": {
 			config: object{
 				"type": "telegram", "telegramBotToken": "1:s3cret", "telegramChatID": "-100", "telegramMessageThreadID": "7",
@@ -150,7 +154,7 @@ func TestKumaNotifications(t *testing.T) {
 			env: []string{"s3cret"},
 		},
 		"MatrixAlias": {
-			config: object{"type": "matrix", "homeserverUrl": "https://matrix.example", "internalRoomId": "#a:matrix.example", "accessToken": "s3cret"},
+			config: object{"type": "matrix", "homeserverUrl": "https://m.example", "internalRoomId": "#a:m.example", "accessToken": "s3cret"},
 			lost:   []string{"internalRoomId is not"},
 		},
 		"Gotify": {
@@ -160,26 +164,30 @@ func TestKumaNotifications(t *testing.T) {
 		},
 		"Pushover": {
 			config: object{
-				"type": "pushover", "pushoveruserkey": "s3cret-user", "pushoverapptoken": "s3cret", "pushoverdevice": "phone", "pushoversounds": "siren",
+				"type": "pushover", "pushoveruserkey": "s3cret-user", "pushoverapptoken": "s3cret", "pushoverdevice": "phone",
+				"pushoversounds": "siren",
 			},
 			kind: "push", want: `{"device":"phone","format":"pushover","token":"$CHANNEL_N_TOKEN","user_key":"$CHANNEL_N_USER_KEY"}`,
 			env: []string{"s3cret", "s3cret-user"}, lost: []string{"pushoversounds"},
 		},
 		"Opsgenie": {
 			config: object{"type": "Opsgenie", "opsgenieRegion": "eu", "opsgenieApiKey": "s3cret", "opsgeniePriority": 2},
-			kind:   "pager", want: `{"api_key":"$CHANNEL_N_API_KEY","format":"opsgenie","url":"https://api.eu.opsgenie.com"}`, env: []string{"s3cret"},
-			lost: []string{"opsgeniePriority"},
+			kind:   "pager", want: `{"api_key":"$CHANNEL_N_API_KEY","format":"opsgenie","url":"https://api.eu.opsgenie.com"}`,
+			env: []string{"s3cret"}, lost: []string{"opsgeniePriority"},
 		},
 		"Splunk": {
 			config: object{
-				"type": "Splunk", "splunkRestURL": "https://alert.victorops.com/integrations/generic/20131114/alert/s3cret/team", "splunkAutoResolve": "0",
+				"type": "Splunk", "splunkRestURL": "https://alert.victorops.com/integrations/generic/20131114/alert/s3cret/team",
+				"splunkAutoResolve": "0",
 			},
 			kind: "pager", want: `{"api_key":"$CHANNEL_N_API_KEY","format":"splunk_oncall","routing_key":"$CHANNEL_N_ROUTING_KEY"}`,
 			env: []string{"s3cret", "team"}, notifyOn: "unhealthy",
 		},
-		"SplunkAddress": {config: object{"type": "Splunk", "splunkRestURL": "https://alert.victorops.com/x"}, lost: []string{"splunkRestURL does not end"}},
-		"Signal":        {config: object{"type": "signal", "signalURL": hook}, lost: []string{"type signal"}},
-		"NoType":        {config: object{}, lost: []string{"type none"}},
+		"SplunkAddress": {
+			config: object{"type": "Splunk", "splunkRestURL": "https://alert.victorops.com/x"}, lost: []string{"splunkRestURL does not end"},
+		},
+		"Signal": {config: object{"type": "signal", "signalURL": hook}, lost: []string{"type signal"}},
+		"NoType": {config: object{}, lost: []string{"type none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,7 +45,7 @@ func TestChannelsDocument(t *testing.T) {
 	}
 	want := before + documentBegin + out.String() + documentEnd + after
 	if *update {
-		if err := os.WriteFile(documentPath, []byte(want), 0o644); err != nil { //nolint:gosec // a page for everybody
+		if err := os.WriteFile(documentPath, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -156,8 +156,12 @@ func TestFormatsMentionNoOne(t *testing.T) {
 	t.Parallel()
 	const everywhere = `(?i)@(everyone|here|channel|all|room)`
 	live := map[form]string{
-		"chat/discord": `|(^|[^\\])<[@!#]|[^\\]\]\(`, "chat/mattermost": `|[^\\]\]\(`, "chat/rocketchat": `|[^\\]\]\(`, "chat/teams": `|[^\\]\]\(`,
-		"chat/google_chat": `|<(users/|https)`, "chat/zulip": `|@_?\*|#\*\*|\]\(`,
+		"chat/discord":     `|(^|[^\\])<[@!#]|[^\\]\]\(`,
+		"chat/mattermost":  `|[^\\]\]\(`,
+		"chat/rocketchat":  `|[^\\]\]\(`,
+		"chat/teams":       `|[^\\]\]\(`,
+		"chat/google_chat": `|<(users/|https)`,
+		"chat/zulip":       `|@_?\*|#\*\*|\]\(`,
 	}
 	for kind := range strictReceivers() {
 		if kind.kind() != vigil.ChannelChat {
@@ -175,7 +179,8 @@ func TestFormatsMentionNoOne(t *testing.T) {
 			if found := regexp.MustCompile(everywhere + live[kind]).FindString(text); found != "" {
 				t.Errorf("%s, %s: %q is live in %q", kind, name, found, text)
 			}
-			if kind == "chat/discord" && name == "default" && !slices.Equal(at(t, decoded(t, r.only(t).body), "allowed_mentions", "parse").([]any), []any{}) {
+			if kind == "chat/discord" && name == "default" &&
+				!slices.Equal(at(t, decoded(t, r.only(t).body), "allowed_mentions", "parse").([]any), []any{}) {
 				t.Errorf("Discord may mention people: %s", r.only(t).body)
 			}
 		}
@@ -191,9 +196,9 @@ func TestFormatsWait(t *testing.T) {
 	}{
 		"chat/slack":      {"7", "rate_limited", 7 * time.Second},
 		"chat/discord":    {"", `{"message": "You are being rate limited.", "retry_after": 64.57, "global": false}`, 64570 * time.Millisecond},
-		"chat/telegram":   {"", `{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":35}}`, 35 * time.Second},
+		"chat/telegram":   {"", `{"ok":false,"error_code":429,"parameters":{"retry_after":35}}`, 35 * time.Second},
 		"chat/matrix":     {"", `{"errcode":"M_LIMIT_EXCEEDED","error":"Too many requests","retry_after_ms":2500}`, 2500 * time.Millisecond},
-		"chat/zulip":      {"", `{"code":"RATE_LIMIT_HIT","msg":"API usage exceeded rate limit","result":"error","retry-after":28.7}`, 28700 * time.Millisecond},
+		"chat/zulip":      {"", `{"code":"RATE_LIMIT_HIT","result":"error","retry-after":28.7}`, 28700 * time.Millisecond},
 		"chat/mattermost": {"3", "", 3 * time.Second},
 		"pager/pagerduty": {"", `{"retry_after": 9}`, 0}, // it does not say so
 	} {
@@ -211,13 +216,17 @@ func TestFormatsWait(t *testing.T) {
 			}
 		}
 	}
-	for _, body := range []string{`{"retry_after": 1e300}`, `{"retry_after": 90000}`, `{"retry_after": -1}`, `{"retry_after": "soon"}`, `[]`, ``} {
+	for _, body := range []string{
+		`{"retry_after": 1e300}`, `{"retry_after": 90000}`, `{"retry_after": -1}`, `{"retry_after": "soon"}`, `[]`, ``,
+	} {
 		r := receive(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusTooManyRequests)
 			_, _ = w.Write([]byte(body))
 		})
 		got := parse(t, registry(), vigil.ChannelChat, httpConfigs(r.url)["chat/discord"]).Send(t.Context(), message()).RetryAfter
-		if large := strings.ContainsAny(body, "e0") && strings.Contains(body, "0}"); large != (got == notify.MaxRetryAfter) || !large && got != 0 {
+		if large := strings.ContainsAny(body, "e0") &&
+			strings.Contains(body, "0}"); large != (got == notify.MaxRetryAfter) ||
+			!large && got != 0 {
 			t.Errorf("%s: waits %s", body, got)
 		}
 	}
@@ -241,8 +250,12 @@ func TestHostsNameTheirFormat(t *testing.T) {
 		{vigil.ChannelPush, map[string]any{"server": "https://api.pushover.net", "token": "a", "user_key": "b", "topic": "x"}, "pushover"},
 		{vigil.ChannelPush, map[string]any{"topic": "x", "token": "a"}, "ntfy"},
 		{vigil.ChannelPager, map[string]any{"url": "https://api.eu.opsgenie.com", "api_key": "a", "routing_key": "x"}, "opsgenie"},
-		{vigil.ChannelPager, map[string]any{"url": "https://api.incident.io/v2/alert_events/http/1", "api_key": "a", "routing_key": "x"}, "incident_io"},
-		{vigil.ChannelPager, map[string]any{"url": "https://alert.victorops.com/a", "api_key": "a", "routing_key": "x", "username": "x"}, "splunk_oncall"},
+		{vigil.ChannelPager, map[string]any{"url": "https://api.incident.io/v2/1", "api_key": "a", "routing_key": "x"}, "incident_io"},
+		{
+			vigil.ChannelPager,
+			map[string]any{"url": "https://alert.victorops.com/a", "api_key": "a", "routing_key": "x", "username": "x"},
+			"splunk_oncall",
+		},
 		{vigil.ChannelPager, map[string]any{"routing_key": "x", "api_key": "a"}, "pagerduty"},
 	} {
 		_, err := registry().Parse(test.kind, encode(t, test.config))

@@ -109,7 +109,9 @@ func strictGoogle() func(posted) []string {
 func strictTelegram() func(posted) []string {
 	message := object("chat_id text", map[string]rule{
 		"chat_id": text(1, 64), "message_thread_id": whole(1, 1<<31), "text": text(1, 4096), "disable_notification": boolean,
-		"entities":             list(1, 100, object("type offset length", map[string]rule{"type": oneOf("bold"), "offset": whole(0, 4096), "length": whole(1, 4096)})),
+		"entities": list(1, 100, object("type offset length", map[string]rule{
+			"type": oneOf("bold"), "offset": whole(0, 4096), "length": whole(1, 4096),
+		})),
 		"link_preview_options": object("", map[string]rule{"is_disabled": boolean}),
 	})
 	return calling("POST", "/sendMessage", "", jsonBody(1<<20, func(at string, value any) []string {

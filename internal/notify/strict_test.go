@@ -63,7 +63,8 @@ func text(least, most int) rule {
 	return func(at string, value any) []string {
 		given, ok := value.(string)
 		n := len(utf16.Encode([]rune(given)))
-		if !ok || n > most || least > 0 && strings.TrimSpace(given) == "" || !utf8.ValidString(given) || strings.ContainsRune(given, utf8.RuneError) {
+		broken := !utf8.ValidString(given) || strings.ContainsRune(given, utf8.RuneError)
+		if !ok || broken || n > most || least > 0 && strings.TrimSpace(given) == "" {
 			return []string{fmt.Sprintf("%s has %d characters, or is no text; from %d to %d are taken", at, n, least, most)}
 		}
 		return nil
@@ -198,6 +199,7 @@ func TestStrictReceiversRefuse(t *testing.T) {
 	body := func(text string) posted {
 		return posted{method: "POST", body: []byte(text), header: map[string][]string{"Content-Type": {"application/json"}}}
 	}
+	const section = `{"type":"section","text":{"type":"mrkdwn","text":"a"}}`
 	for name, test := range map[string]struct {
 		form form
 		body string
@@ -207,10 +209,12 @@ func TestStrictReceiversRefuse(t *testing.T) {
 		"DiscordLong":     {"chat/discord", `{"content":"` + strings.Repeat("a", 2001) + `"}`, "body.content has 2001"},
 		"DiscordEmpty":    {"chat/discord", `{"content":" "}`, "nothing to show"},
 		"GoogleSlackForm": {"chat/google_chat", `{"text":"a","blocks":[]}`, "body.blocks is unknown"},
-		"SlackBlocks":     {"chat/slack", `{"text":"a","blocks":[` + strings.Repeat(`{"type":"section","text":{"type":"mrkdwn","text":"a"}},`, 50) + `{"type":"section","text":{"type":"mrkdwn","text":"a"}}]}`, "body.blocks has not"},
-		"SlackEmptyBlock": {"chat/slack", `{"text":"a","blocks":[{"type":"section","text":{"type":"mrkdwn","text":""}}]}`, "body.blocks[0].text.text has 0"},
-		"Opsgenie":        {"pager/opsgenie", `{"message":"` + strings.Repeat("a", 131) + `"}`, "body.message has 131"},
-		"Alertmanager":    {"pager/alertmanager", `[{"labels":{"severity":"a"},"annotations":{}}]`, "body[0].labels.alertname is missing"},
+		"SlackBlocks":     {"chat/slack", `{"text":"a","blocks":[` + strings.Repeat(section+",", 50) + section + `]}`, "body.blocks has not"},
+		"SlackEmptyBlock": {
+			"chat/slack", `{"text":"a","blocks":[{"type":"section","text":{"type":"mrkdwn","text":""}}]}`, "body.blocks[0].text.text has 0",
+		},
+		"Opsgenie":     {"pager/opsgenie", `{"message":"` + strings.Repeat("a", 131) + `"}`, "body.message has 131"},
+		"Alertmanager": {"pager/alertmanager", `[{"labels":{"severity":"a"},"annotations":{}}]`, "body[0].labels.alertname is missing"},
 	} {
 		if got := strings.Join(strictReceivers()[test.form](body(test.body)), "; "); !strings.Contains(got, test.want) {
 			t.Errorf("%s: got %q", name, got)

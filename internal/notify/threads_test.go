@@ -56,10 +56,9 @@ func TestFormatsReferToTheirMessage(t *testing.T) {
 // of the address.
 func TestFormatsIgnoreReferencesOfOthers(t *testing.T) {
 	t.Parallel()
-	for kind, config := range map[form]map[string]any{"chat/discord": nil, "chat/telegram": nil, "chat/matrix": nil} {
+	for _, kind := range []form{"chat/discord", "chat/telegram", "chat/matrix"} {
 		r := receive(t, nil)
-		config = httpConfigs(r.url)[kind]
-		sender := parse(t, registry(), vigil.ChannelChat, config)
+		sender := parse(t, registry(), vigil.ChannelChat, httpConfigs(r.url)[kind])
 		for _, previous := range []string{"", "../../x", "1/../../2", "abc"} {
 			m := message()
 			m.Previous = previous

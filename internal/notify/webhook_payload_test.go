@@ -39,8 +39,9 @@ func TestWebhookPayload(t *testing.T) {
 	t.Run("IsTheWholeBody", func(t *testing.T) {
 		t.Parallel()
 		r := receive(t, nil)
-		got := delivered(t, r, payloadConfig(r.url, "",
-			`{"to": "ops", "text": "{{incident_title}}: {{ error_message }}", "status": {{status_code}}, "days": {{ssl_days_remaining}}}`), message())
+		const template = `{"to": "ops", "text": "{{incident_title}}: {{ error_message }}", ` +
+			`"status": {{status_code}}, "days": {{ssl_days_remaining}}}`
+		got := delivered(t, r, payloadConfig(r.url, "", template), message())
 		if got.header.Get("Content-Type") != "application/json" ||
 			string(got.body) != `{"to": "ops", "text": "Checkout API is failing: expected status 200, got 503", "status": 503, "days": 12}` {
 			t.Errorf("got %s %s", got.header, got.body)
@@ -104,15 +105,15 @@ func TestWebhookPayloadIsTriedAtWrite(t *testing.T) {
 		want   string // what the error begins with
 	}{
 		"NoTemplate":       {map[string]any{"url": address, "payload": "template"}, "config.payload_template: is required"},
-		"TemplateAlone":    {map[string]any{"url": address, "payload_template": "{}"}, "config.payload_template: is used only where payload is template"},
+		"TemplateAlone":    {map[string]any{"url": address, "payload_template": "{}"}, "config.payload_template: is used only where"},
 		"NotJSON":          {payloadConfig(address, "", `{"a": }`), "config.payload_template: makes no valid body of the type application/json"},
 		"TextWithoutMarks": {payloadConfig(address, "", `{"a": {{check_name}}}`), "config.payload_template: has a placeholder of a text outside"},
 		"Backslash":        {payloadConfig(address, "", `{"a": "\{{check_name}}"}`), "config.payload_template: has a backslash"},
 		"Unknown":          {payloadConfig(address, "", `{"a": "{{nope}}"}`), "config.payload_template: has {{nope}}"},
-		"Form":             {payloadConfig(address, "application/x-www-form-urlencoded", "a=%zz"), "config.payload_template: makes no valid body"},
+		"Form":             {payloadConfig(address, "application/x-www-form-urlencoded", "a=%zz"), "config.payload_template: makes no"},
 		"XML":              {payloadConfig(address, "application/xml", "<a/>"), "config.content_type: must be application/json"},
 		"ContentType":      {payloadConfig(address, "a\r\nX-B: c", "{}"), "config.content_type: must be a media type"},
-		"TooLong":          {payloadConfig(address, "", `"`+strings.Repeat("é", 40000)+`"`), "config.payload_template: must have at most 65535 bytes"},
+		"TooLong":          {payloadConfig(address, "", `"`+strings.Repeat("é", 40000)+`"`), "config.payload_template: must have at most 65535"},
 		"Titled": {
 			func() map[string]any {
 				config := payloadConfig(address, "", "{}")
@@ -145,7 +146,8 @@ func TestWebhookContentType(t *testing.T) {
 	t.Parallel()
 	r := receive(t, nil)
 	for _, config := range []map[string]any{
-		{"url": r.url}, {"url": r.url, "content_type": "application/cloudevents+json"},
+		{"url": r.url},
+		{"url": r.url, "content_type": "application/cloudevents+json"},
 		{"url": r.url, "headers": map[string]string{"Content-Type": "text/json"}},
 	} {
 		parse(t, registry(), vigil.ChannelWebhook, config).Send(t.Context(), message())
