@@ -62,60 +62,56 @@ func channelTypes() []channelType {
 				Help: "One on each line, up to 50.",
 			},
 		}},
-		{"push", "Push", "publishes to ntfy, Gotify or Pushover", []field{
-			formatField("ntfy", "gotify", "pushover"),
-			{Name: "config.topic", Label: "Topic", Mono: true, Placeholder: "shop-alerts", Help: "Of ntfy."},
-			{Name: "config.server", Label: "Server", Mode: "url", Mono: true, Placeholder: "https://ntfy.sh"},
-			{Name: "config.username", Label: "User name", Autofill: "off", Help: "Of ntfy, only where the server needs one."},
-			{Name: "config.password", Label: "Password or access token", Mono: true, Autofill: "off", Help: "Of ntfy."},
-			{Name: "config.token", Label: "Token of the application", Mono: true, Autofill: "off", Help: "Of gotify and pushover."},
-			{Name: "config.user_key", Label: "User key", Mono: true, Autofill: "off", Help: "Of pushover."},
-			{Name: "config.device", Label: "Device", Mono: true, Help: "Of pushover; without one, all."},
-		}},
+		{"push", "Push", "publishes to ntfy, Gotify or Pushover", pushFields()},
+		{"chat", "Chat", "posts to a chat product", chatFields()},
+		{"pager", "Pager", "triggers and resolves alerts of a paging service", pagerFields()},
+	}
+}
+
+func pushFields() []field {
+	return []field{
+		formatField("ntfy", "gotify", "pushover"),
+		{Name: "config.topic", Label: "Topic", Mono: true, Placeholder: "shop-alerts", Help: "Of ntfy."},
+		{Name: "config.server", Label: "Server", Mode: "url", Mono: true, Placeholder: "https://ntfy.sh"},
+		{Name: "config.username", Label: "User name", Autofill: "off", Help: "Of ntfy, only where the server needs one."},
+		{Name: "config.password", Label: "Password or access token", Mono: true, Autofill: "off", Help: "Of ntfy."},
+		{Name: "config.token", Label: "Token of the application", Mono: true, Autofill: "off", Help: "Of gotify and pushover."},
+		{Name: "config.user_key", Label: "User key", Mono: true, Autofill: "off", Help: "Of pushover."},
+		{Name: "config.device", Label: "Device", Mono: true, Help: "Of pushover; without one, all."},
+	}
+}
+
+func chatFields() []field {
+	return []field{
+		formatField("slack", "discord", "teams", "google_chat", "mattermost", "telegram", "matrix", "zulip", "rocketchat"),
 		{
-			"chat",
-			"Chat",
-			"posts to a chat product",
-			[]field{
-				formatField("slack", "discord", "teams", "google_chat", "mattermost", "telegram", "matrix", "zulip", "rocketchat"),
-				{
-					Name: "config.webhook_url", Label: "Incoming webhook", Mode: "url", Mono: true,
-					Placeholder: "https://chat.example.com/hooks/T000/B000/XXXX", Help: "Of all but telegram, matrix and zulip.",
-				},
-				{
-					Name:  "config.server",
-					Label: "Server",
-					Mode:  "url",
-					Mono:  true,
-					Help:  "Of matrix and zulip; of telegram where it is not the public one.",
-				},
-				{Name: "config.token", Label: "Token", Mono: true, Autofill: "off", Help: "Of telegram, matrix and zulip."},
-				{Name: "config.chat_id", Label: "Chat", Mono: true, Placeholder: "-1001234567890", Help: "Of telegram."},
-				{Name: "config.thread_id", Label: "Thread", Mono: true, Help: "Of discord, or the topic of a chat of telegram: its number."},
-				{Name: "config.room_id", Label: "Room", Mono: true, Placeholder: "!abcdef:example.com", Help: "Of matrix."},
-				{Name: "config.email", Label: "Address of the bot", Mode: "email", Mono: true, Help: "Of zulip."},
-				{Name: "config.stream", Label: "Channel", Mono: true, Help: "Of zulip."},
-				{Name: "config.topic", Label: "Topic", Mono: true, Help: "Of zulip; without one, each check has its own."},
-			},
+			Name: "config.webhook_url", Label: "Incoming webhook", Mode: "url", Mono: true,
+			Placeholder: "https://chat.example.com/hooks/T000/B000/XXXX", Help: "Of all but telegram, matrix and zulip.",
 		},
 		{
-			"pager",
-			"Pager",
-			"triggers and resolves alerts of a paging service",
-			[]field{
-				formatField("pagerduty", "opsgenie", "jsm", "incident_io", "alertmanager", "splunk_oncall"),
-				{
-					Name:     "config.routing_key",
-					Label:    "Integration key",
-					Mono:     true,
-					Autofill: "off",
-					Help:     "Of pagerduty, or the routing key of splunk_oncall.",
-				},
-				{Name: "config.url", Label: "Address", Mode: "url", Mono: true, Placeholder: "https://events.pagerduty.com/v2/enqueue"},
-				{Name: "config.api_key", Label: "API key", Mono: true, Autofill: "off", Help: "Of all but pagerduty."},
-				{Name: "config.username", Label: "User name", Autofill: "off", Help: "Of an alertmanager with basic authentication."},
-			},
+			Name: "config.server", Label: "Server", Mode: "url", Mono: true,
+			Help: "Of matrix and zulip; of telegram where it is not the public one.",
 		},
+		{Name: "config.token", Label: "Token", Mono: true, Autofill: "off", Help: "Of telegram, matrix and zulip."},
+		{Name: "config.chat_id", Label: "Chat", Mono: true, Placeholder: "-1001234567890", Help: "Of telegram."},
+		{Name: "config.thread_id", Label: "Thread", Mono: true, Help: "Of discord, or the topic of a chat of telegram: its number."},
+		{Name: "config.room_id", Label: "Room", Mono: true, Placeholder: "!abcdef:example.com", Help: "Of matrix."},
+		{Name: "config.email", Label: "Address of the bot", Mode: "email", Mono: true, Help: "Of zulip."},
+		{Name: "config.stream", Label: "Channel", Mono: true, Help: "Of zulip."},
+		{Name: "config.topic", Label: "Topic", Mono: true, Help: "Of zulip; without one, each check has its own."},
+	}
+}
+
+func pagerFields() []field {
+	return []field{
+		formatField("pagerduty", "opsgenie", "jsm", "incident_io", "alertmanager", "splunk_oncall"),
+		{
+			Name: "config.routing_key", Label: "Integration key", Mono: true, Autofill: "off",
+			Help: "Of pagerduty, or the routing key of splunk_oncall.",
+		},
+		{Name: "config.url", Label: "Address", Mode: "url", Mono: true, Placeholder: "https://events.pagerduty.com/v2/enqueue"},
+		{Name: "config.api_key", Label: "API key", Mono: true, Autofill: "off", Help: "Of all but pagerduty."},
+		{Name: "config.username", Label: "User name", Autofill: "off", Help: "Of an alertmanager with basic authentication."},
 	}
 }
 
