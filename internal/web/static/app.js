@@ -269,7 +269,10 @@
     "?": help,
     "/": () => { const filter = $("[data-key-focus]"); if (visible(filter)) { filter.focus(); filter.select(); } },
     j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1),
-    x: (event) => { const box = current()?.querySelector('input[name="id"]'); if (box) select(box, event.shiftKey || !box.checked, event.shiftKey); },
+    x: (event) => {
+      const box = current()?.querySelector('input[name="id"]');
+      if (box) select(box, event.shiftKey || !box.checked, event.shiftKey);
+    },
     g: () => { leading = Date.now(); },
   };
   document.addEventListener("keydown", (event) => {
