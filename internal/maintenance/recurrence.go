@@ -29,7 +29,7 @@ type recurrence struct {
 	months   uint16          // bit 1 is January
 	days     uint32          // days of the month, bit 1 is the first
 	lastDays uint32          // days counted from the end of the month, bit 1 is the last
-	weekdays []ordinalDay    // sorted by nothing: one that matches is enough
+	weekdays []ordinalDay    // in any order: one that matches is enough
 	either   bool            // cron: days or weekdays match, where both are given
 	count    int             // of all occurrences; 0: no limit
 	until    time.Time       // wall time; zero: no end
