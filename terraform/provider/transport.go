@@ -26,6 +26,9 @@ const (
 // transport sends requests with the key, and repeats those that the API did not take:
 // 429 and 503 with the wait of Retry-After, and broken connections. A create carries an
 // Idempotency-Key and a change an If-Match, so a repeated request is not done twice.
+//
+// It does not use go-retryablehttp: its CheckRetry knows neither the number of the try nor the
+// wait, so it cannot bound broken connections by tries and answers by the time until patience ends.
 type transport struct {
 	client  *http.Client
 	key     string

@@ -24,6 +24,9 @@ const (
 )
 
 // transport sends the requests of the generated client. It implements its HttpRequestDoer.
+//
+// It does not use go-retryablehttp: its CheckRetry does not know the wait and its Backoff cannot
+// refuse one, so an answer whose Retry-After passes the deadline could not be returned at once.
 type transport struct {
 	http    *http.Client
 	key     string
