@@ -108,7 +108,7 @@ func Evaluate(rules []Rule, state State, result Result) (State, []Match) {
 	for i := range rules {
 		match, fires := rules[i].match(facts)
 		if !fires {
-			match, fires = rules[i].hold(state)
+			match, fires = rules[i].keepFiring(state)
 		}
 		if fires {
 			matches = append(matches, match)
@@ -141,9 +141,9 @@ func (r *Rule) match(f facts) (match Match, fires bool) {
 	return match, true
 }
 
-// hold returns the match of a rule that fired in the state before and whose condition does
+// keepFiring returns the match of a rule that fired in the state before and whose condition does
 // not match the next result, while its recovery threshold is not reached.
-func (r *Rule) hold(before State) (match Match, fires bool) {
+func (r *Rule) keepFiring(before State) (match Match, fires bool) {
 	if !r.Enabled || r.Condition.RecoveryThreshold < 2 || !slices.Contains(before.Firing, r.ID) {
 		return Match{}, false
 	}

@@ -30,7 +30,7 @@ type turnCompleter interface {
 	RepeatTurn(ctx context.Context, loop vigil.OpenTurn) error
 }
 
-// loopOwners knows whose a loop is.
+// loopOwners knows which worker owns a loop.
 type loopOwners interface {
 	// OwnsLoop reports whether the loop belongs to the worker of a lease that was revoked,
 	// and was not nudged since.
@@ -48,7 +48,7 @@ const (
 	// A completion that fails is repeated after a pause, which doubles.
 	minCompletePause = 500 * time.Millisecond
 	maxCompletePause = 5 * time.Second
-	// ownerPause is the pause between two questions whose a loop is.
+	// ownerPause is the pause between two questions which worker owns a loop.
 	ownerPause = 500 * time.Millisecond
 )
 
