@@ -32,9 +32,9 @@ type lane struct {
 	busy      bool          // a transaction has rows of it
 	notBefore time.Time     // when to try again after it was locked
 	delay     time.Duration // of the last wait for a lock
-	// suspect: a transaction failed with it for a lock that cannot be skipped. It is tried
+	// contended: a transaction failed with it for a lock that cannot be skipped. It is tried
 	// without others, so that only its own rows wait.
-	suspect bool
+	contended bool
 }
 
 // since is when the oldest row of a waiting lane came.
@@ -71,7 +71,7 @@ type dispatcher struct {
 	pausedUntil time.Time     // Postgres is unavailable
 	pause       time.Duration // of the last pause
 	timeout     time.Duration // of one transaction
-	together    int           // how many suspect lanes are tried at once
+	together    int           // how many contended lanes are tried at once
 }
 
 func newDispatcher(work context.Context, w *ResultWriter) *dispatcher {
@@ -192,7 +192,7 @@ func (d *dispatcher) dispatchReady(now time.Time) (wait time.Duration, rows int)
 	var ready []*lane
 	due := now
 	for _, l := range d.waiting {
-		if l.suspect || l.notBefore.After(now) {
+		if l.contended || l.notBefore.After(now) {
 			continue
 		}
 		if at := l.due(); len(ready) == 0 || at.Before(due) {
@@ -227,13 +227,13 @@ func (d *dispatcher) dispatchSuspects(now time.Time) {
 	if resultWriters-d.inFlight < 2 && !d.draining || d.inFlight == resultWriters {
 		return
 	}
-	var suspects []*lane
+	var contended []*lane
 	for _, l := range d.waiting {
-		if l.suspect && !l.notBefore.After(now) && len(suspects) < d.together {
-			suspects = append(suspects, l)
+		if l.contended && !l.notBefore.After(now) && len(contended) < d.together {
+			contended = append(contended, l)
 		}
 	}
-	d.start(suspects)
+	d.start(contended)
 }
 
 //nolint:gochecknoglobals // the seed of a hash that only this process uses
@@ -272,24 +272,24 @@ func (d *dispatcher) settle(a attempt) {
 	} else {
 		d.pause, d.timeout = 0, minCommitTimeout
 	}
-	suspects, refused := false, false
+	contended, refused := false, false
 	for _, l := range a.lanes {
 		left := a.left[l.key]
 		l.rows, l.busy = append(left.rows, l.rows...), false
-		suspects, refused = suspects || l.suspect, refused || left.refused
+		contended, refused = contended || l.contended, refused || left.refused
 		switch {
 		case len(l.rows) == 0:
 			delete(d.lanes, l.key)
 			continue
 		case left.locked || left.refused:
 			d.postpone(l, now)
-			l.suspect = left.refused
+			l.contended = left.refused
 		case len(left.rows) == 0:
-			l.delay, l.notBefore, l.suspect = 0, time.Time{}, false
+			l.delay, l.notBefore, l.contended = 0, time.Time{}, false
 		}
 		d.waiting = append(d.waiting, l)
 	}
-	if suspects && a.err == nil {
+	if contended && a.err == nil {
 		d.together = min(2*d.together, d.maxRows)
 		if refused {
 			d.together = 1
