@@ -27,8 +27,9 @@ const (
 // 429 and 503 with the wait of Retry-After, and broken connections. A create carries an
 // Idempotency-Key and a change an If-Match, so a repeated request is not done twice.
 //
-// It does not use go-retryablehttp: its CheckRetry knows neither the number of the try nor the
-// wait, so it cannot bound broken connections by tries and answers by the time until patience ends.
+// It does not use go-retryablehttp: its CheckRetry is given neither the number of the try, which
+// bounds broken connections here, nor the wait, which bounds answers by patience. Both would have
+// to travel in the context, and only the loop would be saved.
 type transport struct {
 	client  *http.Client
 	key     string

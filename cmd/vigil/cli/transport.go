@@ -25,8 +25,9 @@ const (
 
 // transport sends the requests of the generated client. It implements its HttpRequestDoer.
 //
-// It does not use go-retryablehttp: its CheckRetry does not know the wait and its Backoff cannot
-// refuse one, so an answer whose Retry-After passes the deadline could not be returned at once.
+// It does not use go-retryablehttp: after a broken connection its CheckRetry is given neither the
+// request, whose method and Idempotency-Key decide here, nor the wait. Both would have to travel
+// in the context, and only the loop would be saved.
 type transport struct {
 	http    *http.Client
 	key     string
