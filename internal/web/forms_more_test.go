@@ -311,7 +311,8 @@ func TestCheckChangedMeanwhile(t *testing.T) {
 		t.Fatal("the page has no table of what differs")
 	}
 	text := strings.Join(strings.Fields(textOf(table)), " ")
-	if !strings.Contains(text, "Name Mine Theirs") || !strings.Contains(text, "Every, in seconds 60 120") || strings.Contains(text, "Address") {
+	if !strings.Contains(text, "Name Mine Theirs") || !strings.Contains(text, "Every, in seconds 60 120") ||
+		strings.Contains(text, "Address") {
 		t.Errorf("the page shows %s", text)
 	}
 	if !strings.Contains(p.raw, "Changed meanwhile by the API key ") {
