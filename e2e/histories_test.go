@@ -99,17 +99,27 @@ func canaryIdentity(t *testing.T) object {
 	}
 }
 
-// canaryChannels are configs with every secret member of the channel types. The
+// canaryChannels are configs that together have every secret member of the channel types. The
 // receiver refuses all messages and repeats a part of what it gets.
-func canaryChannels(receiver string) map[vigil.ChannelType]object {
-	return map[vigil.ChannelType]object{
-		vigil.ChannelEmail: {"to": []string{canary + "@example.com"}},
-		vigil.ChannelWebhook: {
-			"url": receiver + "/" + canary, "secret": canary, "headers": object{"Authorization": "Bearer " + canary, "X-Token": canary},
+func canaryChannels(receiver string) map[vigil.ChannelType][]object {
+	at := receiver + "/" + canary
+	return map[vigil.ChannelType][]object{
+		vigil.ChannelEmail: {{"to": []string{canary + "@example.com"}}},
+		vigil.ChannelWebhook: {{
+			"url": at, "secret": canary, "headers": object{"Authorization": "Bearer " + canary, "X-Token": canary},
+		}},
+		vigil.ChannelPush: {
+			{"server": receiver, "topic": canary, "username": canary, "password": canary},
+			{"format": "pushover", "server": receiver, "token": canary, "user_key": canary},
 		},
-		vigil.ChannelPush:  {"server": receiver, "topic": canary, "username": canary, "password": canary},
-		vigil.ChannelChat:  {"webhook_url": receiver + "/" + canary},
-		vigil.ChannelPager: {"url": receiver + "/" + canary, "routing_key": canary},
+		vigil.ChannelChat: {
+			{"webhook_url": at},
+			{"format": "telegram", "server": receiver, "token": "1:" + canary, "chat_id": "1"},
+		},
+		vigil.ChannelPager: {
+			{"url": at, "routing_key": canary},
+			{"format": "alertmanager", "url": receiver, "username": canary, "api_key": canary},
+		},
 	}
 }
 
@@ -159,7 +169,11 @@ func TestHistories(t *testing.T) {
 		covers(t, string(kind), fields, together)
 	}
 	for kind, fields := range notify.Secrets() {
-		covers(t, string(kind), fields, channels[kind])
+		together := object{}
+		for _, config := range channels[kind] {
+			maps.Copy(together, config)
+		}
+		covers(t, string(kind), fields, together)
 	}
 
 	dsn := database(t)
@@ -167,12 +181,14 @@ func TestHistories(t *testing.T) {
 	query(t, dsn, "UPDATE users SET email = '"+canary+"@example.com'")
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	var ids []string // of the channels
-	for kind, config := range channels {
-		var made struct {
-			ID string `json:"id"`
+	for kind, configs := range channels {
+		for _, config := range configs {
+			var made struct {
+				ID string `json:"id"`
+			}
+			c.into(&made, http.MethodPost, "/v1/notification-channels", object{"name": "a channel", "type": kind, "config": config})
+			ids = append(ids, made.ID)
 		}
-		c.into(&made, http.MethodPost, "/v1/notification-channels", object{"name": "a channel", "type": kind, "config": config})
-		ids = append(ids, made.ID)
 	}
 	var made []string // checks
 	for kind, configs := range checks {
@@ -181,8 +197,10 @@ func TestHistories(t *testing.T) {
 			c.into(&one, http.MethodPost, "/v1/checks", object{
 				"name": string(kind), "type": kind, "interval_seconds": 3, "regions": []string{clusterRegion}, "config": config,
 			})
+			// Every other channel, so that all are tried by as few deliveries as show it.
+			half := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Index(ids, id)%2 != len(made)%2 })
 			c.into(nil, http.MethodPost, "/v1/checks/"+one.ID+"/alerts", object{
-				"name": "down", "condition": object{"failure_threshold": 1}, "notification_channel_ids": ids, "notify_on": "both",
+				"name": "down", "condition": object{"failure_threshold": 1}, "notification_channel_ids": half, "notify_on": "both",
 			})
 			made = append(made, one.ID)
 		}
