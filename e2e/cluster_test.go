@@ -173,7 +173,8 @@ func (s *cluster) seed(target string, checks int, interval time.Duration) {
 			s.createCheck(store, org, fmt.Sprintf("cluster %d", i), fmt.Sprintf("%s/%d", target, i), 2, interval)
 		}
 	})
-	limit := waitLimit + interval + time.Duration(checks)*20*time.Millisecond // thousands of loops start slowly
+	// More than the usual limit: thousands of loops start slowly, and so do all on an overloaded machine.
+	limit := 3*waitLimit + interval + time.Duration(checks)*20*time.Millisecond
 	eventuallyWithin(s.t, limit, "every loop has a result", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NOT NULL") == checks
 	})

@@ -187,7 +187,7 @@ func (s *cluster) busiest() (busiest *process, pattern string, loops int) {
 func (s *cluster) grow(d drill) {
 	s.t.Helper()
 	slots := max(1, int(d.window/d.interval))
-	eventuallyWithin(s.t, 2*waitLimit, "the turns of all loops cover the window", func() bool {
+	eventuallyWithin(s.t, 3*waitLimit, "the turns of all loops cover the window", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE turn_slots <> $1", slots) == 0
 	})
 }
