@@ -239,10 +239,13 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
+// TestPartsKilledInTurn kills each part in turn: without the API and the control worker no slot is
+// missed. The interval is more than twice the worst lateness of a slot that was seen on two cores
+// beside a load of 35, 4 s.
 func TestPartsKilledInTurn(t *testing.T) {
 	t.Parallel()
 	d := pick(
-		drill{checks: 50, interval: 4 * time.Second, pause: 6 * time.Second},
+		drill{checks: 50, interval: 10 * time.Second, pause: 6 * time.Second},
 		drill{checks: 50, interval: 10 * time.Second, pause: 30 * time.Second})
 	site := newSwitchable(t)
 	s := newCluster(t)
