@@ -50,21 +50,10 @@ func (chatType) Policy() Policy {
 
 // Parse reads the config.
 func (t chatType) Parse(given json.RawMessage) (Sender, error) {
-	var c chatConfig
-	hidden, err := t.read(t.Type(), given, &c)
-	if err != nil {
-		return nil, err
-	}
-	f := formatOf(chatFormats(), c.Format, c.WebhookURL)
-	if err := f.check(c, members(given)); err != nil {
-		return nil, err
-	}
-	p, err := f.build(t.environment, &c, hidden)
-	if err != nil {
-		return nil, err
-	}
-	return p, c.check()
+	return parseFormat(t.environment, t.Type(), given, chatFormats())
 }
+
+func (c chatConfig) product() (name, address string) { return c.Format, c.WebhookURL }
 
 // webhook is a poster to the incoming webhook, whose path is all that a caller needs to post there.
 func (c *chatConfig) webhook(env *environment, hidden *redact.Redactor) (*poster, error) {

@@ -24,8 +24,8 @@ func matrixFormat() format[chatConfig] {
 			if !strings.HasPrefix(c.RoomID, "!") || !visible(c.RoomID) {
 				return nil, vigil.Invalid("config.room_id", "must be the ID of a room, which begins with !")
 			}
-			if !visible(c.Token) {
-				return nil, vigil.Invalid("config.token", "must be made of printable characters without spaces")
+			if err := checkVisible("token", c.Token); err != nil {
+				return nil, err
 			}
 			p, err := env.at("config.server", c.Server, hidden,
 				"_matrix/client/v3/rooms", url.PathEscape(c.RoomID), "send/m.room.message")

@@ -33,12 +33,9 @@ func mattermostFormat() format[chatConfig] {
 
 // markdownText is a message as Markdown: a title in bold, the body and a link.
 func (c *chatConfig) markdownText(m *Message, limit int) string {
-	title, end := c.title(m, escapeMarkdown), ""
+	title, end := c.title(m, escapeMarkdown), markdownLink(m)
 	if c.TitleTemplate == "" && !blank(title) {
 		title = "**" + title + "**"
-	}
-	if to := link(m); to != "" {
-		end = "\n[" + linkName(m) + "](" + markdownAddress.Replace(to) + ")"
 	}
 	text := joinLines(title, c.body(m, escapeMarkdown))
 	if blank(text) {

@@ -48,15 +48,12 @@ func zulipFormat() format[chatConfig] {
 }
 
 func (c *chatConfig) zulipMessage(m *Message) url.Values {
-	title, end := c.title(m, escapeZulip), ""
+	title, end := c.title(m, escapeZulip), markdownLink(m)
 	if blank(title) {
 		title = linkName(m)
 	}
 	if c.TitleTemplate == "" {
 		title = "**" + title + "**"
-	}
-	if to := link(m); to != "" {
-		end = "\n[" + linkName(m) + "](" + markdownAddress.Replace(to) + ")"
 	}
 	topic := cmp.Or(c.Topic, defuse(singleLine(m.Variables["check_name"])))
 	if blank(topic) {

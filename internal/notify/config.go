@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/config"
 	"github.com/vigil-monitor/vigil/internal/egress"
 )
 
@@ -78,6 +79,14 @@ func validName(host string) bool {
 	return host != "" && len(host) <= 253 && !numeric && !strings.ContainsFunc(host, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"<>\^{|}%@`, r)
 	})
+}
+
+// checkVisible refuses a member of the config that is not visible.
+func checkVisible(member, text string) error {
+	if visible(text) {
+		return nil
+	}
+	return vigil.Invalid(config.Member("config", member), "must be made of printable characters without spaces")
 }
 
 // visible reports whether a text is printable ASCII without spaces.

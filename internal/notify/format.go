@@ -36,16 +36,46 @@ type format[C any] struct {
 // memberFormat is the member of a config that names the format.
 const memberFormat = "format"
 
+// formatted is a config whose format says which product gets the messages.
+type formatted interface {
+	check() error
+	// product returns the format that the config names, and the address that says it otherwise.
+	product() (name, address string)
+}
+
+// parseFormat reads the config of a type by its format.
+func parseFormat[C formatted](
+	env *environment, kind vigil.ChannelType, given json.RawMessage, formats []format[C],
+) (Sender, error) {
+	var c C
+	hidden, err := env.read(kind, given, &c)
+	if err != nil {
+		return nil, err
+	}
+	has := members(given)
+	clearDefaults(&c, has)
+	f := formatOf(formats, c)
+	if err := f.check(c, has); err != nil {
+		return nil, err
+	}
+	p, err := f.build(env, &c, hidden)
+	if err != nil {
+		return nil, err
+	}
+	return p, c.check()
+}
+
 // formatOf returns the format that a config names, or else that of the product whose address it
 // has. Where neither says it, the first of the formats is the one.
-func formatOf[C any](formats []format[C], name string, addresses ...string) *format[C] {
-	named := func(f format[C]) bool { return f.name == name }
-	if name == "" {
-		named = func(f format[C]) bool {
-			return slices.ContainsFunc(addresses, func(address string) bool { return f.owns(address) })
+func formatOf[C formatted](formats []format[C], c C) *format[C] {
+	name, address := c.product()
+	at := slices.IndexFunc(formats, func(f format[C]) bool {
+		if name == "" {
+			return f.owns(address)
 		}
-	}
-	return &formats[max(0, slices.IndexFunc(formats, named))]
+		return f.name == name
+	})
+	return &formats[max(0, at)]
 }
 
 // owns reports whether an address is one of the product's. What ends as Discord's addresses for
@@ -163,14 +193,19 @@ func asForm(fields url.Values) call {
 	}
 }
 
+// memberAt is the member at a path of an answer; nil without.
+func memberAt(answer json.RawMessage, path []string) json.RawMessage {
+	for _, member := range path {
+		answer = members(answer)[member]
+	}
+	return answer
+}
+
 // waitAt returns a reader of the number at a path of an answer, in the given unit.
 func waitAt(unit time.Duration, path ...string) func(answer []byte) time.Duration {
 	return func(answer []byte) time.Duration {
-		for _, member := range path[:len(path)-1] {
-			answer = members(answer)[member]
-		}
 		var number float64
-		if json.Unmarshal(members(answer)[path[len(path)-1]], &number) != nil || number <= 0 {
+		if json.Unmarshal(memberAt(answer, path), &number) != nil || number <= 0 {
 			return 0
 		}
 		if number > float64(MaxRetryAfter/unit) {
@@ -183,9 +218,7 @@ func waitAt(unit time.Duration, path ...string) func(answer []byte) time.Duratio
 // textAt returns a reader of the text or number at a path of an answer.
 func textAt(path ...string) func(answer []byte) string {
 	return func(answer []byte) string {
-		for _, member := range path {
-			answer = members(answer)[member]
-		}
+		answer = memberAt(answer, path)
 		var text string
 		if json.Unmarshal(answer, &text) == nil {
 			return text

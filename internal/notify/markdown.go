@@ -35,6 +35,15 @@ func withoutEscape(text, short string) string {
 	return short + cutMark
 }
 
+// markdownLink is a line with the link of a message, empty where it has none.
+func markdownLink(m *Message) string {
+	to := link(m)
+	if to == "" {
+		return ""
+	}
+	return "\n[" + linkName(m) + "](" + markdownAddress.Replace(to) + ")"
+}
+
 // joinLines puts a body below a title, where it has something to read.
 func joinLines(title, body string) string {
 	if blank(body) {

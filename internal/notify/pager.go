@@ -46,23 +46,10 @@ func (pagerType) Policy() Policy {
 
 // Parse reads the config.
 func (t pagerType) Parse(given json.RawMessage) (Sender, error) {
-	var c pagerConfig
-	hidden, err := t.read(t.Type(), given, &c)
-	if err != nil {
-		return nil, err
-	}
-	has := members(given)
-	clearDefaults(&c, has)
-	f := formatOf(pagerFormats(), c.Format, c.URL)
-	if err := f.check(c, has); err != nil {
-		return nil, err
-	}
-	p, err := f.build(t.environment, &c, hidden)
-	if err != nil {
-		return nil, err
-	}
-	return p, c.check()
+	return parseFormat(t.environment, t.Type(), given, pagerFormats())
 }
+
+func (c pagerConfig) product() (name, address string) { return c.Format, c.URL }
 
 // key is what a pager knows an alert by: the incident, or the event of a test.
 func (m *Message) key() string {

@@ -3,7 +3,6 @@
 package notify
 
 import (
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/redact"
 )
 
@@ -13,8 +12,8 @@ func incidentIOFormat() format[pagerConfig] {
 	return format[pagerConfig]{
 		name: "incident_io", hosts: []string{"api.incident.io"}, takes: []string{"url", "api_key"}, required: 2,
 		build: func(env *environment, c *pagerConfig, hidden *redact.Redactor) (*poster, error) {
-			if !visible(c.APIKey) {
-				return nil, vigil.Invalid("config.api_key", "must be made of printable characters without spaces")
+			if err := checkVisible("api_key", c.APIKey); err != nil {
+				return nil, err
 			}
 			p, err := env.at("config.url", c.URL, hidden)
 			if err != nil {

@@ -41,8 +41,8 @@ func opsgenieAt(name, server string, hosts ...string) format[pagerConfig] {
 	return format[pagerConfig]{
 		name: name, hosts: hosts, takes: []string{"api_key", "url"}, required: 1,
 		build: func(env *environment, c *pagerConfig, hidden *redact.Redactor) (*poster, error) {
-			if !visible(c.APIKey) {
-				return nil, vigil.Invalid("config.api_key", "must be made of printable characters without spaces")
+			if err := checkVisible("api_key", c.APIKey); err != nil {
+				return nil, err
 			}
 			p, err := env.at("config.url", cmp.Or(c.URL, server), hidden, "v2/alerts")
 			if err != nil {

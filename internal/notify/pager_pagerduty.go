@@ -25,8 +25,8 @@ func pagerDutyFormat() format[pagerConfig] {
 	return format[pagerConfig]{
 		name: "pagerduty", hosts: []string{"events.pagerduty.com", "events.eu.pagerduty.com"}, takes: []string{"routing_key", "url"}, required: 1,
 		build: func(env *environment, c *pagerConfig, hidden *redact.Redactor) (*poster, error) {
-			if !visible(c.RoutingKey) {
-				return nil, vigil.Invalid("config.routing_key", "must be made of printable characters without spaces")
+			if err := checkVisible("routing_key", c.RoutingKey); err != nil {
+				return nil, err
 			}
 			u, err := env.parseURL("config.url", cmp.Or(c.URL, defaultPager))
 			if err != nil {

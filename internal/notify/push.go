@@ -47,20 +47,7 @@ func (pushType) Policy() Policy {
 
 // Parse reads the config.
 func (t pushType) Parse(given json.RawMessage) (Sender, error) {
-	var c pushConfig
-	hidden, err := t.read(t.Type(), given, &c)
-	if err != nil {
-		return nil, err
-	}
-	has := members(given)
-	clearDefaults(&c, has)
-	f := formatOf(pushFormats(), c.Format, c.Server)
-	if err := f.check(c, has); err != nil {
-		return nil, err
-	}
-	p, err := f.build(t.environment, &c, hidden)
-	if err != nil {
-		return nil, err
-	}
-	return p, c.check()
+	return parseFormat(t.environment, t.Type(), given, pushFormats())
 }
+
+func (c pushConfig) product() (name, address string) { return c.Format, c.Server }

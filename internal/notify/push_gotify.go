@@ -14,8 +14,8 @@ func gotifyFormat() format[pushConfig] {
 	return format[pushConfig]{
 		name: "gotify", takes: []string{"server", "token"}, required: 2,
 		build: func(env *environment, c *pushConfig, hidden *redact.Redactor) (*poster, error) {
-			if !visible(c.Token) {
-				return nil, vigil.Invalid("config.token", "must be made of printable characters without spaces")
+			if err := checkVisible("token", c.Token); err != nil {
+				return nil, err
 			}
 			p, err := env.at("config.server", c.Server, hidden, "message")
 			if err != nil {

@@ -30,8 +30,8 @@ func pushoverFormat() format[pushConfig] {
 		name: "pushover", hosts: []string{"api.pushover.net"}, takes: []string{"token", "user_key", "device", "server"}, required: 2,
 		build: func(env *environment, c *pushConfig, hidden *redact.Redactor) (*poster, error) {
 			for member, text := range map[string]string{"token": c.Token, "user_key": c.UserKey} {
-				if !visible(text) {
-					return nil, vigil.Invalid("config."+member, "must be made of printable characters without spaces")
+				if err := checkVisible(member, text); err != nil {
+					return nil, err
 				}
 			}
 			p, err := env.at("config.server", cmp.Or(c.Server, defaultPushover), hidden, "1/messages.json")
