@@ -75,6 +75,13 @@ func (n *channelImport) lose(name, format string, args ...any) {
 	n.channel.resource.Lose(name, format, args...)
 }
 
+// loseGiven loses a member of the notification where it has a value.
+func (n *channelImport) loseGiven(name, why string) {
+	if n.use(name) != "" {
+		n.lose(name, "%s", why)
+	}
+}
+
 // addChannel carries a notification over.
 func (k *kumaImport) addChannel(row kumaRow) {
 	given := row.object(kumaConfig)
@@ -302,12 +309,8 @@ func emailChannel(n *channelImport) string {
 		to = to[:most]
 	}
 	n.config.Set("to", to)
-	if n.use("smtpCC") != "" {
-		n.lose("smtpCC", "its addresses get the message like those of smtpTo")
-	}
-	if n.use("smtpBCC") != "" {
-		n.lose("smtpBCC", "no copy is sent; make a channel for these addresses")
-	}
+	n.loseGiven("smtpCC", "its addresses get the message like those of smtpTo")
+	n.loseGiven("smtpBCC", "no copy is sent; make a channel for these addresses")
 	for _, name := range []string{
 		"smtpPort", "smtpSecure", "smtpUsername", "smtpPassword", "smtpFrom", "smtpIgnoreTLSError", "smtpIgnoreSTARTTLS",
 	} {

@@ -103,9 +103,7 @@ func kumaGotify(n *channelImport) string {
 	if reason := firstOf(n.server("gotifyserverurl"), n.require("gotifyapplicationToken", "token")); reason != "" {
 		return reason
 	}
-	if n.use("gotifyPriority") != "" {
-		n.lose("gotifyPriority", "the priority follows the severity of the incident")
-	}
+	n.loseGiven("gotifyPriority", "the priority follows the severity of the incident")
 	return ""
 }
 
@@ -117,9 +115,7 @@ func kumaPushover(n *channelImport) string {
 	if n.given.line("pushoverdevice") != "" {
 		n.config.Set("device", Literal(n.use("pushoverdevice")))
 	}
-	if n.use("pushoverpriority") != "" {
-		n.lose("pushoverpriority", "the priority follows the severity of the incident")
-	}
+	n.loseGiven("pushoverpriority", "the priority follows the severity of the incident")
 	return ""
 }
 
@@ -128,9 +124,7 @@ func kumaOpsgenie(n *channelImport) string {
 	if n.use("opsgenieRegion") == "eu" {
 		n.config.Set("url", "https://api.eu.opsgenie.com")
 	}
-	if n.use("opsgeniePriority") != "" {
-		n.lose("opsgeniePriority", "the priority follows the severity of the incident")
-	}
+	n.loseGiven("opsgeniePriority", "the priority follows the severity of the incident")
 	return n.require("opsgenieApiKey", "api_key")
 }
 
@@ -158,8 +152,6 @@ func kumaSplunk(n *channelImport) string {
 	if n.use("splunkAutoResolve") == "0" {
 		n.channel.notifyOn = vigil.NotifyUnhealthy
 	}
-	if n.use("splunkSeverity") != "" {
-		n.lose("splunkSeverity", "the severity is that of the incident; write severity in the condition of a rule")
-	}
+	n.loseGiven("splunkSeverity", "the severity is that of the incident; write severity in the condition of a rule")
 	return ""
 }
