@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -29,12 +28,6 @@ func (r *Row) MissedBetween(from, to, now time.Time) int64 {
 		return 0
 	}
 	return countOutside(r.Schedule(), pg.Later(r.CountedUntil, from), pg.Earlier(to, now.Add(-pg.FromMilliseconds(r.DeadlineMS))), r.Pauses)
-}
-
-// RegionGap is a gap of a region.
-type RegionGap struct {
-	Region string
-	Gap    Gap
 }
 
 // querier is a pool or a transaction.
@@ -61,14 +54,4 @@ func AddPauses(ctx context.Context, tx querier, loops []Row, w Window) error {
 		loops[i].Pauses = byCheck[w.Check]
 	}
 	return err
-}
-
-// AddExcluded adds the results in maintenance to sums without them.
-func (w Window) AddExcluded(up *vigil.Uptime, excluded, successes int64) {
-	up.Excluded = excluded
-	if w.WithExcluded {
-		up.Total += excluded
-		up.Successful += successes
-	}
-	up.Failed = up.Total - up.Successful
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
+const defaultMaxConns = 16
+
 // Options of a DB.
 type Options struct {
 	// Pooler says whether a transaction-pooling proxy is in front of Postgres; the empty
@@ -35,8 +37,8 @@ type Options struct {
 // DB is the database with its connections, for all rooms of the storage. It is safe for
 // concurrent use.
 type DB struct {
-	// DB builds and runs queries on the connections of Pool. Bun writes values into its SQL:
-	// each query is one round trip without a name.
+	// DB builds and runs queries on the connections of Pool. Bun writes values into its SQL, so
+	// that a prepared statement would serve one query: each is one round trip without a name.
 	*bun.DB
 
 	Pool *pgxpool.Pool
@@ -54,48 +56,37 @@ type DB struct {
 // from before the baseline is a CodeConflict error. dsn is a URL or a keyword string, as libpq
 // takes it.
 func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
-	s := &DB{Now: opts.Now, Progress: opts.Progress, Log: opts.Log}
-	if s.Now == nil {
-		s.Now = time.Now //nolint:forbidigo // the default of an injected clock
+	d := &DB{Now: opts.Now, Progress: opts.Progress, Log: opts.Log}
+	if d.Now == nil {
+		d.Now = time.Now //nolint:forbidigo // the default of an injected clock
 	}
-	if s.Log == nil {
-		s.Log = slog.New(slog.DiscardHandler)
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
 	}
-	if s.Progress == nil {
-		s.Progress = func(string) {}
+	if d.Progress == nil {
+		d.Progress = func(string) {}
 	}
-	if err := s.open(ctx, dsn, opts.Pooler, opts.MaxConns); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-const defaultMaxConns = 16
-
-func (d *DB) open(ctx context.Context, dsn string, pooler Pooler, maxConns int) error {
-	conns := min(max(maxConns, 0), 1000)
+	conns := min(max(opts.MaxConns, 0), 1000)
 	if conns == 0 {
 		conns = defaultMaxConns
 	}
 	var err error
 	if d.connector, err = newConnector(dsn, d.Log); err != nil {
-		return err
+		return nil, err
 	}
-	if err = d.connector.inspect(ctx, pooler); err != nil {
-		return err
+	if err = d.connector.inspect(ctx, opts.Pooler); err != nil {
+		return nil, err
 	}
-	// Bun writes values into its SQL, so that a prepared statement would serve one query:
-	// each is one round trip without a name.
 	if d.Pool, err = d.connector.pool(ctx, conns, ordinaryLimits, pgx.QueryExecModeExec); err != nil {
-		return err
+		return nil, err
 	}
 	if d.Probing, err = d.connector.pool(ctx, ProbingConns, probingLimits, pgx.QueryExecModeCacheStatement); err != nil {
 		d.Pool.Close()
-		return err
+		return nil, err
 	}
 	d.leases = &leaseConn{connect: d.connector.connect}
 	d.DB = bun.NewDB(stdlib.OpenDBFromPool(d.Pool), pgdialect.New(), bun.WithDiscardUnknownColumns())
-	return nil
+	return d, nil
 }
 
 // Close closes all connections. The database cannot be used afterwards.

@@ -85,14 +85,20 @@ func MissedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w loops.Window
 		missed[loops[i].Region] = loops[i].MissedBetween(w.From, w.To, w.To)
 	}
 	for _, g := range gaps {
-		missed[g.Region] += g.Gap.CountBetween(w.From, w.To)
+		missed[g.region] += g.gap.CountBetween(w.From, w.To)
 	}
 	return missed, nil
 }
 
+// regionGap is a gap of a region.
+type regionGap struct {
+	region string
+	gap    loops.Gap
+}
+
 // readMissed reads the loops of a check and its gaps in a window. A check that is not the
 // organization's is a CodeNotFound error.
-func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w loops.Window) (known []loops.Row, gaps []loops.RegionGap, err error) {
+func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w loops.Window) (known []loops.Row, gaps []regionGap, err error) {
 	found, err := tx.Query(ctx, `
 		SELECT r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until, r.deadline_ms
 		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id WHERE c.id = $1 AND c.org_id = $2`, w.Check, orgID)
@@ -123,10 +129,10 @@ func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w loops.Window)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read gaps: %w", err)
 	}
-	var one loops.RegionGap
+	var one regionGap
 	var stepMS int64
-	_, err = pgx.ForEachRow(found, []any{&one.Region, &one.Gap.First, &one.Gap.Last, &stepMS, &one.Gap.Count}, func() error {
-		one.Gap.Step = pg.FromMilliseconds(stepMS)
+	_, err = pgx.ForEachRow(found, []any{&one.region, &one.gap.First, &one.gap.Last, &stepMS, &one.gap.Count}, func() error {
+		one.gap.Step = pg.FromMilliseconds(stepMS)
 		gaps = append(gaps, one)
 		return nil
 	})
@@ -156,7 +162,7 @@ func rawUptime(ctx context.Context, tx pgx.Tx, w loops.Window) (map[string]vigil
 	var excluded, excludedSuccesses int64
 	into := []any{&region, &up.Total, &up.Successful, &up.AvgMS, &percentiles, &excluded, &excludedSuccesses}
 	_, err = pgx.ForEachRow(found, into, func() error {
-		w.AddExcluded(&up, excluded, excludedSuccesses)
+		addExcluded(w, &up, excluded, excludedSuccesses)
 		up.P50MS, up.P95MS, up.P99MS = percentiles[0], percentiles[1], percentiles[2]
 		byRegion[region] = up
 		return nil
@@ -198,10 +204,20 @@ func rollupUptime(ctx context.Context, tx pgx.Tx, w loops.Window) (map[string]vi
 	byRegion := make(map[string]vigil.Uptime, len(sums))
 	for region, sum := range sums {
 		up := sum.uptime()
-		w.AddExcluded(&up, sum.excluded, sum.excludedSuccesses)
+		addExcluded(w, &up, sum.excluded, sum.excludedSuccesses)
 		byRegion[region] = up
 	}
 	return byRegion, nil
+}
+
+// addExcluded adds the results in maintenance to sums without them.
+func addExcluded(w loops.Window, up *vigil.Uptime, excluded, successes int64) {
+	up.Excluded = excluded
+	if w.WithExcluded {
+		up.Total += excluded
+		up.Successful += successes
+	}
+	up.Failed = up.Total - up.Successful
 }
 
 func (r *Rollup) add(other Rollup) {

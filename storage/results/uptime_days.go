@@ -46,7 +46,7 @@ func (s *Store) uptimeDays(ctx context.Context, orgID uuid.UUID, w loops.Window,
 			list[i].Missed += loops[j].MissedBetween(from, to, w.To)
 		}
 		for _, g := range gaps {
-			list[i].Missed += g.Gap.CountBetween(from, pg.Earlier(to, w.To))
+			list[i].Missed += g.gap.CountBetween(from, pg.Earlier(to, w.To))
 		}
 	}
 	found, err := tx.Query(ctx, `
