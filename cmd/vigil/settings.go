@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 
@@ -45,12 +46,7 @@ func readSettings(cmd *cobra.Command) (platform.Settings, error) {
 		if flag := cmd.Flags().Lookup(s.Flag()); flag != nil && flag.Changed {
 			given[s.Variable] = flag.Value.String()
 		}
-		if given[s.Variable] == "" {
-			delete(given, s.Variable)
-		}
-		if _, ok := given[s.Variable]; !ok && s.Fallback != "" {
-			given[s.Variable] = s.Fallback
-		}
+		given[s.Variable] = cmp.Or(given[s.Variable], s.Fallback)
 	}
 	return platform.ParseSettings(given)
 }

@@ -45,7 +45,7 @@ func (p Program) getenv(name string) string {
 }
 
 // Process is the life of what runs here. Each part that starts registers how to stop
-// it (see stop), and reports its failure.
+// it (see Stop), and reports its failure.
 type Process struct {
 	Log     *slog.Logger
 	failed  chan error // the first failure of a part

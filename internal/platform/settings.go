@@ -115,9 +115,19 @@ func AllSettings() []Setting {
 	return all
 }
 
-// ParseSettings reads every setting from the values of variables. The error names each setting
-// with a wrong value.
+// ParseSettings reads every setting from the values of variables, else its default. The error
+// names each setting with a wrong value. An empty variable counts as unset; given is changed so
+// that it has what counts.
 func ParseSettings(given map[string]string) (Settings, error) {
+	for _, s := range AllSettings() {
+		switch {
+		case given[s.Variable] != "":
+		case s.Fallback != "":
+			given[s.Variable] = s.Fallback
+		default:
+			delete(given, s.Variable)
+		}
+	}
 	var read Settings
 	err := env.ParseWithOptions(&read, env.Options{
 		Environment: given,

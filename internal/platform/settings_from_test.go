@@ -12,9 +12,6 @@ func settingsFrom(t *testing.T, flags ...string) Settings {
 	t.Helper()
 	given := make(map[string]string)
 	for _, one := range AllSettings() {
-		if one.Fallback != "" {
-			given[one.Variable] = one.Fallback
-		}
 		for i, flag := range flags {
 			name, value, whole := strings.Cut(flag, "=")
 			if name != "--"+one.Flag() {
