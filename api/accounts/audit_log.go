@@ -42,9 +42,9 @@ type auditView struct {
 
 func showAudit(e audit.Entry) auditView {
 	view := auditView{
-		ID: e.ID, CreatedAt: e.At.UTC(), Action: e.Action, ResourceID: resource.Identity(e.ResourceID), UserID: resource.Identity(e.UserID),
+		ID: e.ID, CreatedAt: e.At.UTC(), Action: e.Action, ResourceID: vigil.NilIfZero(e.ResourceID), UserID: vigil.NilIfZero(e.UserID),
 		UserName: vigil.NilIfZero(e.UserName), UserEmail: vigil.NilIfZero(e.UserEmail),
-		APIKeyID: resource.Identity(e.KeyID), Members: append([]string{}, e.Members...),
+		APIKeyID: vigil.NilIfZero(e.KeyID), Members: append([]string{}, e.Members...),
 		RequestID: e.RequestID, Address: e.Address, UserAgent: e.UserAgent,
 	}
 	if e.KeyPrefix != "" {

@@ -170,7 +170,7 @@ func (d *decider) show(applied project.Applied, done bool) applyResultView {
 			id = d.ids[action.Kind][action.Key]
 		}
 		one := applyActionView{
-			Kind: action.Kind, Key: action.Key, ID: resource.Identity(id), Name: action.Name, Action: action.Action,
+			Kind: action.Kind, Key: action.Key, ID: vigil.NilIfZero(id), Name: action.Name, Action: action.Action,
 			Members: make([]memberChangeView, len(action.Members)), ChangedBy: vigil.NilIfZero(action.ChangedBy),
 			Source: d.body.Sources[project.PathOf(action.Kind, action.Key)], Note: action.Note, Warnings: action.Warnings,
 		}

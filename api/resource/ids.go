@@ -20,11 +20,3 @@ func FilterID(name, text string) (uuid.UUID, error) {
 	}
 	return id, nil
 }
-
-// Identity shows an id, or null for the zero one.
-func Identity(id uuid.UUID) *uuid.UUID {
-	if id == uuid.Nil {
-		return nil
-	}
-	return &id
-}
