@@ -123,6 +123,15 @@ func canaryChannels(receiver string) map[vigil.ChannelType][]object {
 	}
 }
 
+// together has the members of all configs.
+func together(configs []object) object {
+	all := object{}
+	for _, config := range configs {
+		maps.Copy(all, config)
+	}
+	return all
+}
+
 // covers fails the test when a config lacks a secret member.
 func covers(t *testing.T, at string, fields secret.Fields, config any) {
 	t.Helper()
@@ -162,18 +171,10 @@ func TestHistories(t *testing.T) {
 			fields.Members = maps.Clone(fields.Members)
 			maps.DeleteFunc(fields.Members, func(name string, _ secret.Fields) bool { return strings.HasPrefix(name, "proxy") })
 		}
-		together := object{}
-		for _, config := range checks[kind] {
-			maps.Copy(together, config)
-		}
-		covers(t, string(kind), fields, together)
+		covers(t, string(kind), fields, together(checks[kind]))
 	}
 	for kind, fields := range notify.Secrets() {
-		together := object{}
-		for _, config := range channels[kind] {
-			maps.Copy(together, config)
-		}
-		covers(t, string(kind), fields, together)
+		covers(t, string(kind), fields, together(channels[kind]))
 	}
 
 	dsn := database(t)
