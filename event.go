@@ -52,14 +52,14 @@ func ParsePosition(member, text string) (Position, error) {
 	return p, nil
 }
 
-// Event is a change of an incident, sent to channels and to the alert stream.
+// Event is what happened to an incident, a check or a part of the platform, sent to channels and to the alert stream.
 type Event struct {
 	ID         uuid.UUID
 	OrgID      uuid.UUID
 	Position   Position // zero until it is stored
 	Type       EventType
-	IncidentID uuid.UUID // or of the time without results; see EventType.Unobserved
-	CheckID    uuid.UUID
+	IncidentID uuid.UUID // or of the time without results, or of the subject of a system event; see EventType.OfIncident
+	CheckID    uuid.UUID // uuid.Nil where it is about no check
 	Time       time.Time
 	// Envelope is the body of webhooks and the data of the stream, JSON of at
 	// most MaxEnvelope bytes. It never changes.
@@ -134,7 +134,7 @@ func (s *EventContext) message() (title, body string) {
 		if i.AcknowledgedBy != "" {
 			body = fmt.Sprintf("Acknowledged by %s, %s after it began.", i.AcknowledgedBy, s.duration())
 		}
-	case EventTriggered, EventTest, EventUnobserved, EventObserved: // the last two are made by NewUnobservedEvent
+	default: // those of no incident are made by NewUnobservedEvent and NewSystemEvent
 		title, body = i.Title, i.Description
 	}
 	return title, body + s.rulesText()

@@ -90,7 +90,7 @@ func Variables() []Variable {
 		{
 			"event_type",
 			"string",
-			"What happened: incident.triggered, incident.resolved, check.unobserved, check.observed or channel.test.",
+			"What happened: incident.triggered, incident.resolved, check.unobserved, check.observed, the type of a system event, or channel.test.",
 			"incident.triggered",
 		},
 		{

@@ -93,15 +93,6 @@ const checkPage = "/app/checks/"
 // Unobserved reports whether the event is about a time without results, and no incident.
 func (t EventType) Unobserved() bool { return t == EventUnobserved || t == EventObserved }
 
-// Opens reports whether the event is the beginning of what it is about.
-func (t EventType) Opens() bool { return t == EventTriggered || t == EventUnobserved }
-
-// Ends reports whether the event is the end of what it is about.
-func (t EventType) Ends() bool { return t == EventResolved || t == EventObserved }
-
-// UnobservedTrace is the ID of the trace of the messages about a time without results.
-func UnobservedTrace(id uuid.UUID) string { return strings.ReplaceAll(id.String(), "-", "") }
-
 // unobservedData is the data of the envelope of such an event.
 type unobservedData struct {
 	Unobserved   unobservedTime       `json:"unobserved"`
@@ -158,7 +149,7 @@ func NewUnobservedEvent(c *UnobservedContext) (Event, error) {
 	}
 	return Event{
 		ID: id, OrgID: c.OrgID, Type: kind, IncidentID: c.ID, CheckID: c.CheckID, Time: c.Time,
-		Envelope: text, Title: title, Body: body, Variables: c.variables(kind, title), TraceID: UnobservedTrace(c.ID),
+		Envelope: text, Title: title, Body: body, Variables: c.variables(kind, title), TraceID: SubjectTrace(c.ID),
 	}, nil
 }
 

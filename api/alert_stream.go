@@ -27,11 +27,14 @@ func (a *alertStream) Register(r *rest.Registrar) {
 		Method: http.MethodGet, Path: path, ID: "stream-alerts", Tag: resource.TagStream,
 		Summary: "Stream the alerts of the organization",
 		Description: "Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, " +
-			"check.unobserved, check.observed), the data is the body of a webhook. " +
+			"check.unobserved, check.observed, and those of system events), the data is the body of a webhook. " +
 			"check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: " +
 			"their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, " +
 			"and the `rules` with `unobserved` `notify`. " +
 			"A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. " +
+			"System events are about channels, deliveries, regions, drills and checks themselves: channel.failing, channel.recovered, " +
+			"delivery.exhausted, region.blind, region.sighted, drill.passed, drill.failed, check.paused and check.resumed. " +
+			"Their data has `severity` and a member for what they are about instead of an incident. " +
 			"Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of " +
 			"the newest event, or where it resumes. " +
 			"`stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. " +

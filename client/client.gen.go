@@ -1235,22 +1235,49 @@ func (e DNSConfigRecordType) Valid() bool {
 
 // Defines values for DeliveryEventType.
 const (
+	DeliveryEventTypeChannelFailing    DeliveryEventType = "channel.failing"
+	DeliveryEventTypeChannelRecovered  DeliveryEventType = "channel.recovered"
 	DeliveryEventTypeCheckObserved     DeliveryEventType = "check.observed"
+	DeliveryEventTypeCheckPaused       DeliveryEventType = "check.paused"
+	DeliveryEventTypeCheckResumed      DeliveryEventType = "check.resumed"
 	DeliveryEventTypeCheckUnobserved   DeliveryEventType = "check.unobserved"
+	DeliveryEventTypeDeliveryExhausted DeliveryEventType = "delivery.exhausted"
+	DeliveryEventTypeDrillFailed       DeliveryEventType = "drill.failed"
+	DeliveryEventTypeDrillPassed       DeliveryEventType = "drill.passed"
 	DeliveryEventTypeIncidentResolved  DeliveryEventType = "incident.resolved"
 	DeliveryEventTypeIncidentTriggered DeliveryEventType = "incident.triggered"
+	DeliveryEventTypeRegionBlind       DeliveryEventType = "region.blind"
+	DeliveryEventTypeRegionSighted     DeliveryEventType = "region.sighted"
 )
 
 // Valid indicates whether the value is a known member of the DeliveryEventType enum.
 func (e DeliveryEventType) Valid() bool {
 	switch e {
+	case DeliveryEventTypeChannelFailing:
+		return true
+	case DeliveryEventTypeChannelRecovered:
+		return true
 	case DeliveryEventTypeCheckObserved:
 		return true
+	case DeliveryEventTypeCheckPaused:
+		return true
+	case DeliveryEventTypeCheckResumed:
+		return true
 	case DeliveryEventTypeCheckUnobserved:
+		return true
+	case DeliveryEventTypeDeliveryExhausted:
+		return true
+	case DeliveryEventTypeDrillFailed:
+		return true
+	case DeliveryEventTypeDrillPassed:
 		return true
 	case DeliveryEventTypeIncidentResolved:
 		return true
 	case DeliveryEventTypeIncidentTriggered:
+		return true
+	case DeliveryEventTypeRegionBlind:
+		return true
+	case DeliveryEventTypeRegionSighted:
 		return true
 	default:
 		return false
@@ -1286,22 +1313,49 @@ func (e DeliveryStatus) Valid() bool {
 
 // Defines values for DeliveryMessageEventType.
 const (
+	DeliveryMessageEventTypeChannelFailing    DeliveryMessageEventType = "channel.failing"
+	DeliveryMessageEventTypeChannelRecovered  DeliveryMessageEventType = "channel.recovered"
 	DeliveryMessageEventTypeCheckObserved     DeliveryMessageEventType = "check.observed"
+	DeliveryMessageEventTypeCheckPaused       DeliveryMessageEventType = "check.paused"
+	DeliveryMessageEventTypeCheckResumed      DeliveryMessageEventType = "check.resumed"
 	DeliveryMessageEventTypeCheckUnobserved   DeliveryMessageEventType = "check.unobserved"
+	DeliveryMessageEventTypeDeliveryExhausted DeliveryMessageEventType = "delivery.exhausted"
+	DeliveryMessageEventTypeDrillFailed       DeliveryMessageEventType = "drill.failed"
+	DeliveryMessageEventTypeDrillPassed       DeliveryMessageEventType = "drill.passed"
 	DeliveryMessageEventTypeIncidentResolved  DeliveryMessageEventType = "incident.resolved"
 	DeliveryMessageEventTypeIncidentTriggered DeliveryMessageEventType = "incident.triggered"
+	DeliveryMessageEventTypeRegionBlind       DeliveryMessageEventType = "region.blind"
+	DeliveryMessageEventTypeRegionSighted     DeliveryMessageEventType = "region.sighted"
 )
 
 // Valid indicates whether the value is a known member of the DeliveryMessageEventType enum.
 func (e DeliveryMessageEventType) Valid() bool {
 	switch e {
+	case DeliveryMessageEventTypeChannelFailing:
+		return true
+	case DeliveryMessageEventTypeChannelRecovered:
+		return true
 	case DeliveryMessageEventTypeCheckObserved:
 		return true
+	case DeliveryMessageEventTypeCheckPaused:
+		return true
+	case DeliveryMessageEventTypeCheckResumed:
+		return true
 	case DeliveryMessageEventTypeCheckUnobserved:
+		return true
+	case DeliveryMessageEventTypeDeliveryExhausted:
+		return true
+	case DeliveryMessageEventTypeDrillFailed:
+		return true
+	case DeliveryMessageEventTypeDrillPassed:
 		return true
 	case DeliveryMessageEventTypeIncidentResolved:
 		return true
 	case DeliveryMessageEventTypeIncidentTriggered:
+		return true
+	case DeliveryMessageEventTypeRegionBlind:
+		return true
+	case DeliveryMessageEventTypeRegionSighted:
 		return true
 	default:
 		return false
@@ -4544,9 +4598,11 @@ type Delivery struct {
 	ChannelName string `json:"channel_name"`
 
 	// ChannelType Examples: webhook
-	ChannelType string             `json:"channel_type"`
-	CheckId     openapi_types.UUID `json:"check_id"`
-	CreatedAt   time.Time          `json:"created_at"`
+	ChannelType string `json:"channel_type"`
+
+	// CheckId Null where the message is about no check.
+	CheckId   *openapi_types.UUID `json:"check_id"`
+	CreatedAt time.Time           `json:"created_at"`
 
 	// EventId The id of the event: that of a webhook's body and of its webhook-id.
 	EventId   openapi_types.UUID `json:"event_id"`
@@ -4556,10 +4612,10 @@ type Delivery struct {
 	FinishedAt *time.Time         `json:"finished_at"`
 	Id         openapi_types.UUID `json:"id"`
 
-	// IncidentId The incident; null where the message is about a check that is not probed.
+	// IncidentId The incident; null where the message is about none.
 	IncidentId *openapi_types.UUID `json:"incident_id"`
 
-	// IncidentTitle The title of the incident, or of the message about a check that is not probed while that is kept; absent in a timeline.
+	// IncidentTitle The title of the incident, or of a message about none while that is kept; absent in a timeline.
 	//
 	// Examples: Home page is failing
 	IncidentTitle *string `json:"incident_title,omitempty"`
@@ -4585,7 +4641,10 @@ type Delivery struct {
 	// Status pending: not delivered yet. delivered: an attempt succeeded. exhausted: every attempt failed. superseded: the incident, or the time without results, ended before a delivery. canceled: the channel was disabled or deleted.
 	Status DeliveryStatus `json:"status"`
 
-	// UnobservedId The time without results that a check.unobserved or check.observed is about: unobserved.id of its body; null where the message is about an incident.
+	// SubjectId What a system event is about, for example one time in which a channel fails: its beginning and its end have the same one; null for other messages.
+	SubjectId *openapi_types.UUID `json:"subject_id"`
+
+	// UnobservedId The time without results that a check.unobserved or check.observed is about: unobserved.id of its body; null for other messages.
 	UnobservedId *openapi_types.UUID `json:"unobserved_id"`
 	UpdatedAt    time.Time           `json:"updated_at"`
 
@@ -13491,7 +13550,7 @@ type ClientInterface interface {
 
 	// StreamAlerts Stream the alerts of the organization
 	//
-	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
 	// Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 	StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15806,7 +15865,7 @@ func (c *Client) UpdateStatusPage(ctx context.Context, id openapi_types.UUID, pa
 
 // StreamAlerts Stream the alerts of the organization
 //
-// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
 // Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 func (c *Client) StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -22603,7 +22662,7 @@ type ClientWithResponsesInterface interface {
 
 	// StreamAlertsWithResponse Stream the alerts of the organization
 	//
-	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -33857,7 +33916,7 @@ func (c *ClientWithResponses) UpdateStatusPageWithResponse(ctx context.Context, 
 
 // StreamAlertsWithResponse Stream the alerts of the organization
 //
-// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
 // Returns a wrapper object for the known response body format(s).
 //

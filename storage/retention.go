@@ -103,7 +103,7 @@ func (s *Store) expiredRows(keep Retention) []expired {
 			"SELECT FROM deliveries AS d LEFT JOIN incidents AS i ON i.id = d.incident_id " +
 			"WHERE d.id = t.delivery_id AND (d.status = 'pending' OR i.status <> 'resolved' OR " +
 			incidents.NotifiedUnobserved + "))", keep.Attempts},
-		{"drop deliveries about unobserved checks", "deliveries", incidents.OfUnobserved + ` AND t.finished_at < ? AND NOT t.redeliver
+		{"drop deliveries about no incident", "deliveries", incidents.OfNoIncident + ` AND t.finished_at < ? AND NOT t.redeliver
 			AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.id = t.id AND ` + incidents.NotifiedUnobserved + ")", keep.Incidents},
 		{"drop attempts", "attempts", "t.started_at < ? AND t.finished_at IS NOT NULL", keep.Attempts},
 		{"drop audit entries", "audit_log", "t.at < ?", keep.Audit},

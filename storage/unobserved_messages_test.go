@@ -30,14 +30,14 @@ func TestMessagesWithoutAnIncidentAreSent(t *testing.T) {
 		u.pass(9)
 		id := subject(u)
 		first := u.deliver(id, vigil.ChannelWebhook)
-		if first.Event.Type != vigil.EventUnobserved || first.Severity != vigil.Critical || first.TraceID != vigil.UnobservedTrace(id) {
+		if first.Event.Type != vigil.EventUnobserved || first.Severity != vigil.Critical || first.TraceID != vigil.SubjectTrace(id) {
 			t.Errorf("sends %+v", first)
 		}
 		if next := u.claim(id, vigil.ChannelWebhook); next.State != vigil.NextAttemptNone {
 			t.Errorf("the next claim is %s", next.State)
 		}
 		attempts, total, err := u.store.Attempts(t.Context(), u.org.ID, first.Delivery.ID, vigil.Page{Limit: 10})
-		if err != nil || total != 1 || attempts[0].TraceID != vigil.UnobservedTrace(id) {
+		if err != nil || total != 1 || attempts[0].TraceID != vigil.SubjectTrace(id) {
 			t.Errorf("attempts %+v, %d, %v", attempts, total, err)
 		}
 		u.redeliver(first)

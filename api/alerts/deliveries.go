@@ -38,11 +38,12 @@ type deliveries struct {
 type deliveryView struct {
 	ID            uuid.UUID               `json:"id" format:"uuid"`
 	EventID       uuid.UUID               `json:"event_id" format:"uuid" doc:"The id of the event: that of a webhook's body and of its webhook-id."`
-	EventType     vigil.EventType         `json:"event_type" enum:"incident.triggered,incident.resolved,check.unobserved,check.observed"`
-	IncidentID    *uuid.UUID              `json:"incident_id" format:"uuid" nullable:"true" doc:"The incident; null where the message is about a check that is not probed."`
-	UnobservedID  *uuid.UUID              `json:"unobserved_id" format:"uuid" nullable:"true" doc:"The time without results that a check.unobserved or check.observed is about: unobserved.id of its body; null where the message is about an incident."`
-	IncidentTitle string                  `json:"incident_title,omitempty" doc:"The title of the incident, or of the message about a check that is not probed while that is kept; absent in a timeline." example:"Home page is failing"`
-	CheckID       uuid.UUID               `json:"check_id" format:"uuid"`
+	EventType     vigil.EventType         `json:"event_type" enum:"incident.triggered,incident.resolved,check.unobserved,check.observed,channel.failing,channel.recovered,delivery.exhausted,region.blind,region.sighted,drill.passed,drill.failed,check.paused,check.resumed"`
+	IncidentID    *uuid.UUID              `json:"incident_id" format:"uuid" nullable:"true" doc:"The incident; null where the message is about none."`
+	UnobservedID  *uuid.UUID              `json:"unobserved_id" format:"uuid" nullable:"true" doc:"The time without results that a check.unobserved or check.observed is about: unobserved.id of its body; null for other messages."`
+	SubjectID     *uuid.UUID              `json:"subject_id" format:"uuid" nullable:"true" doc:"What a system event is about, for example one time in which a channel fails: its beginning and its end have the same one; null for other messages."`
+	IncidentTitle string                  `json:"incident_title,omitempty" doc:"The title of the incident, or of a message about none while that is kept; absent in a timeline." example:"Home page is failing"`
+	CheckID       *uuid.UUID              `json:"check_id" format:"uuid" nullable:"true" doc:"Null where the message is about no check."`
 	ChannelID     uuid.UUID               `json:"channel_id" format:"uuid"`
 	ChannelType   vigil.ChannelType       `json:"channel_type" example:"webhook"`
 	ChannelName   string                  `json:"channel_name" doc:"The name that the channel had when the delivery was made."`
@@ -94,9 +95,14 @@ func (d *deliveries) single(delivery vigil.Delivery) deliveryView {
 
 func showDelivery(l resource.WorkflowLinks, d vigil.Delivery) deliveryView {
 	workflow := vigil.DeliveryWorkflowID(d.IncidentID, d.ChannelID)
-	incident, unobserved := &d.IncidentID, (*uuid.UUID)(nil)
-	if d.EventType.Unobserved() {
-		incident, unobserved = nil, &d.IncidentID
+	var incident, unobserved, subject *uuid.UUID
+	switch {
+	case d.EventType.Unobserved():
+		unobserved = &d.IncidentID
+	case d.EventType.System():
+		subject = &d.IncidentID
+	default:
+		incident = &d.IncidentID
 	}
 	return deliveryView{
 		ID:            d.ID,
@@ -104,8 +110,9 @@ func showDelivery(l resource.WorkflowLinks, d vigil.Delivery) deliveryView {
 		EventType:     d.EventType,
 		IncidentID:    incident,
 		UnobservedID:  unobserved,
+		SubjectID:     subject,
 		IncidentTitle: d.IncidentTitle,
-		CheckID:       d.CheckID,
+		CheckID:       vigil.NilIfZero(d.CheckID),
 		ChannelID:     d.ChannelID,
 		ChannelType:   d.ChannelType,
 		ChannelName:   d.ChannelName,

@@ -83,6 +83,8 @@ func linkName(m *Message) string {
 		return "Channel"
 	case m.Type.Unobserved():
 		return "Check"
+	case m.Type.System():
+		return "Details"
 	}
 	return "Incident"
 }

@@ -214,7 +214,7 @@ func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delive
 func (s *Store) addIncidentTitles(ctx context.Context, deliveries []vigil.Delivery) error {
 	ids, events := make([]uuid.UUID, len(deliveries)), []uuid.UUID{}
 	for i := range deliveries {
-		if ids[i] = deliveries[i].IncidentID; deliveries[i].EventType.Unobserved() {
+		if ids[i] = deliveries[i].IncidentID; !deliveries[i].EventType.OfIncident() {
 			events = append(events, deliveries[i].EventID)
 		}
 	}
@@ -272,7 +272,7 @@ func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.Deliver
 	where := func(query *bun.SelectQuery) *bun.SelectQuery {
 		query = query.Where("d.org_id = ?", orgID).Where(checkOfDelivery)
 		if f.IncidentID != uuid.Nil {
-			query = query.Where("d.incident_id = ? AND NOT "+aboutUnobserved, f.IncidentID)
+			query = query.Where("d.incident_id = ? AND "+ofIncident, f.IncidentID)
 		}
 		if f.UnobservedID != uuid.Nil {
 			query = query.Where("d.incident_id = ? AND "+aboutUnobserved, f.UnobservedID)
@@ -303,8 +303,8 @@ func (s *Store) Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page 
 	if err != nil {
 		return nil, 0, err
 	}
-	trace := vigil.UnobservedTrace(delivery.IncidentID)
-	if !delivery.EventType.Unobserved() {
+	trace := vigil.SubjectTrace(delivery.IncidentID)
+	if delivery.EventType.OfIncident() {
 		if trace, err = readTrace(ctx, s.db, delivery.IncidentID); err != nil {
 			return nil, 0, pg.Wrap("list attempts", err)
 		}

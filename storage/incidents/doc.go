@@ -13,4 +13,7 @@
 // A delivery waits for its place in the order of its incident and channel (delivery_gate.go,
 // delivery_place.go); the outbox finds the pending ones, and the sweep starts those that no
 // workflow carries.
+//
+// A system event is about no incident (PublishSystem). Its subject stands in the place of the
+// incident in the event and in its deliveries, so that these go the same way.
 package incidents

@@ -49,7 +49,7 @@ func (s *Store) evidence(ctx context.Context, r *vigil.Result) (*vigil.Evidence,
 // deleted check leaves is deleted in steps (see purge), and is not shown meanwhile.
 const (
 	checkOfIncident = "EXISTS (SELECT FROM checks AS c WHERE c.id = i.check_id)"
-	checkOfDelivery = "EXISTS (SELECT FROM checks AS c WHERE c.id = d.check_id)"
+	checkOfDelivery = "(d.check_id = '00000000-0000-0000-0000-000000000000' OR EXISTS (SELECT FROM checks AS c WHERE c.id = d.check_id))"
 )
 
 // checkNameOfDelivery is the SQL of the name of a delivery's check; that of a deleted check

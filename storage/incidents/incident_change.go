@@ -144,7 +144,7 @@ func (c *incidentChange) event(ctx context.Context, eventContext vigil.EventCont
 		eventContext.Time = *incident.AcknowledgedAt
 	case vigil.EventResolved:
 		eventContext.Time = *incident.ResolvedAt
-	case vigil.EventTriggered, vigil.EventTest, vigil.EventUnobserved, vigil.EventObserved:
+	default:
 	}
 	rule, err := definitions.ReadRule(ctx, c.tx, incident.OrgID, incident.CheckID, incident.RuleID)
 	if err == nil {

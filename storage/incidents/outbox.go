@@ -69,7 +69,8 @@ func (s *Store) lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID
 	})
 	if slices.ContainsFunc(rows, func(r deliveryRow) bool { return r.Redeliver }) {
 		var kept bool
-		if err := tx.NewRaw("SELECT EXISTS (SELECT FROM checks WHERE id = ?)", rows[0].CheckID).Scan(ctx, &kept); err != nil {
+		if err := tx.NewRaw("SELECT ?0 = ?1 OR EXISTS (SELECT FROM checks WHERE id = ?0)", rows[0].CheckID, uuid.Nil).
+			Scan(ctx, &kept); err != nil {
 			return nil, fmt.Errorf("look for the check: %w", err)
 		}
 		for i := range rows { // those of a deleted check are not found any more, so none is repeated
@@ -138,9 +139,9 @@ func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil
 }
 
 // boxEnded reports whether the incident of an outbox is resolved, or was deleted with its check.
-// A time without results has ended for a channel once there is its end to send.
+// What is no incident has ended for a channel once there is its end to send.
 func (s *Store) boxEnded(ctx context.Context, tx bun.Tx, box []deliveryRow) (bool, error) {
-	if vigil.EventType(box[0].EventType).Unobserved() {
+	if !vigil.EventType(box[0].EventType).OfIncident() {
 		return slices.ContainsFunc(box, func(d deliveryRow) bool { return vigil.EventType(d.EventType).Ends() }), nil
 	}
 	var rows []Row

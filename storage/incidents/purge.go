@@ -78,10 +78,10 @@ func (s *Store) Purge(ctx context.Context, checkID uuid.UUID) (found bool, err e
 		return true, s.DeleteIncidents(ctx, incidents)
 	}
 	// What is still to be sent stays; the housekeeping finds all of them by this mark.
-	_, err = s.db.NewRaw("UPDATE deliveries AS t SET orphaned = true WHERE t.check_id = ? AND NOT t.orphaned AND "+OfUnobserved, checkID).
+	_, err = s.db.NewRaw("UPDATE deliveries AS t SET orphaned = true WHERE t.check_id = ? AND NOT t.orphaned AND "+OfNoIncident, checkID).
 		Exec(ctx)
 	if err != nil {
-		return false, fmt.Errorf("mark the deliveries about an unobserved check: %w", err)
+		return false, fmt.Errorf("mark the deliveries about no incident: %w", err)
 	}
 	for _, table := range []string{"region_edges", "result_gaps", "result_rollups"} {
 		if n, err := s.db.DeleteSome(ctx, table, "t.check_id = ?", checkID); err != nil || n > 0 {

@@ -83,10 +83,12 @@ const (
 	// NotifiedUnobserved is the condition that the channel of a delivery, alias d, is still to be
 	// notified of the end of what the delivery is about.
 	NotifiedUnobserved = "EXISTS (SELECT FROM unobserved_channels AS o WHERE o.id = d.incident_id AND o.channel_id = d.channel_id)"
-	// OfUnobserved and aboutUnobserved are the condition that a delivery, alias t or d, is about a time
-	// without results.
-	OfUnobserved    = "t.event_type IN ('check.unobserved', 'check.observed')"
-	aboutUnobserved = "(d.event_type IN ('check.unobserved', 'check.observed'))"
+	// OfNoIncident and ofIncident are the conditions that a delivery, alias t or d, is about no incident,
+	// and about one. deliveries_no_incident_idx is an index of the first one.
+	OfNoIncident = "t.event_type NOT LIKE 'incident.%'"
+	ofIncident   = "d.event_type LIKE 'incident.%'"
+	// aboutUnobserved is the condition that a delivery, alias d, is about a time without results.
+	aboutUnobserved = "d.event_type IN ('check.unobserved', 'check.observed')"
 )
 
 // longUnobserved is the condition that a loop, alias r, is unobserved. The time before since,

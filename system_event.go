@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vigil
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The types of system events: what happens to channels, deliveries, regions, drills and
+// checks themselves, and to no incident. Rules do not send them to channels.
+const (
+	EventChannelFailing    EventType = "channel.failing"
+	EventChannelRecovered  EventType = "channel.recovered"
+	EventDeliveryExhausted EventType = "delivery.exhausted"
+	EventRegionBlind       EventType = "region.blind"
+	EventRegionSighted     EventType = "region.sighted"
+	EventDrillPassed       EventType = "drill.passed"
+	EventDrillFailed       EventType = "drill.failed"
+	EventCheckPaused       EventType = "check.paused"
+	EventCheckResumed      EventType = "check.resumed"
+)
+
+// SystemEvents returns the types of system events.
+func SystemEvents() []EventType {
+	return []EventType{
+		EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
+		EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed,
+	}
+}
+
+// System reports whether the event is a system event.
+func (t EventType) System() bool {
+	switch t {
+	case EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
+		EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed:
+		return true
+	case EventTriggered, EventAcknowledged, EventResolved, EventTest, EventUnobserved, EventObserved:
+	}
+	return false
+}
+
+// OfIncident reports whether the event is about an incident, whose ID it then has.
+func (t EventType) OfIncident() bool { return !t.System() && !t.Unobserved() }
+
+// Opens reports whether the event is the beginning of what it is about. A system event
+// that has no end is a beginning as well.
+func (t EventType) Opens() bool {
+	return t == EventTriggered || t == EventUnobserved || t.System() && !t.Ends()
+}
+
+// Ends reports whether the event is the end of what it is about.
+func (t EventType) Ends() bool {
+	return t == EventResolved || t == EventObserved || t == EventChannelRecovered || t == EventRegionSighted
+}
+
+// SystemContext is the content of a system event.
+type SystemContext struct {
+	Type  EventType // one of SystemEvents
+	OrgID uuid.UUID
+	// SubjectID is what the event is about, and stands in the place of an incident's ID in the
+	// event and its deliveries. A beginning and its end have the same one: that of the time in
+	// which a channel fails, not that of the channel.
+	SubjectID uuid.UUID
+	CheckID   uuid.UUID // uuid.Nil where it is about no check
+	Time      time.Time
+	// Since is when what the event is about began; zero: at Time.
+	Since            time.Time
+	OrganizationName string
+	Title, Body      string // of the message, for people
+	Severity         Severity
+	// URL is the page of the dashboard to look at; empty where there is none.
+	URL string
+	// Data are the members of the envelope's data besides severity, organization and message.
+	Data map[string]any
+	// Variables are template variables with their values, besides those that follow from the rest.
+	Variables map[string]string
+}
+
+// NewSystemEvent makes a system event. Its ID follows from its type and SubjectID, so there is
+// never a second one. The error is that of a value that JSON cannot hold, or of an event that is
+// longer than MaxEnvelope.
+func NewSystemEvent(c *SystemContext) (Event, error) {
+	data := make(map[string]any, len(c.Data)+3)
+	maps.Copy(data, c.Data)
+	data["severity"] = c.Severity
+	data["organization"] = envelopeOrganization{ID: c.OrgID, Name: truncate(c.OrganizationName)}
+	data["message"] = envelopeMessage{Title: truncate(c.Title), Body: truncate(c.Body)}
+	id := EventID(c.SubjectID, c.Type)
+	text, err := json.Marshal(envelope[map[string]any]{ID: id, Type: c.Type, Version: "1", Timestamp: c.Time.UTC(), Data: data})
+	if err == nil && len(text) > MaxEnvelope {
+		err = fmt.Errorf("%d bytes are too many", len(text))
+	}
+	if err != nil {
+		return Event{}, fmt.Errorf("encode the event: %w", err)
+	}
+	return Event{
+		ID: id, OrgID: c.OrgID, Type: c.Type, IncidentID: c.SubjectID, CheckID: c.CheckID, Time: c.Time,
+		Envelope: text, Title: c.Title, Body: c.Body, Variables: c.variables(), TraceID: SubjectTrace(c.SubjectID),
+	}, nil
+}
+
+// SubjectTrace is the ID of the trace of the messages about what is no incident: a time without
+// results, or the subject of a system event.
+func SubjectTrace(id uuid.UUID) string { return strings.ReplaceAll(id.String(), "-", "") }
+
+// variables are those of templates. A template that was written for incidents must read well, so
+// those of an incident say the same of the event.
+func (c *SystemContext) variables() map[string]string {
+	since := c.Since
+	if since.IsZero() {
+		since = c.Time
+	}
+	values := map[string]string{
+		"incident_id": c.SubjectID.String(), "incident_title": c.Title, "incident_status": string(IncidentActive), "error_message": c.Body,
+		"severity": string(c.Severity), "worst_severity": string(c.Severity), "started_at": stamp(since),
+		"duration":          max(0, c.Time.Sub(since)).Round(time.Second).String(),
+		"organization_name": c.OrganizationName, "event_type": string(c.Type), "incident_url": c.URL,
+	}
+	if c.CheckID != uuid.Nil {
+		values["check_id"] = c.CheckID.String()
+	}
+	if c.Type.Ends() {
+		values["incident_status"], values["resolved_at"] = string(IncidentResolved), stamp(c.Time)
+	}
+	maps.Copy(values, c.Variables)
+	return variablesOf(&Check{}, values)
+}
