@@ -60,6 +60,8 @@ type NextAttempt struct {
 	Body     []byte
 	Severity Severity
 	Merged   bool
+	// Previous is the Reference of the opening that the event ends; empty where it is not known.
+	Previous string
 	// TraceID is that of the incident's trace.
 	TraceID string
 	// Last is the status of the delivery that ended last, for NextAttemptNone;
@@ -78,6 +80,8 @@ type AttemptOutcome struct {
 	// NextAttemptAt is when to retry; nil: never. It is ignored for a redelivery.
 	NextAttemptAt *time.Time
 	Merged        bool
+	// Reference is what the receiver calls the message; empty where it does not say it.
+	Reference string
 }
 
 // Remaining is what is left to deliver to a channel after an attempt.

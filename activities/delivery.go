@@ -107,7 +107,7 @@ func (d *Deliveries) Deliver(ctx context.Context, incidentID, channelID uuid.UUI
 	case vigil.NextAttemptUnknown:
 		lost := next.Attempt
 		lost.ErrorCode, lost.Error = vigil.AttemptUnknown, "the outcome is not known: the attempt was cut short, and may have arrived"
-		return d.record(ctx, next, lost, false, 0)
+		return d.record(ctx, next, lost, notify.Outcome{})
 	case vigil.NextAttemptReady:
 	}
 	return d.send(ctx, next)
@@ -135,12 +135,7 @@ func (d *Deliveries) send(ctx context.Context, next vigil.NextAttempt) (Delivery
 	attempt.StatusCode, attempt.ResponseBody, attempt.Duration = outcome.StatusCode, outcome.ResponseBody, outcome.Duration
 	attempt.ErrorCode, attempt.Error = outcome.ErrorCode, outcome.Error
 	attempt.Recipients, attempt.Reached = outcome.Recipients, outcome.Reached
-	var retryAfter time.Duration
-	if outcome.StatusCode == http.StatusTooManyRequests || outcome.StatusCode == http.StatusServiceUnavailable ||
-		outcome.ErrorCode == notify.CodeQuota {
-		retryAfter = outcome.RetryAfter
-	}
-	report, err := d.record(ctx, next, attempt, outcome.Permanent || outcome.Gone, retryAfter)
+	report, err := d.record(ctx, next, attempt, outcome)
 	if err == nil && outcome.Gone && !former { // the outcome is stored, so a slow mail loses nothing
 		d.disable(ctx, channel)
 	}
@@ -170,7 +165,7 @@ func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {
 		Event: e.ID, Type: e.Type, Delivery: next.Delivery.ID, Organization: next.Delivery.OrgID, Attempt: next.Attempt.Number,
 		Manual: next.Attempt.Manual, Time: e.Time,
 		Incident: e.IncidentID, Severity: next.Severity, Title: e.Title, Body: e.Body,
-		Variables: e.Variables, Envelope: e.Envelope, Merged: next.Merged,
+		Variables: e.Variables, Envelope: e.Envelope, Merged: next.Merged, Previous: next.Previous,
 		Traceparent: vigil.Traceparent(next.TraceID, attemptSpan(&next.Attempt)),
 	}
 }
@@ -193,14 +188,20 @@ func (d *Deliveries) frozen(ctx context.Context, next vigil.NextAttempt, sender 
 	return kept, nil
 }
 
-// record stores the outcome of an attempt and when to retry. final: never.
+// record stores the outcome of an attempt and when to retry. seen is what came of it; the zero
+// value where that is not known.
 func (d *Deliveries) record(
-	ctx context.Context, next vigil.NextAttempt, attempt vigil.Attempt, final bool, retryAfter time.Duration,
+	ctx context.Context, next vigil.NextAttempt, attempt vigil.Attempt, seen notify.Outcome,
 ) (DeliveryReport, error) {
 	outcome := vigil.AttemptOutcome{
-		Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: next.Merged, Progress: attempt.Reached > 0,
+		Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: next.Merged, Progress: attempt.Reached > 0, Reference: seen.Reference,
 	}
-	if !outcome.Delivered && !final {
+	var retryAfter time.Duration
+	if seen.StatusCode == http.StatusTooManyRequests || seen.StatusCode == http.StatusServiceUnavailable ||
+		seen.ErrorCode == notify.CodeQuota {
+		retryAfter = seen.RetryAfter
+	}
+	if !outcome.Delivered && !seen.Permanent && !seen.Gone {
 		maxAttempts := min(next.Delivery.Policy.MaxAttempts, len(d.Schedule)+1)
 		if wait, ok := d.Schedule.Wait(next.Delivery.Failures+1, maxAttempts, d.Random(), retryAfter); ok {
 			outcome.NextAttemptAt = new(d.Now().Add(wait))

@@ -64,6 +64,26 @@ func (a *alerts) statuses(kind vigil.ChannelType) map[vigil.EventType]vigil.Deli
 	return out
 }
 
+// TestEndKnowsItsBeginning holds that the end of an incident gets what the receiver called the
+// opening, once that arrived.
+func TestEndKnowsItsBeginning(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelChat)
+	id := a.open(a.fails(newark)).Incident.ID
+	p := a.claim(id, vigil.ChannelChat)
+	if p.Previous != "" {
+		t.Errorf("the opening ends %q", p.Previous)
+	}
+	_, err := a.store.RecordOutcome(t.Context(), vigil.AttemptOutcome{Attempt: p.Attempt, Delivered: true, Reference: "42"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.resolve(id, vigil.ResolvedAutomatically)
+	if p = a.claim(id, vigil.ChannelChat); p.State != vigil.NextAttemptReady || p.Previous != "42" {
+		t.Errorf("the end is %s and ends %q", p.State, p.Previous)
+	}
+}
+
 func TestClaimAttempt(t *testing.T) {
 	t.Parallel()
 

@@ -73,6 +73,38 @@ func TestFormatsIgnoreReferencesOfOthers(t *testing.T) {
 	}
 }
 
+// TestEndOfADeletedMessage holds that an end whose beginning was deleted is sent as a message of its own.
+func TestEndOfADeletedMessage(t *testing.T) {
+	t.Parallel()
+	for kind, test := range map[form]struct {
+		previous string
+		status   int
+	}{
+		"chat/discord": {"1234567890", http.StatusNotFound}, "chat/telegram": {"42", http.StatusBadRequest},
+		"chat/matrix": {"$abc:example.com", http.StatusBadRequest},
+	} {
+		first := true
+		r := receive(t, func(w http.ResponseWriter, _ *http.Request) {
+			if first {
+				w.WriteHeader(test.status)
+			}
+			first = false
+		})
+		sender := parse(t, registry(), vigil.ChannelChat, httpConfigs(r.url)[kind])
+		end := message()
+		end.Type, end.Previous = vigil.EventResolved, test.previous
+		if got := sender.Send(t.Context(), end); !got.Delivered() {
+			t.Errorf("%s: %+v", kind, got)
+		}
+		end.Previous = ""
+		sender.Send(t.Context(), end)
+		sent := r.requests()
+		if len(sent) != 3 || sent[1].method != sent[2].method || sent[1].path != sent[2].path || string(sent[1].body) != string(sent[2].body) {
+			t.Errorf("%s: the second request is not the message by itself: %+v", kind, sent)
+		}
+	}
+}
+
 // TestGoogleChatHasOneThread holds that all messages of an incident are in a thread of its own.
 func TestGoogleChatHasOneThread(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,9 @@ type deliveryRow struct {
 	TraceID  string `bun:"trace_id"`
 	Orphaned bool   `bun:"orphaned"`
 	// Address counts the deliveries of a recovery to the addresses that its opening went to.
-	Address     int        `bun:"address"`
+	Address int `bun:"address"`
+	// Reference is what the receiver calls the message.
+	Reference   string     `bun:"reference"`
 	CreatedAt   time.Time  `bun:"created_at"`
 	UpdatedAt   time.Time  `bun:"updated_at"`
 	FinishedAt  *time.Time `bun:"finished_at"`

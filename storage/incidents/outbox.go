@@ -134,7 +134,7 @@ func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil
 		admitted, err := s.freeUnused(ctx, tx, head, now)
 		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: decision.NotBefore, Admitted: admitted}, err
 	default:
-		return s.startAttempt(ctx, tx, &box[at], decision, now)
+		return s.startAttempt(ctx, tx, box, at, decision, now)
 	}
 }
 
@@ -183,8 +183,9 @@ func lastStatus(box []deliveryRow, decision vigil.DeliveryDecision) vigil.Delive
 
 // startAttempt stores an attempt, unless there is no place for it.
 func (s *Store) startAttempt(
-	ctx context.Context, tx bun.Tx, row *deliveryRow, decision vigil.DeliveryDecision, now time.Time,
+	ctx context.Context, tx bun.Tx, box []deliveryRow, at int, decision vigil.DeliveryDecision, now time.Time,
 ) (vigil.NextAttempt, error) {
+	row := &box[at]
 	var event eventRow
 	if err := tx.NewSelect().Model(&event).Where("e.id = ?", row.EventID).Scan(ctx); err != nil {
 		return vigil.NextAttempt{}, pg.Found("event", err)
@@ -211,7 +212,7 @@ func (s *Store) startAttempt(
 	}
 	out := vigil.NextAttempt{
 		State: vigil.NextAttemptReady, Delivery: row.delivery(), Attempt: attempt.attempt(), Merged: decision.Merged, Admitted: admitted,
-		TraceID: row.TraceID,
+		TraceID: row.TraceID, Previous: previousReference(box, row),
 	}
 	if row.Body != nil {
 		out.Body = []byte(*row.Body)
@@ -219,6 +220,20 @@ func (s *Store) startAttempt(
 	out.Event, err = event.event()
 	out.Severity = vigil.Severity(out.Event.Variables["severity"])
 	return out, err
+}
+
+// previousReference is what the receiver calls the opening that a delivery ends. It is empty where
+// the end goes to several addresses: the reference is that of one of them.
+func previousReference(box []deliveryRow, end *deliveryRow) string {
+	if !vigil.EventType(end.EventType).Ends() || slices.ContainsFunc(box, func(d deliveryRow) bool { return d.Address > 0 }) {
+		return ""
+	}
+	for i := range box {
+		if vigil.EventType(box[i].EventType).Opens() && box[i].Status == string(vigil.DeliveryDelivered) {
+			return box[i].Reference
+		}
+	}
+	return ""
 }
 
 // FreezeBody stores the body that is sent in place of the event's envelope, and
@@ -255,7 +270,7 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 		if fresh {
 			row.apply(&outcome, now)
 			if _, err := tx.NewUpdate().Model(&row).WherePK().
-				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms").
+				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms", "reference").
 				Exec(ctx); err != nil {
 				return fmt.Errorf("store the delivery: %w", err)
 			}
@@ -296,6 +311,7 @@ func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) {
 	switch {
 	case outcome.Delivered:
 		r.Status, r.NextAttemptAt, r.FinishedAt, r.Merged = string(vigil.DeliveryDelivered), nil, &now, outcome.Merged
+		r.Reference = vigil.CleanText(outcome.Reference)
 	case outcome.Attempt.Manual || r.Status != string(vigil.DeliveryPending):
 	default:
 		if !outcome.Progress {
