@@ -58,6 +58,12 @@ func TestGatusProvidersWithAFormat(t *testing.T) {
 		"opsgenie": {
 			`{api-key: s3cret, tags: [a]}`, "pager", `{"api_key":"$CHANNEL_OPSGENIE_API_KEY","format":"opsgenie"}`, []string{"tags"},
 		},
+		"twilio": {
+			`{sid: AC0, token: s3cret, from: "+1", to: "+2"}`, "webhook",
+			`{"content_type":"application/x-www-form-urlencoded","headers":{"Authorization":"$CHANNEL_TWILIO_AUTHORIZATION"},"payload":"template",` +
+				`"payload_template":"From=%2B1\u0026To=%2B2\u0026Body={{incident_status}}%3A+{{incident_title}}",` +
+				`"url":"https://api.twilio.com/2010-04-01/Accounts/AC0/Messages.json"}`, nil,
+		},
 		"incident-io": {
 			`{url: "https://api.incident.io/v2/alert_events/http/1", auth-token: s3cret}`, "pager",
 			`{"api_key":"$CHANNEL_INCIDENT_IO_API_KEY","format":"incident_io","url":"https://api.incident.io/v2/alert_events/http/1"}`, nil,
@@ -88,7 +94,10 @@ endpoints:
 			}
 		})
 	}
-	for provider, given := range map[string]string{"telegram": `{token: abc, id: "1"}`, "zulip": `{bot-email: a}`, "opsgenie": `{}`} {
+	for provider, given := range map[string]string{
+		"telegram": `{token: abc, id: "1"}`, "zulip": `{bot-email: a}`, "opsgenie": `{}`,
+		"twilio": `{sid: a, token: b, from: c, to: "${TO}"}`,
+	} {
 		got := gatusText(t, "alerting:\n  "+provider+": "+given+`
 endpoints:
   - {name: shop, url: "https://a.example", conditions: ["[STATUS] == 200"], alerts: [{type: `+provider+`}]}

@@ -44,6 +44,8 @@ func providerMembers() map[string][]string {
 		"email":      {"from", "username", "password", "host", "port", "to", "client"},
 		"custom":     {"url", "method", "body", "headers", "placeholders", "client"},
 
+		"twilio": {"sid", "token", "from", "to"},
+
 		"googlechat":      {"webhook-url", "client"},
 		"teams":           {"webhook-url", "title", "client"},
 		"teams-workflows": {"webhook-url", "title"},
@@ -211,7 +213,7 @@ func channelName(kind, name string) string {
 		"slack": "Slack", "mattermost": "Mattermost", "rocketchat": "Rocket.Chat", "discord": "Discord", "pagerduty": "PagerDuty",
 		"ntfy": "ntfy", "email": "Email", "custom": "Webhook", "googlechat": "Google Chat", "teams": "Teams", "teams-workflows": "Teams",
 		"telegram": "Telegram", "matrix": "Matrix", "zulip": "Zulip", "gotify": "Gotify", "pushover": "Pushover", "opsgenie": "Opsgenie",
-		"incident-io": "incident.io",
+		"incident-io": "incident.io", "twilio": "Twilio",
 	}[kind]
 	return written + strings.TrimPrefix(name, kind)
 }
@@ -231,6 +233,8 @@ func (p *gatusProvider) config(m *members) (kind vigil.ChannelType, config Objec
 		return p.email(m)
 	case "custom":
 		return p.custom(m)
+	case "twilio":
+		return p.twilio(m)
 	case "telegram":
 		return p.telegram(m)
 	case "matrix":
@@ -278,37 +282,4 @@ func (p *gatusProvider) email(m *members) (vigil.ChannelType, Object, string) {
 	}
 	m.dropTogether("Vigil sends mail through the SMTP server of its own settings", "from", "username", "password", "host", "port", "client")
 	return vigil.ChannelEmail, Object{{"to", to}}, ""
-}
-
-func (p *gatusProvider) custom(m *members) (vigil.ChannelType, Object, string) {
-	url := m.marked("url")
-	if url == "" {
-		return "", nil, "it has no url"
-	}
-	config := Object{{"url", p.g.fileText(url)}}
-	method, _ := m.scalar("method")
-	method = strings.ToUpper(method)
-	switch method {
-	case "", "POST":
-	case "PUT", "PATCH":
-		config.Set("method", method)
-	default:
-		m.lose("method: "+method, "Vigil sends POST")
-	}
-	var headers Object
-	for _, one := range m.texts("headers") {
-		headers.Set(one.name, p.g.fileText(one.value.text))
-		url += one.value.text
-	}
-	if len(headers) > 0 {
-		config.Set("headers", headers)
-	}
-	for _, name := range []string{"[ENDPOINT_", "[ALERT_", "[RESULT_"} {
-		if strings.Contains(url, name) {
-			m.lose("url and headers", "what Gatus replaces, such as %s...], is sent as it is written", name)
-		}
-	}
-	m.dropTogether("Vigil sends its own message, which it can sign", "body", "placeholders")
-	m.drop("Vigil has no such setting of a channel", "client")
-	return vigil.ChannelWebhook, config, ""
 }

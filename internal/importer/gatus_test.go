@@ -109,6 +109,7 @@ func TestGatusProvidersBecomeChannels(t *testing.T) {
 		"channels/email-web-eu-api/config": `{"to":["night@shop.example"]}`,
 		"channels/ntfy/config":             `{"password":"$CHANNEL_NTFY_PASSWORD","server":"https://ntfy.shop.example","topic":"shop-alerts"}`,
 		"channels/custom/config": `{"headers":{"Authorization":"$CHANNEL_CUSTOM_AUTHORIZATION"},"method":"PUT",` +
+			`"payload":"template","payload_template":"{\"text\": \"{{check_name}}\"}\n",` +
 			`"url":"https://hooks.shop.example/[ALERT_TRIGGERED_OR_RESOLVED]"}`,
 		"checks/web-eu-api/rules/discord/name":   `"api is down"`,
 		"checks/web-eu-api/rules/email/enabled":  `null`,

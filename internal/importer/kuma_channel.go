@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/mail"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -245,44 +244,6 @@ func pagerChannel(n *channelImport) string {
 		n.lose("pagerdutyPriority", "the severity is that of the incident; write severity in the condition of a rule")
 	}
 	return ""
-}
-
-func webhookChannel(n *channelImport) string {
-	address, reason := n.address("webhookURL", "")
-	if reason != "" {
-		return reason
-	}
-	n.config.Set("url", Literal(address))
-	if method := n.use("httpMethod"); strings.EqualFold(method, "get") {
-		n.lose("httpMethod", "Vigil posts its messages")
-	}
-	n.lose("webhookContentType", "the body is Vigil's own event in JSON: adapt the receiver")
-	n.webhookHeaders()
-	return ""
-}
-
-func (n *channelImport) webhookHeaders() {
-	text := n.use("webhookAdditionalHeaders")
-	given := n.given.object("webhookAdditionalHeaders")
-	if text != "" && given == nil {
-		n.lose("webhookAdditionalHeaders", "they are not an object in JSON")
-	}
-	var headers Object
-	seen := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		value, key := given.text(name), strings.ToLower(name)
-		own := key == "host" || strings.HasPrefix(key, "webhook-") || strings.HasPrefix(key, "x-service-")
-		if own || seen[key] || !isHeaderName(name) || !isHeaderValue(value) || framingHeader(textproto.CanonicalMIMEHeaderKey(name)) ||
-			len(headers) == 50 {
-			n.channel.resource.Lose("header "+name, "a channel cannot send it")
-			continue
-		}
-		seen[key] = true
-		headers.Set(name, Literal(value))
-	}
-	if len(headers) > 0 {
-		n.config.Set("headers", headers)
-	}
 }
 
 // emailChannel keeps the receivers; Vigil sends through its own mail server.

@@ -22,6 +22,8 @@ func kumaFormats() map[string]kumaNotifier {
 		"pushover": {vigil.ChannelPush, kumaPushover, []string{"pushover"}, nil},
 		"Opsgenie": {vigil.ChannelPager, kumaOpsgenie, []string{"opsgenie"}, nil},
 		"Splunk":   {vigil.ChannelPager, kumaSplunk, []string{"splunk"}, nil},
+		"twilio":   {vigil.ChannelWebhook, kumaTwilio, []string{"twilio"}, nil},
+		"Elks":     {vigil.ChannelWebhook, kumaElks, []string{"elks"}, nil},
 	}
 }
 

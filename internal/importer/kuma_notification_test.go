@@ -110,8 +110,84 @@ func TestKumaNotifications(t *testing.T) {
 				"type": "webhook", "webhookURL": "https://hooks.example/x", "webhookContentType": "custom", "webhookCustomBody": "{}",
 				"webhookAdditionalHeaders": `{"X-Token": "s3cret", "X-Team": "shop", "Host": "a"}`, "httpMethod": "get",
 			},
-			kind: "webhook", want: `{"headers":{"X-Team":"shop","X-Token":"$CHANNEL_N_X_TOKEN"},"url":"https://hooks.example/x"}`,
-			env: []string{"s3cret"}, lost: []string{"webhookCustomBody", "httpMethod", "webhookContentType", "header Host"},
+			kind: "webhook", want: `{"headers":{"X-Team":"shop","X-Token":"$CHANNEL_N_X_TOKEN"},"payload":"template","payload_template":"{}",` +
+				`"url":"https://hooks.example/x"}`,
+			env: []string{"s3cret"}, lost: []string{"httpMethod", "header Host"},
+		},
+		"WebhookWithItsOwnEvent": {
+			config: object{"type": "webhook", "webhookURL": "https://hooks.example/x", "webhookContentType": "json", "webhookCustomBody": "{}"},
+			kind:   "webhook", want: `{"url":"https://hooks.example/x"}`, lost: []string{"webhookContentType"},
+		},
+		"WebhookWithABody": {
+			config: object{
+				"type": "webhook", "webhookURL": "https://hooks.example/x", "webhookContentType": "custom",
+				"webhookCustomBody": "{\n\"t\": \"{{ msg }} {{monitorJSON['name']}} {{- heartbeatJSON.msg -}} ${A}\"}",
+			},
+			kind: "webhook", want: `{"payload":"template","payload_template":` +
+				`"{\n\"t\": \"{{incident_title}} {{check_name}} {{error_message}} ${A}\"}","url":"https://hooks.example/x"}`,
+		},
+		"WebhookWithAText": {
+			config: object{
+				"type": "webhook", "webhookURL": "https://hooks.example/x", "webhookContentType": "custom",
+				"webhookCustomBody": "{{ name }}: {{ status }}",
+			},
+			kind: "webhook", want: `{"content_type":"text/plain","payload":"template","payload_template":"{{check_name}}: {{incident_status}}",` +
+				`"url":"https://hooks.example/x"}`,
+			lost: []string{"webhookCustomBody: status"},
+		},
+		"WebhookWithAProgram": {
+			config: object{
+				"type": "webhook", "webhookURL": "https://hooks.example/x", "webhookContentType": "custom",
+				"webhookCustomBody": `{% if heartbeatJSON.status == 1 %}{}{% endif %}`,
+			},
+			kind: "webhook", want: `{"url":"https://hooks.example/x"}`, lost: []string{"webhookCustomBody"},
+		},
+		"WebhookWithAnUnknownVariable": {
+			config: object{
+				"type": "webhook", "webhookURL": "https://hooks.example/x", "webhookContentType": "custom",
+				"webhookCustomBody": `{"a": "{{ monitorJSON.description | upcase }}"}`,
+			},
+			kind: "webhook", want: `{"url":"https://hooks.example/x"}`, lost: []string{"webhookCustomBody"},
+		},
+		"WebhookWithOtherBytes": {
+			config: object{
+				"type": "webhook", "webhookURL": "https://hooks.example/x", "webhookContentType": "custom", "webhookCustomBody": `{"a": {{ msg }}}`,
+				"webhookAdditionalHeaders": `{"content-type": "application/json"}`,
+			},
+			kind: "webhook", want: `{"headers":{"content-type":"application/json"},"url":"https://hooks.example/x"}`,
+			lost: []string{"webhookCustomBody"},
+		},
+		"Twilio": {
+			config: object{
+				"type": "twilio", "twilioAccountSID": "AC0", "twilioAuthToken": "s3cret", "twilioFromNumber": "+1 555", "twilioToNumber": "+1556",
+			},
+			kind: "webhook", want: `{"content_type":"application/x-www-form-urlencoded","headers":{"Authorization":"$CHANNEL_N_AUTHORIZATION"},` +
+				`"payload":"template","payload_template":"From=%2B1+555\u0026To=%2B1556\u0026Body={{incident_status}}%3A+{{incident_title}}",` +
+				`"url":"https://api.twilio.com/2010-04-01/Accounts/AC0/Messages.json"}`,
+			env: []string{"Basic QUMwOnMzY3JldA=="},
+		},
+		"TwilioWithAKey": {
+			config: object{
+				"type": "twilio", "twilioAccountSID": "AC0", "twilioApiKey": "SK1", "twilioAuthToken": "s3cret", "twilioFromNumber": "+1",
+				"twilioToNumber": "+2",
+			},
+			kind: "webhook", want: `{"content_type":"application/x-www-form-urlencoded","headers":{"Authorization":"$CHANNEL_N_AUTHORIZATION"},` +
+				`"payload":"template","payload_template":"From=%2B1\u0026To=%2B2\u0026Body={{incident_status}}%3A+{{incident_title}}",` +
+				`"url":"https://api.twilio.com/2010-04-01/Accounts/AC0/Messages.json"}`,
+			env: []string{"Basic U0sxOnMzY3JldA=="},
+		},
+		"TwilioWithoutANumber": {
+			config: object{"type": "twilio", "twilioAccountSID": "AC0", "twilioAuthToken": "s3cret", "twilioFromNumber": "+1"},
+			lost:   []string{"twilioToNumber is empty"},
+		},
+		"Elks": {
+			config: object{
+				"type": "Elks", "elksUsername": "u", "elksAuthToken": "s3cret", "elksFromNumber": "Vigil", "elksToNumber": "+46",
+			},
+			kind: "webhook", want: `{"content_type":"application/x-www-form-urlencoded","headers":{"Authorization":"$CHANNEL_N_AUTHORIZATION"},` +
+				`"payload":"template","payload_template":"from=Vigil\u0026to=%2B46\u0026message={{incident_status}}%3A+{{incident_title}}",` +
+				`"url":"https://api.46elks.com/a1/sms"}`,
+			env: []string{"Basic dTpzM2NyZXQ="},
 		},
 		"WebhookWithCredentials": {
 			config: object{"type": "webhook", "webhookURL": "https://a:s3cret@hooks.example/"}, lost: []string{"user name or a password"},
