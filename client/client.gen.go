@@ -471,6 +471,48 @@ func (e BulkSelectorState) Valid() bool {
 	}
 }
 
+// Defines values for ChannelMemberFormat.
+const (
+	ChannelMemberFormatEmail ChannelMemberFormat = "email"
+	ChannelMemberFormatUri   ChannelMemberFormat = "uri"
+)
+
+// Valid indicates whether the value is a known member of the ChannelMemberFormat enum.
+func (e ChannelMemberFormat) Valid() bool {
+	switch e {
+	case ChannelMemberFormatEmail:
+		return true
+	case ChannelMemberFormatUri:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ChannelMemberType.
+const (
+	ChannelMemberTypeArray   ChannelMemberType = "array"
+	ChannelMemberTypeBoolean ChannelMemberType = "boolean"
+	ChannelMemberTypeObject  ChannelMemberType = "object"
+	ChannelMemberTypeString  ChannelMemberType = "string"
+)
+
+// Valid indicates whether the value is a known member of the ChannelMemberType enum.
+func (e ChannelMemberType) Valid() bool {
+	switch e {
+	case ChannelMemberTypeArray:
+		return true
+	case ChannelMemberTypeBoolean:
+		return true
+	case ChannelMemberTypeObject:
+		return true
+	case ChannelMemberTypeString:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChatChannelType.
 const (
 	ChatChannelTypeChat ChatChannelType = "chat"
@@ -2717,28 +2759,28 @@ func (e TCPConfigSecurity) Valid() bool {
 
 // Defines values for TemplateVariableType.
 const (
-	DateTime TemplateVariableType = "date-time"
-	Integer  TemplateVariableType = "integer"
-	Number   TemplateVariableType = "number"
-	String   TemplateVariableType = "string"
-	Uri      TemplateVariableType = "uri"
-	Uuid     TemplateVariableType = "uuid"
+	TemplateVariableTypeDateTime TemplateVariableType = "date-time"
+	TemplateVariableTypeInteger  TemplateVariableType = "integer"
+	TemplateVariableTypeNumber   TemplateVariableType = "number"
+	TemplateVariableTypeString   TemplateVariableType = "string"
+	TemplateVariableTypeUri      TemplateVariableType = "uri"
+	TemplateVariableTypeUuid     TemplateVariableType = "uuid"
 )
 
 // Valid indicates whether the value is a known member of the TemplateVariableType enum.
 func (e TemplateVariableType) Valid() bool {
 	switch e {
-	case DateTime:
+	case TemplateVariableTypeDateTime:
 		return true
-	case Integer:
+	case TemplateVariableTypeInteger:
 		return true
-	case Number:
+	case TemplateVariableTypeNumber:
 		return true
-	case String:
+	case TemplateVariableTypeString:
 		return true
-	case Uri:
+	case TemplateVariableTypeUri:
 		return true
-	case Uuid:
+	case TemplateVariableTypeUuid:
 		return true
 	default:
 		return false
@@ -3903,6 +3945,91 @@ type BulkSelectorHealth string
 
 // BulkSelectorState defines model for BulkSelector.State.
 type BulkSelectorState string
+
+// ChannelFormat defines model for ChannelFormat.
+type ChannelFormat struct {
+	// Format Its name, which is config.format.
+	//
+	// Examples: google_chat
+	Format string `json:"format"`
+
+	// Hosts The hosts of an address that name the format where config.format is absent. One that begins with a dot stands for all names below it.
+	Hosts []string `json:"hosts"`
+
+	// Requires The members of the config that must be there.
+	Requires []string `json:"requires"`
+
+	// Takes The members of the config that may be there, besides format, title_template and body_template; any other is refused.
+	Takes []string `json:"takes"`
+
+	// Title Examples: Google Chat
+	Title string `json:"title"`
+}
+
+// ChannelMember defines model for ChannelMember.
+type ChannelMember struct {
+	// Default The value that a config without it has; absent where there is none.
+	Default     *string `json:"default,omitempty"`
+	Description string  `json:"description"`
+	Example     *string `json:"example,omitempty"`
+
+	// Format What a text must be; absent for any other.
+	Format *ChannelMemberFormat `json:"format,omitempty"`
+
+	// Name Examples: webhook_url
+	Name string `json:"name"`
+
+	// Options The values that it may have; absent where it may have any.
+	Options *[]string `json:"options,omitempty"`
+
+	// Required Whether a config without it is refused, in every format.
+	Required bool `json:"required"`
+
+	// Secret Whether answers show it as ***.
+	Secret bool `json:"secret"`
+
+	// Title Its label in a form; empty where a form asks for another member instead.
+	//
+	// Examples: Incoming webhook
+	Title string `json:"title"`
+
+	// Type Arrays and objects have texts.
+	Type ChannelMemberType `json:"type"`
+}
+
+// ChannelMemberFormat What a text must be; absent for any other.
+type ChannelMemberFormat string
+
+// ChannelMemberType Arrays and objects have texts.
+type ChannelMemberType string
+
+// ChannelType defines model for ChannelType.
+type ChannelType struct {
+	// About What it does, as the end of a sentence.
+	//
+	// Examples: posts to a chat product
+	About string `json:"about"`
+
+	// Formats The products whose form its messages may have, the default first; empty where the type has one form.
+	Formats []ChannelFormat `json:"formats"`
+
+	// Members The members of its config, in order.
+	Members []ChannelMember `json:"members"`
+
+	// Title What people call it.
+	//
+	// Examples: Chat
+	Title string `json:"title"`
+
+	// Type Examples: chat
+	Type string `json:"type"`
+}
+
+// ChannelTypeList defines model for ChannelTypeList.
+type ChannelTypeList struct {
+	Data []ChannelType `json:"data"`
+	Meta Meta          `json:"meta"`
+}
 
 // ChatChannel What makes a channel of type chat.
 type ChatChannel struct {
@@ -8153,6 +8280,15 @@ type ListAuditLogParams struct {
 
 // ListSessionsParams defines parameters for ListSessions.
 type ListSessionsParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// ListChannelTypesParams defines parameters for ListChannelTypes.
+type ListChannelTypesParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -12996,6 +13132,13 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
 	BacktestChecks(ctx context.Context, body BacktestChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListChannelTypes List the types of channels
+	//
+	// Each with the products that it sends to and the members of its config: what a form needs to ask for them. No credential is needed.
+	//
+	// Corresponds with GET /v1/channel-types (the `ListChannelTypes` operationId).
+	ListChannelTypes(ctx context.Context, params *ListChannelTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListChecks List the checks, newest first
 	//
 	// Filters combine: a check must match all of them.
@@ -14479,6 +14622,23 @@ func (c *Client) BacktestChecksWithBody(ctx context.Context, contentType string,
 // Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
 func (c *Client) BacktestChecks(ctx context.Context, body BacktestChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewBacktestChecksRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListChannelTypes List the types of channels
+//
+// Each with the products that it sends to and the members of its config: what a form needs to ask for them. No credential is needed.
+//
+// Corresponds with GET /v1/channel-types (the `ListChannelTypes` operationId).
+func (c *Client) ListChannelTypes(ctx context.Context, params *ListChannelTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListChannelTypesRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -17441,6 +17601,72 @@ func NewBacktestChecksRequestWithBody(server string, contentType string, body io
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListChannelTypesRequest constructs an http.Request for the ListChannelTypes method
+func NewListChannelTypesRequest(server string, params *ListChannelTypesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/channel-types")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -22146,6 +22372,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/backtest (the `BacktestChecks` operationId).
 	BacktestChecksWithResponse(ctx context.Context, body BacktestChecksJSONRequestBody, reqEditors ...RequestEditorFn) (*BacktestChecksResponse, error)
 
+	// ListChannelTypesWithResponse List the types of channels
+	//
+	// Each with the products that it sends to and the members of its config: what a form needs to ask for them. No credential is needed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/channel-types (the `ListChannelTypes` operationId).
+	ListChannelTypesWithResponse(ctx context.Context, params *ListChannelTypesParams, reqEditors ...RequestEditorFn) (*ListChannelTypesResponse, error)
+
 	// ListChecksWithResponse List the checks, newest first
 	//
 	// Filters combine: a check must match all of them.
@@ -25582,6 +25817,68 @@ func (r BacktestChecksResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r BacktestChecksResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListChannelTypesResponse200Headers the declared response headers of an HTTP 200 response for ListChannelTypes
+type ListChannelTypesResponse200Headers struct {
+	XRequestId *string
+}
+
+type ListChannelTypesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ChannelTypeList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListChannelTypesResponse200Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListChannelTypesResponse) GetJSON200() *ChannelTypeList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListChannelTypesResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListChannelTypesResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListChannelTypesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListChannelTypesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListChannelTypesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListChannelTypesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -33028,6 +33325,21 @@ func (c *ClientWithResponses) BacktestChecksWithResponse(ctx context.Context, bo
 	return ParseBacktestChecksResponse(rsp)
 }
 
+// ListChannelTypesWithResponse List the types of channels
+//
+// Each with the products that it sends to and the members of its config: what a form needs to ask for them. No credential is needed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/channel-types (the `ListChannelTypes` operationId).
+func (c *ClientWithResponses) ListChannelTypesWithResponse(ctx context.Context, params *ListChannelTypesParams, reqEditors ...RequestEditorFn) (*ListChannelTypesResponse, error) {
+	rsp, err := c.ListChannelTypes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListChannelTypesResponse(rsp)
+}
+
 // ListChecksWithResponse List the checks, newest first
 //
 // Filters combine: a check must match all of them.
@@ -37031,6 +37343,59 @@ func ParseBacktestChecksResponse(rsp *http.Response) (*BacktestChecksResponse, e
 			headers.RetryAfter = &value
 		}
 		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListChannelTypesResponse parses an HTTP response from a ListChannelTypesWithResponse call
+func ParseListChannelTypesResponse(rsp *http.Response) (*ListChannelTypesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListChannelTypesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ChannelTypeList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListChannelTypesResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil

@@ -53,6 +53,7 @@ func New(store Store, d Deps) *Service {
 		&rules{store: store, notifier: d.Notifier},
 		channels,
 		templateVariables{},
+		channelTypes{d.Channels},
 		&incidents{store: store, workflows: d.Incidents, links: d.Links},
 		&timelines{store: store, links: d.Links},
 		&incidentUpdates{store: store},

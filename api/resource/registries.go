@@ -28,6 +28,8 @@ type CheckTypes interface {
 // ChannelTypes is the registry of channel types.
 type ChannelTypes interface {
 	Types() []vigil.ChannelType
+	// Describe says of each type what a form needs to ask for its config.
+	Describe() []notify.TypeInfo
 	// Config returns a zero value of the struct that documents a type's config.
 	Config(t vigil.ChannelType) any
 	// Secrets returns the secret members of a type's config.

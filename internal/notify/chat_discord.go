@@ -24,7 +24,7 @@ const (
 // has retry_after, in seconds.
 func discordFormat() format[chatConfig] {
 	return format[chatConfig]{
-		name: "discord", hosts: []string{"discord.com", "discordapp.com", "ptb.discord.com", "canary.discord.com"},
+		name: "discord", title: "Discord", hosts: []string{"discord.com", "discordapp.com", "ptb.discord.com", "canary.discord.com"},
 		takes: []string{"webhook_url", "thread_id"}, required: 1,
 		build: func(env *environment, c *chatConfig, hidden *redact.Redactor) (*poster, error) {
 			p, err := c.webhook(env, hidden)

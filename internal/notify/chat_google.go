@@ -19,7 +19,7 @@ const maxGoogleText = 4096
 // thread, by its key.
 func googleFormat() format[chatConfig] {
 	return format[chatConfig]{
-		name: "google_chat", hosts: []string{"chat.googleapis.com"}, takes: []string{"webhook_url"}, required: 1,
+		name: "google_chat", title: "Google Chat", hosts: []string{"chat.googleapis.com"}, takes: []string{"webhook_url"}, required: 1,
 		build: func(env *environment, c *chatConfig, hidden *redact.Redactor) (*poster, error) {
 			p, err := c.webhook(env, hidden)
 			if err != nil {

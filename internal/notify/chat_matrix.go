@@ -19,7 +19,7 @@ import (
 // bodies keep it below. What a server answers to too many requests has retry_after_ms.
 func matrixFormat() format[chatConfig] {
 	return format[chatConfig]{
-		name: "matrix", takes: []string{"server", "token", "room_id"}, required: 3,
+		name: "matrix", title: "Matrix", takes: []string{"server", "token", "room_id"}, required: 3,
 		build: func(env *environment, c *chatConfig, hidden *redact.Redactor) (*poster, error) {
 			if !strings.HasPrefix(c.RoomID, "!") || !visible(c.RoomID) {
 				return nil, vigil.Invalid("config.room_id", "must be the ID of a room, which begins with !")

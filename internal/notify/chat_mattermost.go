@@ -15,7 +15,7 @@ const maxMattermostText = 16383
 // they stand. Too many messages are answered with Retry-After.
 func mattermostFormat() format[chatConfig] {
 	return format[chatConfig]{
-		name: "mattermost", takes: []string{"webhook_url"}, required: 1,
+		name: "mattermost", title: "Mattermost", takes: []string{"webhook_url"}, required: 1,
 		build: func(env *environment, c *chatConfig, hidden *redact.Redactor) (*poster, error) {
 			p, err := c.webhook(env, hidden)
 			if err != nil {

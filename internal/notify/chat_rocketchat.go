@@ -16,7 +16,7 @@ const maxRocketText = 5000
 // developer.rocket.chat, "Post Message"). Text is Markdown, and names after @ mention people.
 func rocketFormat() format[chatConfig] {
 	return format[chatConfig]{
-		name: "rocketchat", takes: []string{"webhook_url"}, required: 1,
+		name: "rocketchat", title: "Rocket.Chat", takes: []string{"webhook_url"}, required: 1,
 		build: func(env *environment, c *chatConfig, hidden *redact.Redactor) (*poster, error) {
 			p, err := c.webhook(env, hidden)
 			if err != nil {

@@ -27,7 +27,7 @@ const (
 // What Slack answers to too many messages has the header Retry-After.
 func slackFormat() format[chatConfig] {
 	return format[chatConfig]{
-		name: "slack", hosts: []string{"hooks.slack.com", "hooks.slack-gov.com"}, takes: []string{"webhook_url"}, required: 1,
+		name: "slack", title: "Slack", hosts: []string{"hooks.slack.com", "hooks.slack-gov.com"}, takes: []string{"webhook_url"}, required: 1,
 		build: func(env *environment, c *chatConfig, hidden *redact.Redactor) (*poster, error) {
 			p, err := c.webhook(env, hidden)
 			if err != nil {

@@ -22,7 +22,7 @@ const (
 // not send mention people. Too many messages are answered with Retry-After.
 func teamsFormat() format[chatConfig] {
 	return format[chatConfig]{
-		name: "teams", hosts: []string{".logic.azure.com", ".api.powerplatform.com", ".webhook.office.com"},
+		name: "teams", title: "Microsoft Teams", hosts: []string{".logic.azure.com", ".api.powerplatform.com", ".webhook.office.com"},
 		takes: []string{"webhook_url"}, required: 1,
 		build: func(env *environment, c *chatConfig, hidden *redact.Redactor) (*poster, error) {
 			p, err := c.webhook(env, hidden)

@@ -24,7 +24,11 @@ const maxTelegramText = 4096
 // parameters.retry_after, in seconds. The token is a part of the address.
 func telegramFormat() format[chatConfig] {
 	return format[chatConfig]{
-		name: "telegram", hosts: []string{"api.telegram.org"}, takes: []string{"token", "chat_id", "thread_id", "server"}, required: 2,
+		name:     "telegram",
+		title:    "Telegram",
+		hosts:    []string{"api.telegram.org"},
+		takes:    []string{"token", "chat_id", "thread_id", "server"},
+		required: 2,
 		build: func(env *environment, c *chatConfig, hidden *redact.Redactor) (*poster, error) {
 			id, token, found := strings.Cut(c.Token, ":")
 			if !found || strings.Trim(id, digits) != "" || id == "" || token == "" || !visible(token) || strings.ContainsAny(token, "/?#%") {

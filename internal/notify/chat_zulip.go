@@ -26,7 +26,7 @@ const (
 // seconds.
 func zulipFormat() format[chatConfig] {
 	return format[chatConfig]{
-		name: "zulip", takes: []string{"server", "email", "token", "stream", "topic"}, required: 4,
+		name: "zulip", title: "Zulip", takes: []string{"server", "email", "token", "stream", "topic"}, required: 4,
 		build: func(env *environment, c *chatConfig, hidden *redact.Redactor) (*poster, error) {
 			if !visible(c.Email) || strings.Contains(c.Email, ":") || !strings.Contains(c.Email, "@") {
 				return nil, vigil.Invalid("config.email", "must be the email address of the bot")

@@ -70,9 +70,9 @@ func describe(t *testing.T, out *strings.Builder, row notify.FormatRow) {
 	}
 	sender.Send(t.Context(), opening)
 	sender.Send(t.Context(), end)
-	fmt.Fprintf(out, "\n### %s\n\nA format of the type `%s`. It requires %s", row.Name, row.Kind, quoted(row.Required))
-	if len(row.Other) > 0 {
-		fmt.Fprintf(out, ", and takes %s", quoted(row.Other))
+	fmt.Fprintf(out, "\n### %s\n\nA format of the type `%s`. It requires %s", row.Name, row.Kind, quoted(row.Requires))
+	if len(row.Takes) > 0 {
+		fmt.Fprintf(out, ", and takes %s", quoted(row.Takes))
 	}
 	if len(row.Hosts) > 0 {
 		fmt.Fprintf(out, ". The host of its address is %s", strings.ReplaceAll(quoted(row.Hosts), " and ", " or "))

@@ -27,13 +27,18 @@ type emailType struct{ *environment }
 
 // emailConfig is the config of an email channel in both of the spec's forms.
 type emailConfig struct {
-	To    []string `json:"to,omitempty" maxItems:"50" doc:"Addresses. At least one is needed, here or in email." example:"[\"oncall@example.com\"]"`
+	To    []string `json:"to,omitempty" title:"Addresses" maxItems:"50" doc:"Addresses. At least one is needed, here or in email." example:"[\"oncall@example.com\"]"`
 	Email string   `json:"email,omitempty" maxLength:"254" format:"email" doc:"One address."`
 	Wording
 }
 
 func (emailType) Type() vigil.ChannelType { return vigil.ChannelEmail }
 func (emailType) Documents() any          { return emailConfig{} }
+
+// Describe says what the type is for.
+func (emailType) Describe() TypeInfo {
+	return TypeInfo{Title: "Email", About: "sends mail to people"}
+}
 
 // Policy: mail may be late, but a reader gets one message instead of two.
 func (emailType) Policy() Policy {

@@ -6,21 +6,23 @@ import "github.com/vigil-monitor/vigil"
 
 // FormatRow is what the document says of a format.
 type FormatRow struct {
-	Kind                   vigil.ChannelType
-	Name                   string
-	Hosts, Required, Other []string
+	FormatInfo
+
+	Kind vigil.ChannelType
 }
 
-// FormatRows returns the formats of all types, in their order.
+// FormatRows returns the formats of all types: chats, push services, pagers.
 func FormatRows() []FormatRow {
-	return append(append(rowsOf(vigil.ChannelChat, chatFormats()), rowsOf(vigil.ChannelPush, pushFormats())...),
-		rowsOf(vigil.ChannelPager, pagerFormats())...)
-}
-
-func rowsOf[C any](kind vigil.ChannelType, formats []format[C]) []FormatRow {
-	rows := make([]FormatRow, len(formats))
-	for i, f := range formats {
-		rows[i] = FormatRow{Kind: kind, Name: f.name, Hosts: f.hosts, Required: f.takes[:f.required], Other: f.takes[f.required:]}
+	var rows []FormatRow
+	all := NewRegistry(nil).Describe()
+	for _, kind := range []vigil.ChannelType{vigil.ChannelChat, vigil.ChannelPush, vigil.ChannelPager} {
+		for _, info := range all {
+			for _, format := range info.Formats {
+				if info.Type == kind {
+					rows = append(rows, FormatRow{FormatInfo: format, Kind: kind})
+				}
+			}
+		}
 	}
 	return rows
 }

@@ -21,7 +21,7 @@ import (
 
 // format is what the channels of a type send to one product. C is the type's config.
 type format[C any] struct {
-	name string
+	name, title string // title is what people call the product
 	// hosts name the format by the address of a config that has none. One that begins with
 	// a dot stands for all names below it.
 	hosts []string

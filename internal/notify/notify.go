@@ -75,6 +75,8 @@ type Notifier interface {
 	// with json, doc, minLength, maxLength, enum, default, format and example
 	// tags.
 	Documents() any
+	// Describe says what the type is for, and which formats it has.
+	Describe() TypeInfo
 }
 
 // Sender is a config that was read. It may be used by any number of goroutines.

@@ -20,16 +20,21 @@ type pagerType struct{ *environment }
 // pagerConfig is the config of a pager (spec section 2). Which members there are depends on
 // the format.
 type pagerConfig struct {
-	Format     string `json:"format,omitempty" place:"text" enum:"pagerduty,opsgenie,jsm,incident_io,alertmanager,splunk_oncall" doc:"Form of the alerts. Without it, the host of url says those that have one of their own; anything else is pagerduty, whose form several products take." example:"pagerduty"`
-	RoutingKey string `json:"routing_key,omitempty" secret:"true" minLength:"1" maxLength:"255" doc:"Integration key of the service to page."`
-	URL        string `json:"url,omitempty" place:"url" secret:"query" maxLength:"2048" format:"uri" default:"https://events.pagerduty.com/v2/enqueue" doc:"Address of the Events API v2, or of what the format names; those of opsgenie, jsm and splunk_oncall have a default as well."`
-	APIKey     string `json:"api_key,omitempty" secret:"true" minLength:"1" maxLength:"1024" doc:"Key of the integration of opsgenie, jsm or splunk_oncall, token of the alert source of incident_io, or bearer token of alertmanager; with username, its password."`
-	Username   string `json:"username,omitempty" minLength:"1" maxLength:"200" doc:"User name of an alertmanager behind HTTP basic authentication."`
+	Format     string `json:"format,omitempty" title:"Format" place:"text" enum:"pagerduty,opsgenie,jsm,incident_io,alertmanager,splunk_oncall" doc:"Form of the alerts. Without it, the host of url says those that have one of their own; anything else is pagerduty, whose form several products take." example:"pagerduty"`
+	RoutingKey string `json:"routing_key,omitempty" title:"Integration key" secret:"true" minLength:"1" maxLength:"255" doc:"Integration key of the service to page."`
+	URL        string `json:"url,omitempty" title:"Address" place:"url" secret:"query" maxLength:"2048" format:"uri" default:"https://events.pagerduty.com/v2/enqueue" doc:"Address of the Events API v2, or of what the format names; those of opsgenie, jsm and splunk_oncall have a default as well."`
+	APIKey     string `json:"api_key,omitempty" title:"API key" secret:"true" minLength:"1" maxLength:"1024" doc:"Key of the integration of opsgenie, jsm or splunk_oncall, token of the alert source of incident_io, or bearer token of alertmanager; with username, its password."`
+	Username   string `json:"username,omitempty" title:"User name" minLength:"1" maxLength:"200" doc:"User name of an alertmanager behind HTTP basic authentication."`
 	Wording
 }
 
 func (pagerType) Type() vigil.ChannelType { return vigil.ChannelPager }
 func (pagerType) Documents() any          { return pagerConfig{} }
+
+// Describe says what the type is for.
+func (pagerType) Describe() TypeInfo {
+	return TypeInfo{Title: "Pager", About: "triggers and resolves alerts of a paging service", Formats: formatInfos(pagerFormats())}
+}
 
 // pagerFormats are the formats of pagers, the default first.
 func pagerFormats() []format[pagerConfig] {

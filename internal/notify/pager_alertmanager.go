@@ -27,7 +27,7 @@ const (
 // have the rest.
 func alertmanagerFormat() format[pagerConfig] {
 	return format[pagerConfig]{
-		name: "alertmanager", takes: []string{"url", "username", "api_key"}, required: 1,
+		name: "alertmanager", title: "Alertmanager", takes: []string{"url", "username", "api_key"}, required: 1,
 		build: func(env *environment, c *pagerConfig, hidden *redact.Redactor) (*poster, error) {
 			authorization := ""
 			switch {

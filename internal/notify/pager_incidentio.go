@@ -10,7 +10,7 @@ import (
 // "Alert events v2"): its address, and its token. The description is Markdown.
 func incidentIOFormat() format[pagerConfig] {
 	return format[pagerConfig]{
-		name: "incident_io", hosts: []string{"api.incident.io"}, takes: []string{"url", "api_key"}, required: 2,
+		name: "incident_io", title: "incident.io", hosts: []string{"api.incident.io"}, takes: []string{"url", "api_key"}, required: 2,
 		build: func(env *environment, c *pagerConfig, hidden *redact.Redactor) (*poster, error) {
 			if err := checkVisible("api_key", c.APIKey); err != nil {
 				return nil, err

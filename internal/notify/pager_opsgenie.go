@@ -30,16 +30,18 @@ const (
 // opsgenieFormat creates and closes alerts by the alert API (docs.opsgenie.com/docs/alert-api), known
 // by the incident as their alias. Requests are answered with 202 before they are done.
 func opsgenieFormat() format[pagerConfig] {
-	return opsgenieAt("opsgenie", defaultOpsgenie, "api.opsgenie.com", "api.eu.opsgenie.com")
+	return opsgenieAt("opsgenie", "Opsgenie", defaultOpsgenie, "api.opsgenie.com", "api.eu.opsgenie.com")
 }
 
 // jsmFormat is opsgenieFormat at Jira Service Management (developer.atlassian.com, "Integration events
 // API").
-func jsmFormat() format[pagerConfig] { return opsgenieAt("jsm", defaultJSM, "api.atlassian.com") }
+func jsmFormat() format[pagerConfig] {
+	return opsgenieAt("jsm", "Jira Service Management", defaultJSM, "api.atlassian.com")
+}
 
-func opsgenieAt(name, server string, hosts ...string) format[pagerConfig] {
+func opsgenieAt(name, title, server string, hosts ...string) format[pagerConfig] {
 	return format[pagerConfig]{
-		name: name, hosts: hosts, takes: []string{"api_key", "url"}, required: 1,
+		name: name, title: title, hosts: hosts, takes: []string{"api_key", "url"}, required: 1,
 		build: func(env *environment, c *pagerConfig, hidden *redact.Redactor) (*poster, error) {
 			if err := checkVisible("api_key", c.APIKey); err != nil {
 				return nil, err

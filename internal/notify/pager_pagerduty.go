@@ -23,7 +23,11 @@ const maxSummary = 1024
 // (developer.pagerduty.com, "Send an Alert Event").
 func pagerDutyFormat() format[pagerConfig] {
 	return format[pagerConfig]{
-		name: "pagerduty", hosts: []string{"events.pagerduty.com", "events.eu.pagerduty.com"}, takes: []string{"routing_key", "url"}, required: 1,
+		name:     "pagerduty",
+		title:    "PagerDuty",
+		hosts:    []string{"events.pagerduty.com", "events.eu.pagerduty.com"},
+		takes:    []string{"routing_key", "url"},
+		required: 1,
 		build: func(env *environment, c *pagerConfig, hidden *redact.Redactor) (*poster, error) {
 			if err := checkVisible("routing_key", c.RoutingKey); err != nil {
 				return nil, err

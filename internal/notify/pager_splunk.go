@@ -24,7 +24,11 @@ const (
 // parts of the address.
 func splunkFormat() format[pagerConfig] {
 	return format[pagerConfig]{
-		name: "splunk_oncall", hosts: []string{"alert.victorops.com"}, takes: []string{"api_key", "routing_key", "url"}, required: 2,
+		name:     "splunk_oncall",
+		title:    "Splunk On-Call",
+		hosts:    []string{"alert.victorops.com"},
+		takes:    []string{"api_key", "routing_key", "url"},
+		required: 2,
 		build: func(env *environment, c *pagerConfig, hidden *redact.Redactor) (*poster, error) {
 			for member, text := range map[string]string{"api_key": c.APIKey, "routing_key": c.RoutingKey} {
 				if !visible(text) || strings.ContainsAny(text, "/?#%") || strings.Trim(text, ".") == "" {

@@ -18,19 +18,24 @@ type pushType struct{ *environment }
 // pushConfig is the config of a push channel (spec section 2). Which members there are
 // depends on the format.
 type pushConfig struct {
-	Format   string `json:"format,omitempty" place:"text" enum:"ntfy,gotify,pushover" doc:"Form of the messages. Without it, the host of server says whether it is pushover; anything else is ntfy." example:"ntfy"`
-	Topic    string `json:"topic,omitempty" minLength:"1" maxLength:"64" doc:"Topic to publish to: letters, digits, hyphens and underscores." example:"shop-alerts"`
-	Server   string `json:"server,omitempty" place:"url" maxLength:"2048" format:"uri" default:"https://ntfy.sh" doc:"Server that has the topic, or the application of gotify. That of pushover is https://api.pushover.net without it."`
-	Username string `json:"username,omitempty" maxLength:"200" doc:"User name, where the server needs one."`
-	Password string `json:"password,omitempty" secret:"true" maxLength:"1024" doc:"Password of the user. With an access token: the token, and no user name."`
-	Token    string `json:"token,omitempty" secret:"true" minLength:"1" maxLength:"255" doc:"Token of the application of gotify or pushover."`
-	UserKey  string `json:"user_key,omitempty" secret:"true" minLength:"1" maxLength:"255" doc:"Key of the user or group of pushover."`
-	Device   string `json:"device,omitempty" minLength:"1" maxLength:"100" doc:"Device of the user of pushover; several are separated by commas. Without it: all." example:"phone"`
+	Format   string `json:"format,omitempty" title:"Format" place:"text" enum:"ntfy,gotify,pushover" doc:"Form of the messages. Without it, the host of server says whether it is pushover; anything else is ntfy." example:"ntfy"`
+	Topic    string `json:"topic,omitempty" title:"Topic" minLength:"1" maxLength:"64" doc:"Topic to publish to: letters, digits, hyphens and underscores." example:"shop-alerts"`
+	Server   string `json:"server,omitempty" title:"Server" place:"url" maxLength:"2048" format:"uri" default:"https://ntfy.sh" doc:"Server that has the topic, or the application of gotify. That of pushover is https://api.pushover.net without it."`
+	Username string `json:"username,omitempty" title:"User name" maxLength:"200" doc:"User name, where the server needs one."`
+	Password string `json:"password,omitempty" title:"Password or access token" secret:"true" maxLength:"1024" doc:"Password of the user. With an access token: the token, and no user name."`
+	Token    string `json:"token,omitempty" title:"Token of the application" secret:"true" minLength:"1" maxLength:"255" doc:"Token of the application of gotify or pushover."`
+	UserKey  string `json:"user_key,omitempty" title:"User key" secret:"true" minLength:"1" maxLength:"255" doc:"Key of the user or group of pushover."`
+	Device   string `json:"device,omitempty" title:"Device" minLength:"1" maxLength:"100" doc:"Device of the user of pushover; several are separated by commas. Without it: all." example:"phone"`
 	Wording
 }
 
 func (pushType) Type() vigil.ChannelType { return vigil.ChannelPush }
 func (pushType) Documents() any          { return pushConfig{} }
+
+// Describe says what the type is for.
+func (pushType) Describe() TypeInfo {
+	return TypeInfo{Title: "Push", About: "publishes to ntfy, Gotify or Pushover", Formats: formatInfos(pushFormats())}
+}
 
 // pushFormats are the formats of push services, the default first.
 func pushFormats() []format[pushConfig] {

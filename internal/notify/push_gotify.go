@@ -12,7 +12,7 @@ import (
 // a sound on phones, and one below 4 makes none.
 func gotifyFormat() format[pushConfig] {
 	return format[pushConfig]{
-		name: "gotify", takes: []string{"server", "token"}, required: 2,
+		name: "gotify", title: "Gotify", takes: []string{"server", "token"}, required: 2,
 		build: func(env *environment, c *pushConfig, hidden *redact.Redactor) (*poster, error) {
 			if err := checkVisible("token", c.Token); err != nil {
 				return nil, err

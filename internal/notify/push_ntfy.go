@@ -27,7 +27,7 @@ var topicOfNtfy = regexp.MustCompile(`^[-_A-Za-z0-9]{1,64}$`) // compiled once
 // ntfyFormat publishes to a topic of ntfy (docs.ntfy.sh/publish).
 func ntfyFormat() format[pushConfig] {
 	return format[pushConfig]{
-		name: "ntfy", hosts: []string{"ntfy.sh"}, takes: []string{"topic", "server", "username", "password"}, required: 1,
+		name: "ntfy", title: "ntfy", hosts: []string{"ntfy.sh"}, takes: []string{"topic", "server", "username", "password"}, required: 1,
 		build: func(env *environment, c *pushConfig, hidden *redact.Redactor) (*poster, error) {
 			if !topicOfNtfy.MatchString(c.Topic) {
 				return nil, vigil.Invalid("config.topic", "must be made of letters, digits, hyphens and underscores")

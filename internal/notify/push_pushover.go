@@ -27,7 +27,11 @@ const (
 // it is not used.
 func pushoverFormat() format[pushConfig] {
 	return format[pushConfig]{
-		name: "pushover", hosts: []string{"api.pushover.net"}, takes: []string{"token", "user_key", "device", "server"}, required: 2,
+		name:     "pushover",
+		title:    "Pushover",
+		hosts:    []string{"api.pushover.net"},
+		takes:    []string{"token", "user_key", "device", "server"},
+		required: 2,
 		build: func(env *environment, c *pushConfig, hidden *redact.Redactor) (*poster, error) {
 			for member, text := range map[string]string{"token": c.Token, "user_key": c.UserKey} {
 				if err := checkVisible(member, text); err != nil {

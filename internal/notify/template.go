@@ -23,8 +23,8 @@ const (
 // Wording is what a config says about its messages. Every channel type embeds
 // it.
 type Wording struct {
-	TitleTemplate string `json:"title_template,omitempty" maxLength:"500" doc:"Title of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default." example:"{{incident_status}}: {{incident_title}}"`
-	BodyTemplate  string `json:"body_template,omitempty" maxLength:"10000" doc:"Text of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default." example:"Status {{incident_status}}, after {{duration}}. What was seen: {{error_message}}"`
+	TitleTemplate string `json:"title_template,omitempty" title:"Title of messages" maxLength:"500" doc:"Title of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default." example:"{{incident_status}}: {{incident_title}}"`
+	BodyTemplate  string `json:"body_template,omitempty" title:"Text of messages" maxLength:"10000" doc:"Text of the messages, with variables of GET /v1/template-variables as {{name}}, and labels of the check as {{label.team}}. One that leaves nothing to read is replaced by the default." example:"Status {{incident_status}}, after {{duration}}. What was seen: {{error_message}}"`
 }
 
 // check refuses templates with unknown variables.

@@ -25,19 +25,24 @@ type webhookType struct{ *environment }
 
 // webhookConfig is the config of a webhook (spec section 2).
 type webhookConfig struct {
-	URL             string            `json:"url" place:"url" secret:"query" minLength:"1" maxLength:"2048" format:"uri" doc:"Address that events are posted to." example:"https://hooks.example.com/vigil"`
-	Method          string            `json:"method,omitempty" enum:"POST,PUT,PATCH" default:"POST" doc:"Method of the requests."`
-	Headers         map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Headers added to the requests."`
-	Secret          string            `json:"secret,omitempty" secret:"true" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks. A secret that begins with whsec_ goes on in base64 with its padding."`
-	Traceparent     bool              `json:"traceparent,omitempty" default:"false" doc:"Sends the header traceparent of W3C Trace Context, with the trace of the incident and the span of the attempt. A header of that name in headers takes its place."`
-	ContentType     string            `json:"content_type,omitempty" minLength:"1" maxLength:"255" doc:"Content-Type of the requests; application/json without it, and without one in headers." example:"application/json"`
-	Payload         string            `json:"payload,omitempty" enum:"envelope,template" default:"envelope" doc:"What is sent: the envelope of the event, or what payload_template makes."`
-	PayloadTemplate string            `json:"payload_template,omitempty" minLength:"1" maxLength:"65535" doc:"The whole body, where payload is template, with variables of GET /v1/template-variables as {{name}}. Their values are escaped for the content type: JSON, application/x-www-form-urlencoded or text/plain. In JSON they stand between quotation marks; only numbers may stand alone, and one without a value is null. Secrets do not belong here: it is shown in answers." example:"{\"text\": \"{{incident_title}}\"}"`
+	URL             string            `json:"url" title:"Address" place:"url" secret:"query" minLength:"1" maxLength:"2048" format:"uri" doc:"Address that events are posted to." example:"https://hooks.example.com/vigil"`
+	Method          string            `json:"method,omitempty" title:"Method" enum:"POST,PUT,PATCH" default:"POST" doc:"Method of the requests."`
+	Headers         map[string]string `json:"headers,omitempty" title:"Headers" secret:"by-name" doc:"Headers added to the requests."`
+	Secret          string            `json:"secret,omitempty" title:"Secret" secret:"true" maxLength:"1024" doc:"Signs the requests: X-Service-Signature is sha256= and the hexadecimal HMAC-SHA256 of the body; webhook-signature follows Standard Webhooks. A secret that begins with whsec_ goes on in base64 with its padding."`
+	Traceparent     bool              `json:"traceparent,omitempty" title:"Trace of the incident" default:"false" doc:"Sends the header traceparent of W3C Trace Context, with the trace of the incident and the span of the attempt. A header of that name in headers takes its place."`
+	ContentType     string            `json:"content_type,omitempty" title:"Content type" minLength:"1" maxLength:"255" doc:"Content-Type of the requests; application/json without it, and without one in headers." example:"application/json"`
+	Payload         string            `json:"payload,omitempty" title:"Body" enum:"envelope,template" default:"envelope" doc:"What is sent: the envelope of the event, or what payload_template makes."`
+	PayloadTemplate string            `json:"payload_template,omitempty" title:"Template of the body" minLength:"1" maxLength:"65535" doc:"The whole body, where payload is template, with variables of GET /v1/template-variables as {{name}}. Their values are escaped for the content type: JSON, application/x-www-form-urlencoded or text/plain. In JSON they stand between quotation marks; only numbers may stand alone, and one without a value is null. Secrets do not belong here: it is shown in answers." example:"{\"text\": \"{{incident_title}}\"}"`
 	Wording
 }
 
 func (webhookType) Type() vigil.ChannelType { return vigil.ChannelWebhook }
 func (webhookType) Documents() any          { return webhookConfig{} }
+
+// Describe says what the type is for.
+func (webhookType) Describe() TypeInfo {
+	return TypeInfo{Title: "Webhook", About: "posts each event to a program of yours"}
+}
 
 // Policy: every event arrives in order, since programs keep their own state.
 func (webhookType) Policy() Policy {

@@ -14,6 +14,8 @@ type channelBody struct {
 	ID, Name, Type string
 	About          string
 	Types          []choice // of a new channel
+	Formats        []choice // of a type that has some
+	Format         string   // that the form is for, where it is chosen
 	Form           *form
 	Fields         []*field // of the config
 	Wording        []*field
@@ -28,7 +30,7 @@ type channelBody struct {
 	DeliveriesHref string
 	RotateHref     string // of a webhook
 	Overlap        *stamp // until when a replaced secret signs too
-	Revision       int64 // that the form was made from
+	Revision       int64  // that the form was made from
 }
 
 // recipientLine is someone who gets the mail of a channel.
@@ -51,27 +53,35 @@ func (s *Server) channelPageRoutes(on *routes) {
 
 // newChannel shows the form of the type in the address.
 func (s *Server) newChannel(r *request) error {
-	kind, _ := channelTypeOf(r.URL.Query().Get("type"))
-	return s.renderNewChannel(r, http.StatusOK, kind, channelForm(r, kind, nil))
+	types, err := readChannelTypes(r)
+	if err != nil {
+		return err
+	}
+	kind, _ := kindOf(types, r.URL.Query().Get("type"), r.URL.Query().Get(memberFormat), "")
+	return s.renderNewChannel(r, http.StatusOK, types, &kind, channelForm(r, &kind, nil))
 }
 
-func (s *Server) renderNewChannel(r *request, status int, kind channelType, f *form) error {
-	body := &channelBody{Type: kind.Value, About: kind.Text + " " + kind.About + ".", Action: "/app/channels", Button: "Create channel"}
-	body.declare(kind, f)
+func (s *Server) renderNewChannel(r *request, status int, types []client.ChannelType, kind *channelKind, f *form) error {
+	const address = "/app/channels/new?type="
+	body := &channelBody{Type: string(kind.Type), Action: "/app/channels", Button: "Create channel"}
+	body.declare(kind, f, address+body.Type+"&")
 	f.Heading = "Not created yet."
-	for _, t := range channelTypes() {
-		body.Types = append(body.Types, choice{Text: t.Text, Href: "/app/channels/new?type=" + t.Value, Chosen: t.Value == kind.Value})
+	for _, t := range types {
+		body.Types = append(body.Types, choice{Text: t.Title, Href: address + string(t.Type), Chosen: t.Type == kind.Type})
 	}
 	return r.render(status, "channel_new", page{Title: "New channel", Nav: navChannels, Body: body})
 }
 
-// declare takes the form's fields apart for the template.
-func (b *channelBody) declare(kind channelType, f *form) {
-	b.Form = f
+// declare takes the form's fields apart for the template, and links the formats to pages of their own.
+func (b *channelBody) declare(kind *channelKind, f *form, page string) {
+	b.Form, b.About, b.Formats = f, kind.about(), kind.choices(page)
+	if kind.chosen {
+		b.Format = kind.format.Format
+	}
 	for _, known := range f.fields {
 		switch {
 		case known.Name == "name":
-		case strings.HasSuffix(known.Name, "_template"):
+		case isWording(memberOf(known)):
 			b.Wording = append(b.Wording, known)
 			b.Worded = b.Worded || known.Value != "" || known.Error != ""
 		default:
@@ -85,20 +95,24 @@ func (s *Server) createChannel(r *request) error {
 	if err != nil {
 		return err
 	}
-	kind, known := channelTypeOf(form.Get("type"))
-	f := channelForm(r, kind, nil)
+	types, err := readChannelTypes(r)
+	if err != nil {
+		return err
+	}
+	kind, known := kindOf(types, form.Get("type"), form.Get(memberFormat), "")
+	f := channelForm(r, &kind, nil)
 	if !known {
 		f.Message = "Choose a type."
-		return s.renderNewChannel(r, http.StatusUnprocessableEntity, kind, f)
+		return s.renderNewChannel(r, http.StatusUnprocessableEntity, types, &kind, f)
 	}
-	body, err := channelJSON(f, kind, nil)
+	body, err := channelJSON(f, &kind, nil)
 	if err != nil {
 		return err
 	}
 	made, err := r.api.CreateNotificationChannelWithBodyWithResponse(r.Context(), nil, "application/json", strings.NewReader(body))
 	if err != nil {
 		if f.refused(err) {
-			return s.renderNewChannel(r, f.Status, kind, f)
+			return s.renderNewChannel(r, f.Status, types, &kind, f)
 		}
 		return err
 	}
@@ -117,18 +131,16 @@ func (s *Server) showChannel(r *request, outcome *channelOutcome) error {
 	if err != nil {
 		return err
 	}
-	kind, _ := channelTypeOf(string(channel.Type))
-	f := channelForm(r, kind, channel)
-	if outcome != nil { // the form of the test has none of the fields
-		f.values = nil
-		f = channelFormOf(kind, channel)
+	types, err := readChannelTypes(r)
+	if err != nil {
+		return err
 	}
-	return s.renderChannel(r, http.StatusOK, channel, f, outcome)
-}
-
-// channelFormOf declares the fields with what is stored.
-func channelFormOf(kind channelType, channel *client.NotificationChannel) *form {
-	return channelForm(&request{Request: &http.Request{Method: http.MethodGet}}, kind, channel)
+	kind := kindOfStored(types, channel, r.URL.Query().Get(memberFormat))
+	f := channelForm(r, &kind, channel)
+	if outcome != nil { // the form of the test has none of the fields
+		f = channelForm(&request{Request: &http.Request{Method: http.MethodGet}}, &kind, channel)
+	}
+	return s.renderChannel(r, http.StatusOK, channel, &kind, f, outcome)
 }
 
 func readChannel(r *request) (*client.NotificationChannel, error) {
@@ -143,11 +155,12 @@ func readChannel(r *request) (*client.NotificationChannel, error) {
 	return &found.JSON200.Data, nil
 }
 
-func (s *Server) renderChannel(r *request, status int, c *client.NotificationChannel, f *form, outcome *channelOutcome) error {
-	kind, _ := channelTypeOf(string(c.Type))
+func (s *Server) renderChannel(
+	r *request, status int, c *client.NotificationChannel, kind *channelKind, f *form, outcome *channelOutcome,
+) error {
 	row := channelRowOf(c)
 	body := &channelBody{
-		ID: row.ID, Name: c.Name, Type: row.Type, About: kind.Text + " " + kind.About + ".", Action: row.Href, Button: "Save",
+		ID: row.ID, Name: c.Name, Type: row.Type, Action: row.Href, Button: "Save",
 		Mark: row.Mark, Reason: row.Reason, Enabled: c.Enabled, Outcome: outcome, Revision: revisionOf(c.Revision),
 		DeliveriesHref: "/app/deliveries?channel_id=" + row.ID,
 	}
@@ -160,7 +173,7 @@ func (s *Server) renderChannel(r *request, status int, c *client.NotificationCha
 	if c.SecretOverlapEndsAt != nil {
 		body.Overlap = new(r.stampAs(*c.SecretOverlapEndsAt, "15:04"))
 	}
-	body.declare(kind, f)
+	body.declare(kind, f, row.Href+"?")
 	if c.Recipients != nil {
 		for _, to := range *c.Recipients {
 			line := recipientLine{
@@ -187,9 +200,17 @@ func (s *Server) updateChannel(r *request) error {
 	if err != nil {
 		return err
 	}
-	kind, _ := channelTypeOf(string(channel.Type))
-	f := channelForm(r, kind, channel)
-	body, err := channelJSON(f, kind, channel)
+	types, err := readChannelTypes(r)
+	if err != nil {
+		return err
+	}
+	posted, err := r.posted()
+	if err != nil {
+		return err
+	}
+	kind := kindOfStored(types, channel, posted.Get(memberFormat))
+	f := channelForm(r, &kind, channel)
+	body, err := channelJSON(f, &kind, channel)
 	if err != nil {
 		return err
 	}
@@ -197,7 +218,7 @@ func (s *Server) updateChannel(r *request) error {
 		&client.UpdateNotificationChannelParams{IfMatch: f.ifMatch()}, "application/json", strings.NewReader(body))
 	if err != nil {
 		if f.refused(err) {
-			return s.renderChannel(r, f.Status, channel, f, nil)
+			return s.renderChannel(r, f.Status, channel, &kind, f, nil)
 		}
 		return err
 	}

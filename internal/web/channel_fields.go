@@ -13,138 +13,164 @@ import (
 	"github.com/vigil-monitor/vigil/internal/secret"
 )
 
-// channelType is a type of channels with the fields of its config. The fields are those of
-// the API; a test compares them with its document.
-type channelType struct {
-	Value, Text, About string
-	Fields             []field
+// channelKind is a channel type of the API, and the format of it that a form is for.
+type channelKind struct {
+	*client.ChannelType
+
+	// format is nil where the type has one form. chosen: the form names it; otherwise the address
+	// may say another one.
+	format *client.ChannelFormat
+	chosen bool
 }
 
-// secretMask is what the API shows in place of a secret, and what keeps it on write.
-const secretMask = "***"
+const (
+	// secretMask is what the API shows in place of a secret, and what keeps it on write.
+	secretMask = "***"
+	// memberFormat is the member of a config that names the format.
+	memberFormat = "format"
+)
 
-// channelTypes are the types, in the order in which they are offered.
-func channelTypes() []channelType {
-	return []channelType{
-		{"webhook", "Webhook", "posts each event to a program of yours", []field{
-			{Name: "config.url", Label: "Address", Mode: "url", Mono: true, Placeholder: "https://hooks.example.com/vigil", Required: true},
-			{
-				Name: "config.secret", Label: "Secret", Mono: true, Autofill: "off",
-				Help: "Signs each request, so that the receiver can tell that it comes from here. It may stay empty.",
-			},
-			{Name: "config.method", Label: "Method", Type: "select", Options: []option{
-				{Value: "POST", Text: "POST"},
-				{Value: "PUT", Text: "PUT"},
-				{Value: "PATCH", Text: "PATCH"},
-			}},
-			{
-				Name: "config.headers", Label: "Headers", Type: "textarea", Rows: 2, Mono: true, Placeholder: "X-Team: payments",
-				Help: "One on each line, as Name: value.",
-			},
-			{Name: "config.content_type", Label: "Content type", Mono: true, Placeholder: "application/json"},
-			{
-				Name: "config.payload", Label: "Body", Type: "select",
-				Options: []option{{Value: "envelope", Text: "The envelope of the event"}, {Value: "template", Text: "What the template below makes"}},
-			},
-			{
-				Name: "config.payload_template", Label: "Template of the body", Type: "textarea", Rows: 4, Mono: true,
-				Placeholder: `{"text": "{{incident_title}}"}`, Help: "Values are escaped for the content type.",
-			},
-			{
-				Name: "config.traceparent", Label: "Trace of the incident", Type: "select",
-				Options: []option{{Value: "false", Text: "Not sent"}, {Value: "true", Text: "Sent in the header traceparent"}},
-				Help:    "Joins the receiver's trace to that of the incident (W3C Trace Context).",
-			},
-		}},
-		{"email", "Email", "sends mail to people", []field{
-			{
-				Name: "config.to", Label: "Addresses", Type: "textarea", Rows: 3, Mode: "email", Placeholder: "oncall@example.com", Required: true,
-				Help: "One on each line, up to 50.",
-			},
-		}},
-		{"push", "Push", "publishes to ntfy, Gotify or Pushover", pushFields()},
-		{"chat", "Chat", "posts to a chat product", chatFields()},
-		{"pager", "Pager", "triggers and resolves alerts of a paging service", pagerFields()},
+// readChannelTypes reads the types from the API, which knows their members and formats.
+func readChannelTypes(r *request) ([]client.ChannelType, error) {
+	found, err := r.api.ListChannelTypesWithResponse(r.Context(), nil)
+	if err != nil {
+		return nil, err
 	}
+	return found.JSON200.Data, nil
 }
 
-func pushFields() []field {
-	return []field{
-		formatField("ntfy", "gotify", "pushover"),
-		{Name: "config.topic", Label: "Topic", Mono: true, Placeholder: "shop-alerts", Help: "Of ntfy."},
-		{Name: "config.server", Label: "Server", Mode: "url", Mono: true, Placeholder: "https://ntfy.sh"},
-		{Name: "config.username", Label: "User name", Autofill: "off", Help: "Of ntfy, only where the server needs one."},
-		{Name: "config.password", Label: "Password or access token", Mono: true, Autofill: "off", Help: "Of ntfy."},
-		{Name: "config.token", Label: "Token of the application", Mono: true, Autofill: "off", Help: "Of gotify and pushover."},
-		{Name: "config.user_key", Label: "User key", Mono: true, Autofill: "off", Help: "Of pushover."},
-		{Name: "config.device", Label: "Device", Mono: true, Help: "Of pushover; without one, all."},
+// kindOf finds a type and a format of it. Without a format it is the one that an address names, or
+// else the default. known is false for a type or format that there is not; the kind is then the first.
+func kindOf(types []client.ChannelType, name, format, address string) (kind channelKind, known bool) {
+	at := slices.IndexFunc(types, func(t client.ChannelType) bool { return string(t.Type) == name })
+	kind = channelKind{ChannelType: &types[max(at, 0)]}
+	if len(kind.Formats) == 0 {
+		return kind, at >= 0
 	}
-}
-
-func chatFields() []field {
-	return []field{
-		formatField("slack", "discord", "teams", "google_chat", "mattermost", "telegram", "matrix", "zulip", "rocketchat"),
-		{
-			Name: "config.webhook_url", Label: "Incoming webhook", Mode: "url", Mono: true,
-			Placeholder: "https://chat.example.com/hooks/T000/B000/XXXX", Help: "Of all but telegram, matrix and zulip.",
-		},
-		{
-			Name: "config.server", Label: "Server", Mode: "url", Mono: true,
-			Help: "Of matrix and zulip; of telegram where it is not the public one.",
-		},
-		{Name: "config.token", Label: "Token", Mono: true, Autofill: "off", Help: "Of telegram, matrix and zulip."},
-		{Name: "config.chat_id", Label: "Chat", Mono: true, Placeholder: "-1001234567890", Help: "Of telegram."},
-		{Name: "config.thread_id", Label: "Thread", Mono: true, Help: "Of discord, or the topic of a chat of telegram: its number."},
-		{Name: "config.room_id", Label: "Room", Mono: true, Placeholder: "!abcdef:example.com", Help: "Of matrix."},
-		{Name: "config.email", Label: "Address of the bot", Mode: "email", Mono: true, Help: "Of zulip."},
-		{Name: "config.stream", Label: "Channel", Mono: true, Help: "Of zulip."},
-		{Name: "config.topic", Label: "Topic", Mono: true, Help: "Of zulip; without one, each check has its own."},
+	found := slices.IndexFunc(kind.Formats, func(f client.ChannelFormat) bool { return f.Format == format })
+	kind.chosen = found >= 0
+	known = at >= 0 && (kind.chosen || format == "")
+	if !kind.chosen {
+		found = slices.IndexFunc(kind.Formats, func(f client.ChannelFormat) bool { return ownsAddress(f.Hosts, address) })
 	}
+	kind.format = &kind.Formats[max(found, 0)]
+	return kind, known
 }
 
-func pagerFields() []field {
-	return []field{
-		formatField("pagerduty", "opsgenie", "jsm", "incident_io", "alertmanager", "splunk_oncall"),
-		{
-			Name: "config.routing_key", Label: "Integration key", Mono: true, Autofill: "off",
-			Help: "Of pagerduty, or the routing key of splunk_oncall.",
-		},
-		{Name: "config.url", Label: "Address", Mode: "url", Mono: true, Placeholder: "https://events.pagerduty.com/v2/enqueue"},
-		{Name: "config.api_key", Label: "API key", Mono: true, Autofill: "off", Help: "Of all but pagerduty."},
-		{Name: "config.username", Label: "User name", Autofill: "off", Help: "Of an alertmanager with basic authentication."},
+// kindOfStored is the kind of a channel, with another format where one is named.
+func kindOfStored(types []client.ChannelType, c *client.NotificationChannel, format string) channelKind {
+	address := ""
+	for _, member := range []string{"webhook_url", "server", "url"} {
+		if text, ok := c.Config[member].(string); ok && address == "" {
+			address = text
+		}
 	}
+	if stored, ok := c.Config[memberFormat].(string); ok && format == "" {
+		format = stored
+	}
+	kind, _ := kindOf(types, string(c.Type), format, address)
+	return kind
 }
 
-// formatField selects the format of the messages of a type.
-func formatField(formats ...string) field {
+// ownsAddress reports whether one of the hosts is that of an address.
+func ownsAddress(hosts []string, address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	name := strings.ToLower(u.Hostname())
+	return slices.ContainsFunc(hosts, func(host string) bool {
+		return name == host || strings.HasPrefix(host, ".") && strings.HasSuffix(name, host)
+	})
+}
+
+// choices are the formats of the kind as links to a page.
+func (k *channelKind) choices(page string) []choice {
+	var list []choice
+	for i, f := range k.Formats {
+		href := page + "format=" + f.Format
+		if i == 0 && strings.Contains(page, "/new?") { // the default of a new channel gives way to what its address says
+			href = strings.TrimSuffix(page, "&")
+		}
+		list = append(list, choice{Text: f.Title, Href: href, Chosen: f.Format == k.format.Format})
+	}
+	return list
+}
+
+// about says what the type does.
+func (k *channelKind) about() string { return k.Title + " " + k.About + "." }
+
+// fields are those of the config, in the order of the API: of a format, those that it requires first.
+func (k *channelKind) fields() []field {
+	var list []field
+	for i := range k.Members {
+		m := &k.Members[i]
+		required := m.Required
+		if k.format != nil && !isWording(m.Name) {
+			required = slices.Contains(k.format.Requires, m.Name)
+			if !required && !slices.Contains(k.format.Takes, m.Name) {
+				continue
+			}
+		}
+		if m.Title != "" {
+			list = append(list, fieldOf(m, required))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b field) int {
+		switch {
+		case k.format == nil || a.Required == b.Required:
+			return 0
+		case a.Required:
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// isWording reports whether a member says the words of messages, which every format takes.
+func isWording(name string) bool { return name == "title_template" || name == "body_template" }
+
+// fieldOf is the field of a member of a config.
+func fieldOf(m *client.ChannelMember, required bool) field {
 	f := field{
-		Name: "config.format", Label: "Format", Type: "select", Options: []option{{Text: "The one that the address says"}},
-		Help: "Which product the messages are for.",
+		Name: "config." + m.Name, Label: m.Title, Help: m.Description, Required: required,
+		Mono: !isWording(m.Name), Placeholder: orNone(m.Example),
 	}
-	for _, name := range formats {
-		f.Options = append(f.Options, option{Value: name, Text: name})
+	if f.Placeholder == "" {
+		f.Placeholder = orNone(m.Default)
+	}
+	if m.Secret {
+		f.Autofill = "off"
+	}
+	if m.Format != nil {
+		f.Mode = map[client.ChannelMemberFormat]string{
+			client.ChannelMemberFormatUri: "url", client.ChannelMemberFormatEmail: "email",
+		}[*m.Format]
+	}
+	switch m.Type {
+	case client.ChannelMemberTypeBoolean:
+		f.Type, f.Options = "select", []option{{Value: "false", Text: "No"}, {Value: "true", Text: "Yes"}}
+	case client.ChannelMemberTypeArray:
+		f.Type, f.Rows, f.Mono, f.Help = "textarea", 3, false, "One on each line. "+f.Help
+		var example []string
+		if json.Unmarshal([]byte(f.Placeholder), &example) == nil {
+			f.Placeholder = strings.Join(example, "\n")
+		}
+	case client.ChannelMemberTypeObject:
+		f.Type, f.Rows, f.Placeholder, f.Help = "textarea", 2, "X-Team: payments", "One on each line, as Name: value. "+f.Help
+	case client.ChannelMemberTypeString:
+		if m.Name != "title_template" && strings.HasSuffix(m.Name, "_template") {
+			f.Type, f.Rows = "textarea", 4
+		}
+	}
+	if m.Options != nil {
+		f.Type = "select"
+		for _, value := range *m.Options {
+			f.Options = append(f.Options, option{Value: value, Text: value})
+		}
 	}
 	return f
-}
-
-// wordingFields are what every type has: the words of its messages.
-func wordingFields() []field {
-	return []field{
-		{Name: "config.title_template", Label: "Title of messages", Placeholder: "{{incident_status}}: {{incident_title}}"},
-		{
-			Name: "config.body_template", Label: "Text of messages", Type: "textarea", Rows: 3,
-			Placeholder: "{{error_message}} in {{regions_down}}",
-		},
-	}
-}
-
-func channelTypeOf(value string) (channelType, bool) {
-	types := channelTypes()
-	i := slices.IndexFunc(types, func(t channelType) bool { return t.Value == value })
-	if i < 0 {
-		return types[0], false
-	}
-	return types[i], true
 }
 
 // memberOf returns the member of the config that a field is for.
@@ -179,14 +205,21 @@ func shownConfig(config map[string]any, f *field) string {
 	}
 }
 
-// typedConfig makes the config of what was typed. Members that are not in the form keep
-// what they have, so that a field the page does not know is not lost.
-func typedConfig(kind channelType, typed url.Values, stored map[string]any) map[string]any {
+// typedConfig makes the config of what was typed. Members that are not in the form keep what they
+// have, so that a field the page does not know is not lost, unless they are those of another format.
+func typedConfig(kind *channelKind, typed url.Values, stored map[string]any) map[string]any {
 	config := make(map[string]any)
 	for name, value := range stored {
-		config[name] = value
+		member := slices.IndexFunc(kind.Members, func(m client.ChannelMember) bool { return m.Name == name })
+		if kind.format == nil || member < 0 || isWording(name) || name == memberFormat ||
+			slices.Contains(kind.format.Requires, name) || slices.Contains(kind.format.Takes, name) {
+			config[name] = value
+		}
 	}
-	for _, f := range append(slices.Clone(kind.Fields), wordingFields()...) {
+	if kind.chosen {
+		config[memberFormat] = kind.format.Format
+	}
+	for _, f := range kind.fields() {
 		name, text := memberOf(&f), strings.TrimSpace(typed.Get(f.Name))
 		if name == "body_template" || name == "payload_template" {
 			text = strings.ReplaceAll(typed.Get(f.Name), "\r\n", "\n")
@@ -229,14 +262,14 @@ func splitHeaders(text string) map[string]string {
 }
 
 // channelForm declares the fields of a channel. known is nil for a new one.
-func channelForm(r *request, kind channelType, known *client.NotificationChannel) *form {
+func channelForm(r *request, kind *channelKind, known *client.NotificationChannel) *form {
 	f := newForm(r)
 	name, config := "", map[string]any{}
 	if known != nil {
 		name, config = known.Name, known.Config
 	}
 	f.add(field{Name: "name", Label: "Name", Value: name, Required: true, Placeholder: "On call", Focus: known == nil})
-	for _, declared := range append(slices.Clone(kind.Fields), wordingFields()...) {
+	for _, declared := range kind.fields() {
 		declared.Value = shownConfig(config, &declared)
 		if declared.Type == "select" && declared.Value == "" {
 			declared.Value = declared.Options[0].Value
@@ -250,11 +283,11 @@ func channelForm(r *request, kind channelType, known *client.NotificationChannel
 }
 
 // channelJSON is the body of a request that writes a channel.
-func channelJSON(f *form, kind channelType, known *client.NotificationChannel) (string, error) {
+func channelJSON(f *form, kind *channelKind, known *client.NotificationChannel) (string, error) {
 	body := map[string]any{"name": f.get("name")}
 	var stored map[string]any
 	if known == nil {
-		body["type"] = kind.Value
+		body["type"] = kind.Type
 	} else {
 		stored = known.Config
 	}

@@ -5,16 +5,11 @@ package web_test
 import (
 	"net/http"
 	"net/url"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
-
-	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/internal/egress"
-	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
 // TestPagesOfAnEmptyOrganization opens every list of an organization that has nothing yet.
@@ -196,35 +191,4 @@ func TestAPIKeyIsShownOnceAndCanBeRevoked(t *testing.T) {
 	b.follow(t, revoke, url.Values{}).shows(t, "The key is revoked")
 	program.get(t, http.StatusUnauthorized, "/v1/checks", "Authorization", "Bearer "+key)
 	b.get(t, http.StatusOK, "/app/audit-log?resource=api_key").shows(t, "api_key.create", "api_key.delete")
-}
-
-// TestChannelFormsHaveTheMembersOfTheAPI compares the form of each type with its config.
-func TestChannelFormsHaveTheMembersOfTheAPI(t *testing.T) {
-	t.Parallel()
-	s := open(t, "")
-	b, _ := s.signUp(t)
-	types := notify.NewRegistry(egress.New(egress.Policy{}))
-	for _, kind := range types.Types() {
-		page := b.get(t, http.StatusOK, "/app/channels/new?type="+string(kind))
-		for _, member := range membersOf(reflect.TypeOf(types.Config(kind))) {
-			if kind == vigil.ChannelEmail && member == "email" {
-				continue // another form of "to"
-			}
-			page.shows(t, `name="config.`+member+`"`)
-		}
-	}
-}
-
-// membersOf returns the names of a struct's members in JSON, those of embedded ones too.
-func membersOf(config reflect.Type) (names []string) {
-	for i := range config.NumField() {
-		field := config.Field(i)
-		if field.Anonymous {
-			names = append(names, membersOf(field.Type)...)
-			continue
-		}
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		names = append(names, name)
-	}
-	return names
 }
