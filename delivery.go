@@ -44,9 +44,28 @@ type Channel struct {
 	// AppliedVersion is the version that apply stored last; 0: none. A later Version was
 	// made by somebody else.
 	AppliedVersion int64 `json:"-"`
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
+	// FormerSecret is the secret that a rotation replaced, in clear text. Messages are signed
+	// by it too until SecretOverlapEndsAt. Outside of an overlap it is empty, and the time nil.
+	FormerSecret        string     `json:"-"`
+	SecretOverlapEndsAt *time.Time `json:"-"`
+	CreatedAt           time.Time
+	UpdatedAt           time.Time
 }
+
+// SecretRotation replaces the secret by which a webhook channel signs its messages.
+type SecretRotation struct {
+	// Secret is the new one, in clear text.
+	Secret string
+	// Overlap is for how long messages are signed by the replaced secret too; 0: not any more.
+	Overlap time.Duration
+	// Force ends an overlap that another rotation began; without it that is a conflict.
+	Force bool
+	// Match is what the version of the channel must be.
+	Match Precondition
+}
+
+// MaxSecretOverlap bounds for how long a replaced secret still signs messages.
+const MaxSecretOverlap = 7 * 24 * time.Hour
 
 // ChannelFilter selects channels. Zero members select all.
 type ChannelFilter struct {

@@ -24,17 +24,21 @@ const sealLock = 0x7669_6769_6c00_0003
 // sealBatch bounds the configs that are read at once.
 const sealBatch = 100
 
-// sealedTable is a table whose configs hold sealed secrets.
+// sealedTable is a table with a column of configs that hold sealed secrets.
 type sealedTable struct {
 	name   string
+	column string
 	fields func(kind string) secret.Fields
 }
 
 func (s *Store) sealedTables() []sealedTable {
+	ofCheck := func(kind string) secret.Fields { return s.Secrets.Check(vigil.CheckType(kind)) }
+	ofChannel := func(kind string) secret.Fields { return s.Secrets.Channel(vigil.ChannelType(kind)) }
 	return []sealedTable{
-		{"checks", func(kind string) secret.Fields { return s.Secrets.Check(vigil.CheckType(kind)) }},
-		{"channels", func(kind string) secret.Fields { return s.Secrets.Channel(vigil.ChannelType(kind)) }},
-		{"delivery_addresses", func(kind string) secret.Fields { return s.Secrets.Channel(vigil.ChannelType(kind)) }},
+		{"checks", "config", ofCheck},
+		{"channels", "config", ofChannel},
+		{"channels", "former_secret", ofChannel},
+		{"delivery_addresses", "config", ofChannel},
 	}
 }
 
@@ -104,8 +108,8 @@ func (s *Store) rewriteConfigs(
 				Type   string
 				Config json.RawMessage
 			}
-			err := s.db.NewRaw("SELECT id, type, config FROM ? WHERE id > ? ORDER BY id LIMIT ?", bun.Ident(table.name), last, sealBatch).
-				Scan(ctx, &rows)
+			err := s.db.NewRaw("SELECT id, type, ? AS config FROM ? WHERE id > ? AND ? IS NOT NULL ORDER BY id LIMIT ?",
+				bun.Ident(table.column), bun.Ident(table.name), last, bun.Ident(table.column), sealBatch).Scan(ctx, &rows)
 			if err != nil {
 				return changed, pg.Wrap("list "+table.name, err)
 			}
@@ -143,9 +147,10 @@ func (s *Store) rewriteConfig(
 			Type   string
 			Config json.RawMessage
 		}
-		err := tx.NewRaw("SELECT type, config FROM ? WHERE id = ? FOR NO KEY UPDATE", bun.Ident(table.name), id).Scan(ctx, &rows)
+		err := tx.NewRaw("SELECT type, ? AS config FROM ? WHERE id = ? AND ? IS NOT NULL FOR NO KEY UPDATE",
+			bun.Ident(table.column), bun.Ident(table.name), id, bun.Ident(table.column)).Scan(ctx, &rows)
 		if err != nil || len(rows) == 0 {
-			return err // without a row it was deleted meanwhile
+			return err // without a row it was deleted or erased meanwhile
 		}
 		config, err := change(table.fields(rows[0].Type), rows[0].Config)
 		if err != nil {
@@ -154,7 +159,7 @@ func (s *Store) rewriteConfig(
 		if changed = !bytes.Equal(config, rows[0].Config); !changed {
 			return nil
 		}
-		_, err = tx.NewRaw("UPDATE ? SET config = ? WHERE id = ?", bun.Ident(table.name), string(config), id).Exec(ctx)
+		_, err = tx.NewRaw("UPDATE ? SET ? = ? WHERE id = ?", bun.Ident(table.name), bun.Ident(table.column), string(config), id).Exec(ctx)
 		return err
 	})
 	return changed, err

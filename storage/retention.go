@@ -62,6 +62,7 @@ func (s *Store) DropExpired(ctx context.Context, now time.Time, keep Retention) 
 		{"drop events", keep.Events, func(ctx context.Context, before time.Time) error {
 			return s.dropEvents(ctx, before, now.Add(-max(keep.Events, keep.Attempts)))
 		}},
+		{"erase former secrets", time.Second, s.eraseFormerSecrets},
 	}, s.expiredRows(keep)...) {
 		if kind.keep <= 0 {
 			continue
@@ -128,6 +129,14 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		}})
 	}
 	return kinds
+}
+
+// eraseFormerSecrets erases the secrets of channels whose overlap ended before a time. They are not
+// read any more since then, so no version changes.
+func (s *Store) eraseFormerSecrets(ctx context.Context, before time.Time) error {
+	_, err := s.db.NewRaw("UPDATE channels SET former_secret = NULL, secret_overlap_ends_at = NULL WHERE secret_overlap_ends_at < ?", before).
+		Exec(ctx)
+	return err
 }
 
 // dropIncidents deletes the incidents that were resolved before a time, with their

@@ -142,6 +142,9 @@ func (e *Edits) writeChannels(ctx context.Context, changes *project.Changes) err
 			before = edit.Before.Version
 		}
 		e.stamp(before, stamps{&channel.ID, &channel.CreatedAt, &channel.UpdatedAt, &channel.Version, &channel.AppliedVersion})
+		if edit.Before != nil {
+			endOverlap(edit.Before, channel)
+		}
 		row, err := e.db.definitions.SealedChannel(channel)
 		if err != nil {
 			return err

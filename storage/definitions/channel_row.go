@@ -32,6 +32,10 @@ type ChannelRow struct {
 	CreatedAt      time.Time       `bun:"created_at"`
 	UpdatedAt      time.Time       `bun:"updated_at"`
 
+	// FormerSecret is an object with the member secret, sealed as Config is; empty: none.
+	FormerSecret        json.RawMessage `bun:"former_secret,type:jsonb,nullzero"`
+	SecretOverlapEndsAt *time.Time      `bun:"secret_overlap_ends_at"`
+
 	ManagedRow
 }
 
@@ -47,7 +51,12 @@ func (s *Store) SealedChannel(c *vigil.Channel) (*ChannelRow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seal the config: %w", err)
 	}
+	former, err := s.sealFormer(c)
+	if err != nil {
+		return nil, err
+	}
 	return &ChannelRow{
+		FormerSecret: former, SecretOverlapEndsAt: c.SecretOverlapEndsAt,
 		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Enabled: c.Enabled,
 		DisabledReason: c.DisabledReason, Labels: storedLabels(c.Labels), Version: c.Version,
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
@@ -71,6 +80,9 @@ func (s *Store) OpenedChannels(rows []ChannelRow) ([]vigil.Channel, error) {
 			DisabledReason: r.DisabledReason, Labels: LabelsOf(r.Labels), Version: r.Version,
 			CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 			ManagedBy: r.ManagedBy(), AppliedVersion: r.Applied,
+		}
+		if err := s.openFormer(&channels[i], &r); err != nil {
+			return nil, fmt.Errorf("open the former secret of channel %s: %w", r.ID, err)
 		}
 	}
 	return channels, nil
