@@ -155,7 +155,9 @@ func (d *Deliveries) sender(
 	case err != nil:
 		return channel, former, nil, fmt.Errorf("read the channel: %w", err)
 	}
-	sender, err = d.Channels.Parse(channel.Type, channel.Config)
+	if sender, err = d.Channels.Parse(channel.Type, channel.Config); err == nil {
+		sender = notify.WithFormerSecret(sender, channel.FormerSecret)
+	}
 	return channel, former, sender, err
 }
 

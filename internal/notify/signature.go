@@ -4,9 +4,11 @@ package notify
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 // The headers by which a receiver verifies the sender of a body.
 const (
 	headerSignature        = "X-Service-Signature"
+	headerFormerSignature  = "X-Service-Signature-Previous"
 	headerWebhookID        = "Webhook-Id"
 	headerWebhookTimestamp = "Webhook-Timestamp"
 	headerWebhookSignature = "Webhook-Signature"
@@ -30,13 +33,61 @@ const standardSecret = "whsec_"
 // exampleSecret is a key of 24 bytes in that form.
 const exampleSecret = standardSecret + "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
 
+// signingKey is a secret and the key that it stands for in Standard Webhooks.
+type signingKey struct {
+	secret string // empty: nothing is signed by it
+	key    []byte
+}
+
+// NewSecret makes a secret of 32 random bytes, in the form of Standard Webhooks.
+func NewSecret() (string, error) {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return "", fmt.Errorf("make a secret: %w", err)
+	}
+	return standardSecret + base64.StdEncoding.EncodeToString(key), nil
+}
+
+// WithFormerSecret returns a sender whose messages are signed by a former secret too, while a
+// rotation overlaps. A sender that does not sign, and an empty secret, change nothing.
+func WithFormerSecret(sender Sender, former string) Sender {
+	w, ok := sender.(*webhook)
+	if !ok || former == "" || w.signing.secret == "" {
+		return sender
+	}
+	key, err := standardKey(former)
+	if err != nil {
+		return sender // a secret that no receiver could verify with
+	}
+	both := *w
+	both.former = signingKey{former, key}
+	both.hidden = w.hidden.With(former, string(key))
+	return &both
+}
+
 // sign adds the signatures of a body: the spec's (section 2, webhook), over the
 // body with the secret as it is; and that of Standard Webhooks, over id, time
-// and body, with the key of standardKey.
-func sign(header http.Header, secret string, key []byte, id string, at time.Time, body []byte) {
-	header.Set(headerSignature, "sha256="+hex.EncodeToString(hmacSHA256([]byte(secret), body)))
+// and body, with the key of standardKey. With a former secret the latter has a signature for
+// each of the two, separated by a space, and the former one's of the spec has a header of its own.
+func sign(header http.Header, by, former signingKey, id string, at time.Time, body []byte) {
 	signed := append([]byte(id+"."+strconv.FormatInt(at.Unix(), 10)+"."), body...)
-	header.Set(headerWebhookSignature, "v1,"+base64.StdEncoding.EncodeToString(hmacSHA256(key, signed)))
+	signatures := by.standard(signed)
+	header.Set(headerSignature, by.plain(body))
+	if former.secret != "" {
+		header.Set(headerFormerSignature, former.plain(body))
+		signatures += " " + former.standard(signed)
+	}
+	header.Set(headerWebhookSignature, signatures)
+}
+
+// plain is the signature of the spec.
+func (k signingKey) plain(body []byte) string {
+	return "sha256=" + hex.EncodeToString(hmacSHA256([]byte(k.secret), body))
+}
+
+// standard is the signature of Standard Webhooks.
+func (k signingKey) standard(signed []byte) string {
+	return "v1," + base64.StdEncoding.EncodeToString(hmacSHA256(k.key, signed))
 }
 
 // standardKey is the key that a secret stands for in Standard Webhooks. The error is a

@@ -60,10 +60,11 @@ func (t webhookType) Parse(given json.RawMessage) (Sender, error) {
 	if err := w.parseContent(members(given)); err != nil {
 		return nil, err
 	}
-	if w.key, err = standardKey(w.config.Secret); err != nil {
+	w.signing.secret = w.config.Secret
+	if w.signing.key, err = standardKey(w.config.Secret); err != nil {
 		return nil, err
 	}
-	w.hidden = hidden.With(slices.Concat(pathTexts(w.url), headerTexts(w.config.Headers), []string{string(w.key)})...)
+	w.hidden = hidden.With(slices.Concat(pathTexts(w.url), headerTexts(w.config.Headers), []string{string(w.signing.key)})...)
 	return w, w.config.check()
 }
 
@@ -109,11 +110,12 @@ const headerTraceparent = "Traceparent"
 type webhook struct {
 	*environment
 
-	config webhookConfig
-	url    *url.URL
-	header http.Header
-	key    []byte // of Standard Webhooks
-	hidden *redact.Redactor
+	config  webhookConfig
+	url     *url.URL
+	header  http.Header
+	signing signingKey
+	former  signingKey // that signs too, see WithFormerSecret
+	hidden  *redact.Redactor
 	// payload makes the body; nil: it is the envelope.
 	payload *payload
 }
@@ -134,7 +136,7 @@ func (w *webhook) Send(ctx context.Context, m Message) Outcome {
 		header.Set(headerTraceparent, m.Traceparent)
 	}
 	if w.config.Secret != "" {
-		sign(header, w.config.Secret, w.key, m.Event.String(), now, m.Envelope)
+		sign(header, w.signing, w.former, m.Event.String(), now, m.Envelope)
 	}
 	return w.send(ctx, request{
 		method: w.config.Method, url: w.url, header: header, body: m.Envelope, hidden: w.hidden,
