@@ -60,8 +60,6 @@ type SecretRotation struct {
 	Overlap time.Duration
 	// Force ends an overlap that another rotation began; without it that is a conflict.
 	Force bool
-	// Match is what the version of the channel must be.
-	Match Precondition
 }
 
 // MaxSecretOverlap bounds for how long a replaced secret still signs messages.

@@ -20,8 +20,7 @@ import (
 
 // RotateChannelSecret replaces the secret of a webhook channel and keeps the replaced one for the
 // overlap. The version grows. A channel of another type, and an overlap that has not ended when
-// the rotation does not force it, are CodeConflict errors; a version that does not match is a
-// CodePrecondition error.
+// the rotation does not force it, are CodeConflict errors.
 func (s *Store) RotateChannelSecret(
 	ctx context.Context, orgID, id uuid.UUID, rotation vigil.SecretRotation,
 ) (vigil.Channel, error) {
@@ -29,9 +28,6 @@ func (s *Store) RotateChannelSecret(
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		before, err := s.definitions.ReadChannel(ctx, tx.NewSelect().For("NO KEY UPDATE"), orgID, id)
 		if err != nil {
-			return err
-		}
-		if err := rotation.Match.Check("channel", before.Version); err != nil {
 			return err
 		}
 		if after, err = rotated(before, rotation, s.db.Instant()); err != nil {
