@@ -291,6 +291,7 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 		}
 	}
 	add(put, "/v1/notification-channels/{id}", `{"name":"y","config":`+channelConfigs()["webhook"]+`}`)
+	add(post, "/v1/notification-channels/{id}/rotate-secret", `{"overlap_seconds":3600,"force":true}`)
 	channel := owned["/v1/notification-channels"]
 	add(post, "/v1/checks/{id}/alerts", `{"name":"x","condition":{"failure_threshold":3},"notification_channel_ids":["`+channel+`"]}`)
 	add(

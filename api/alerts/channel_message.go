@@ -64,6 +64,7 @@ func (c *Channels) sendTest(ctx context.Context, channel vigil.Channel) (notify.
 	if err != nil {
 		return notify.Unusable(err), nil
 	}
+	sender = notify.WithFormerSecret(sender, channel.FormerSecret)
 	message, err := notify.Sample(channel, rest.CallerOf(ctx).Org, c.publicURL, c.now())
 	if err != nil {
 		return notify.Outcome{}, err

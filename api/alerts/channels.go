@@ -28,6 +28,7 @@ type channelStore interface {
 	CreateChannel(ctx context.Context, channel vigil.Channel) (vigil.Channel, error)
 	Channels(ctx context.Context, orgID uuid.UUID, filter vigil.ChannelFilter) ([]vigil.Channel, vigil.Extent, error)
 	Channel(ctx context.Context, orgID, id uuid.UUID) (vigil.Channel, error)
+	RotateChannelSecret(ctx context.Context, orgID, id uuid.UUID, rotation vigil.SecretRotation) (vigil.Channel, error)
 	UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error)
 	// DeleteChannel refuses a channel that rules use with vigil.CodeConflict,
 	// unless force takes it out of them; then it returns their checks.
@@ -76,6 +77,7 @@ type notificationChannelView struct {
 	Labels         map[string]string       `json:"labels" doc:"Names and values that you give, to group and to filter."`
 	ManagedBy      *resource.ManagedByView `json:"managed_by" doc:"The program that manages the channel, such as a project of files; null when none does."`
 	DisabledReason *string                 `json:"disabled_reason" doc:"Why the platform disabled the channel by itself; null when it did not."`
+	SecretOverlap  *time.Time              `json:"secret_overlap_ends_at" doc:"Until when messages are also signed by the secret that a rotation replaced; null when none is."`
 	Recipients     []recipientView         `json:"recipients,omitempty" doc:"Of an email channel: who gets its mail. Absent where mail is not sent to people."`
 	Revision       int64                   `json:"revision,omitempty" doc:"Grows by one with every change of the channel, also when the platform disables it; the ETag for If-Match."`
 	CreatedAt      time.Time               `json:"created_at"`
@@ -94,7 +96,7 @@ func (c *Channels) show(channel vigil.Channel) notificationChannelView {
 		Labels:    checks.LabelsView(channel.Labels),
 		ManagedBy: resource.ShowManagedBy(channel.ManagedBy),
 		Config:    c.Types.Secrets(channel.Type).Mask(channel.Config),
-		Revision:  channel.Version,
+		Revision:  channel.Version, SecretOverlap: resource.InUTC(channel.SecretOverlapEndsAt),
 		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
 	}
 	if channel.DisabledReason != "" {
@@ -137,6 +139,7 @@ func (c *Channels) Register(r *rest.Registrar) {
 		Errors: []int{http.StatusConflict},
 	}, c.delete)
 	c.registerTest(r)
+	c.registerRotation(r)
 }
 
 // find reads a channel of the caller's organization.

@@ -219,7 +219,7 @@ func (e *exporter) resource(section string, x exported, path string, first ...st
 func serverMember(name string) bool {
 	return slices.Contains([]string{
 		"id", "org_id", "check_id", "created_at", "updated_at", "revision", "health_status", "last_checked", "expires_at", "summary",
-		"condition_type", "threshold", "disabled_reason", "recipients", "url", "managed_by",
+		"condition_type", "threshold", "disabled_reason", "secret_overlap_ends_at", "recipients", "url", "managed_by",
 	}, name)
 }
 

@@ -45,7 +45,7 @@ func listChannels(c *call, in struct {
 	result, err := listing("channels", or(in.Limit, 50), func(limit int64) (page, error) {
 		return list(c.api.ListNotificationChannels(c.ctx, &client.ListNotificationChannelsParams{Limit: &limit, Cursor: given(in.Cursor)}))
 	}, func(row object) (object, error) {
-		shown := pick(row, "id", "name", "type", "enabled", "disabled_reason", "labels", "revision")
+		shown := pick(row, "id", "name", "type", "enabled", "disabled_reason", "secret_overlap_ends_at", "labels", "revision")
 		id, _ := row["id"].(string)
 		shown["used_by_rules"] = used[id]
 		return cleanObject(shown), nil
