@@ -26,6 +26,8 @@ type channelBody struct {
 	Recipients     []recipientLine
 	Outcome        *channelOutcome
 	DeliveriesHref string
+	RotateHref     string // of a webhook
+	Overlap        *stamp // until when a replaced secret signs too
 	Revision       int64 // that the form was made from
 }
 
@@ -43,6 +45,8 @@ func (s *Server) channelPageRoutes(on *routes) {
 	on.page("POST /app/channels/{id}", s.updateChannel)
 	on.page("GET /app/channels/{id}/delete", s.confirmChannelDelete)
 	on.page("POST /app/channels/{id}/delete", s.deleteChannel)
+	on.page("GET /app/channels/{id}/rotate", s.rotationPage)
+	on.page("POST /app/channels/{id}/rotate", s.rotateSecret)
 }
 
 // newChannel shows the form of the type in the address.
@@ -149,6 +153,12 @@ func (s *Server) renderChannel(r *request, status int, c *client.NotificationCha
 	}
 	if !c.Enabled {
 		body.Badge = &badge{State: row.Mark.State, Text: row.Mark.Word}
+	}
+	if c.Type == client.NotificationChannelTypeWebhook {
+		body.RotateHref = row.Href + "/rotate"
+	}
+	if c.SecretOverlapEndsAt != nil {
+		body.Overlap = new(r.stampAs(*c.SecretOverlapEndsAt, "15:04"))
 	}
 	body.declare(kind, f)
 	if c.Recipients != nil {
