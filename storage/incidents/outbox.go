@@ -126,10 +126,14 @@ func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil
 			return vigil.NextAttempt{}, err
 		}
 	}
+	fallen, err := s.fallBackCanceled(ctx, tx, box, decision.Cancel, now)
+	if err != nil {
+		return vigil.NextAttempt{}, err
+	}
 	switch at := slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == decision.Attempt }); {
 	case at < 0:
 		admitted, err := s.freeUnused(ctx, tx, head, now)
-		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: lastStatus(box, decision), Admitted: admitted}, err
+		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: lastStatus(box, decision), Admitted: append(admitted, fallen...)}, err
 	case !decision.Manual && decision.NotBefore.After(now):
 		admitted, err := s.freeUnused(ctx, tx, head, now)
 		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: decision.NotBefore, Admitted: admitted}, err
@@ -267,8 +271,9 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 		if err != nil {
 			return err
 		}
+		exhausted := false
 		if fresh {
-			row.apply(&outcome, now)
+			exhausted = row.apply(&outcome, now)
 			if _, err := tx.NewUpdate().Model(&row).WherePK().
 				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms", "reference").
 				Exec(ctx); err != nil {
@@ -279,7 +284,12 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 		if err := s.readRemaining(ctx, tx, &row, &remaining); err != nil || !fresh {
 			return err
 		}
+		fallen, err := s.follow(ctx, tx, &row, &outcome, exhausted, now)
+		if err != nil {
+			return err
+		}
 		remaining.Admitted, err = s.freePlace(ctx, tx, &row, now)
+		remaining.Admitted = append(remaining.Admitted, fallen...)
 		return err
 	})
 	return remaining, pg.Wrap("record the outcome of an attempt", err)
@@ -304,9 +314,9 @@ func finishAttempt(ctx context.Context, tx bun.Tx, outcome *vigil.AttemptOutcome
 	return n == 1, err
 }
 
-// apply updates a delivery by the outcome of an attempt. A redelivery counts only
-// when it succeeds.
-func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) {
+// apply updates a delivery by the outcome of an attempt, and reports whether it is given up. A
+// redelivery counts only when it succeeds.
+func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) (exhausted bool) {
 	r.UpdatedAt, r.SweptAt, r.SweepWaitMS = now, now, 0
 	switch {
 	case outcome.Delivered:
@@ -319,8 +329,44 @@ func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) {
 		}
 		if r.NextAttemptAt = outcome.NextAttemptAt; r.NextAttemptAt == nil {
 			r.Status, r.FinishedAt = string(vigil.DeliveryExhausted), &now
+			return true
 		}
 	}
+	return false
+}
+
+// follow carries out what an outcome means for the channel: how it does, whether another one gets
+// the message in its place, and whether the owners are to be mailed. It returns the deliveries to
+// the other channel.
+func (s *Store) follow(
+	ctx context.Context, tx bun.Tx, row *deliveryRow, outcome *vigil.AttemptOutcome, exhausted bool, now time.Time,
+) ([]vigil.PendingDelivery, error) {
+	var instead fallback
+	if exhausted {
+		var err error
+		if instead, err = s.fallBack(ctx, tx, []deliveryRow{*row}, now); err != nil {
+			return nil, err
+		}
+	}
+	seen := vigil.SeenOf(outcome, exhausted, now)
+	sight, err := s.see(ctx, tx, row.OrgID, row.ChannelID, seen)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case exhausted || seen.Gone || sight.turn == vigil.ChannelTurnFailing:
+		news := channelNews{row: row, gone: seen.Gone, since: now, reason: seen.Error}
+		if !sight.after.Since.IsZero() {
+			news.since, news.reason = sight.after.Since, sight.after.LastError
+		}
+		if exhausted {
+			news.lost, news.fellBack = 1, instead.made
+		}
+		err = noteOwners(ctx, tx, &news, now)
+	case sight.turn == vigil.ChannelTurnRecovered:
+		err = calmOwners(ctx, tx, row.ChannelID, now)
+	}
+	return instead.pending, err
 }
 
 // readRemaining reads what is left to deliver to the channel about the same incident.
