@@ -284,13 +284,15 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 		if err := s.readRemaining(ctx, tx, &row, &remaining); err != nil || !fresh {
 			return err
 		}
-		fallen, err := s.follow(ctx, tx, &row, &outcome, exhausted, now)
+		then, err := s.follow(ctx, tx, &row, &outcome, exhausted, now)
 		if err != nil {
 			return err
 		}
-		remaining.Admitted, err = s.freePlace(ctx, tx, &row, now)
-		remaining.Admitted = append(remaining.Admitted, fallen...)
-		return err
+		if remaining.Admitted, err = s.freePlace(ctx, tx, &row, now); err != nil {
+			return err
+		}
+		remaining.Admitted = append(remaining.Admitted, then.pending...)
+		return s.publishAll(ctx, tx, then.events)
 	})
 	return remaining, pg.Wrap("record the outcome of an attempt", err)
 }
@@ -333,40 +335,6 @@ func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) (exhau
 		}
 	}
 	return false
-}
-
-// follow carries out what an outcome means for the channel: how it does, whether another one gets
-// the message in its place, and whether the owners are to be mailed. It returns the deliveries to
-// the other channel.
-func (s *Store) follow(
-	ctx context.Context, tx bun.Tx, row *deliveryRow, outcome *vigil.AttemptOutcome, exhausted bool, now time.Time,
-) ([]vigil.PendingDelivery, error) {
-	var instead fallback
-	if exhausted {
-		var err error
-		if instead, err = s.fallBack(ctx, tx, []deliveryRow{*row}, now); err != nil {
-			return nil, err
-		}
-	}
-	seen := vigil.SeenOf(outcome, exhausted, now)
-	sight, err := s.see(ctx, tx, row.OrgID, row.ChannelID, seen)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case exhausted || seen.Gone || sight.turn == vigil.ChannelTurnFailing:
-		news := channelNews{row: row, gone: seen.Gone, since: now, reason: seen.Error}
-		if !sight.after.Since.IsZero() {
-			news.since, news.reason = sight.after.Since, sight.after.LastError
-		}
-		if exhausted {
-			news.lost, news.fellBack = 1, instead.made
-		}
-		err = noteOwners(ctx, tx, &news, now)
-	case sight.turn == vigil.ChannelTurnRecovered:
-		err = calmOwners(ctx, tx, row.ChannelID, now)
-	}
-	return instead.pending, err
 }
 
 // readRemaining reads what is left to deliver to the channel about the same incident.
