@@ -3,6 +3,7 @@
 package vigil
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -78,7 +79,7 @@ func SeenOf(outcome *AttemptOutcome, exhausted bool, at time.Time) ChannelSeen {
 // maxChannelError bounds ChannelHealth.LastError, in bytes.
 const maxChannelError = 500
 
-// ChannelTurn is a change of a channel's state that others are told of.
+// ChannelTurn is a change of a channel's state that makes an event.
 type ChannelTurn string
 
 // The changes: from ok to another state, and back.
@@ -150,6 +151,46 @@ func (f *FallbackFor) Note() string {
 		return ""
 	}
 	return "Sent here because the channel " + Shorten(f.ChannelName, maxRuleLabel) + " could not be reached."
+}
+
+// FallbackEnvelope returns the envelope of a message that is sent in the place of another
+// delivery: it has data.fallback_for, and data.message.body ends with the note. One that would
+// outgrow MaxEnvelope is returned as it is.
+func FallbackEnvelope(given []byte, f *FallbackFor) []byte {
+	var whole struct {
+		ID        json.RawMessage            `json:"id"`
+		Type      json.RawMessage            `json:"type"`
+		Version   json.RawMessage            `json:"version"`
+		Timestamp json.RawMessage            `json:"timestamp"`
+		Data      map[string]json.RawMessage `json:"data"`
+	}
+	var message envelopeMessage
+	if f == nil || json.Unmarshal(given, &whole) != nil || whole.Data == nil || json.Unmarshal(whole.Data["message"], &message) != nil {
+		return given
+	}
+	message.Body = JoinNote(message.Body, f.Note())
+	words, err := json.Marshal(message)
+	if err != nil {
+		return given
+	}
+	shown, err := json.Marshal(f)
+	if err != nil {
+		return given
+	}
+	whole.Data["message"], whole.Data["fallback_for"] = words, shown
+	text, err := json.Marshal(whole)
+	if err != nil || len(text) > MaxEnvelope {
+		return given
+	}
+	return text
+}
+
+// JoinNote puts a note below a text.
+func JoinNote(text, note string) string {
+	if text == "" || note == "" {
+		return text + note
+	}
+	return text + "\n\n" + note
 }
 
 // FallbackOpening is an opening that a channel got in the place of another one.

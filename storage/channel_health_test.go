@@ -246,7 +246,7 @@ func TestOwnersKnowOfEveryLostOpening(t *testing.T) {
 	const n = 6
 	ids := a.openOfChecks(n)
 	schedule, next := vigil.DefaultRetrySchedule(), make([]time.Duration, n)
-	failures, lost, told := make([]int, n), 0, 0
+	failures, lost, mailed := make([]int, n), 0, 0
 	var mails []time.Duration
 	mail := func(at time.Duration) {
 		a.at(at)
@@ -255,7 +255,7 @@ func TestOwnersKnowOfEveryLostOpening(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, notice := range notices {
-			mails, told = append(mails, at), told+notice.Lost
+			mails, mailed = append(mails, at), mailed+notice.Lost
 			if notice.ChannelID != a.channels[vigil.ChannelWebhook].ID || notice.Number != int64(len(mails)) || notice.State == vigil.ChannelOK {
 				t.Errorf("notice %+v", notice)
 			}
@@ -288,15 +288,15 @@ func TestOwnersKnowOfEveryLostOpening(t *testing.T) {
 		}
 		mail(at)
 	}
-	if lost != n || told != lost {
-		t.Errorf("%d openings are lost, and the owners are mailed of %d, want %d of %d", lost, told, n, n)
+	if lost != n || mailed != lost {
+		t.Errorf("%d openings are lost, and the owners are mailed of %d, want %d of %d", lost, mailed, n, n)
 	}
 	for i := 1; i < len(mails); i++ {
 		if mails[i]-mails[i-1] < 24*time.Hour {
 			t.Errorf("mails after %v and %v", mails[i-1], mails[i])
 		}
 	}
-	t.Logf("lost openings without a mail to the owners: %d of %d; mails after %v", lost-told, lost, mails)
+	t.Logf("lost openings without a mail to the owners: %d of %d; mails after %v", lost-mailed, lost, mails)
 }
 
 func TestChannelNotices(t *testing.T) {

@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS channel_health (
 -- What the owners of an organization are to be mailed about a channel, and what they were: one
 -- mail in a day. due_at is NULL when there is nothing to mail, lost counts the messages that were
 -- given up since the last mail, and news grows with each change, so that what comes while a mail
--- is sent is told by the next one. A row outlives its channel.
+-- is sent is for the next one. A row outlives its channel.
 CREATE TABLE IF NOT EXISTS channel_notices (
     channel_id   uuid        PRIMARY KEY,
     org_id       uuid        NOT NULL REFERENCES organizations ON DELETE CASCADE,
