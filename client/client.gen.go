@@ -471,6 +471,27 @@ func (e BulkSelectorState) Valid() bool {
 	}
 }
 
+// Defines values for ChannelDeliveryState.
+const (
+	ChannelDeliveryStateDown    ChannelDeliveryState = "down"
+	ChannelDeliveryStateFailing ChannelDeliveryState = "failing"
+	ChannelDeliveryStateOk      ChannelDeliveryState = "ok"
+)
+
+// Valid indicates whether the value is a known member of the ChannelDeliveryState enum.
+func (e ChannelDeliveryState) Valid() bool {
+	switch e {
+	case ChannelDeliveryStateDown:
+		return true
+	case ChannelDeliveryStateFailing:
+		return true
+	case ChannelDeliveryStateOk:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChatChannelType.
 const (
 	ChatChannelTypeChat ChatChannelType = "chat"
@@ -3904,6 +3925,29 @@ type BulkSelectorHealth string
 // BulkSelectorState defines model for BulkSelector.State.
 type BulkSelectorState string
 
+// ChannelDelivery defines model for ChannelDelivery.
+type ChannelDelivery struct {
+	// ConsecutiveFailures How many attempts have failed in a row. An attempt that a user requested counts only when it succeeds.
+	ConsecutiveFailures int64 `json:"consecutive_failures"`
+
+	// FailingSince When the first of the attempts failed that have failed in a row; null while the state is ok.
+	FailingSince *time.Time `json:"failing_since"`
+
+	// LastDeliveredAt When a message arrived last; null when none did.
+	LastDeliveredAt *time.Time `json:"last_delivered_at"`
+
+	// LastError Why the last attempt failed; null when it did not.
+	//
+	// Examples: The receiver answered 503.
+	LastError *string `json:"last_error"`
+
+	// State ok: messages arrive, or none was sent yet. failing: five attempts in a row have failed, or they fail for ten minutes. down: a message was given up after its last attempt, or the receiver answered 410. A message that arrives, also a test, makes it ok.
+	State ChannelDeliveryState `json:"state"`
+}
+
+// ChannelDeliveryState ok: messages arrive, or none was sent yet. failing: five attempts in a row have failed, or they fail for ten minutes. down: a message was given up after its last attempt, or the receiver answered 410. A message that arrives, also a test, makes it ok.
+type ChannelDeliveryState string
+
 // ChatChannel What makes a channel of type chat.
 type ChatChannel struct {
 	Config ChatConfig      `json:"config"`
@@ -4608,6 +4652,9 @@ type Delivery struct {
 	EventId   openapi_types.UUID `json:"event_id"`
 	EventType DeliveryEventType  `json:"event_type"`
 
+	// FallbackFor The delivery in whose place this one is, because its channel could not be reached; null for every other.
+	FallbackFor FallbackFor `json:"fallback_for"`
+
 	// FinishedAt When it ended; null while it is pending.
 	FinishedAt *time.Time         `json:"finished_at"`
 	Id         openapi_types.UUID `json:"id"`
@@ -5012,6 +5059,18 @@ type FailedAttempt struct {
 
 	// ResponseTimeMs How long it took, ms.
 	ResponseTimeMs float64 `json:"response_time_ms"`
+}
+
+// FallbackFor defines model for FallbackFor.
+type FallbackFor struct {
+	// ChannelId The channel that could not be reached.
+	ChannelId openapi_types.UUID `json:"channel_id"`
+
+	// ChannelName The name that it had when its delivery was made.
+	ChannelName string `json:"channel_name"`
+
+	// DeliveryId Its delivery of the message.
+	DeliveryId openapi_types.UUID `json:"delivery_id"`
 }
 
 // FiredRule defines model for FiredRule.
@@ -6235,12 +6294,18 @@ type NotificationChannel struct {
 	Config    map[string]interface{} `json:"config"`
 	CreatedAt time.Time              `json:"created_at"`
 
+	// Delivery How the messages of the channel arrive.
+	Delivery ChannelDelivery `json:"delivery"`
+
 	// DisabledReason Why the platform disabled the channel by itself; null when it did not.
 	DisabledReason *string `json:"disabled_reason"`
 
 	// Enabled Whether messages are sent.
-	Enabled bool               `json:"enabled"`
-	Id      openapi_types.UUID `json:"id"`
+	Enabled bool `json:"enabled"`
+
+	// FallbackChannelId The channel that gets, once, what this one cannot deliver; null when there is none.
+	FallbackChannelId *openapi_types.UUID `json:"fallback_channel_id"`
+	Id                openapi_types.UUID  `json:"id"`
 
 	// Labels Names and values that you give, to group and to filter.
 	Labels map[string]string `json:"labels"`
@@ -6287,11 +6352,17 @@ type NotificationChannelCreate struct {
 	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
+	// Delivery Accepted with any value and ignored, so that what was read can be written.
+	Delivery interface{} `json:"delivery,omitempty"`
+
 	// DisabledReason Accepted with any value and ignored, so that what was read can be written.
 	DisabledReason interface{} `json:"disabled_reason,omitempty"`
 
 	// Enabled Whether messages are sent.
 	Enabled *bool `json:"enabled,omitempty"`
+
+	// FallbackChannelId The channel that gets, once, what this one cannot deliver: messages whose every attempt failed, and those that are canceled because the receiver answered 410. Its own failures go no further. Absent keeps it, and null leaves the channel without one.
+	FallbackChannelId *openapi_types.UUID `json:"fallback_channel_id,omitempty"`
 
 	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
@@ -6346,11 +6417,17 @@ type NotificationChannelUpdate struct {
 	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
+	// Delivery Accepted with any value and ignored, so that what was read can be written.
+	Delivery interface{} `json:"delivery,omitempty"`
+
 	// DisabledReason Accepted with any value and ignored, so that what was read can be written.
 	DisabledReason interface{} `json:"disabled_reason,omitempty"`
 
 	// Enabled Whether messages are sent.
 	Enabled *bool `json:"enabled,omitempty"`
+
+	// FallbackChannelId The channel that gets, once, what this one cannot deliver: messages whose every attempt failed, and those that are canceled because the receiver answered 410. Its own failures go no further. Absent keeps it, and null leaves the channel without one.
+	FallbackChannelId *openapi_types.UUID `json:"fallback_channel_id,omitempty"`
 
 	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
@@ -8594,7 +8671,7 @@ type CreateNotificationChannelParams struct {
 
 // DeleteNotificationChannelParams defines parameters for DeleteNotificationChannel.
 type DeleteNotificationChannelParams struct {
-	// Force Remove the channel from the alert rules that use it.
+	// Force Remove the channel from the alert rules that use it, and from the channels that fall back to it.
 	Force *bool `form:"force,omitempty" json:"force,omitempty"`
 
 	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
@@ -11497,6 +11574,11 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'created_at': %w", err)
 	}
 
+	object["delivery"], err = json.Marshal(t.Delivery)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'delivery': %w", err)
+	}
+
 	object["disabled_reason"], err = json.Marshal(t.DisabledReason)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'disabled_reason': %w", err)
@@ -11505,6 +11587,11 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 	object["enabled"], err = json.Marshal(t.Enabled)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'enabled': %w", err)
+	}
+
+	object["fallback_channel_id"], err = json.Marshal(t.FallbackChannelId)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'fallback_channel_id': %w", err)
 	}
 
 	object["id"], err = json.Marshal(t.Id)
@@ -11592,6 +11679,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["delivery"]; found {
+		err = json.Unmarshal(raw, &t.Delivery)
+		if err != nil {
+			return fmt.Errorf("error reading 'delivery': %w", err)
+		}
+	}
+
 	if raw, found := object["disabled_reason"]; found {
 		err = json.Unmarshal(raw, &t.DisabledReason)
 		if err != nil {
@@ -11603,6 +11697,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Enabled)
 		if err != nil {
 			return fmt.Errorf("error reading 'enabled': %w", err)
+		}
+	}
+
+	if raw, found := object["fallback_channel_id"]; found {
+		err = json.Unmarshal(raw, &t.FallbackChannelId)
+		if err != nil {
+			return fmt.Errorf("error reading 'fallback_channel_id': %w", err)
 		}
 	}
 
@@ -11913,6 +12014,11 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'created_at': %w", err)
 	}
 
+	object["delivery"], err = json.Marshal(t.Delivery)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'delivery': %w", err)
+	}
+
 	object["disabled_reason"], err = json.Marshal(t.DisabledReason)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'disabled_reason': %w", err)
@@ -11922,6 +12028,13 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		object["enabled"], err = json.Marshal(t.Enabled)
 		if err != nil {
 			return nil, fmt.Errorf("error marshaling 'enabled': %w", err)
+		}
+	}
+
+	if t.FallbackChannelId != nil {
+		object["fallback_channel_id"], err = json.Marshal(t.FallbackChannelId)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'fallback_channel_id': %w", err)
 		}
 	}
 
@@ -12008,6 +12121,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["delivery"]; found {
+		err = json.Unmarshal(raw, &t.Delivery)
+		if err != nil {
+			return fmt.Errorf("error reading 'delivery': %w", err)
+		}
+	}
+
 	if raw, found := object["disabled_reason"]; found {
 		err = json.Unmarshal(raw, &t.DisabledReason)
 		if err != nil {
@@ -12019,6 +12139,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Enabled)
 		if err != nil {
 			return fmt.Errorf("error reading 'enabled': %w", err)
+		}
+	}
+
+	if raw, found := object["fallback_channel_id"]; found {
+		err = json.Unmarshal(raw, &t.FallbackChannelId)
+		if err != nil {
+			return fmt.Errorf("error reading 'fallback_channel_id': %w", err)
 		}
 	}
 
@@ -13484,7 +13611,7 @@ type ClientInterface interface {
 
 	// DeleteNotificationChannel Delete a notification channel
 	//
-	// A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, and rules without any channel left are deleted.
+	// A channel that alert rules use, or that other channels fall back to, is not deleted, and the answer names them. With `force`, it is removed from them, and rules without any channel left are deleted.
 	//
 	// Corresponds with DELETE /v1/notification-channels/{id} (the `DeleteNotificationChannel` operationId).
 	DeleteNotificationChannel(ctx context.Context, id openapi_types.UUID, params *DeleteNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -15637,7 +15764,7 @@ func (c *Client) CreateNotificationChannel(ctx context.Context, params *CreateNo
 
 // DeleteNotificationChannel Delete a notification channel
 //
-// A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, and rules without any channel left are deleted.
+// A channel that alert rules use, or that other channels fall back to, is not deleted, and the answer names them. With `force`, it is removed from them, and rules without any channel left are deleted.
 //
 // Corresponds with DELETE /v1/notification-channels/{id} (the `DeleteNotificationChannel` operationId).
 func (c *Client) DeleteNotificationChannel(ctx context.Context, id openapi_types.UUID, params *DeleteNotificationChannelParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -22698,7 +22825,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteNotificationChannelWithResponse Delete a notification channel
 	//
-	// A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, and rules without any channel left are deleted.
+	// A channel that alert rules use, or that other channels fall back to, is not deleted, and the answer names them. With `force`, it is removed from them, and rules without any channel left are deleted.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -33976,7 +34103,7 @@ func (c *ClientWithResponses) CreateNotificationChannelWithResponse(ctx context.
 
 // DeleteNotificationChannelWithResponse Delete a notification channel
 //
-// A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, and rules without any channel left are deleted.
+// A channel that alert rules use, or that other channels fall back to, is not deleted, and the answer names them. With `force`, it is removed from them, and rules without any channel left are deleted.
 //
 // Returns a wrapper object for the known response body format(s).
 //
