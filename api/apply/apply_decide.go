@@ -43,9 +43,9 @@ type decider struct {
 	mailed  []vigil.Channel // that were created or changed
 	// fallbacks are those of the channels of the document.
 	fallbacks map[uuid.UUID]uuid.UUID
-	slugs   map[string]string
-	labels  map[uuid.UUID]string                  // of references, see label
-	known   map[project.Kind]map[uuid.UUID]string // names, see names
+	slugs     map[string]string
+	labels    map[uuid.UUID]string                  // of references, see label
+	known     map[project.Kind]map[uuid.UUID]string // names, see names
 }
 
 // pairing is a pair with what stores its edit.

@@ -26,9 +26,10 @@ type channelBody struct {
 	Recipients     []recipientLine
 	Outcome        *channelOutcome
 	DeliveriesHref string
+	Health         []fact // how its messages arrive
 	RotateHref     string // of a webhook
 	Overlap        *stamp // until when a replaced secret signs too
-	Revision       int64 // that the form was made from
+	Revision       int64  // that the form was made from
 }
 
 // recipientLine is someone who gets the mail of a channel.
@@ -52,7 +53,11 @@ func (s *Server) channelPageRoutes(on *routes) {
 // newChannel shows the form of the type in the address.
 func (s *Server) newChannel(r *request) error {
 	kind, _ := channelTypeOf(r.URL.Query().Get("type"))
-	return s.renderNewChannel(r, http.StatusOK, kind, channelForm(r, kind, nil))
+	others, err := fallbacks(r)
+	if err != nil {
+		return err
+	}
+	return s.renderNewChannel(r, http.StatusOK, kind, channelForm(r, kind, nil, others))
 }
 
 func (s *Server) renderNewChannel(r *request, status int, kind channelType, f *form) error {
@@ -86,7 +91,11 @@ func (s *Server) createChannel(r *request) error {
 		return err
 	}
 	kind, known := channelTypeOf(form.Get("type"))
-	f := channelForm(r, kind, nil)
+	others, err := fallbacks(r)
+	if err != nil {
+		return err
+	}
+	f := channelForm(r, kind, nil, others)
 	if !known {
 		f.Message = "Choose a type."
 		return s.renderNewChannel(r, http.StatusUnprocessableEntity, kind, f)
@@ -118,17 +127,31 @@ func (s *Server) showChannel(r *request, outcome *channelOutcome) error {
 		return err
 	}
 	kind, _ := channelTypeOf(string(channel.Type))
-	f := channelForm(r, kind, channel)
+	others, err := fallbacks(r)
+	if err != nil {
+		return err
+	}
+	f := channelForm(r, kind, channel, others)
 	if outcome != nil { // the form of the test has none of the fields
 		f.values = nil
-		f = channelFormOf(kind, channel)
+		f = channelFormOf(kind, channel, others)
 	}
 	return s.renderChannel(r, http.StatusOK, channel, f, outcome)
 }
 
 // channelFormOf declares the fields with what is stored.
-func channelFormOf(kind channelType, channel *client.NotificationChannel) *form {
-	return channelForm(&request{Request: &http.Request{Method: http.MethodGet}}, kind, channel)
+func channelFormOf(kind channelType, channel *client.NotificationChannel, others []client.NotificationChannel) *form {
+	return channelForm(&request{Request: &http.Request{Method: http.MethodGet}}, kind, channel, others)
+}
+
+// fallbacks reads the channels that one may fall back to.
+func fallbacks(r *request) ([]client.NotificationChannel, error) {
+	limit := int64(200)
+	list, err := r.api.ListNotificationChannelsWithResponse(r.Context(), &client.ListNotificationChannelsParams{Limit: &limit})
+	if err != nil {
+		return nil, err
+	}
+	return list.JSON200.Data, nil
 }
 
 func readChannel(r *request) (*client.NotificationChannel, error) {
@@ -149,7 +172,7 @@ func (s *Server) renderChannel(r *request, status int, c *client.NotificationCha
 	body := &channelBody{
 		ID: row.ID, Name: c.Name, Type: row.Type, About: kind.Text + " " + kind.About + ".", Action: row.Href, Button: "Save",
 		Mark: row.Mark, Reason: row.Reason, Enabled: c.Enabled, Outcome: outcome, Revision: revisionOf(c.Revision),
-		DeliveriesHref: "/app/deliveries?channel_id=" + row.ID,
+		DeliveriesHref: "/app/deliveries?channel_id=" + row.ID, Health: healthFacts(r, &c.Delivery),
 	}
 	if !c.Enabled {
 		body.Badge = &badge{State: row.Mark.State, Text: row.Mark.Word}
@@ -188,7 +211,11 @@ func (s *Server) updateChannel(r *request) error {
 		return err
 	}
 	kind, _ := channelTypeOf(string(channel.Type))
-	f := channelForm(r, kind, channel)
+	others, err := fallbacks(r)
+	if err != nil {
+		return err
+	}
+	f := channelForm(r, kind, channel, others)
 	body, err := channelJSON(f, kind, channel)
 	if err != nil {
 		return err
@@ -222,7 +249,8 @@ func askChannelDelete(r *request, status int, c *client.NotificationChannel, for
 	}
 	if force {
 		ask.Fields = map[string][]string{"force": {"true"}}
-		ask.Button, ask.Text = "Delete anyway", used+" Deleting it removes it from these rules, and deletes the rules that have no other channel."
+		ask.Button = "Delete anyway"
+		ask.Text = used + " Deleting it removes it from these, and deletes the rules that have no other channel."
 	}
 	return r.render(status, "confirm", page{Title: "Delete " + c.Name, Nav: navChannels, Body: ask})
 }

@@ -228,8 +228,9 @@ func splitHeaders(text string) map[string]string {
 	return headers
 }
 
-// channelForm declares the fields of a channel. known is nil for a new one.
-func channelForm(r *request, kind channelType, known *client.NotificationChannel) *form {
+// channelForm declares the fields of a channel. known is nil for a new one; others are the channels
+// that it may fall back to.
+func channelForm(r *request, kind channelType, known *client.NotificationChannel, others []client.NotificationChannel) *form {
 	f := newForm(r)
 	name, config := "", map[string]any{}
 	if known != nil {
@@ -246,7 +247,34 @@ func channelForm(r *request, kind channelType, known *client.NotificationChannel
 		}
 		f.add(declared)
 	}
+	f.add(fallbackField(known, others))
 	return f
+}
+
+// memberFallback is the member of a channel that names its fallback.
+const memberFallback = "fallback_channel_id"
+
+// fallbackField selects the channel that gets what this one cannot deliver.
+func fallbackField(known *client.NotificationChannel, others []client.NotificationChannel) field {
+	declared := field{
+		Name: memberFallback, Label: "Fallback", Type: "select", Options: []option{{Text: "None"}},
+		Help: "Gets, once, the messages that this channel cannot deliver.",
+	}
+	if known != nil && known.FallbackChannelId != nil {
+		declared.Value = known.FallbackChannelId.String()
+	}
+	listed := declared.Value == ""
+	for i := range others {
+		if known != nil && others[i].Id == known.Id {
+			continue
+		}
+		declared.Options = append(declared.Options, option{Value: others[i].Id.String(), Text: others[i].Name})
+		listed = listed || others[i].Id.String() == declared.Value
+	}
+	if !listed {
+		declared.Options = append(declared.Options, option{Value: declared.Value, Text: short(declared.Value)})
+	}
+	return declared
 }
 
 // channelJSON is the body of a request that writes a channel.
@@ -259,6 +287,11 @@ func channelJSON(f *form, kind channelType, known *client.NotificationChannel) (
 		stored = known.Config
 	}
 	body["config"] = typedConfig(kind, f.values, stored)
+	if f.values.Has(memberFallback) { // a form of an earlier version has no such field
+		if body[memberFallback] = nil; f.get(memberFallback) != "" {
+			body[memberFallback] = f.get(memberFallback)
+		}
+	}
 	raw, err := json.Marshal(body)
 	return string(raw), err
 }
