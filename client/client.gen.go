@@ -4653,7 +4653,7 @@ type Delivery struct {
 	EventType DeliveryEventType  `json:"event_type"`
 
 	// FallbackFor The delivery in whose place this one is, because its channel could not be reached; null for every other.
-	FallbackFor FallbackFor `json:"fallback_for"`
+	FallbackFor *FallbackFor `json:"fallback_for"`
 
 	// FinishedAt When it ended; null while it is pending.
 	FinishedAt *time.Time         `json:"finished_at"`
