@@ -84,6 +84,9 @@ func TestChannelHealth(t *testing.T) {
 		if h := a.health(vigil.ChannelWebhook); h != (vigil.ChannelHealth{}) {
 			t.Errorf("a channel without messages: %+v", h)
 		}
+		if other, err := a.store.ChannelHealths(t.Context(), uuid.New(), []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}); err != nil || len(other) != 0 {
+			t.Errorf("another organization sees %v, %v", other, err)
+		}
 		version := a.channels[vigil.ChannelWebhook].Version
 		id := a.open(a.fails(newark)).Incident.ID
 		for n := range 5 {
