@@ -36,6 +36,8 @@ type Channel struct {
 	// enabled channel and for one that a user disabled.
 	DisabledReason string
 	Labels         Labels `json:",omitempty"`
+	// Fallback is the channel that gets what this one cannot deliver; uuid.Nil: none.
+	Fallback uuid.UUID `json:",omitzero"`
 	// Version increases by one with every change of the channel, also when the platform
 	// disables it. At least 1 in storage.
 	Version int64 `json:",omitempty"`
@@ -117,6 +119,8 @@ type Delivery struct {
 	Redeliver bool
 	// Merged: the message covered both the opening and the recovery.
 	Merged bool
+	// FallbackFor is the delivery in whose place this one is; nil: it is in the place of none.
+	FallbackFor *FallbackFor
 	// Recipients of a mail; set where a single delivery is shown.
 	Recipients []DeliveryRecipient
 	CreatedAt  time.Time
@@ -240,7 +244,7 @@ func DecideDelivery(box Outbox) DeliveryDecision {
 		case !one.Policy.sendsRecovery(opening, attempts):
 			d.Supersede = append(d.Supersede, one.ID)
 		default: // of several addresses, the one that is due first
-			d.attempt(&one, opening != DeliveryDelivered && one.Policy.merges())
+			d.attempt(&one, opening != DeliveryDelivered && one.Policy.Merges())
 		}
 	}
 	return d

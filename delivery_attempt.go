@@ -82,6 +82,11 @@ type AttemptOutcome struct {
 	Merged        bool
 	// Reference is what the receiver calls the message; empty where it does not say it.
 	Reference string
+	// Gone: the receiver said that it wants no more messages. Former: the message went to an
+	// address that the channel does not lead to any more.
+	Gone, Former bool
+	// PublicURL is the address at which the platform is reached, for links in events.
+	PublicURL string
 }
 
 // Remaining is what is left to deliver to a channel after an attempt.

@@ -60,8 +60,8 @@ func (p DeliveryPolicy) sendsRecovery(opening DeliveryStatus, attempts int) bool
 	return true
 }
 
-// merges reports whether a recovery after an undelivered opening covers both.
-func (p DeliveryPolicy) merges() bool {
+// Merges reports whether a recovery after an undelivered opening covers both.
+func (p DeliveryPolicy) Merges() bool {
 	return p.LateOpening != LateOpeningDeliver && p.LateOpening != LateOpeningDrop
 }
 
@@ -87,6 +87,8 @@ type Recipient struct {
 	Recovery  bool        `json:"recovery"`
 	// Policy of the channel's type when the incident opened.
 	Policy DeliveryPolicy `json:"policy"`
+	// FallbackFor is set where the channel gets the message in the place of another one.
+	FallbackFor *FallbackFor `json:"-"`
 }
 
 // RecipientsOf decides whom an incident notifies: the channels of the rules that
@@ -125,6 +127,6 @@ func OpeningRecipients(all []Recipient) []Recipient {
 // too, when its policy merges both into one message: that message stands for the opening.
 func RecoveryRecipients(all []Recipient, pendingOpenings []uuid.UUID) []Recipient {
 	return slices.DeleteFunc(slices.Clone(all), func(r Recipient) bool {
-		return !r.Recovery && !(r.Policy.merges() && slices.Contains(pendingOpenings, r.ChannelID))
+		return !r.Recovery && !(r.Policy.Merges() && slices.Contains(pendingOpenings, r.ChannelID))
 	})
 }

@@ -34,19 +34,12 @@ type senders interface {
 	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
 }
 
-// notices informs an organization of what the platform did automatically.
-type notices interface {
-	ChannelDisabled(ctx context.Context, channel vigil.Channel) error
-}
-
-// DeliveriesOptions are the dependencies of Deliveries. Notices may be nil: then no
-// mail is sent about channels that were disabled.
+// DeliveriesOptions are the dependencies of Deliveries.
 type DeliveriesOptions struct {
 	Store deliveryStore
 	// Workflows signals the deliveries that may start an attempt.
 	Workflows deliveryStarter
 	Channels  senders
-	Notices   notices
 	// Schedule holds the waits between attempts.
 	Schedule vigil.RetrySchedule
 	// PublicURL is the address of the API, without a trailing slash.
@@ -107,7 +100,7 @@ func (d *Deliveries) Deliver(ctx context.Context, incidentID, channelID uuid.UUI
 	case vigil.NextAttemptUnknown:
 		lost := next.Attempt
 		lost.ErrorCode, lost.Error = vigil.AttemptUnknown, "the outcome is not known: the attempt was cut short, and may have arrived"
-		return d.record(ctx, next, lost, notify.Outcome{})
+		return d.record(ctx, next, lost, notify.Outcome{}, false)
 	case vigil.NextAttemptReady:
 	}
 	return d.send(ctx, next)
@@ -135,8 +128,8 @@ func (d *Deliveries) send(ctx context.Context, next vigil.NextAttempt) (Delivery
 	attempt.StatusCode, attempt.ResponseBody, attempt.Duration = outcome.StatusCode, outcome.ResponseBody, outcome.Duration
 	attempt.ErrorCode, attempt.Error = outcome.ErrorCode, outcome.Error
 	attempt.Recipients, attempt.Reached = outcome.Recipients, outcome.Reached
-	report, err := d.record(ctx, next, attempt, outcome)
-	if err == nil && outcome.Gone && !former { // the outcome is stored, so a slow mail loses nothing
+	report, err := d.record(ctx, next, attempt, outcome, former)
+	if err == nil && outcome.Gone && !former { // the outcome is stored, so a death before this loses nothing
 		d.disable(ctx, channel)
 	}
 	return report, err
@@ -162,12 +155,13 @@ func (d *Deliveries) sender(
 }
 
 func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {
-	e := &next.Event
+	e, instead := &next.Event, next.Delivery.FallbackFor
 	return notify.Message{
 		Event: e.ID, Type: e.Type, Delivery: next.Delivery.ID, Organization: next.Delivery.OrgID, Attempt: next.Attempt.Number,
 		Manual: next.Attempt.Manual, Time: e.Time,
 		Incident: e.IncidentID, Severity: next.Severity, Title: e.Title, Body: e.Body,
-		Variables: e.Variables, Envelope: e.Envelope, Merged: next.Merged, Previous: next.Previous,
+		Variables: e.Variables, Envelope: vigil.FallbackEnvelope(e.Envelope, instead), Note: instead.Note(), Merged: next.Merged,
+		Previous:    next.Previous,
 		Traceparent: vigil.Traceparent(next.TraceID, attemptSpan(&next.Attempt)),
 	}
 }
@@ -180,7 +174,7 @@ func (d *Deliveries) frozen(ctx context.Context, next vigil.NextAttempt, sender 
 		return next.Body, nil
 	}
 	body := notify.Freeze(sender, message)
-	if string(body) == string(message.Envelope) {
+	if string(body) == string(next.Event.Envelope) {
 		return body, nil
 	}
 	kept, err := d.Store.FreezeBody(ctx, next.Delivery.ID, body)
@@ -191,12 +185,13 @@ func (d *Deliveries) frozen(ctx context.Context, next vigil.NextAttempt, sender 
 }
 
 // record stores the outcome of an attempt and when to retry. seen is what came of it; the zero
-// value where that is not known.
+// value where that is not known. former: the message went to an address that the channel has left.
 func (d *Deliveries) record(
-	ctx context.Context, next vigil.NextAttempt, attempt vigil.Attempt, seen notify.Outcome,
+	ctx context.Context, next vigil.NextAttempt, attempt vigil.Attempt, seen notify.Outcome, former bool,
 ) (DeliveryReport, error) {
 	outcome := vigil.AttemptOutcome{
 		Attempt: attempt, Delivered: attempt.ErrorCode == "", Merged: next.Merged, Progress: attempt.Reached > 0, Reference: seen.Reference,
+		Gone: seen.Gone && !former, Former: former, PublicURL: d.PublicURL,
 	}
 	var retryAfter time.Duration
 	if seen.StatusCode == http.StatusTooManyRequests || seen.StatusCode == http.StatusServiceUnavailable ||
@@ -255,21 +250,16 @@ func attemptText(event vigil.EventType, a vigil.Attempt) string {
 	return fmt.Sprintf("attempt %d of %s failed: %s", a.Number, event, a.ErrorCode)
 }
 
-// disableTimeout bounds disabling a channel and sending the mail about it.
+// disableTimeout bounds disabling a channel.
 const disableTimeout = 25 * time.Second
 
 // disable disables a channel, as its receiver requested. If the process dies before
-// that, the next message gets the same answer and disables it. At most one mail is
-// sent: only the attempt that disables the channel sends it, and it is not retried.
-// The channel itself shows the reason.
+// that, the next message gets the same answer and disables it. The mail to the owners
+// follows from the outcome, which is stored.
 func (d *Deliveries) disable(ctx context.Context, channel vigil.Channel) {
 	ctx, cancel := context.WithTimeout(ctx, disableTimeout)
 	defer cancel()
-	changed, err := d.Store.DisableChannel(ctx, channel.ID, disabledReason)
-	if err == nil && changed && d.Notices != nil {
-		err = d.Notices.ChannelDisabled(ctx, channel)
-	}
-	if err != nil {
-		d.Log.ErrorContext(ctx, "the channel was not disabled, or the mail about it was not sent", "channel", channel.ID, "error", err)
+	if _, err := d.Store.DisableChannel(ctx, channel.ID, disabledReason); err != nil {
+		d.Log.ErrorContext(ctx, "the channel was not disabled", "channel", channel.ID, "error", err)
 	}
 }

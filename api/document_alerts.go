@@ -99,6 +99,7 @@ func describeNulls(schemas map[string]*huma.Schema) {
 		{"Backtest", "actual"},
 		{"LabelBacktest", "compare"},
 		{"Check", "maintenance"},
+		{"Delivery", "fallback_for"},
 	} {
 		nullObject(schemas[of.resource].Properties, of.member)
 	}

@@ -70,6 +70,9 @@ func (f *fileSchema) document() jsonObject {
 		"description": `The channels that are notified: keys of the files, or "name:" or "id:" with a channel outside of them.`,
 	})
 	channel, page, window := f.body("NotificationChannelCreate"), f.body("StatusPageCreate"), f.window()
+	replaceMember(channel, "fallback_channel_id", "fallback_channel", describedReference(
+		`The channel that gets what this one cannot deliver: a key of the files, or "name:" or "id:" with a channel outside of them.`,
+	))
 	f.groups()
 	defaults := jsonObject{}
 	for name, resource := range map[string]jsonObject{
@@ -111,6 +114,13 @@ func (f *fileSchema) document() jsonObject {
 
 func movedPath() jsonObject {
 	return jsonObject{"type": "string", "examples": []string{"checks.home", "checks.home.rules.down"}}
+}
+
+// describedReference is a reference with a description.
+func describedReference(description string) jsonObject {
+	described := maps.Clone(reference())
+	described["description"] = description
+	return described
 }
 
 // reference names something by its key, its name or its id.

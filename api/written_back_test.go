@@ -39,6 +39,9 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 		paths[path] = append(paths[path], list+"/"+text(created, "id"))
 	}
 	checks, channels := configured(t, fullChecks(), real, "check"), configured(t, fullChannels(), real, "channel")
+	for i := range channels {
+		channels[i] = strings.Replace(channels[i], "{", `{"fallback_channel_id":"`+owned["/v1/notification-channels"]+`",`, 1)
+	}
 	rules, windows := fullRules(owned["/v1/notification-channels"]), fullWindows(check)
 	for list, bodies := range map[string][]string{
 		"/v1/checks": append(checks, minimal(checkConfigs())...), "/v1/notification-channels": append(channels, minimal(channelConfigs())...),

@@ -74,7 +74,7 @@ func TestDeliveryGoneDisablesTheChannelAndNotifiesItsOwner(t *testing.T) {
 	}
 	c.run()
 	if len(c.sent) != 1 || c.disabled != 1 || c.box.Deliveries[0].Status != vigil.DeliveryExhausted {
-		t.Errorf("%d attempts, notified %d times, %s", len(c.sent), c.disabled, c.box.Deliveries[0].Status)
+		t.Errorf("%d attempts, disabled %d times, %s", len(c.sent), c.disabled, c.box.Deliveries[0].Status)
 	}
 }
 

@@ -48,7 +48,7 @@ func newDeliveryTest(t *testing.T, kind vigil.ChannelType) *deliveryTest {
 	c.answer = func(int) notify.Outcome { return notify.Outcome{StatusCode: 200} }
 	c.env.RegisterWorkflow(workflows.Delivery)
 	acts := activities.NewDeliveries(activities.DeliveriesOptions{
-		Store: c, Channels: c, Notices: c, Schedule: vigil.DefaultRetrySchedule(),
+		Store: c, Channels: c, Schedule: vigil.DefaultRetrySchedule(),
 		Random: func() float64 { return 0.5 }, Now: c.env.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	c.env.RegisterActivityWithOptions(acts.Deliver, activity.RegisterOptions{Name: "Deliver"})
@@ -125,13 +125,11 @@ func (c *deliveryTest) DeliveryChannel(context.Context, vigil.Delivery) (vigil.C
 
 func (c *deliveryTest) DisableChannel(context.Context, uuid.UUID, string) (bool, error) {
 	changed := c.box.Usable
+	if changed {
+		c.disabled++
+	}
 	c.box.Usable = false
 	return changed, nil
-}
-
-func (c *deliveryTest) ChannelDisabled(context.Context, vigil.Channel) error {
-	c.disabled++
-	return nil
 }
 
 func (c *deliveryTest) Parse(vigil.ChannelType, json.RawMessage) (notify.Sender, error) {

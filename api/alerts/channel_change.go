@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/checks"
@@ -21,6 +22,7 @@ type ChannelMembers struct {
 	Config    rest.Field[rest.Object]       `json:"config,omitzero" doc:"Where messages go; its members depend on the type. A secret that is written as *** is kept."`
 	Enabled   rest.Field[bool]              `json:"enabled,omitzero" doc:"Whether messages are sent."`
 	Labels    rest.Field[vigil.Labels]      `json:"labels,omitzero" doc:"Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200."`
+	Fallback  rest.Nullable[string]         `json:"fallback_channel_id,omitzero" format:"uuid" doc:"The channel that gets, once, what this one cannot deliver: messages whose every attempt failed, and those that are canceled because the receiver answered 410. Its own failures go no further. Absent keeps it, and null leaves the channel without one."`
 	ManagedBy resource.ManagedMember        `json:"managed_by,omitzero" doc:"The program that manages the channel. Absent keeps it, and null releases the channel."`
 
 	ID             any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
@@ -28,6 +30,7 @@ type ChannelMembers struct {
 	DisabledReason any `json:"disabled_reason,omitempty" readOnly:"true" doc:"Ignored."`
 	SecretOverlap  any `json:"secret_overlap_ends_at,omitempty" readOnly:"true" doc:"Ignored."`
 	Recipients     any `json:"recipients,omitempty" readOnly:"true" doc:"Ignored."`
+	Delivery       any `json:"delivery,omitempty" readOnly:"true" doc:"Ignored."`
 	Revision       any `json:"revision,omitempty" readOnly:"true" doc:"Ignored."`
 	CreatedAt      any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
 	UpdatedAt      any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`
@@ -71,6 +74,9 @@ func (c *Channels) Change(channel *vigil.Channel, in *ChannelMembers) error {
 	if err := resource.SetManagedBy(&channel.ManagedBy, in.ManagedBy); err != nil {
 		return err
 	}
+	if err := setFallback(channel, in.Fallback); err != nil {
+		return err
+	}
 	parse := false
 	if in.Enabled.Given {
 		parse = in.Enabled.Value && !channel.Enabled
@@ -91,4 +97,25 @@ func (c *Channels) Change(channel *vigil.Channel, in *ChannelMembers) error {
 	}
 	_, err := c.Types.Parse(channel.Type, channel.Config)
 	return err
+}
+
+// setFallback applies the member, if it was given. Whether there is such a channel is for the
+// store to say.
+func setFallback(channel *vigil.Channel, in rest.Nullable[string]) error {
+	if !in.Given {
+		return nil
+	}
+	channel.Fallback = uuid.Nil
+	if in.Value == nil {
+		return nil
+	}
+	id, err := uuid.Parse(*in.Value)
+	if err != nil {
+		return vigil.Invalid(vigil.MemberFallback, "must be the id of a notification channel")
+	}
+	if id == channel.ID {
+		return vigil.FallbackCircle()
+	}
+	channel.Fallback = id
+	return nil
 }

@@ -35,7 +35,7 @@ func (c *Channels) registerTest(r *rest.Registrar) {
 }
 
 // test sends one message from this process. It is no delivery: nothing
-// is stored and nothing is tried again.
+// is stored but that it arrived, and nothing is tried again.
 func (c *Channels) test(ctx context.Context, in *rest.IDPath) (*rest.Answer[attemptView], error) {
 	channel, err := c.find(ctx, in)
 	if err != nil {
@@ -51,6 +51,11 @@ func (c *Channels) test(ctx context.Context, in *rest.IDPath) (*rest.Answer[atte
 	outcome, err := c.sendTest(ctx, channel)
 	if err != nil {
 		return nil, err
+	}
+	if outcome.ErrorCode == "" { // a channel that failed has recovered by it
+		if err := c.store.ChannelReached(context.WithoutCancel(ctx), channel.OrgID, channel.ID, c.publicURL); err != nil {
+			return nil, err
+		}
 	}
 	attempt := vigil.Attempt{
 		Number: 1, StartedAt: began, FinishedAt: new(began.Add(outcome.Duration)), Duration: outcome.Duration,

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
@@ -30,21 +32,32 @@ func (c *Channels) answer(ctx context.Context, channel vigil.Channel) (*rest.Ans
 	return rest.NewAnswer(show(channel)), nil
 }
 
-// showing returns what shows these channels with their recipients.
+// showing returns what shows these channels with how they do, and with their recipients.
 func (c *Channels) showing(ctx context.Context, rows ...vigil.Channel) (func(vigil.Channel) notificationChannelView, error) {
 	var all []string
-	for _, channel := range rows {
+	ids := make([]uuid.UUID, len(rows))
+	for i, channel := range rows {
+		ids[i] = channel.ID
 		all = append(all, c.addresses(channel)...)
 	}
+	healths, err := c.store.ChannelHealths(ctx, rest.CallerOf(ctx).Org.ID, ids)
+	if err != nil {
+		return nil, err
+	}
+	show := func(channel vigil.Channel) notificationChannelView {
+		view := c.show(channel)
+		view.Delivery = showHealth(healths[channel.ID])
+		return view
+	}
 	if len(all) == 0 {
-		return c.show, nil
+		return show, nil
 	}
 	known, err := c.recipients.MailRecipients(ctx, rest.CallerOf(ctx).Org.ID, all)
 	if err != nil {
 		return nil, err
 	}
 	return func(channel vigil.Channel) notificationChannelView {
-		view := c.show(channel)
+		view := show(channel)
 		for _, address := range c.addresses(channel) {
 			recipient := known[strings.ToLower(address)]
 			view.Recipients = append(view.Recipients, recipientView{

@@ -30,8 +30,12 @@ type channelStore interface {
 	Channel(ctx context.Context, orgID, id uuid.UUID) (vigil.Channel, error)
 	RotateChannelSecret(ctx context.Context, orgID, id uuid.UUID, rotation vigil.SecretRotation) (vigil.Channel, error)
 	UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error)
-	// DeleteChannel refuses a channel that rules use with vigil.CodeConflict,
-	// unless force takes it out of them; then it returns their checks.
+	// ChannelHealths returns how the messages of channels arrive; those without any are missing.
+	ChannelHealths(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]vigil.ChannelHealth, error)
+	// ChannelReached records that a test arrived.
+	ChannelReached(ctx context.Context, orgID, id uuid.UUID, publicURL string) error
+	// DeleteChannel refuses a channel that rules use, or that others fall back to, with
+	// vigil.CodeConflict, unless force takes it out of them; then it returns the checks of the rules.
 	DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool, match vigil.Precondition) (checks []uuid.UUID, err error)
 }
 
@@ -78,10 +82,29 @@ type notificationChannelView struct {
 	ManagedBy      *resource.ManagedByView `json:"managed_by" doc:"The program that manages the channel, such as a project of files; null when none does."`
 	DisabledReason *string                 `json:"disabled_reason" doc:"Why the platform disabled the channel by itself; null when it did not."`
 	SecretOverlap  *time.Time              `json:"secret_overlap_ends_at" doc:"Until when messages are also signed by the secret that a rotation replaced; null when none is."`
+	FallbackID     *uuid.UUID              `json:"fallback_channel_id" format:"uuid" nullable:"true" doc:"The channel that gets, once, what this one cannot deliver; null when there is none."`
+	Delivery       channelDeliveryView     `json:"delivery" doc:"How the messages of the channel arrive."`
 	Recipients     []recipientView         `json:"recipients,omitempty" doc:"Of an email channel: who gets its mail. Absent where mail is not sent to people."`
 	Revision       int64                   `json:"revision,omitempty" doc:"Grows by one with every change of the channel, also when the platform disables it; the ETag for If-Match."`
 	CreatedAt      time.Time               `json:"created_at"`
 	UpdatedAt      time.Time               `json:"updated_at"`
+}
+
+// channelDeliveryView is how the messages of a channel arrive.
+type channelDeliveryView struct {
+	State               vigil.ChannelState `json:"state" enum:"ok,failing,down" doc:"ok: messages arrive, or none was sent yet. failing: five attempts in a row have failed, or they fail for ten minutes. down: a message was given up after its last attempt, or the receiver answered 410. A message that arrives, also a test, makes it ok."`
+	FailingSince        *time.Time         `json:"failing_since" doc:"When the first of the attempts failed that have failed in a row; null while the state is ok."`
+	ConsecutiveFailures int                `json:"consecutive_failures" minimum:"0" doc:"How many attempts have failed in a row. An attempt that a user requested counts only when it succeeds."`
+	LastDeliveredAt     *time.Time         `json:"last_delivered_at" doc:"When a message arrived last; null when none did."`
+	LastError           *string            `json:"last_error" doc:"Why the last attempt failed; null when it did not." example:"The receiver answered 503."`
+}
+
+func showHealth(h vigil.ChannelHealth) channelDeliveryView {
+	state, since := h.Shown()
+	return channelDeliveryView{
+		State: state, FailingSince: resource.InUTC(since), ConsecutiveFailures: h.Failures, LastDeliveredAt: resource.InUTC(h.LastDeliveredAt),
+		LastError: vigil.NilIfZero(h.LastError),
+	}
 }
 
 // CurrentRevision is the channel's, for its ETag.
@@ -97,6 +120,7 @@ func (c *Channels) show(channel vigil.Channel) notificationChannelView {
 		ManagedBy: resource.ShowManagedBy(channel.ManagedBy),
 		Config:    c.Types.Secrets(channel.Type).Mask(channel.Config),
 		Revision:  channel.Version, SecretOverlap: resource.InUTC(channel.SecretOverlapEndsAt),
+		FallbackID: vigil.NilIfZero(channel.Fallback), Delivery: showHealth(vigil.ChannelHealth{}),
 		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
 	}
 	if channel.DisabledReason != "" {
@@ -134,8 +158,8 @@ func (c *Channels) Register(r *rest.Registrar) {
 		Method: http.MethodDelete, Path: one, ID: "delete-notification-channel", Tag: resource.TagChannels, Scope: account.ScopeWrite,
 		Audit: "channel.delete", Resource: ResourceChannel, Revisioned: true, Status: http.StatusNoContent,
 		Summary: "Delete a notification channel",
-		Description: "A channel that alert rules use is not deleted, and the answer names the rules. With `force`, it is removed from them, " +
-			"and rules without any channel left are deleted.",
+		Description: "A channel that alert rules use, or that other channels fall back to, is not deleted, and the answer names them. " +
+			"With `force`, it is removed from them, and rules without any channel left are deleted.",
 		Errors: []int{http.StatusConflict},
 	}, c.delete)
 	c.registerTest(r)
@@ -216,7 +240,7 @@ func (c *Channels) update(ctx context.Context, in *updateChannelInput) (*rest.An
 
 type deleteChannelInput struct {
 	rest.IDPath
-	Force bool `query:"force" doc:"Remove the channel from the alert rules that use it."`
+	Force bool `query:"force" doc:"Remove the channel from the alert rules that use it, and from the channels that fall back to it."`
 }
 
 func (c *Channels) delete(ctx context.Context, in *deleteChannelInput) (*struct{}, error) {

@@ -52,6 +52,7 @@ type deliveryView struct {
 	NextAttemptAt *time.Time              `json:"next_attempt_at" doc:"When the next attempt is due; null when none is, or when it is due as soon as it can be made."`
 	Redelivering  bool                    `json:"redelivering" doc:"Another attempt was requested and is not made yet."`
 	Merged        bool                    `json:"merged" doc:"One message reported both the opening and the recovery."`
+	FallbackFor   *fallbackForView        `json:"fallback_for" doc:"The delivery in whose place this one is, because its channel could not be reached; null for every other."`
 	CreatedAt     time.Time               `json:"created_at"`
 	UpdatedAt     time.Time               `json:"updated_at"`
 	FinishedAt    *time.Time              `json:"finished_at" doc:"When it ended; null while it is pending."`
@@ -59,6 +60,13 @@ type deliveryView struct {
 	RunURL        *string                 `json:"run_url" doc:"The workflow in the Temporal UI; null where there is no UI."`
 	Recipients    []deliveryRecipientView `json:"recipients,omitempty" doc:"Of a single delivery to an email channel: what became of the mail for each recipient. A recipient that has it does not get it again when the others are tried again."`
 	RetryWaits    []float64               `json:"retry_waits_seconds,omitempty" doc:"Of a single delivery: how long each further attempt waits after the one before it, in seconds; one number less than there are attempts."`
+}
+
+// fallbackForView names a delivery that could not be made.
+type fallbackForView struct {
+	ChannelID   uuid.UUID `json:"channel_id" format:"uuid" doc:"The channel that could not be reached."`
+	ChannelName string    `json:"channel_name" doc:"The name that it had when its delivery was made."`
+	DeliveryID  uuid.UUID `json:"delivery_id" format:"uuid" doc:"Its delivery of the message."`
 }
 
 // deliveryRecipientView is what became of a mail for one recipient.
@@ -121,6 +129,7 @@ func showDelivery(l resource.WorkflowLinks, d vigil.Delivery) deliveryView {
 		NextAttemptAt: resource.InUTC(d.NextAttemptAt),
 		Redelivering:  d.Redeliver,
 		Merged:        d.Merged,
+		FallbackFor:   (*fallbackForView)(d.FallbackFor),
 		CreatedAt:     d.CreatedAt.UTC(),
 		UpdatedAt:     d.UpdatedAt.UTC(),
 		FinishedAt:    resource.InUTC(d.FinishedAt),

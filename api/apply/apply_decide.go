@@ -41,9 +41,11 @@ type decider struct {
 	set     project.Changeset
 	changes project.Changes
 	mailed  []vigil.Channel // that were created or changed
-	slugs   map[string]string
-	labels  map[uuid.UUID]string                  // of references, see label
-	known   map[project.Kind]map[uuid.UUID]string // names, see names
+	// fallbacks are those of the channels of the document.
+	fallbacks map[uuid.UUID]uuid.UUID
+	slugs     map[string]string
+	labels    map[uuid.UUID]string                  // of references, see label
+	known     map[project.Kind]map[uuid.UUID]string // names, see names
 }
 
 // pairing is a pair with what stores its edit.
@@ -121,6 +123,12 @@ func (d *decider) request() project.ApplyRequest {
 		switch one.Kind {
 		case project.KindChannel, project.KindCheck:
 			r.Names[one.Kind] = append(r.Names[one.Kind], name)
+			if text, ok := one.Members[memberFallback].(string); ok {
+				refer(project.KindChannel, text)
+			}
+			if text, ok := one.Members[vigil.MemberFallback].(string); ok {
+				refer(project.KindChannel, "id:"+text)
+			}
 		case project.KindRule:
 			for _, text := range texts(one.Members[memberChannels]) {
 				refer(project.KindChannel, text)
@@ -164,6 +172,9 @@ func (d *decider) decide(inventory project.Inventory) (project.Changes, error) {
 	d.stored = newStoredProject(inventory, d.body.Project)
 	d.move()
 	d.adopt()
+	if err := d.nameChannels(); err != nil {
+		return project.Changes{}, err
+	}
 	for i := range d.wanted {
 		if err := d.ctx.Err(); err != nil {
 			return project.Changes{}, err // who asked has left
@@ -173,6 +184,7 @@ func (d *decider) decide(inventory project.Inventory) (project.Changes, error) {
 		}
 	}
 	d.missing()
+	d.fallbackCircles()
 	if len(d.problems) > 0 {
 		return project.Changes{}, d.invalid()
 	}

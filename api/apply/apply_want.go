@@ -73,8 +73,8 @@ func (d *decider) newID(kind project.Kind, key string) (uuid.UUID, error) {
 func (d *decider) wantChannel(w *project.Wanted) error {
 	var in alerts.NotificationChannelCreate
 	id, exists := d.stored.own[project.KindChannel][w.Key]
-	d.ids[project.KindChannel][w.Key] = id
-	usable := d.read(w, &in)
+	fallback, usable := d.fallbackOf(w)
+	usable = d.read(w, &in, memberFallback) && usable
 	if exists && !usable {
 		return nil
 	}
@@ -83,12 +83,10 @@ func (d *decider) wantChannel(w *project.Wanted) error {
 	if exists {
 		before = d.stored.channels[id]
 		after = *before
-	} else {
-		var err error
-		if after.ID, err = d.newID(project.KindChannel, w.Key); err != nil || !usable {
-			return err
-		}
+	} else if after.ID = d.ids[project.KindChannel][w.Key]; !usable {
+		return nil
 	}
+	after.Fallback = fallback
 	in.Labels.Given = true
 	err := in.Clean()
 	if err == nil {
@@ -103,11 +101,11 @@ func (d *decider) wantChannel(w *project.Wanted) error {
 	}
 	after.ManagedBy = d.managed(w.Key)
 	secrets := d.applies.channels.Types.Secrets(after.Type)
-	wanted := channelItem(&after, w.Key, secrets)
+	wanted := d.channelItem(&after, w.Key, secrets)
 	var stored *project.Item
 	note := ""
 	if before != nil {
-		stored = channelItem(before, w.Key, secrets)
+		stored = d.channelItem(before, w.Key, secrets)
 		note = disabledNote(after.Enabled, in.Enabled.Given)
 	} else {
 		note = d.sameName(project.KindChannel, w.Key, after.Name)
@@ -119,13 +117,17 @@ func (d *decider) wantChannel(w *project.Wanted) error {
 	return nil
 }
 
-func channelItem(c *vigil.Channel, key string, secrets secret.Fields) *project.Item {
-	return &project.Item{
+func (d *decider) channelItem(c *vigil.Channel, key string, secrets secret.Fields) *project.Item {
+	item := &project.Item{
 		Kind: project.KindChannel, Key: key, ID: c.ID, Name: c.Name, Version: c.Version, Applied: c.AppliedVersion, Secrets: secrets,
 		Members: project.Members{
 			"name": c.Name, "type": string(c.Type), "config": configTree(c.Config), "enabled": c.Enabled, "labels": labelTree(c.Labels),
 		},
 	}
+	if c.Fallback != uuid.Nil {
+		item.Members[memberFallback] = d.label(project.KindChannel, c.Fallback)
+	}
+	return item
 }
 
 // configTree is a config as a changeset compares it.

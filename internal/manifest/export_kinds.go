@@ -13,7 +13,11 @@ import (
 // Each kind of resource as the files have it.
 
 func (e *exporter) channel(x exported, path string) object {
-	return e.resource(channelsSection, x, path, "name", "type", "enabled", "labels", "config")
+	if fallback := text(x.members, "fallback_channel_id"); fallback != "" {
+		x.members["fallback_channel"] = referenceOf(fallback, e.channels)
+	}
+	delete(x.members, "fallback_channel_id")
+	return e.resource(channelsSection, x, path, "name", "type", "enabled", "labels", "fallback_channel", "config")
 }
 
 func (e *exporter) check(x exported, path string, rules []exported) object {

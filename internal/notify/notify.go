@@ -45,6 +45,8 @@ type Message struct {
 	Severity vigil.Severity
 	// Title and Body are what a channel without templates says.
 	Title, Body string
+	// Note is a line below the text, also below that of a template; empty: there is none.
+	Note string
 	// Variables are the values for templates, by the names of vigil.Variables.
 	Variables map[string]string
 	// Envelope is a webhook's body, sent as it is on every attempt.

@@ -12,9 +12,6 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 )
 
-// channelPage is the path of the dashboard's page of a channel, without its id.
-const channelPage = "/app/channels/"
-
 // Sample is the message of POST /v1/notification-channels/{id}/test: one of an
 // incident that never was, in the form of a real one, of the lowest severity.
 // The error is that of a value that JSON cannot hold.
@@ -43,7 +40,7 @@ func Sample(channel vigil.Channel, org account.Organization, publicURL string, n
 		}
 	}
 	// The incident does not exist, so a link to it would lead nowhere: the page of the channel does.
-	values["incident_url"] = publicURL + channelPage + channel.ID.String()
+	values["incident_url"] = publicURL + vigil.ChannelPage + channel.ID.String()
 	return Message{
 		Event: event.ID, Type: vigil.EventTest, Delivery: uuid.New(), Organization: org.ID, Attempt: 1, Time: now, Severity: vigil.Info,
 		Title: event.Title, Body: event.Body, Variables: values, Envelope: event.Envelope,

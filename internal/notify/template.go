@@ -47,13 +47,17 @@ func (w Wording) title(m *Message, escape func(string) string) string {
 	return cut(text, maxTitle)
 }
 
-// body is text of any number of lines, made like a title.
+// body is text of any number of lines, made like a title, with the note of the message below it.
 func (w Wording) body(m *Message, escape func(string) string) string {
 	text := printable(render(w.BodyTemplate, m.Variables, func(value string) string { return escape(printable(value)) }))
 	if blank(text) {
 		text = escape(printable(m.Body))
 	}
-	return cut(text, maxBody)
+	if m.Note == "" {
+		return cut(text, maxBody)
+	}
+	note := escape(printable(m.Note))
+	return vigil.JoinNote(cut(text, maxBody-len(note)-2), note)
 }
 
 // render fills a template's placeholders with escaped values. A value is never

@@ -19,12 +19,14 @@ import (
 func (p *Platform) StartControl(ctx context.Context) error {
 	sealConfigs(ctx, p.store, p.Log)
 	name := workerName()
+	mails := notices{p.store, p.mailer, string(p.settings.PublicURL)}
 	sweep := reconcile.New(reconcile.Options{
 		Process:       name,
 		Loops:         p.loops,
 		Store:         p.store,
 		Housekeeping:  housekeeping{p.store, p.settings.Retention()},
-		KeyEnds:       notices{p.store, p.mailer}.KeyEnds,
+		KeyEnds:       mails.KeyEnds,
+		Channels:      mails.Channels,
 		Incidents:     p.incidents,
 		IncidentStore: p.store,
 		PublicURL:     string(p.settings.PublicURL),
@@ -51,7 +53,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Log: p.Log,
 		}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
-			Store: p.store, Workflows: p.incidents, Channels: p.channels, Notices: notices{p.store, p.mailer},
+			Store: p.store, Workflows: p.incidents, Channels: p.channels,
 			Schedule:  vigil.RetrySchedule(p.settings.DeliverySchedule),
 			PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Random: rand.Float64, Now: time.Now, Log: p.Log,
 		}),

@@ -18,27 +18,92 @@ import (
 type notices struct {
 	store  *storage.Store
 	mailer *mail.Mailer
+	// publicURL is the address at which the platform is reached, for links; empty: there are none.
+	publicURL string
 }
 
-// ChannelDisabled reports to the members of an organization that the receiver of a
-// channel is permanently gone.
-func (n notices) ChannelDisabled(ctx context.Context, channel vigil.Channel) error {
-	to, err := n.store.Emails(ctx, channel.OrgID)
-	if err != nil || len(to) == 0 {
+// channelBatch is how many mails about channels are claimed at a time.
+const channelBatch = 10
+
+// Channels mails the owners of organizations about channels that fail, and about messages that
+// were given up: one mail for a channel in a day. A mail that could not be sent is tried again.
+func (n notices) Channels(ctx context.Context) error {
+	var errs []error
+	for {
+		due, err := n.store.ClaimChannelNotices(ctx, channelBatch)
+		for _, notice := range due {
+			if err := n.channel(ctx, notice); err != nil {
+				errs = append(errs, fmt.Errorf("mail the owners about channel %s: %w", notice.ChannelID, err))
+			}
+		}
+		if err != nil || len(due) < channelBatch {
+			return errors.Join(append(errs, err)...)
+		}
+	}
+}
+
+func (n notices) channel(ctx context.Context, notice vigil.ChannelNotice) error {
+	to, err := n.store.Emails(ctx, notice.OrgID)
+	if err != nil {
 		return err
 	}
-	wait, err := n.store.TakeMail(ctx, account.NoticeQuotas(channel.OrgID)...)
-	if err != nil || wait > 0 {
-		return err
+	if len(to) > 0 {
+		wait, err := n.store.TakeMail(ctx, account.NoticeQuotas(notice.OrgID)...)
+		if err != nil || wait > 0 { // it is claimed again
+			return err
+		}
+		message := channelNotice(&notice, n.publicURL)
+		message.To = to
+		if err := n.mailer.Send(ctx, message); err != nil {
+			return err
+		}
 	}
-	name := vigil.WithoutLinks(channel.Name)
-	return n.mailer.Send(ctx, mail.Message{
-		To:      to,
-		Subject: "Vigil disabled the notification channel " + name,
-		Text: "The receiver of your notification channel \"" + name + "\" answered 410 Gone, which says that it will\n" +
+	return n.store.ChannelNoticeMailed(ctx, notice)
+}
+
+// channelNotice is the mail about a channel. Its id is the same on every try.
+func channelNotice(n *vigil.ChannelNotice, publicURL string) mail.Message {
+	name := vigil.WithoutLinks(n.ChannelName)
+	var subject, text string
+	switch {
+	case n.Gone:
+		subject = "Vigil disabled the notification channel " + name
+		text = "The receiver of your notification channel \"" + name + "\" answered 410 Gone, which says that it will\n" +
 			"never take a message again. Vigil has disabled the channel; its rules notify their other channels.\n\n" +
-			"Set the channel right and enable it again with PUT /v1/notification-channels/" + channel.ID.String() + ".\n",
-	})
+			"Set the channel right and enable it again with PUT /v1/notification-channels/" + n.ChannelID.String() + ".\n"
+	case n.State == vigil.ChannelOK:
+		subject = "The notification channel " + name + " failed for a while"
+		text = "Messages to your notification channel \"" + name + "\" did not arrive from " + n.Since.Format(time.RFC1123) + " on.\n" +
+			"It delivers again.\n"
+	default:
+		subject = "Messages to the notification channel " + name + " do not arrive"
+		text = "Messages to your notification channel \"" + name + "\" have not arrived since " + n.Since.Format(time.RFC1123) + ".\n" +
+			"Vigil tries each of them again, and gives it up when its last attempt has failed.\n"
+	}
+	if n.LastError != "" && !n.Gone {
+		text += "\nThe last error: " + vigil.WithoutLinks(vigil.Truncate(n.LastError, maxNoticeError)) + "\n"
+	}
+	if n.Lost > 0 {
+		text += fmt.Sprintf("\n%s given up.", messages(n.Lost))
+		if n.FellBack > 0 {
+			text += fmt.Sprintf(" The fallback of the channel got %d.", n.FellBack)
+		}
+		text += "\nGET /v1/deliveries?channel_id=" + n.ChannelID.String() + "&status=exhausted lists them.\n"
+	}
+	if publicURL != "" && !n.Deleted {
+		text += "\n" + publicURL + vigil.ChannelPage + n.ChannelID.String() + "\n"
+	}
+	return mail.Message{ID: fmt.Sprintf("channel-%s-%d", n.ChannelID, n.Number), Subject: subject, Text: text}
+}
+
+// maxNoticeError bounds the error that a mail quotes, in bytes.
+const maxNoticeError = 300
+
+func messages(n int) string {
+	if n == 1 {
+		return "One message was"
+	}
+	return fmt.Sprintf("%d messages were", n)
 }
 
 // keyEndBatch is how many keys are claimed at a time.

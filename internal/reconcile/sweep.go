@@ -101,6 +101,8 @@ type Options struct {
 	PublicURL string
 	// KeyEnds mails the owners of API keys that end soon; nil: none is mailed.
 	KeyEnds func(ctx context.Context) error
+	// Channels mails owners about channels that fail; nil: none is mailed.
+	Channels func(ctx context.Context) error
 	// Away reports whether an error says that Postgres or Temporal does not answer, and
 	// not that one row cannot be repaired.
 	Away func(error) bool
@@ -118,6 +120,7 @@ type Sweep struct {
 	store        loopStore
 	housekeeping housekeeping
 	keyEnds      func(ctx context.Context) error
+	channels     func(ctx context.Context) error
 	now          func() time.Time
 	log          *slog.Logger
 
@@ -144,7 +147,7 @@ type Sweep struct {
 // New returns a sweep that has not started.
 func New(opts Options) *Sweep {
 	s := &Sweep{
-		loops: opts.Loops, store: opts.Store, housekeeping: opts.Housekeeping, keyEnds: opts.KeyEnds, now: opts.Now, log: opts.Log,
+		loops: opts.Loops, store: opts.Store, housekeeping: opts.Housekeeping, keyEnds: opts.KeyEnds, channels: opts.Channels, now: opts.Now, log: opts.Log,
 		shards:     &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
 		repairs:    &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
 		leases:     &leaseMonitor{store: opts.Store, now: opts.Now},
@@ -207,6 +210,11 @@ func (s *Sweep) passes() []pass {
 		{"blind regions", loopsInterval, passTimeout, ofCommon, s.reportBlindRegions},
 		{"deleted organizations", incidentsInterval, housekeepingTimeout, ofCommon, s.purgeOrganizations},
 		{"housekeeping", housekeepingLook, housekeepingTimeout, ofCommon, s.keepHouse},
+	}
+	if s.channels != nil {
+		all = append(all, pass{"mails about channels", incidentsInterval, passTimeout, ofCommon, func(ctx context.Context, _ work) error {
+			return s.channels(ctx)
+		}})
 	}
 	if s.incidents != nil {
 		all = append(all, s.incidents.passes()...)

@@ -28,6 +28,7 @@ type channelBody struct {
 	Recipients     []recipientLine
 	Outcome        *channelOutcome
 	DeliveriesHref string
+	Health         []fact // how its messages arrive
 	RotateHref     string // of a webhook
 	Overlap        *stamp // until when a replaced secret signs too
 	Revision       int64  // that the form was made from
@@ -53,20 +54,20 @@ func (s *Server) channelPageRoutes(on *routes) {
 
 // newChannel shows the form of the type in the address.
 func (s *Server) newChannel(r *request) error {
-	types, err := readChannelTypes(r)
+	sources, err := readChannelSources(r)
 	if err != nil {
 		return err
 	}
-	kind, _ := kindOf(types, r.URL.Query().Get("type"), r.URL.Query().Get(memberFormat), "")
-	return s.renderNewChannel(r, http.StatusOK, types, &kind, channelForm(r, &kind, nil))
+	kind, _ := sources.kind(r.URL.Query().Get("type"), r.URL.Query().Get(memberFormat), "")
+	return s.renderNewChannel(r, http.StatusOK, sources, &kind, channelForm(r, &kind, nil))
 }
 
-func (s *Server) renderNewChannel(r *request, status int, types []client.ChannelType, kind *channelKind, f *form) error {
+func (s *Server) renderNewChannel(r *request, status int, sources *channelSources, kind *channelKind, f *form) error {
 	const address = "/app/channels/new?type="
 	body := &channelBody{Type: string(kind.Type), Action: "/app/channels", Button: "Create channel"}
 	body.declare(kind, f, address+body.Type+"&")
 	f.Heading = "Not created yet."
-	for _, t := range types {
+	for _, t := range sources.types {
 		body.Types = append(body.Types, choice{Text: t.Title, Href: address + string(t.Type), Chosen: t.Type == kind.Type})
 	}
 	return r.render(status, "channel_new", page{Title: "New channel", Nav: navChannels, Body: body})
@@ -95,15 +96,15 @@ func (s *Server) createChannel(r *request) error {
 	if err != nil {
 		return err
 	}
-	types, err := readChannelTypes(r)
+	sources, err := readChannelSources(r)
 	if err != nil {
 		return err
 	}
-	kind, known := kindOf(types, form.Get("type"), form.Get(memberFormat), "")
+	kind, known := sources.kind(form.Get("type"), form.Get(memberFormat), "")
 	f := channelForm(r, &kind, nil)
 	if !known {
 		f.Message = "Choose a type."
-		return s.renderNewChannel(r, http.StatusUnprocessableEntity, types, &kind, f)
+		return s.renderNewChannel(r, http.StatusUnprocessableEntity, sources, &kind, f)
 	}
 	body, err := channelJSON(f, &kind, nil)
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *Server) createChannel(r *request) error {
 	made, err := r.api.CreateNotificationChannelWithBodyWithResponse(r.Context(), nil, "application/json", strings.NewReader(body))
 	if err != nil {
 		if f.refused(err) {
-			return s.renderNewChannel(r, f.Status, types, &kind, f)
+			return s.renderNewChannel(r, f.Status, sources, &kind, f)
 		}
 		return err
 	}
@@ -131,11 +132,11 @@ func (s *Server) showChannel(r *request, outcome *channelOutcome) error {
 	if err != nil {
 		return err
 	}
-	types, err := readChannelTypes(r)
+	sources, err := readChannelSources(r)
 	if err != nil {
 		return err
 	}
-	kind := kindOfStored(types, channel, r.URL.Query().Get(memberFormat))
+	kind := sources.stored(channel, r.URL.Query().Get(memberFormat))
 	f := channelForm(r, &kind, channel)
 	if outcome != nil { // the form of the test has none of the fields
 		f = channelForm(&request{Request: &http.Request{Method: http.MethodGet}}, &kind, channel)
@@ -162,7 +163,7 @@ func (s *Server) renderChannel(
 	body := &channelBody{
 		ID: row.ID, Name: c.Name, Type: row.Type, Action: row.Href, Button: "Save",
 		Mark: row.Mark, Reason: row.Reason, Enabled: c.Enabled, Outcome: outcome, Revision: revisionOf(c.Revision),
-		DeliveriesHref: "/app/deliveries?channel_id=" + row.ID,
+		DeliveriesHref: "/app/deliveries?channel_id=" + row.ID, Health: healthFacts(r, &c.Delivery),
 	}
 	if !c.Enabled {
 		body.Badge = &badge{State: row.Mark.State, Text: row.Mark.Word}
@@ -200,7 +201,7 @@ func (s *Server) updateChannel(r *request) error {
 	if err != nil {
 		return err
 	}
-	types, err := readChannelTypes(r)
+	sources, err := readChannelSources(r)
 	if err != nil {
 		return err
 	}
@@ -208,7 +209,7 @@ func (s *Server) updateChannel(r *request) error {
 	if err != nil {
 		return err
 	}
-	kind := kindOfStored(types, channel, posted.Get(memberFormat))
+	kind := sources.stored(channel, posted.Get(memberFormat))
 	f := channelForm(r, &kind, channel)
 	body, err := channelJSON(f, &kind, channel)
 	if err != nil {
@@ -243,7 +244,8 @@ func askChannelDelete(r *request, status int, c *client.NotificationChannel, for
 	}
 	if force {
 		ask.Fields = map[string][]string{"force": {"true"}}
-		ask.Button, ask.Text = "Delete anyway", used+" Deleting it removes it from these rules, and deletes the rules that have no other channel."
+		ask.Button = "Delete anyway"
+		ask.Text = used + " Deleting it removes it from these, and deletes the rules that have no other channel."
 	}
 	return r.render(status, "confirm", page{Title: "Delete " + c.Name, Nav: navChannels, Body: ask})
 }

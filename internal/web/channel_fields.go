@@ -21,6 +21,13 @@ type channelKind struct {
 	// may say another one.
 	format *client.ChannelFormat
 	chosen bool
+	others []client.NotificationChannel // that may get what a channel cannot deliver
+}
+
+// channelSources is what a form of a channel needs of the API.
+type channelSources struct {
+	types  []client.ChannelType
+	others []client.NotificationChannel
 }
 
 const (
@@ -30,20 +37,24 @@ const (
 	memberFormat = "format"
 )
 
-// readChannelTypes reads the types from the API, which knows their members and formats.
-func readChannelTypes(r *request) ([]client.ChannelType, error) {
-	found, err := r.api.ListChannelTypesWithResponse(r.Context(), nil)
+// readChannelSources reads the types with their members and formats, and the channels that there are.
+func readChannelSources(r *request) (*channelSources, error) {
+	types, err := r.api.ListChannelTypesWithResponse(r.Context(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return found.JSON200.Data, nil
+	others, err := r.api.ListNotificationChannelsWithResponse(r.Context(), &client.ListNotificationChannelsParams{Limit: new(int64(200))})
+	if err != nil {
+		return nil, err
+	}
+	return &channelSources{types: types.JSON200.Data, others: others.JSON200.Data}, nil
 }
 
-// kindOf finds a type and a format of it. Without a format it is the one that an address names, or
+// kind finds a type and a format of it. Without a format it is the one that an address names, or
 // else the default. known is false for a type or format that there is not; the kind is then the first.
-func kindOf(types []client.ChannelType, name, format, address string) (kind channelKind, known bool) {
-	at := slices.IndexFunc(types, func(t client.ChannelType) bool { return string(t.Type) == name })
-	kind = channelKind{ChannelType: &types[max(at, 0)]}
+func (s *channelSources) kind(name, format, address string) (kind channelKind, known bool) {
+	at := slices.IndexFunc(s.types, func(t client.ChannelType) bool { return string(t.Type) == name })
+	kind = channelKind{ChannelType: &s.types[max(at, 0)], others: s.others}
 	if len(kind.Formats) == 0 {
 		return kind, at >= 0
 	}
@@ -57,8 +68,8 @@ func kindOf(types []client.ChannelType, name, format, address string) (kind chan
 	return kind, known
 }
 
-// kindOfStored is the kind of a channel, with another format where one is named.
-func kindOfStored(types []client.ChannelType, c *client.NotificationChannel, format string) channelKind {
+// stored is the kind of a channel, with another format where one is named.
+func (s *channelSources) stored(c *client.NotificationChannel, format string) channelKind {
 	address := ""
 	for _, member := range []string{"webhook_url", "server", "url"} {
 		if text, ok := c.Config[member].(string); ok && address == "" {
@@ -68,7 +79,7 @@ func kindOfStored(types []client.ChannelType, c *client.NotificationChannel, for
 	if stored, ok := c.Config[memberFormat].(string); ok && format == "" {
 		format = stored
 	}
-	kind, _ := kindOf(types, string(c.Type), format, address)
+	kind, _ := s.kind(string(c.Type), format, address)
 	return kind
 }
 
@@ -279,7 +290,34 @@ func channelForm(r *request, kind *channelKind, known *client.NotificationChanne
 		}
 		f.add(declared)
 	}
+	f.add(fallbackField(known, kind.others))
 	return f
+}
+
+// memberFallback is the member of a channel that names its fallback.
+const memberFallback = "fallback_channel_id"
+
+// fallbackField selects the channel that gets what this one cannot deliver.
+func fallbackField(known *client.NotificationChannel, others []client.NotificationChannel) field {
+	declared := field{
+		Name: memberFallback, Label: "Fallback", Type: "select", Options: []option{{Text: "None"}},
+		Help: "Gets, once, the messages that this channel cannot deliver.",
+	}
+	if known != nil && known.FallbackChannelId != nil {
+		declared.Value = known.FallbackChannelId.String()
+	}
+	listed := declared.Value == ""
+	for i := range others {
+		if known != nil && others[i].Id == known.Id {
+			continue
+		}
+		declared.Options = append(declared.Options, option{Value: others[i].Id.String(), Text: others[i].Name})
+		listed = listed || others[i].Id.String() == declared.Value
+	}
+	if !listed {
+		declared.Options = append(declared.Options, option{Value: declared.Value, Text: short(declared.Value)})
+	}
+	return declared
 }
 
 // channelJSON is the body of a request that writes a channel.
@@ -292,6 +330,11 @@ func channelJSON(f *form, kind *channelKind, known *client.NotificationChannel) 
 		stored = known.Config
 	}
 	body["config"] = typedConfig(kind, f.values, stored)
+	if f.values.Has(memberFallback) { // a form of an earlier version has no such field
+		if body[memberFallback] = nil; f.get(memberFallback) != "" {
+			body[memberFallback] = f.get(memberFallback)
+		}
+	}
 	raw, err := json.Marshal(body)
 	return string(raw), err
 }

@@ -77,6 +77,12 @@ func channelRowOf(c *client.NotificationChannel) channelRow {
 		ID: c.Id.String(), Name: c.Name, Href: "/app/channels/" + c.Id.String(), Type: string(c.Type), Target: channelTarget(c),
 		Enabled: c.Enabled, Mark: newMark("up", "Enabled"),
 	}
+	if state, failing := healthMark(&c.Delivery); failing {
+		row.Mark = state
+		if c.Delivery.LastError != nil {
+			row.Reason = *c.Delivery.LastError
+		}
+	}
 	if !c.Enabled {
 		row.Mark = newMark("paused", "Disabled")
 	}
@@ -84,6 +90,36 @@ func channelRowOf(c *client.NotificationChannel) channelRow {
 		row.Mark, row.Reason = newMark("down", "Disabled by the platform"), *c.DisabledReason
 	}
 	return row
+}
+
+// healthMark is the state of a channel whose messages do not arrive.
+func healthMark(d *client.ChannelDelivery) (mark, bool) {
+	switch d.State {
+	case client.ChannelDeliveryStateFailing:
+		return newMark("warn", "Failing"), true
+	case client.ChannelDeliveryStateDown:
+		return newMark("down", "Down"), true
+	case client.ChannelDeliveryStateOk:
+	}
+	return mark{}, false
+}
+
+// healthFacts are what the page of a channel says of how its messages arrive.
+func healthFacts(r *request, d *client.ChannelDelivery) []fact {
+	facts := []fact{{Name: "State", Value: string(d.State)}}
+	if d.FailingSince != nil {
+		facts = append(facts, fact{Name: "Failing since", Time: new(r.date(*d.FailingSince))})
+	}
+	if d.ConsecutiveFailures > 0 {
+		facts = append(facts, fact{Name: "Failures in a row", Value: number(d.ConsecutiveFailures)})
+	}
+	if d.LastDeliveredAt != nil {
+		facts = append(facts, fact{Name: "Last delivered", Time: new(r.date(*d.LastDeliveredAt))})
+	}
+	if d.LastError != nil {
+		facts = append(facts, fact{Name: "Last error", Value: *d.LastError})
+	}
+	return facts
 }
 
 // channelTarget is where the messages of a channel go, in a line.

@@ -352,6 +352,9 @@ func deliveryFacts(r *request, d *client.Delivery, message *client.DeliveryMessa
 		facts = append(facts, fact{Name: "Title", Value: message.Title})
 	}
 	facts = append(facts, fact{Name: "Channel", Value: d.ChannelName, Link: "/app/channels/" + d.ChannelId.String()})
+	if f := d.FallbackFor; f != nil {
+		facts = append(facts, fact{Name: "In the place of", Value: f.ChannelName, Link: "/app/deliveries/" + f.DeliveryId.String()})
+	}
 	facts = append(facts, recipientFacts(d)...)
 	made := r.date(d.CreatedAt)
 	facts = append(facts, fact{Name: "Made", Time: &made})

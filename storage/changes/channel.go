@@ -103,7 +103,7 @@ func (s *Store) ChannelsByID(ctx context.Context, orgID uuid.UUID, ids []uuid.UU
 
 // UpdateChannel changes a channel of the organization: change edits a copy of
 // what is stored, and may refuse with an error, which is returned as it is. Only
-// name, config, enabled, labels and managed_by can be changed; a change that leaves them equal is
+// name, config, enabled, labels, fallback and managed_by can be changed; a change that leaves them equal is
 // none. Enabling or disabling the channel clears the platform's reason for
 // disabling it.
 func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error) {
@@ -120,6 +120,7 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 		}
 		after = before
 		after.Name, after.Config, after.Enabled, after.Labels = draft.Name, draft.Config, draft.Enabled, draft.Labels
+		after.Fallback = draft.Fallback
 		after.ManagedBy, after.AppliedVersion = draft.ManagedBy, definitions.ManagedChange(
 			before.ManagedBy,
 			draft.ManagedBy,
@@ -129,6 +130,7 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 			after.DisabledReason = ""
 		}
 		if after.Name == before.Name && after.Enabled == before.Enabled && maps.Equal(after.Labels, before.Labels) &&
+			after.Fallback == before.Fallback &&
 			definitions.SameConfig(after.Config, before.Config) && vigil.SameManager(after.ManagedBy, before.ManagedBy) {
 			after = before
 			return nil
@@ -156,16 +158,16 @@ func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string)
 	return n == 1, pg.Wrap("disable channel", err)
 }
 
-// errUsed is the cause of the refusal to delete a channel that rules use.
-var errUsed = errors.New("rules use the channel")
+// errUsed is the cause of the refusal to delete a channel that rules or other channels use.
+var errUsed = errors.New("the channel is used")
 
-// maxDeletions bounds how often a deletion is repeated because a rule began
+// maxDeletions bounds how often a deletion is repeated because a rule or a channel began
 // to use the channel while it was removed from the others.
 const maxDeletions = 5
 
-// DeleteChannel removes a channel of the organization. While rules use it, that
-// is a CodeConflict error that names them; with force the channel is removed from
-// them, and those left without one are deleted. That takes several transactions, each of
+// DeleteChannel removes a channel of the organization. While rules use it, or channels fall
+// back to it, that is a CodeConflict error that names them; with force the channel is removed
+// from them, and rules left without one are deleted. That takes several transactions, each of
 // a few checks, so that results wait for none of them; after an error some rules may
 // have changed. It returns the checks whose rules, and so revisions, changed. A version
 // that match does not accept is a CodePrecondition error.
@@ -183,6 +185,9 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 				return nil, pg.Wrap("delete channel", err)
 			}
 			checks = append(checks, changed...)
+			if err := s.dropFromChannels(ctx, orgID, id); err != nil {
+				return nil, pg.Wrap("delete channel", err)
+			}
 		}
 		err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 			const locked = "SELECT version FROM channels WHERE id = ? AND org_id = ? FOR UPDATE"
@@ -200,26 +205,36 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 	}
 }
 
-// deleteChannel deletes a channel that no rule uses. Once the row is deleted no rule can
-// begin to use the channel, so the rules found then are all that did so in between.
-func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
-	if _, err := tx.NewRaw("DELETE FROM channels WHERE id = ?", id).Exec(ctx); err != nil {
-		return fmt.Errorf("delete: %w", err)
+// deleteChannels deletes channels that neither a rule nor another channel uses. Once the rows are
+// deleted none can begin to use them, so those found then are all that did so in between.
+func deleteChannels(ctx context.Context, tx bun.Tx, orgID uuid.UUID, ids []uuid.UUID) error {
+	for _, id := range ids {
+		if _, err := tx.NewRaw("DELETE FROM channels WHERE id = ?", id).Exec(ctx); err != nil {
+			return fmt.Errorf("delete: %w", err)
+		}
 	}
-	names, err := rulesUsing(ctx, tx, orgID, id)
-	if err != nil || len(names) == 0 {
-		return err
+	for _, id := range ids {
+		names, err := rulesUsing(ctx, tx, orgID, id)
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			return inUse(names)
+		}
+		if names, err = channelsFallingBack(ctx, tx, orgID, id); err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			return fallenBackTo(names)
+		}
 	}
-	return inUse(names)
+	return nil
 }
 
 // inUse names the rules that keep a channel from being deleted, a few of them
 // in the sentence and all in the details.
 func inUse(names []string) error {
-	shown, more := names, ""
-	if len(shown) > 5 {
-		shown, more = shown[:5], fmt.Sprintf(" and %d more", len(names)-5)
-	}
+	shown, more := listed(names)
 	err := vigil.Errorf(vigil.CodeConflict,
 		"Alert rules use this channel: %s%s. Change them first, or delete with ?force=true, "+
 			"which takes the channel out of them and deletes the rules left with none.",

@@ -165,15 +165,14 @@ func (e *Edits) writeChannels(ctx context.Context, changes *project.Changes) err
 	return insertAll(ctx, e.tx, created, "notification channel")
 }
 
-// deleteChannels deletes channels that no rule uses any more.
+// deleteChannels deletes channels that nothing uses any more.
 func (e *Edits) deleteChannels(ctx context.Context, changes *project.Changes) error {
+	var gone []uuid.UUID
 	for i := range changes.Channels {
 		if edit := &changes.Channels[i]; edit.After == nil {
 			note(e, "channel", edit.Before.ID, edit)
-			if err := deleteChannel(ctx, e.tx, e.orgID, edit.Before.ID); err != nil {
-				return err
-			}
+			gone = append(gone, edit.Before.ID)
 		}
 	}
-	return nil
+	return deleteChannels(ctx, e.tx, e.orgID, gone)
 }

@@ -28,6 +28,7 @@ type ChannelRow struct {
 	Enabled        bool            `bun:"enabled"`
 	DisabledReason string          `bun:"disabled_reason"`
 	Labels         vigil.Labels    `bun:"labels,type:jsonb"`
+	Fallback       *uuid.UUID      `bun:"fallback_channel_id,type:uuid"`
 	Version        int64           `bun:"version"`
 	CreatedAt      time.Time       `bun:"created_at"`
 	UpdatedAt      time.Time       `bun:"updated_at"`
@@ -58,7 +59,7 @@ func (s *Store) SealedChannel(c *vigil.Channel) (*ChannelRow, error) {
 	return &ChannelRow{
 		FormerSecret: former, SecretOverlapEndsAt: c.SecretOverlapEndsAt,
 		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Enabled: c.Enabled,
-		DisabledReason: c.DisabledReason, Labels: storedLabels(c.Labels), Version: c.Version,
+		DisabledReason: c.DisabledReason, Labels: storedLabels(c.Labels), Version: c.Version, Fallback: vigil.NilIfZero(c.Fallback),
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 		ManagedRow: ManagedColumns(c.ManagedBy, c.AppliedVersion),
 	}, nil
@@ -83,6 +84,9 @@ func (s *Store) OpenedChannels(rows []ChannelRow) ([]vigil.Channel, error) {
 		}
 		if err := s.openFormer(&channels[i], &r); err != nil {
 			return nil, fmt.Errorf("open the former secret of channel %s: %w", r.ID, err)
+		}
+		if r.Fallback != nil {
+			channels[i].Fallback = *r.Fallback
 		}
 	}
 	return channels, nil

@@ -43,12 +43,14 @@ type deliveryRow struct {
 	// Address counts the deliveries of a recovery to the addresses that its opening went to.
 	Address int `bun:"address"`
 	// Reference is what the receiver calls the message.
-	Reference   string     `bun:"reference"`
-	CreatedAt   time.Time  `bun:"created_at"`
-	UpdatedAt   time.Time  `bun:"updated_at"`
-	FinishedAt  *time.Time `bun:"finished_at"`
-	SweptAt     time.Time  `bun:"swept_at"`
-	SweepWaitMS int64      `bun:"sweep_wait_ms"`
+	Reference string `bun:"reference"`
+	// FallbackFor is the delivery in whose place this one is.
+	FallbackFor *vigil.FallbackFor `bun:"fallback_for,type:jsonb"`
+	CreatedAt   time.Time          `bun:"created_at"`
+	UpdatedAt   time.Time          `bun:"updated_at"`
+	FinishedAt  *time.Time         `bun:"finished_at"`
+	SweptAt     time.Time          `bun:"swept_at"`
+	SweepWaitMS int64              `bun:"sweep_wait_ms"`
 }
 
 func (r *deliveryRow) delivery() vigil.Delivery {
@@ -58,7 +60,7 @@ func (r *deliveryRow) delivery() vigil.Delivery {
 		ChannelID: r.ChannelID, ChannelType: vigil.ChannelType(r.ChannelType), ChannelName: r.ChannelName,
 		Status: vigil.DeliveryStatus(r.Status), Attempts: r.Attempts, Failures: r.Failures, NextAttemptAt: r.NextAttemptAt,
 		Redeliver: r.Redeliver, Merged: r.Merged, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, FinishedAt: r.FinishedAt,
-		Policy: r.Policy,
+		Policy: r.Policy, FallbackFor: r.FallbackFor,
 	}
 }
 
@@ -111,10 +113,12 @@ func attemptsOf(rows []attemptRow) []vigil.Attempt {
 }
 
 // insertDeliveries stores the deliveries of an event, each once: one for each channel, or
-// for each of its addresses that the opening went to.
+// for each of its addresses that the opening went to. Those that got the opening in the place of
+// another channel get the end with it.
 func (s *Store) insertDeliveries(ctx context.Context, tx bun.Tx, e *vigil.Event, to []vigil.Recipient) error {
-	if len(to) == 0 {
-		return nil
+	to, err := withFallbacks(ctx, tx, e, to)
+	if err != nil || len(to) == 0 {
+		return err
 	}
 	addresses, err := openingAddresses(ctx, tx, e, to)
 	if err != nil {
@@ -127,7 +131,7 @@ func (s *Store) insertDeliveries(ctx context.Context, tx bun.Tx, e *vigil.Event,
 			rows = append(rows, deliveryRow{
 				ID: vigil.AddressedDeliveryID(e.ID, r.ChannelID, n), OrgID: e.OrgID, EventID: e.ID, EventType: string(e.Type),
 				IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: r.ChannelID, ChannelType: string(r.Type), ChannelName: r.Name,
-				Policy: to[i].Policy, TraceID: e.TraceID, Address: n,
+				Policy: to[i].Policy, TraceID: e.TraceID, Address: n, FallbackFor: r.FallbackFor,
 				Status: string(vigil.DeliveryPending), CreatedAt: at, UpdatedAt: at, SweptAt: at,
 			})
 		}

@@ -126,10 +126,14 @@ func (s *Store) decide(ctx context.Context, tx bun.Tx, box []deliveryRow) (vigil
 			return vigil.NextAttempt{}, err
 		}
 	}
+	fallen, err := s.fallBackCanceled(ctx, tx, box, decision.Cancel, now)
+	if err != nil {
+		return vigil.NextAttempt{}, err
+	}
 	switch at := slices.IndexFunc(box, func(d deliveryRow) bool { return d.ID == decision.Attempt }); {
 	case at < 0:
 		admitted, err := s.freeUnused(ctx, tx, head, now)
-		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: lastStatus(box, decision), Admitted: admitted}, err
+		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: lastStatus(box, decision), Admitted: append(admitted, fallen...)}, err
 	case !decision.Manual && decision.NotBefore.After(now):
 		admitted, err := s.freeUnused(ctx, tx, head, now)
 		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: decision.NotBefore, Admitted: admitted}, err
@@ -267,8 +271,9 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 		if err != nil {
 			return err
 		}
+		exhausted := false
 		if fresh {
-			row.apply(&outcome, now)
+			exhausted = row.apply(&outcome, now)
 			if _, err := tx.NewUpdate().Model(&row).WherePK().
 				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms", "reference").
 				Exec(ctx); err != nil {
@@ -279,8 +284,15 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 		if err := s.readRemaining(ctx, tx, &row, &remaining); err != nil || !fresh {
 			return err
 		}
-		remaining.Admitted, err = s.freePlace(ctx, tx, &row, now)
-		return err
+		then, err := s.follow(ctx, tx, &row, &outcome, exhausted, now)
+		if err != nil {
+			return err
+		}
+		if remaining.Admitted, err = s.freePlace(ctx, tx, &row, now); err != nil {
+			return err
+		}
+		remaining.Admitted = append(remaining.Admitted, then.pending...)
+		return s.publishAll(ctx, tx, then.events)
 	})
 	return remaining, pg.Wrap("record the outcome of an attempt", err)
 }
@@ -304,9 +316,9 @@ func finishAttempt(ctx context.Context, tx bun.Tx, outcome *vigil.AttemptOutcome
 	return n == 1, err
 }
 
-// apply updates a delivery by the outcome of an attempt. A redelivery counts only
-// when it succeeds.
-func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) {
+// apply updates a delivery by the outcome of an attempt, and reports whether it is given up. A
+// redelivery counts only when it succeeds.
+func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) (exhausted bool) {
 	r.UpdatedAt, r.SweptAt, r.SweepWaitMS = now, now, 0
 	switch {
 	case outcome.Delivered:
@@ -319,8 +331,10 @@ func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) {
 		}
 		if r.NextAttemptAt = outcome.NextAttemptAt; r.NextAttemptAt == nil {
 			r.Status, r.FinishedAt = string(vigil.DeliveryExhausted), &now
+			return true
 		}
 	}
+	return false
 }
 
 // readRemaining reads what is left to deliver to the channel about the same incident.

@@ -50,17 +50,25 @@ func (a *app) channelListCommand() *cobra.Command {
 }
 
 func channelColumns() []console.Column {
-	return console.Columns("ID", "NAME", "TYPE", "STATE", "REASON", "CREATED", "MANAGED BY", "+LABELS")
+	return console.Columns("ID", "NAME", "TYPE", "STATE", "REASON", "CREATED", "MANAGED BY", "+FAILING SINCE", "+DELIVERED", "+FALLBACK", "+LABELS")
 }
 
+// channelRow shows an enabled channel whose messages do not arrive by that, with the last error.
 func channelRow(c client.NotificationChannel) []console.Cell {
-	state := "enabled"
-	if !c.Enabled {
+	state, reason, fallback := "enabled", value(c.DisabledReason), ""
+	switch {
+	case !c.Enabled:
 		state = "disabled"
+	case c.Delivery.State != client.ChannelDeliveryStateOk:
+		state, reason = string(c.Delivery.State), value(c.Delivery.LastError)
+	}
+	if c.FallbackChannelId != nil {
+		fallback = c.FallbackChannelId.String()
 	}
 	return []console.Cell{
-		console.ID(c.Id.String()), console.Text(c.Name), console.Word(string(c.Type)), health(state), console.Text(value(c.DisabledReason)),
-		console.Time(&c.CreatedAt), managedBy(c.ManagedBy), console.Text(labelText(c.Labels)),
+		console.ID(c.Id.String()), console.Text(c.Name), console.Word(string(c.Type)), health(state), console.Text(reason),
+		console.Time(&c.CreatedAt), managedBy(c.ManagedBy), console.Time(c.Delivery.FailingSince), console.Time(c.Delivery.LastDeliveredAt),
+		console.Word(fallback), console.Text(labelText(c.Labels)),
 	}
 }
 

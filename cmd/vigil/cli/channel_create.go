@@ -19,9 +19,9 @@ import (
 
 // newChannel are the flags of `vigil channel create`.
 type newChannel struct {
-	name, configFile, secretVariable, secretFile string
-	config, labels                               []string
-	disabled                                     bool
+	name, configFile, secretVariable, secretFile, fallback string
+	config, labels                                         []string
+	disabled                                               bool
 }
 
 // channelMembers are the members of a config that the words of `vigil channel create` and
@@ -59,6 +59,13 @@ func (a *app) channelCreateCommand() *cobra.Command {
 			"  vigil channel create chat @ourteam --config format=telegram --secret-from-env BOT_TOKEN --name team",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: a.does(func(ctx context.Context, s *session, args []string) error {
+			if n.fallback != "" {
+				found, err := s.channel(ctx, n.fallback)
+				if err != nil {
+					return err
+				}
+				n.fallback = found.ID.String()
+			}
 			body, err := n.body(s.Console, args)
 			if err != nil {
 				return err
@@ -75,6 +82,7 @@ func (a *app) channelCreateCommand() *cobra.Command {
 		"the password of push, the routing key of a pager, the token or API key of a format")
 	flags.StringVar(&n.secretFile, "secret-from-file", "", "`file` with the secret; -: standard input")
 	flags.StringArrayVar(&n.labels, "label", nil, "label, `key=value`; may be repeated")
+	flags.StringVar(&n.fallback, "fallback", "", "`channel` that gets what this one cannot deliver")
 	flags.BoolVar(&n.disabled, "disabled", false, "create it disabled")
 	return cmd
 }
@@ -116,6 +124,9 @@ func (n *newChannel) body(con *console.Console, args []string) ([]byte, error) {
 	body := map[string]any{"name": name, "type": kind, "config": config}
 	if n.disabled {
 		body["enabled"] = false
+	}
+	if n.fallback != "" {
+		body["fallback_channel_id"] = n.fallback
 	}
 	given, err := labels(n.labels)
 	if err != nil {

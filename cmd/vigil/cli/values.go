@@ -135,6 +135,7 @@ func health(state string) console.Cell {
 		"running": console.Good, "ok": console.Good,
 		"unhealthy": console.Bad, "offline": console.Bad, "active": console.Bad, "exhausted": console.Bad,
 		"critical": console.Bad, "failed": console.Bad, "no result": console.Bad,
+		"down": console.Bad, "failing": console.Doubtful,
 		"unknown": console.Doubtful, "warning": console.Doubtful, "acknowledged": console.Doubtful, "pending": console.Doubtful,
 		"blind":  console.Doubtful,
 		"paused": console.Faint, "disabled": console.Faint,

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vigil
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ChannelPage is the path of the dashboard's page of a channel, without its id.
+const ChannelPage = "/app/channels/"
+
+// envelopeChannel is a channel in an envelope.
+type envelopeChannel struct {
+	ID         uuid.UUID               `json:"id"`
+	Name       string                  `json:"name"`
+	Type       ChannelType             `json:"type"`
+	Enabled    bool                    `json:"enabled"`
+	FallbackID *uuid.UUID              `json:"fallback_channel_id"`
+	Delivery   envelopeChannelDelivery `json:"delivery"`
+}
+
+type envelopeChannelDelivery struct {
+	State               ChannelState `json:"state"`
+	FailingSince        *time.Time   `json:"failing_since"`
+	ConsecutiveFailures int          `json:"consecutive_failures"`
+	LastDeliveredAt     *time.Time   `json:"last_delivered_at"`
+	LastError           *string      `json:"last_error"`
+}
+
+func showChannel(c *Channel, h ChannelHealth) envelopeChannel {
+	state, since := h.Shown()
+	return envelopeChannel{
+		ID: c.ID, Name: truncate(c.Name), Type: c.Type, Enabled: c.Enabled, FallbackID: NilIfZero(c.Fallback),
+		Delivery: envelopeChannelDelivery{
+			State: state, FailingSince: since, ConsecutiveFailures: h.Failures, LastDeliveredAt: h.LastDeliveredAt,
+			LastError: NilIfZero(truncate(h.LastError)),
+		},
+	}
+}
+
+// severityOf is that of the events about a channel in a state.
+func severityOf(state ChannelState) Severity {
+	if state == ChannelDown {
+		return Critical
+	}
+	return Warning
+}
+
+// channelPage is the address of the page of a channel; empty without that of the platform.
+func channelPage(publicURL string, id uuid.UUID) string {
+	if publicURL == "" {
+		return ""
+	}
+	return publicURL + ChannelPage + id.String()
+}
+
+// ChannelFailingEvent is the event that a channel has left the state ok.
+func ChannelFailingEvent(c *Channel, h ChannelHealth, publicURL string, at time.Time) SystemContext {
+	what, why := "is failing", fmt.Sprintf("%d attempts in a row failed since %s.", h.Failures, stamp(h.Since))
+	if h.State == ChannelDown {
+		what, why = "is down", "A message was given up after its last attempt."
+		if !c.Enabled {
+			why = "The receiver wants no more messages."
+		}
+	}
+	if h.LastError != "" {
+		why += " The last error: " + h.LastError
+	}
+	return SystemContext{
+		Type: EventChannelFailing, OrgID: c.OrgID, SubjectID: h.Episode, Time: at, Since: h.Since, Severity: severityOf(h.State),
+		Title: fmt.Sprintf("The channel %s %s", Truncate(c.Name, maxRuleLabel), what), Body: why, URL: channelPage(publicURL, c.ID),
+		Data: map[string]any{"channel": showChannel(c, h)},
+	}
+}
+
+// ChannelRecoveredEvent is the event that a channel delivers again. before is how it did until
+// then.
+func ChannelRecoveredEvent(c *Channel, before, h ChannelHealth, publicURL string, at time.Time) SystemContext {
+	return SystemContext{
+		Type: EventChannelRecovered, OrgID: c.OrgID, SubjectID: before.Episode, Time: at, Since: before.Since, Severity: severityOf(before.State),
+		Title: fmt.Sprintf("The channel %s delivers again", Truncate(c.Name, maxRuleLabel)),
+		Body:  fmt.Sprintf("It failed for %s.", max(0, at.Sub(before.Since)).Round(time.Second)), URL: channelPage(publicURL, c.ID),
+		Data: map[string]any{"channel": showChannel(c, h)},
+	}
+}
+
+// envelopeDelivery is a delivery in an envelope.
+type envelopeDelivery struct {
+	ID         uuid.UUID      `json:"id"`
+	EventID    uuid.UUID      `json:"event_id"`
+	EventType  EventType      `json:"event_type"`
+	IncidentID *uuid.UUID     `json:"incident_id"`
+	CheckID    *uuid.UUID     `json:"check_id"`
+	ChannelID  uuid.UUID      `json:"channel_id"`
+	Status     DeliveryStatus `json:"status"`
+	Attempts   int            `json:"attempts"`
+	CreatedAt  time.Time      `json:"created_at"`
+	// FallbackChannelID is the channel that gets the message instead; null where none does.
+	FallbackChannelID *uuid.UUID   `json:"fallback_channel_id"`
+	FallbackFor       *FallbackFor `json:"fallback_for"`
+}
+
+// ExhaustedDelivery is what an event says of a delivery that was given up.
+type ExhaustedDelivery struct {
+	Delivery Delivery
+	Title    string // of its message; empty where it is not kept any more
+	Error    string // of its last attempt
+	Channel  Channel
+	Health   ChannelHealth
+	Fallback Channel // that gets the message instead; zero: none does
+}
+
+// DeliveryExhaustedEvent is the event that a delivery was given up.
+func DeliveryExhaustedEvent(e *ExhaustedDelivery, publicURL string, at time.Time) SystemContext {
+	d := &e.Delivery
+	message := "The message " + string(d.EventType)
+	if e.Title != "" {
+		message = fmt.Sprintf("%q", Truncate(e.Title, maxEnvelopeText/4))
+	}
+	attempts := fmt.Sprintf("%d attempts", d.Attempts)
+	if d.Attempts == 1 {
+		attempts = "one attempt"
+	}
+	body := fmt.Sprintf("%s was not delivered after %s.", message, attempts)
+	if e.Error != "" {
+		body += " The last error: " + Shorten(e.Error, maxChannelError)
+	}
+	if e.Fallback.ID != uuid.Nil {
+		body += fmt.Sprintf("\nThe channel %s gets it instead.", Truncate(e.Fallback.Name, maxRuleLabel))
+	}
+	shown := envelopeDelivery{
+		ID: d.ID, EventID: d.EventID, EventType: d.EventType, CheckID: NilIfZero(d.CheckID), ChannelID: d.ChannelID, Status: d.Status,
+		Attempts: d.Attempts, CreatedAt: d.CreatedAt.UTC(), FallbackChannelID: NilIfZero(e.Fallback.ID), FallbackFor: d.FallbackFor,
+	}
+	if d.EventType.OfIncident() {
+		shown.IncidentID = &d.IncidentID
+	}
+	return SystemContext{
+		Type: EventDeliveryExhausted, OrgID: d.OrgID, SubjectID: d.ID, CheckID: d.CheckID, Time: at, Since: d.CreatedAt, Severity: Critical,
+		Title: fmt.Sprintf("A message to the channel %s was given up", Truncate(e.Channel.Name, maxRuleLabel)), Body: body,
+		URL:  channelPage(publicURL, d.ChannelID),
+		Data: map[string]any{"channel": showChannel(&e.Channel, e.Health), "delivery": shown},
+	}
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vigil
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ChannelState says how the messages of a channel arrive.
+type ChannelState string
+
+// The states of a channel.
+const (
+	ChannelOK      ChannelState = "ok"      // the last attempt succeeded, too few failed since, or none was made
+	ChannelFailing ChannelState = "failing" // attempts fail for long, or many in a row
+	ChannelDown    ChannelState = "down"    // a delivery was given up, or the receiver is gone
+)
+
+// When a channel is failing.
+const (
+	failingAttempts = 5                // in a row
+	failingTime     = 10 * time.Minute // since the first of them
+)
+
+// ChannelHealth is how the messages of a channel arrive. The zero value is that of a channel
+// that has had none.
+type ChannelHealth struct {
+	State ChannelState // empty: ok
+	// Failures counts the attempts that failed in a row, and Since is when the first of them
+	// did; zero: none failed. Attempts that users request count only when they succeed.
+	Failures int
+	Since    time.Time
+	// Episode is the time in which the channel fails, from leaving ok to the next message that
+	// arrives; uuid.Nil while it is ok.
+	Episode         uuid.UUID
+	LastDeliveredAt *time.Time // nil: none was delivered
+	// LastError is why the last attempt failed, for people; empty when it did not.
+	LastError string
+}
+
+// Shown returns the state, and since when the channel fails; nil while it is ok.
+func (h ChannelHealth) Shown() (state ChannelState, since *time.Time) {
+	if h.State == "" || h.State == ChannelOK {
+		return ChannelOK, nil
+	}
+	return h.State, &h.Since
+}
+
+// ChannelSeen is what an attempt shows of its channel.
+type ChannelSeen struct {
+	At        time.Time
+	Delivered bool
+	// Failed: it says that the channel fails. That is neither an attempt that a user requested, nor
+	// one without a known outcome, nor one that reached some of its recipients.
+	Failed bool
+	// GivenUp: its delivery is not tried again. Gone: the receiver wants no more messages.
+	GivenUp, Gone bool
+	Error         string // for people
+}
+
+// SeenOf returns what an attempt at an instant shows of its channel. exhausted says that the
+// attempt ended its delivery. What was sent to a former address of the channel shows nothing.
+func SeenOf(outcome *AttemptOutcome, exhausted bool, at time.Time) ChannelSeen {
+	if outcome.Former {
+		return ChannelSeen{At: at}
+	}
+	a := &outcome.Attempt
+	return ChannelSeen{
+		At: at, Delivered: outcome.Delivered, Error: Shorten(CleanText(a.Error), maxChannelError),
+		Failed:  !outcome.Delivered && !outcome.Progress && !a.Manual && a.ErrorCode != AttemptUnknown,
+		GivenUp: exhausted, Gone: outcome.Gone,
+	}
+}
+
+// maxChannelError bounds ChannelHealth.LastError, in bytes.
+const maxChannelError = 500
+
+// ChannelTurn is a change of a channel's state that makes an event.
+type ChannelTurn string
+
+// The changes: from ok to another state, and back.
+const (
+	ChannelTurnNone      ChannelTurn = ""
+	ChannelTurnFailing   ChannelTurn = "failing"
+	ChannelTurnRecovered ChannelTurn = "recovered"
+)
+
+// After returns the health of a channel after an attempt, and what changed by it. The id of a
+// new episode follows from that of the channel and the time.
+func (h ChannelHealth) After(channel uuid.UUID, seen ChannelSeen) (ChannelHealth, ChannelTurn) {
+	if seen.Delivered {
+		turn := ChannelTurnNone
+		if h.Episode != uuid.Nil {
+			turn = ChannelTurnRecovered
+		}
+		return ChannelHealth{State: ChannelOK, LastDeliveredAt: &seen.At}, turn
+	}
+	if seen.Failed {
+		h.Failures++
+		h.LastError = seen.Error
+	}
+	if (seen.Failed || seen.GivenUp || seen.Gone) && h.Since.IsZero() {
+		h.Since = seen.At
+	}
+	state := ChannelOK
+	switch {
+	case seen.GivenUp || seen.Gone || h.State == ChannelDown:
+		state = ChannelDown
+	case h.State == ChannelFailing,
+		seen.Failed && (h.Failures >= failingAttempts || seen.At.Sub(h.Since) >= failingTime):
+		state = ChannelFailing
+	}
+	if h.State = state; state == ChannelOK || h.Episode != uuid.Nil {
+		return h, ChannelTurnNone
+	}
+	if h.LastError == "" {
+		h.LastError = seen.Error
+	}
+	h.Episode = channelEpisode(channel, h.Since)
+	return h, ChannelTurnFailing
+}
+
+// channelEpisode is the id of a time in which a channel fails.
+func channelEpisode(channel uuid.UUID, since time.Time) uuid.UUID {
+	return uuid.NewSHA1(incidentSpace, append(channel[:], strconv.FormatInt(since.UnixMicro(), 10)...))
+}
+
+// MemberFallback is the member of a channel that names its fallback.
+const MemberFallback = "fallback_channel_id"
+
+// FallbackCircle is the CodeInvalid error about a channel that falls back to itself, over others
+// or not.
+func FallbackCircle() error {
+	return Invalid(MemberFallback, "leads back to the channel itself")
+}
+
+// FallbackFor names the delivery in whose place another channel got a message.
+type FallbackFor struct {
+	ChannelID   uuid.UUID `json:"channel_id"`
+	ChannelName string    `json:"channel_name"` // when the first delivery was made
+	DeliveryID  uuid.UUID `json:"delivery_id"`
+}
+
+// Note is the line that people read with such a message.
+func (f *FallbackFor) Note() string {
+	if f == nil {
+		return ""
+	}
+	return "Sent here because the channel " + Shorten(f.ChannelName, maxRuleLabel) + " could not be reached."
+}
+
+// FallbackEnvelope returns the envelope of a message that is sent in the place of another
+// delivery: it has data.fallback_for, and data.message.body ends with the note. One that would
+// outgrow MaxEnvelope is returned as it is.
+func FallbackEnvelope(given []byte, f *FallbackFor) []byte {
+	var whole struct {
+		ID        json.RawMessage            `json:"id"`
+		Type      json.RawMessage            `json:"type"`
+		Version   json.RawMessage            `json:"version"`
+		Timestamp json.RawMessage            `json:"timestamp"`
+		Data      map[string]json.RawMessage `json:"data"`
+	}
+	var message envelopeMessage
+	if f == nil || json.Unmarshal(given, &whole) != nil || whole.Data == nil || json.Unmarshal(whole.Data["message"], &message) != nil {
+		return given
+	}
+	message.Body = JoinNote(message.Body, f.Note())
+	words, err := json.Marshal(message)
+	if err != nil {
+		return given
+	}
+	shown, err := json.Marshal(f)
+	if err != nil {
+		return given
+	}
+	whole.Data["message"], whole.Data["fallback_for"] = words, shown
+	text, err := json.Marshal(whole)
+	if err != nil || len(text) > MaxEnvelope {
+		return given
+	}
+	return text
+}
+
+// JoinNote puts a note below a text.
+func JoinNote(text, note string) string {
+	if text == "" || note == "" {
+		return text + note
+	}
+	return text + "\n\n" + note
+}
+
+// FallbackOpening is an opening that a channel got in the place of another one.
+type FallbackOpening struct {
+	Recipient // the channel that got it; FallbackFor is set
+	Pending   bool
+}
+
+// FallbackRecipients adds to the recipients of an end the channels that got the beginning in the
+// place of one of them. One whose message of the beginning is still pending gets the end also
+// when its policy merges both into one message: that message stands for the beginning.
+func FallbackRecipients(to []Recipient, openings []FallbackOpening, end uuid.UUID) []Recipient {
+	named := make(map[uuid.UUID]bool, len(to))
+	for _, r := range to {
+		named[r.ChannelID] = true
+	}
+	all, added := to, make(map[uuid.UUID]bool)
+	for _, o := range openings {
+		notified := named[o.FallbackFor.ChannelID]
+		if named[o.ChannelID] || added[o.ChannelID] || !notified && !(o.Pending && o.Policy.Merges()) {
+			continue
+		}
+		added[o.ChannelID] = true
+		r, of := o.Recipient, *o.FallbackFor
+		if r.FallbackFor = &of; notified {
+			r.FallbackFor.DeliveryID = DeliveryID(end, of.ChannelID)
+		}
+		all = append(all[:len(all):len(all)], r)
+	}
+	return all
+}
+
+// ChannelNotice is a mail to the owners of an organization about a channel.
+type ChannelNotice struct {
+	ChannelID, OrgID uuid.UUID
+	ChannelName      string
+	// Gone: the receiver answered that it wants no more messages, and the channel was disabled.
+	Gone      bool
+	Since     time.Time // since when attempts fail
+	LastError string
+	// Lost counts the messages that were given up since the last mail, and FellBack how many of
+	// them another channel got.
+	Lost, FellBack int
+	State          ChannelState // of the channel now
+	Deleted        bool         // there is no such channel any more
+	// Number counts the mails about the channel, from 1, and News what they are about.
+	Number, News int64
+}
