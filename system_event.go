@@ -40,7 +40,7 @@ func (t EventType) System() bool {
 	case EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
 		EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed:
 		return true
-	case EventTriggered, EventAcknowledged, EventResolved, EventTest, EventUnobserved, EventObserved:
+	case EventTriggered, EventAcknowledged, EventUpdated, EventResolved, EventTest, EventUnobserved, EventObserved:
 	}
 	return false
 }

@@ -55,7 +55,7 @@ func New(store Store, d Deps) *Service {
 		templateVariables{},
 		&incidents{store: store, workflows: d.Incidents, links: d.Links},
 		&timelines{store: store, links: d.Links},
-		&incidentUpdates{store: store},
+		&incidentUpdates{store: store, notifier: d.Notifier, publicURL: d.PublicURL},
 		&deliveries{store: store, workflows: d.Incidents, links: d.Links, schedule: d.DeliverySchedule},
 	}}
 }

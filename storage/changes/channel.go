@@ -156,16 +156,16 @@ func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string)
 	return n == 1, pg.Wrap("disable channel", err)
 }
 
-// errUsed is the cause of the refusal to delete a channel that rules use.
-var errUsed = errors.New("rules use the channel")
+// errUsed is the cause of the refusal to delete a channel that rules or subscriptions use.
+var errUsed = errors.New("rules or subscriptions use the channel")
 
 // maxDeletions bounds how often a deletion is repeated because a rule began
 // to use the channel while it was removed from the others.
 const maxDeletions = 5
 
-// DeleteChannel removes a channel of the organization. While rules use it, that
+// DeleteChannel removes a channel of the organization. While rules or subscriptions use it, that
 // is a CodeConflict error that names them; with force the channel is removed from
-// them, and those left without one are deleted. That takes several transactions, each of
+// the rules, and those left without one are deleted, as are its subscriptions. That takes several transactions, each of
 // a few checks, so that results wait for none of them; after an error some rules may
 // have changed. It returns the checks whose rules, and so revisions, changed. A version
 // that match does not accept is a CodePrecondition error.
@@ -185,11 +185,21 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 			checks = append(checks, changed...)
 		}
 		err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			changes := &project.Changes{Channels: []project.Edit[vigil.Channel]{{Before: &vigil.Channel{ID: id}}}}
+			if force {
+				subscriptions, err := lockSubscriptionsOf(ctx, tx, orgID, id)
+				if err != nil {
+					return err
+				}
+				for i := range subscriptions {
+					changes.Subscriptions = append(changes.Subscriptions, project.Edit[vigil.Subscription]{Before: &subscriptions[i]})
+				}
+			}
 			const locked = "SELECT version FROM channels WHERE id = ? AND org_id = ? FOR UPDATE"
 			if err := pg.MatchStored(ctx, tx, "channel", locked, id, match, orgID); err != nil {
 				return err
 			}
-			return s.edit(ctx, tx, orgID, "", &project.Changes{Channels: []project.Edit[vigil.Channel]{{Before: &vigil.Channel{ID: id}}}})
+			return s.edit(ctx, tx, orgID, "", changes)
 		})
 		switch {
 		case err == nil:
@@ -200,30 +210,39 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 	}
 }
 
-// deleteChannel deletes a channel that no rule uses. Once the row is deleted no rule can
-// begin to use the channel, so the rules found then are all that did so in between.
+// deleteChannel deletes a channel that no rule and no subscription uses. Once the row is deleted none
+// can begin to use the channel, so those found then are all that did so in between.
 func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 	if _, err := tx.NewRaw("DELETE FROM channels WHERE id = ?", id).Exec(ctx); err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
 	names, err := rulesUsing(ctx, tx, orgID, id)
-	if err != nil || len(names) == 0 {
+	if err != nil {
 		return err
 	}
-	return inUse(names)
+	var subscriptions []string
+	err = tx.NewRaw("SELECT name FROM subscriptions WHERE org_id = ? AND channel_id = ? ORDER BY name, id", orgID, id).Scan(ctx, &subscriptions)
+	switch {
+	case err != nil:
+		return fmt.Errorf("find the subscriptions of a channel: %w", err)
+	case len(names) > 0:
+		return inUse("Alert rules", "rules", names, "Change them first, or delete with ?force=true, "+
+			"which takes the channel out of them and deletes the rules left with none.")
+	case len(subscriptions) > 0:
+		return inUse("Subscriptions", "subscriptions", subscriptions, "Change them first, or delete with ?force=true, which deletes them.")
+	}
+	return nil
 }
 
-// inUse names the rules that keep a channel from being deleted, a few of them
-// in the sentence and all in the details.
-func inUse(names []string) error {
+// inUse names what keeps a channel from being deleted, a few of them in the sentence and all in the
+// details, as the given member.
+func inUse(what, member string, names []string, advice string) error {
 	shown, more := names, ""
 	if len(shown) > 5 {
 		shown, more = shown[:5], fmt.Sprintf(" and %d more", len(names)-5)
 	}
 	err := vigil.Errorf(vigil.CodeConflict,
-		"Alert rules use this channel: %s%s. Change them first, or delete with ?force=true, "+
-			"which takes the channel out of them and deletes the rules left with none.",
-		strings.Join(shown, ", "), more)
-	err.Details, err.Cause = map[string]any{"rules": names}, errUsed
+		"%s use this channel: %s%s. %s", what, strings.Join(shown, ", "), more, advice)
+	err.Details, err.Cause = map[string]any{member: names}, errUsed
 	return err
 }

@@ -54,8 +54,8 @@ func (e *Edits) createChecks(ctx context.Context, changes *project.Changes) erro
 	return e.countCreations(ctx, len(rows))
 }
 
-// leaveChecks takes checks that are about to be deleted from the pages and the maintenance
-// windows that name them, and ends their incidents. Their rules are read for that.
+// leaveChecks takes checks that are about to be deleted from the pages, the maintenance
+// windows and the subscriptions that name them, and ends their incidents. Their rules are read for that.
 func (e *Edits) leaveChecks(ctx context.Context, changes *project.Changes) (err error) {
 	for i := range changes.Checks {
 		if edit := &changes.Checks[i]; edit.After == nil {
@@ -72,6 +72,9 @@ func (e *Edits) leaveChecks(ctx context.Context, changes *project.Changes) (err 
 		return err
 	}
 	if err := e.db.leaveMaintenance(ctx, e.tx, ids...); err != nil {
+		return err
+	}
+	if err := e.leaveSubscriptions(ctx, ids); err != nil {
 		return err
 	}
 	e.ends, err = e.db.incidents.EndIncidents(ctx, e.tx, e.deleted)
