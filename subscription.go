@@ -66,9 +66,9 @@ type SubscriptionFilter struct {
 
 // SubscribedEvents returns the types of events that subscriptions can name.
 func SubscribedEvents() []EventType {
-	return []EventType{
+	return append([]EventType{
 		EventTriggered, EventAcknowledged, EventUpdated, EventResolved, EventUnobserved, EventObserved,
-	}
+	}, SystemEvents()...)
 }
 
 // EventPatterns returns what Subscription.Events can have: each type of SubscribedEvents, the

@@ -60,6 +60,8 @@ type Edits struct {
 	// deleted are the checks that are deleted, by id, and ends those of their incidents.
 	deleted []*vigil.CheckEdit
 	ends    []incidents.End
+	// toggled are the events of the checks that are enabled or disabled.
+	toggled []vigil.SystemContext
 	// woken are the checks whose loops and incidents must be looked at: those created and
 	// changed, those whose rules alone changed, and those deleted. Callers wake them when
 	// the transaction is committed.
