@@ -216,3 +216,65 @@ func SubscribedTo(t EventType, subscribers []Subscriber, policies DeliveryPolici
 func (s *Subscriber) recipient(policies DeliveryPolicies) Recipient {
 	return Recipient{ChannelID: s.Channel.ID, Type: s.Channel.Type, Name: s.Channel.Name, Policy: policies.Of(s.Channel.Type)}
 }
+
+// EventsOfChecks returns the types of events that can be about a check.
+func EventsOfChecks() []EventType {
+	return slices.DeleteFunc(SubscribedEvents(), func(t EventType) bool {
+		noun := t.noun()
+		return noun != "incident.*" && noun != "check.*" && t != EventDeliveryExhausted
+	})
+}
+
+// CheckRecipient is a channel that hears of events about a check.
+type CheckRecipient struct {
+	Channel Channel // ID, name, type and Enabled
+	// Events are the types that it hears of, in the order of SubscribedEvents.
+	Events  []EventType
+	Because []RecipientReason // at least one
+}
+
+// RecipientReason is the rule or the subscription that names a channel.
+type RecipientReason struct {
+	Rule bool // of the check; otherwise a subscription
+	ID   uuid.UUID
+	Name string
+}
+
+// CheckRecipientsOf returns who hears of events about a check: the channels of its rules, and those of
+// the subscriptions that select it.
+func CheckRecipientsOf(rules []Rule, channels []Channel, subscribers []Subscriber) []CheckRecipient {
+	var list []CheckRecipient
+	add := func(channel Channel, why RecipientReason, hears func(EventType) bool) {
+		at := slices.IndexFunc(list, func(r CheckRecipient) bool { return r.Channel.ID == channel.ID })
+		if at < 0 {
+			at = len(list)
+			list = append(list, CheckRecipient{Channel: channel})
+		}
+		one := &list[at]
+		one.Because = append(one.Because, why)
+		known := one.Events
+		one.Events = slices.DeleteFunc(EventsOfChecks(), func(t EventType) bool {
+			// Pagers get no updates; see the event.
+			heard := hears(t) && (t != EventUpdated || channel.Type != ChannelPager)
+			return !heard && !slices.Contains(known, t)
+		})
+	}
+	for i := range rules {
+		rule := &rules[i]
+		for _, id := range rule.Channels {
+			at := slices.IndexFunc(channels, func(c Channel) bool { return c.ID == id })
+			if at < 0 || !rule.Enabled {
+				continue
+			}
+			add(channels[at], RecipientReason{Rule: true, ID: rule.ID, Name: rule.Name}, func(t EventType) bool {
+				return t == EventTriggered && rule.NotifyOn.Opening() || t == EventResolved && rule.NotifyOn.Recovery() ||
+					t.Unobserved() && rule.NotifiesUnobserved()
+			})
+		}
+	}
+	for i := range subscribers {
+		one := &subscribers[i]
+		add(one.Channel, RecipientReason{ID: one.ID, Name: one.Name}, func(t EventType) bool { return Hears(one.Events, t) })
+	}
+	return list
+}

@@ -63,10 +63,10 @@ func (i *incidentUpdates) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: path, ID: "create-incident-update", Tag: resource.TagIncidents, Scope: account.ScopeRespond,
 		Audit: "incident.publish", Resource: resourceIncident, Status: http.StatusCreated, Idempotent: true,
-		Summary:     "Publish an update of an incident",
+		Summary: "Publish an update of an incident",
 		Description: "Status pages that show the incident's check show the text to everybody, without its author, and it goes to the " +
 			"channels that are subscribed to incident.updated. An incident has at most 100.",
-		Errors:      []int{http.StatusConflict},
+		Errors: []int{http.StatusConflict},
 	}, i.create)
 }
 

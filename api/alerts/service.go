@@ -19,6 +19,7 @@ type Store interface {
 	timelineStore
 	incidentUpdateStore
 	deliveryStore
+	subscriptionStore
 }
 
 // Deps is what alerting needs beside its store.
@@ -55,6 +56,7 @@ func New(store Store, d Deps) *Service {
 		templateVariables{},
 		&incidents{store: store, workflows: d.Incidents, links: d.Links},
 		&timelines{store: store, links: d.Links},
+		&subscriptions{store: store},
 		&incidentUpdates{store: store, notifier: d.Notifier, publicURL: d.PublicURL},
 		&deliveries{store: store, workflows: d.Incidents, links: d.Links, schedule: d.DeliverySchedule},
 	}}
