@@ -234,11 +234,12 @@ func (e ApplyActionAction) Valid() bool {
 
 // Defines values for ApplyActionKind.
 const (
-	ApplyActionKindChannel     ApplyActionKind = "channel"
-	ApplyActionKindCheck       ApplyActionKind = "check"
-	ApplyActionKindMaintenance ApplyActionKind = "maintenance"
-	ApplyActionKindRule        ApplyActionKind = "rule"
-	ApplyActionKindStatusPage  ApplyActionKind = "status_page"
+	ApplyActionKindChannel      ApplyActionKind = "channel"
+	ApplyActionKindCheck        ApplyActionKind = "check"
+	ApplyActionKindMaintenance  ApplyActionKind = "maintenance"
+	ApplyActionKindRule         ApplyActionKind = "rule"
+	ApplyActionKindStatusPage   ApplyActionKind = "status_page"
+	ApplyActionKindSubscription ApplyActionKind = "subscription"
 )
 
 // Valid indicates whether the value is a known member of the ApplyActionKind enum.
@@ -253,6 +254,8 @@ func (e ApplyActionKind) Valid() bool {
 	case ApplyActionKindRule:
 		return true
 	case ApplyActionKindStatusPage:
+		return true
+	case ApplyActionKindSubscription:
 		return true
 	default:
 		return false
@@ -8208,7 +8211,7 @@ type Usage struct {
 	Checks            int64      `json:"checks"`
 	ExecutionsPerHour Executions `json:"executions_per_hour"`
 
-	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys, status_pages, maintenance_windows and members (open invitations included).
+	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys, status_pages, maintenance_windows, subscriptions and members (open invitations included).
 	Limits    map[string]Limit `json:"limits"`
 	RateLimit Rate             `json:"rate_limit"`
 	Tier      UsageTier        `json:"tier"`
