@@ -18,7 +18,7 @@ const (
 	MaxSubscriptionChecks = 1000
 )
 
-// Subscription makes a channel hear of events without being named by a rule. It is resolved at
+// Subscription makes a channel receive events without being named by a rule. It is resolved at
 // each event, in the transaction that makes the event.
 type Subscription struct {
 	ID        uuid.UUID
@@ -58,7 +58,7 @@ type SubscriptionSelector struct {
 type SubscriptionFilter struct {
 	Query     string // a part of the name, in any case
 	ChannelID uuid.UUID
-	Event     EventType // that the subscription hears
+	Event     EventType // that the subscription receives
 	Enabled   *bool
 	Managed   ManagedFilter
 	Page
@@ -96,8 +96,8 @@ func (t EventType) noun() string {
 // Patterns returns the patterns that this type of event matches.
 func (t EventType) Patterns() []string { return []string{string(t), t.noun(), everyEvent} }
 
-// Hears reports whether patterns name a type of event.
-func Hears(patterns []string, t EventType) bool {
+// Receives reports whether patterns name a type of event.
+func Receives(patterns []string, t EventType) bool {
 	return slices.ContainsFunc(t.Patterns(), func(p string) bool { return slices.Contains(patterns, p) })
 }
 
@@ -129,9 +129,9 @@ func (s *SubscriptionSelector) Validate() error {
 	return err
 }
 
-// Unheard says which types of events the selector keeps away although the subscription names them:
+// Unmatched says which types of events the selector keeps away although the subscription names them:
 // those about no check, where it selects by the check.
-func (s *Subscription) Unheard() []string {
+func (s *Subscription) Unmatched() []string {
 	if !s.Selector.OfChecks() {
 		return nil
 	}
@@ -182,12 +182,12 @@ type Subscriber struct {
 }
 
 // JoinSubscribers adds the channels of subscriptions that select what opens to its recipients,
-// each channel once: they are notified of the types opening and ending as they hear of them.
+// each channel once: they are notified of the types opening and ending as they receive them.
 func JoinSubscribers(known []Recipient, subscribers []Subscriber, opening, ending EventType, policies DeliveryPolicies) []Recipient {
 	all := slices.Clone(known)
 	for i := range subscribers {
 		one := &subscribers[i]
-		begins, ends := Hears(one.Events, opening), Hears(one.Events, ending)
+		begins, ends := Receives(one.Events, opening), Receives(one.Events, ending)
 		if !begins && !ends {
 			continue
 		}
@@ -201,12 +201,12 @@ func JoinSubscribers(known []Recipient, subscribers []Subscriber, opening, endin
 	return all
 }
 
-// SubscribedTo returns the channels of the subscriptions that hear of a type of event, each once.
+// SubscribedTo returns the channels of the subscriptions that receive a type of event, each once.
 func SubscribedTo(t EventType, subscribers []Subscriber, policies DeliveryPolicies) []Recipient {
 	var to []Recipient
 	for i := range subscribers {
 		one := &subscribers[i]
-		if Hears(one.Events, t) && !slices.ContainsFunc(to, func(r Recipient) bool { return r.ChannelID == one.Channel.ID }) {
+		if Receives(one.Events, t) && !slices.ContainsFunc(to, func(r Recipient) bool { return r.ChannelID == one.Channel.ID }) {
 			to = append(to, one.recipient(policies))
 		}
 	}
@@ -225,10 +225,10 @@ func EventsOfChecks() []EventType {
 	})
 }
 
-// CheckRecipient is a channel that hears of events about a check.
+// CheckRecipient is a channel that receives events about a check.
 type CheckRecipient struct {
 	Channel Channel // ID, name, type and Enabled
-	// Events are the types that it hears of, in the order of SubscribedEvents.
+	// Events are the types that it receives, in the order of SubscribedEvents.
 	Events  []EventType
 	Because []RecipientReason // at least one
 }
@@ -240,11 +240,11 @@ type RecipientReason struct {
 	Name string
 }
 
-// CheckRecipientsOf returns who hears of events about a check: the channels of its rules, and those of
+// CheckRecipientsOf returns who receives events about a check: the channels of its rules, and those of
 // the subscriptions that select it.
 func CheckRecipientsOf(rules []Rule, channels []Channel, subscribers []Subscriber) []CheckRecipient {
 	var list []CheckRecipient
-	add := func(channel Channel, why RecipientReason, hears func(EventType) bool) {
+	add := func(channel Channel, why RecipientReason, receives func(EventType) bool) {
 		at := slices.IndexFunc(list, func(r CheckRecipient) bool { return r.Channel.ID == channel.ID })
 		if at < 0 {
 			at = len(list)
@@ -255,8 +255,8 @@ func CheckRecipientsOf(rules []Rule, channels []Channel, subscribers []Subscribe
 		known := one.Events
 		one.Events = slices.DeleteFunc(EventsOfChecks(), func(t EventType) bool {
 			// Pagers get no updates; see the event.
-			heard := hears(t) && (t != EventUpdated || channel.Type != ChannelPager)
-			return !heard && !slices.Contains(known, t)
+			received := receives(t) && (t != EventUpdated || channel.Type != ChannelPager)
+			return !received && !slices.Contains(known, t)
 		})
 	}
 	for i := range rules {
@@ -274,7 +274,7 @@ func CheckRecipientsOf(rules []Rule, channels []Channel, subscribers []Subscribe
 	}
 	for i := range subscribers {
 		one := &subscribers[i]
-		add(one.Channel, RecipientReason{ID: one.ID, Name: one.Name}, func(t EventType) bool { return Hears(one.Events, t) })
+		add(one.Channel, RecipientReason{ID: one.ID, Name: one.Name}, func(t EventType) bool { return Receives(one.Events, t) })
 	}
 	return list
 }

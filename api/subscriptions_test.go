@@ -132,7 +132,7 @@ func TestSubscriptions(t *testing.T) {
 	})
 }
 
-// TestRecipientsOfACheck asks who hears of a check, and compares with who then does.
+// TestRecipientsOfACheck asks who is notified of a check, and compares with who then does.
 func TestRecipientsOfACheck(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -180,16 +180,16 @@ func TestRecipientsOfACheck(t *testing.T) {
 	}
 	a.want(t, http.StatusNotFound, http.MethodGet, "/v1/checks/"+uuid.NewString()+"/recipients", nil)
 	e.resolve(t, e.open(t))
-	heard := make(map[string]int)
+	received := make(map[string]int)
 	all, _, err := b.store.Deliveries(t.Context(), a.org, vigil.DeliveryFilter{Page: vigil.Page{Limit: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range all {
-		heard[d.ChannelID.String()]++
+		received[d.ChannelID.String()]++
 	}
-	if heard[e.channel.String()] != 2 || heard[both] != 2 || heard[only] != 1 || heard[off] != 0 {
-		t.Errorf("deliveries %v", heard)
+	if received[e.channel.String()] != 2 || received[both] != 2 || received[only] != 1 || received[off] != 0 {
+		t.Errorf("deliveries %v", received)
 	}
 }
 

@@ -151,7 +151,7 @@ func TestSelectors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		selector func(*alerts, *vigil.SubscriptionSelector)
-		heard    bool
+		received bool
 	}{
 		"Everything":     {func(*alerts, *vigil.SubscriptionSelector) {}, true},
 		"AKey":           {func(_ *alerts, s *vigil.SubscriptionSelector) { s.Labels = []string{"team"} }, true},
@@ -177,16 +177,16 @@ func TestSelectors(t *testing.T) {
 				t.Errorf("reads %+v, %v; stored %+v", read.Selector, err, stored.Selector)
 			}
 			id := a.warningIsOpen()
-			if got := a.received(id, vigil.ChannelWebhook); (len(got) == 1) != test.heard {
+			if got := a.received(id, vigil.ChannelWebhook); (len(got) == 1) != test.received {
 				t.Errorf("the channel got %v", got)
 			}
 		})
 	}
 }
 
-// TestWhoHeardTheBeginningHearsTheEnd changes everything that selects the check between the beginning
+// TestWhoGotTheBeginningGetsTheEnd changes everything that selects the check between the beginning
 // and the end of its incident.
-func TestWhoHeardTheBeginningHearsTheEnd(t *testing.T) {
+func TestWhoGotTheBeginningGetsTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*alerts, vigil.Subscription){
 		"TheSelector": func(a *alerts, s vigil.Subscription) {
@@ -215,7 +215,7 @@ func TestWhoHeardTheBeginningHearsTheEnd(t *testing.T) {
 				s := a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.Labels = []string{"team=shop"} }, "incident.*")
 				id := a.open(a.fails(newark)).Incident.ID
 				change(a, s)
-				a.subscribe(vigil.ChannelChat, nil, "incident.triggered", "incident.resolved") // hears nothing of this one
+				a.subscribe(vigil.ChannelChat, nil, "incident.triggered", "incident.resolved") // receives nothing of this one
 				a.end(id, how)
 				if got := a.received(id, vigil.ChannelWebhook); !slices.Equal(got, []vigil.EventType{vigil.EventTriggered, vigil.EventResolved}) {
 					t.Errorf("got %v", got)
@@ -463,7 +463,7 @@ func TestBeginningsAndEndsAreAsMany(t *testing.T) {
 	if n := a.count(`SELECT count(*) FROM (
 			SELECT incident_id, channel_id FROM deliveries WHERE event_type IN ('incident.triggered', 'incident.resolved')
 			GROUP BY 1, 2 HAVING count(*) <> 2 OR count(DISTINCT event_type) <> 2) AS uneven`); n != 0 {
-		t.Errorf("%d channels heard a beginning without its end, or one of them twice", n)
+		t.Errorf("%d channels received a beginning without its end, or one of them twice", n)
 	}
 	begun := a.count("SELECT count(*) FROM deliveries AS d JOIN channels AS ch ON ch.id = d.channel_id WHERE event_type = 'incident.triggered' " +
 		"AND ch.type IN ('chat', 'pager', 'push')")

@@ -14,12 +14,12 @@ import (
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
-// checkRecipientView is a channel that hears of events about a check.
+// checkRecipientView is a channel that receives events about a check.
 type checkRecipientView struct {
 	Channel checkRecipientChannelView `json:"channel"`
-	Events  []vigil.EventType         `json:"events" doc:"The types of events about the check that it hears of." example:"[\"incident.triggered\",\"incident.resolved\"]"`
+	Events  []vigil.EventType         `json:"events" doc:"The types of events about the check that it receives." example:"[\"incident.triggered\",\"incident.resolved\"]"`
 	Because []recipientReasonView     `json:"because" minItems:"1" doc:"The alert rules of the check and the subscriptions that name the channel."`
-	Enabled bool                      `json:"enabled" doc:"Whether the channel is enabled; one that is not hears nothing."`
+	Enabled bool                      `json:"enabled" doc:"Whether the channel is enabled; one that is not receives nothing."`
 }
 
 type checkRecipientChannelView struct {
@@ -53,9 +53,9 @@ func (s *subscriptions) registerRecipients(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}/recipients", ID: "list-check-recipients", Tag: resource.TagSubscriptions,
 		Resource: checks.ResourceCheck,
-		Summary:  "List the channels that hear of a check, and why",
+		Summary:  "List the channels that are notified of a check, and why",
 		Description: "The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as " +
-			"things are now. Who hears of an incident is decided when it opens.",
+			"things are now. Who is notified of an incident is decided when it opens.",
 	}, s.recipients)
 }
 

@@ -18,10 +18,10 @@ import (
 // subscription shows may come along and is ignored.
 type SubscriptionMembers struct {
 	Name      rest.Field[string]                   `json:"name,omitzero" example:"Everything of the shop"`
-	ChannelID rest.Field[string]                   `json:"channel_id,omitzero" format:"uuid" doc:"The channel that hears of the events." example:"0191d2a7-6c1f-7000-8000-000000000001"`
+	ChannelID rest.Field[string]                   `json:"channel_id,omitzero" format:"uuid" doc:"The channel that receives the events." example:"0191d2a7-6c1f-7000-8000-000000000001"`
 	Events    rest.Field[[]string]                 `json:"events,omitzero" minItems:"1" maxItems:"30" doc:"Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and incident.updated reach channels by subscription only." example:"[\"incident.*\"]"`
 	Selector  rest.Field[subscriptionSelectorView] `json:"selector,omitzero" doc:"Replaces which of these events: those that fulfil each member that is given. Without members all of them."`
-	Enabled   rest.Field[bool]                     `json:"enabled,omitzero" doc:"Whether the channel hears of events by it. A new subscription is enabled."`
+	Enabled   rest.Field[bool]                     `json:"enabled,omitzero" doc:"Whether the channel receives events by it. A new subscription is enabled."`
 
 	ManagedBy resource.ManagedMember `json:"managed_by,omitzero" doc:"The program that manages the subscription. Absent keeps it, and null releases the subscription."`
 

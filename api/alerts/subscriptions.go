@@ -36,7 +36,7 @@ type subscriptions struct{ store subscriptionStore }
 type subscriptionView struct {
 	ID        uuid.UUID                `json:"id" format:"uuid"`
 	Name      string                   `json:"name" example:"Everything of the shop"`
-	ChannelID uuid.UUID                `json:"channel_id" format:"uuid" doc:"The channel that hears of the events."`
+	ChannelID uuid.UUID                `json:"channel_id" format:"uuid" doc:"The channel that receives the events."`
 	Events    []string                 `json:"events" doc:"Types of events, and patterns: incident.* is all of that noun, * all." example:"[\"incident.*\"]"`
 	Selector  subscriptionSelectorView `json:"selector" doc:"Which of these events: those that fulfil each member that is given. Without members all of them."`
 	Enabled   bool                     `json:"enabled"`
@@ -54,7 +54,7 @@ func (v subscriptionView) CurrentRevision() int64 { return v.Revision }
 type subscriptionSelectorView struct {
 	Labels      []string       `json:"labels,omitempty" maxItems:"20" doc:"Checks that have all of these labels, in the form key or key=value, also later ones. An event about no check is not selected." example:"[\"team=payments\"]"`
 	CheckIDs    []string       `json:"check_ids,omitzero" maxItems:"1000" doc:"These checks of the organization only; an empty list selects no check. A deleted check leaves it. An event about no check is not selected."`
-	SeverityMin vigil.Severity `json:"severity_min,omitempty" enum:"info,warning,critical" doc:"Events of this severity and more severe ones. A channel hears of an incident from the time on at which it reaches the severity."`
+	SeverityMin vigil.Severity `json:"severity_min,omitempty" enum:"info,warning,critical" doc:"Events of this severity and more severe ones. A channel gets an incident from the time on at which it reaches the severity."`
 }
 
 func showSubscription(s vigil.Subscription) subscriptionView {
@@ -83,8 +83,8 @@ func (s *subscriptions) Register(r *rest.Registrar) {
 		Method: http.MethodPost, Path: list, ID: "create-subscription", Tag: resource.TagSubscriptions, Scope: account.ScopeWrite,
 		Audit: "subscription.create", Status: http.StatusCreated, Idempotent: true, Revisioned: true,
 		Summary: "Create a subscription",
-		Description: "The channel hears of the events from now on, without being named by an alert rule. A channel that rules and " +
-			"subscriptions name gets one message. Who got the beginning of an incident gets its end, whatever is selected by then. " +
+		Description: "The channel receives the events from now on, without being named by an alert rule. A channel that rules and " +
+			"subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. " +
 			"A selector that selects nothing is accepted, with `warnings`.",
 		Errors: []int{http.StatusForbidden, http.StatusConflict},
 	}, s.create)
@@ -114,7 +114,7 @@ type listSubscriptionsInput struct {
 
 	Query     string              `query:"query" maxLength:"200" doc:"Subscriptions whose name contains this text, in any case."`
 	ChannelID string              `query:"channel_id" format:"uuid" doc:"Subscriptions of one channel."`
-	Event     vigil.EventType     `query:"event" doc:"Subscriptions that hear of this type of event, also by a pattern." example:"incident.resolved"`
+	Event     vigil.EventType     `query:"event" doc:"Subscriptions that receive this type of event, also by a pattern." example:"incident.resolved"`
 	Enabled   rest.Optional[bool] `query:"enabled" doc:"Only enabled subscriptions, or only disabled ones."`
 }
 

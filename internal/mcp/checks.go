@@ -27,7 +27,7 @@ func (s *Server) checkTools() []*tool {
 		{
 			name: "get_check", title: "Check", effect: reads, scopes: read(), run: does(getCheck),
 			input: s.schemas.members().own("check", checkMember()).require("check"),
-			description: "Shows one check: its definition and revision, its rules, who hears of it and why, its loop in each region, " +
+			description: "Shows one check: its definition and revision, its rules, who is notified and why, its loop in each region, " +
 				"the last 5 results with the newest evidence of a failure, and the uptime of 24 hours. Use get_results for more results.",
 		},
 		{

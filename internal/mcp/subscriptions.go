@@ -16,7 +16,7 @@ func (s *Server) subscriptionTools() []*tool {
 		input: s.schemas.members().own("id", text("Of the one to change.")).
 			own("name", text("")).own("channel_id", text("")).own("events", textList("Such as incident.*, channel.failing.", 30)).
 			open("selector", "Any of labels, check_ids, severity_min.").own("enabled", flag("")),
-		description: "Lets a channel hear of events without a rule, or changes the one with id. list_channels shows them.",
+		description: "Lets a channel receive events without a rule, or changes the one with id. list_channels shows them.",
 	}}
 }
 

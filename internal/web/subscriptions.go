@@ -51,7 +51,7 @@ func (s *Server) subscriptionList(r *request) error {
 	if len(body.Rows) == 0 {
 		body.Empty = &empty{
 			Icon: "channels", Title: "No subscription yet",
-			Text:   "A subscription lets a channel hear of events without being named by every rule: of all incidents of a team, of a channel that fails.",
+			Text:   "A subscription lets a channel receive events without being named by every rule: of all incidents of a team, of a channel that fails.",
 			Action: &link{Text: "New subscription", Href: "/app/subscriptions/new"}, Key: "c",
 		}
 	}

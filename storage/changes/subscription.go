@@ -94,9 +94,9 @@ func (s *Store) CreateSubscription(ctx context.Context, one vigil.Subscription) 
 	return one, nil
 }
 
-// subscriptionWarnings says where a subscription hears of nothing as things are.
+// subscriptionWarnings says where a subscription selects nothing as things are.
 func subscriptionWarnings(ctx context.Context, tx bun.Tx, s *vigil.Subscription) ([]string, error) {
-	warnings := s.Unheard()
+	warnings := s.Unmatched()
 	if !s.Selector.OfChecks() {
 		return warnings, nil
 	}
@@ -114,7 +114,7 @@ func subscriptionWarnings(ctx context.Context, tx bun.Tx, s *vigil.Subscription)
 		return nil, fmt.Errorf("look for what is selected: %w", err)
 	}
 	if !some {
-		warnings = append(warnings, "selector: selects no check now, so that the channel hears of none; one that is added later may match")
+		warnings = append(warnings, "selector: selects no check now, so that the channel gets no event of one; one that is added later may match")
 	}
 	return warnings, nil
 }
@@ -208,7 +208,7 @@ func sameSubscription(a, b *vigil.Subscription) bool {
 }
 
 // DeleteSubscription deletes a subscription. Its channel still gets the ends of the incidents that it
-// heard the beginnings of. An unknown one is a CodeNotFound error, and a version that match does not
+// received the beginnings of. An unknown one is a CodeNotFound error, and a version that match does not
 // accept a CodePrecondition error.
 func (s *Store) DeleteSubscription(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error {
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {

@@ -226,7 +226,7 @@ func (c *incidentChange) worstSeverity() (vigil.Severity, error) {
 }
 
 // joinWorse adds the channels of subscriptions whose least severity the incident reaches by a rule
-// that begins to fire. Others that select the check only now hear nothing of the incident's
+// that begins to fire. Others that select the check only now receive nothing of the incident's
 // beginning and end.
 func (c *incidentChange) joinWorse(
 	ctx context.Context, before, now vigil.Severity, known, opening []vigil.Recipient,

@@ -14,9 +14,9 @@ import (
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
-// CheckRecipients returns the channels that hear of events about a check of the organization as
+// CheckRecipients returns the channels that receive events about a check of the organization as
 // things are, with what names them: its enabled rules in the order of their age, and then the enabled
-// subscriptions that select it at some severity. Disabled channels are among them, and hear nothing
+// subscriptions that select it at some severity. Disabled channels are among them, and receive nothing
 // while they are disabled. An unknown check is a CodeNotFound error.
 func (s *Store) CheckRecipients(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.CheckRecipient, error) {
 	var check definitions.CheckRow

@@ -25,7 +25,7 @@ type subscriberRow struct {
 }
 
 // subscribersOf is an SQL query for the enabled subscriptions, with their channels, of the
-// organization $1 that hear one of the patterns $2 of events of a severity in $3 (see
+// organization $1 that receive one of the patterns $2 of events of a severity in $3 (see
 // vigil.Severity.UpTo), about the check $4 with the labels $5 (see vigil.Labels.SelectingTerms).
 // The zero id is no check.
 const subscribersOf = `SELECT s.id, s.name, s.events, s.channel_id, ch.type AS channel_type, ch.name AS channel_name,

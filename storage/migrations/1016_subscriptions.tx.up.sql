@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 
--- Channels that hear of events without being named by a rule. events are types and patterns such as
+-- Channels that receive events without being named by a rule. events are types and patterns such as
 -- incident.*. check_ids is NULL where the checks are not named; labels are selectors of the form key
 -- or key=value, all of which a check must have; severity_min is empty for every severity. A deleted
 -- check leaves check_ids. managed_* and applied_version are those of checks.

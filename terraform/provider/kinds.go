@@ -186,7 +186,7 @@ func windowKind() *kind {
 func subscriptionKind() *kind {
 	return &kind{
 		Name: "subscription", Noun: "subscription", Create: "SubscriptionCreate", Answer: "Subscription", Managed: true,
-		Doc: "A subscription lets a channel hear of events without being named by an alert rule.",
+		Doc: "A subscription lets a channel receive events without being named by an alert rule.",
 		calls: calls{
 			create: func(ctx context.Context, c *client.Client, _ place, body io.Reader, more edit) (*http.Response, error) {
 				return c.CreateSubscriptionWithBody(ctx, nil, contentType, body, more)

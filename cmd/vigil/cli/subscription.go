@@ -95,7 +95,7 @@ func (a *app) subscriptionListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List subscriptions", Args: cobra.NoArgs}
 	limitFlag(cmd, &limit, unlimited)
 	cmd.Flags().StringVar(&channel, "channel", "", "only subscriptions of this `channel`")
-	cmd.Flags().StringVar(&event, "event", "", "only those that hear of this `type` of event, such as incident.resolved")
+	cmd.Flags().StringVar(&event, "event", "", "only those that receive this `type` of event, such as incident.resolved")
 	cmd.Flags().StringVar(&query, "query", "", "only those whose name contains this `text`")
 	cmd.Flags().StringVar(&project, "project", "", "only those that the files of a `project` manage")
 	_ = cmd.RegisterFlagCompletionFunc("channel", a.suggest(suggestChannels))
@@ -152,7 +152,7 @@ func (a *app) subscriptionCreateCommand() *cobra.Command {
 			"  vigil subscription create 'Is it us?' --channel ops --event 'channel.*' --event 'region.*'",
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&channel, "channel", "", "`channel` that hears of the events")
+	flags.StringVar(&channel, "channel", "", "`channel` that receives the events")
 	flags.StringArrayVar(&events, "event", []string{"incident.*"}, "`type` of event or a pattern such as 'incident.*'; may be repeated")
 	flags.StringArrayVar(&checks, "check", nil, "only events about this `check`; may be repeated")
 	flags.StringArrayVar(&labels, "label", nil, "only checks with this label, `key` or key=value; may be repeated, and all must match")
@@ -237,10 +237,10 @@ func (a *app) subscriptionDeleteCommand() *cobra.Command {
 	return cmd
 }
 
-// checkRecipientsCommand shows who hears of a check, and why.
+// checkRecipientsCommand shows who is notified of a check, and why.
 func (a *app) checkRecipientsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "recipients <check>", Short: "List the channels that hear of a check, and which rules and subscriptions name them",
+		Use: "recipients <check>", Short: "List the channels that are notified of a check, and which rules and subscriptions name them",
 		Args: oneOf("a check"), ValidArgsFunction: a.suggest(suggestChecks),
 	}
 	cmd.RunE = a.does(func(ctx context.Context, s *session, args []string) error {
@@ -255,7 +255,7 @@ func (a *app) checkRecipientsCommand() *cobra.Command {
 			return err
 		}
 		columns := console.Columns("CHANNEL", "TYPE", "ENABLED", "EVENTS", "BECAUSE OF")
-		return show(s, all, console.List{Columns: columns, Empty: "No channel hears of this check."}, func(r client.CheckRecipient) []console.Cell {
+		return show(s, all, console.List{Columns: columns, Empty: "No channel is notified of this check."}, func(r client.CheckRecipient) []console.Cell {
 			because := make([]string, len(r.Because))
 			for i, why := range r.Because {
 				because[i] = string(why.Kind) + " " + why.Name
