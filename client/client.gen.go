@@ -4476,10 +4476,10 @@ type CheckRecipient struct {
 	Because []RecipientReason     `json:"because"`
 	Channel CheckRecipientChannel `json:"channel"`
 
-	// Enabled Whether the channel is enabled; one that is not hears nothing.
+	// Enabled Whether the channel is enabled; one that is not receives nothing.
 	Enabled bool `json:"enabled"`
 
-	// Events The types of events about the check that it hears of.
+	// Events The types of events about the check that it receives.
 	//
 	// Examples: ["incident.triggered","incident.resolved"]
 	Events []string `json:"events"`
@@ -7728,7 +7728,7 @@ type StepResult struct {
 
 // Subscription defines model for Subscription.
 type Subscription struct {
-	// ChannelId The channel that hears of the events.
+	// ChannelId The channel that receives the events.
 	ChannelId openapi_types.UUID `json:"channel_id"`
 	CreatedAt time.Time          `json:"created_at"`
 	Enabled   bool               `json:"enabled"`
@@ -7765,7 +7765,7 @@ type SubscriptionAnswer struct {
 
 // SubscriptionCreate defines model for SubscriptionCreate.
 type SubscriptionCreate struct {
-	// ChannelId The channel that hears of the events.
+	// ChannelId The channel that receives the events.
 	//
 	// Examples: 0191d2a7-6c1f-7000-8000-000000000001
 	ChannelId openapi_types.UUID `json:"channel_id"`
@@ -7773,7 +7773,7 @@ type SubscriptionCreate struct {
 	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
-	// Enabled Whether the channel hears of events by it. A new subscription is enabled.
+	// Enabled Whether the channel receives events by it. A new subscription is enabled.
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// Events Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and incident.updated reach channels by subscription only.
@@ -7822,16 +7822,16 @@ type SubscriptionSelector struct {
 	// Examples: ["team=payments"]
 	Labels *[]string `json:"labels,omitempty"`
 
-	// SeverityMin Events of this severity and more severe ones. A channel hears of an incident from the time on at which it reaches the severity.
+	// SeverityMin Events of this severity and more severe ones. A channel gets an incident from the time on at which it reaches the severity.
 	SeverityMin *SubscriptionSelectorSeverityMin `json:"severity_min,omitempty"`
 }
 
-// SubscriptionSelectorSeverityMin Events of this severity and more severe ones. A channel hears of an incident from the time on at which it reaches the severity.
+// SubscriptionSelectorSeverityMin Events of this severity and more severe ones. A channel gets an incident from the time on at which it reaches the severity.
 type SubscriptionSelectorSeverityMin string
 
 // SubscriptionUpdate defines model for SubscriptionUpdate.
 type SubscriptionUpdate struct {
-	// ChannelId The channel that hears of the events.
+	// ChannelId The channel that receives the events.
 	//
 	// Examples: 0191d2a7-6c1f-7000-8000-000000000001
 	ChannelId *openapi_types.UUID `json:"channel_id,omitempty"`
@@ -7839,7 +7839,7 @@ type SubscriptionUpdate struct {
 	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
-	// Enabled Whether the channel hears of events by it. A new subscription is enabled.
+	// Enabled Whether the channel receives events by it. A new subscription is enabled.
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// Events Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and incident.updated reach channels by subscription only.
@@ -9122,7 +9122,7 @@ type ListSubscriptionsParams struct {
 	// ChannelId Subscriptions of one channel.
 	ChannelId *openapi_types.UUID `form:"channel_id,omitempty" json:"channel_id,omitempty"`
 
-	// Event Subscriptions that hear of this type of event, also by a pattern.
+	// Event Subscriptions that receive this type of event, also by a pattern.
 	Event *string `form:"event,omitempty" json:"event,omitempty"`
 
 	// Enabled Only enabled subscriptions, or only disabled ones.
@@ -13625,9 +13625,9 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListCheckRecipients List the channels that hear of a check, and why
+	// ListCheckRecipients List the channels that are notified of a check, and why
 	//
-	// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who hears of an incident is decided when it opens.
+	// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
 	//
 	// Corresponds with GET /v1/checks/{id}/recipients (the `ListCheckRecipients` operationId).
 	ListCheckRecipients(ctx context.Context, id openapi_types.UUID, params *ListCheckRecipientsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -14126,7 +14126,7 @@ type ClientInterface interface {
 
 	// CreateSubscriptionWithBody Create a subscription
 	//
-	// The channel hears of the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, whatever is selected by then. A selector that selects nothing is accepted, with `warnings`.
+	// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14135,7 +14135,7 @@ type ClientInterface interface {
 
 	// CreateSubscription Create a subscription
 	//
-	// The channel hears of the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, whatever is selected by then. A selector that selects nothing is accepted, with `warnings`.
+	// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15378,9 +15378,9 @@ func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, rul
 	return c.Client.Do(req)
 }
 
-// ListCheckRecipients List the channels that hear of a check, and why
+// ListCheckRecipients List the channels that are notified of a check, and why
 //
-// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who hears of an incident is decided when it opens.
+// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
 //
 // Corresponds with GET /v1/checks/{id}/recipients (the `ListCheckRecipients` operationId).
 func (c *Client) ListCheckRecipients(ctx context.Context, id openapi_types.UUID, params *ListCheckRecipientsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -16569,7 +16569,7 @@ func (c *Client) ListSubscriptions(ctx context.Context, params *ListSubscription
 
 // CreateSubscriptionWithBody Create a subscription
 //
-// The channel hears of the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, whatever is selected by then. A selector that selects nothing is accepted, with `warnings`.
+// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -16588,7 +16588,7 @@ func (c *Client) CreateSubscriptionWithBody(ctx context.Context, params *CreateS
 
 // CreateSubscription Create a subscription
 //
-// The channel hears of the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, whatever is selected by then. A selector that selects nothing is accepted, with `warnings`.
+// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -23437,9 +23437,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
-	// ListCheckRecipientsWithResponse List the channels that hear of a check, and why
+	// ListCheckRecipientsWithResponse List the channels that are notified of a check, and why
 	//
-	// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who hears of an incident is decided when it opens.
+	// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -24012,7 +24012,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSubscriptionWithBodyWithResponse Create a subscription
 	//
-	// The channel hears of the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, whatever is selected by then. A selector that selects nothing is accepted, with `warnings`.
+	// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -24021,7 +24021,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateSubscriptionWithResponse Create a subscription
 	//
-	// The channel hears of the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, whatever is selected by then. A selector that selects nothing is accepted, with `warnings`.
+	// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -35132,9 +35132,9 @@ func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, i
 	return ParseUpdateAlertRuleResponse(rsp)
 }
 
-// ListCheckRecipientsWithResponse List the channels that hear of a check, and why
+// ListCheckRecipientsWithResponse List the channels that are notified of a check, and why
 //
-// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who hears of an incident is decided when it opens.
+// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -36121,7 +36121,7 @@ func (c *ClientWithResponses) ListSubscriptionsWithResponse(ctx context.Context,
 
 // CreateSubscriptionWithBodyWithResponse Create a subscription
 //
-// The channel hears of the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, whatever is selected by then. A selector that selects nothing is accepted, with `warnings`.
+// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -36136,7 +36136,7 @@ func (c *ClientWithResponses) CreateSubscriptionWithBodyWithResponse(ctx context
 
 // CreateSubscriptionWithResponse Create a subscription
 //
-// The channel hears of the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, whatever is selected by then. A selector that selects nothing is accepted, with `warnings`.
+// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
