@@ -241,6 +241,13 @@ func DecideDelivery(box Outbox) DeliveryDecision {
 		case isOpening:
 			d.attempt(&one, false)
 			return d
+		case one.EventType == EventAcknowledged && box.Ended && one.Policy.LateOpening != LateOpeningDeliver:
+			d.Supersede = append(d.Supersede, one.ID) // it says nothing of an incident that is over
+		case one.EventType.between(): // in order: it waits for those before it, and those behind it for it
+			if d.Attempt == uuid.Nil {
+				d.attempt(&one, false)
+			}
+			return d
 		case !one.Policy.sendsRecovery(opening, attempts):
 			d.Supersede = append(d.Supersede, one.ID)
 		default: // of several addresses, the one that is due first
@@ -249,6 +256,9 @@ func DecideDelivery(box Outbox) DeliveryDecision {
 	}
 	return d
 }
+
+// between reports whether the event is neither the beginning nor the end of its incident.
+func (t EventType) between() bool { return t == EventAcknowledged || t == EventUpdated }
 
 // attempt sets the delivery to send, unless another one is due before it.
 func (d *DeliveryDecision) attempt(one *Delivery, merged bool) {

@@ -29,6 +29,7 @@ type envelopeData struct {
 	Regions      []string             `json:"regions"`
 	Organization envelopeOrganization `json:"organization"`
 	Message      envelopeMessage      `json:"message"`
+	Update       *PublishedUpdate     `json:"update,omitempty"`
 }
 
 type envelopeIncident struct {
@@ -149,6 +150,7 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 			Regions:      orEmpty(s.Regions),
 			Organization: envelopeOrganization{ID: i.OrgID, Name: truncate(s.OrganizationName)},
 			Message:      envelopeMessage{Title: truncate(title), Body: truncate(body)},
+			Update:       s.Update,
 		},
 	}
 	if s.Rule.ID != uuid.Nil {

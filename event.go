@@ -16,12 +16,15 @@ import (
 // webhook's body and the event field of the stream.
 type EventType string
 
-// The event types. Acknowledgements are seen on the stream only.
+// The event types. Acknowledgements and updates are seen on the stream, and reach channels only
+// by subscription.
 const (
 	EventTriggered    EventType = "incident.triggered"
 	EventAcknowledged EventType = "incident.acknowledged"
 	EventResolved     EventType = "incident.resolved"
-	EventTest         EventType = "channel.test"
+	// A person published an update of the incident, open or not.
+	EventUpdated EventType = "incident.updated"
+	EventTest    EventType = "channel.test"
 	// A check that should be probed has no recent result, and has one again.
 	EventUnobserved EventType = "check.unobserved"
 	EventObserved   EventType = "check.observed"
@@ -100,6 +103,15 @@ type EventContext struct {
 	PublicURL string
 	// CheckDeleted: the incident ends because its check is deleted.
 	CheckDeleted bool
+	// Update is what was published, for EventUpdated.
+	Update *PublishedUpdate
+}
+
+// PublishedUpdate is what a person published about an incident.
+type PublishedUpdate struct {
+	ID    uuid.UUID `json:"id"`
+	State string    `json:"state"` // investigating, identified, monitoring or resolved
+	Text  string    `json:"text"`
 }
 
 // IncidentPage is the path of the dashboard's page of an incident, without its id.
@@ -134,10 +146,21 @@ func (s *EventContext) message() (title, body string) {
 		if i.AcknowledgedBy != "" {
 			body = fmt.Sprintf("Acknowledged by %s, %s after it began.", i.AcknowledgedBy, s.duration())
 		}
+	case EventUpdated:
+		return "Update: " + i.Title, s.Update.message()
 	default: // those of no incident are made by NewUnobservedEvent and NewSystemEvent
 		title, body = i.Title, i.Description
 	}
 	return title, body + s.rulesText()
+}
+
+// message is the text of the update behind how far people are.
+func (u *PublishedUpdate) message() string {
+	state := u.State
+	if state != "" {
+		state = strings.ToUpper(state[:1]) + state[1:] + ": "
+	}
+	return state + u.Text
 }
 
 func (s *EventContext) id() uuid.UUID {

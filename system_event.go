@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ func (t EventType) System() bool {
 	case EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
 		EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed:
 		return true
-	case EventTriggered, EventAcknowledged, EventResolved, EventTest, EventUnobserved, EventObserved:
+	case EventTriggered, EventAcknowledged, EventUpdated, EventResolved, EventTest, EventUnobserved, EventObserved:
 	}
 	return false
 }
@@ -103,6 +104,28 @@ func NewSystemEvent(c *SystemContext) (Event, error) {
 		ID: id, OrgID: c.OrgID, Type: c.Type, IncidentID: c.SubjectID, CheckID: c.CheckID, Time: c.Time,
 		Envelope: text, Title: c.Title, Body: c.Body, Variables: c.variables(), TraceID: SubjectTrace(c.SubjectID),
 	}, nil
+}
+
+// CheckToggledEvent is the event of a check that was enabled or disabled. Its subject is that change,
+// named by the revision that it made.
+func CheckToggledEvent(c *Check, at time.Time) SystemContext {
+	about := SystemContext{
+		Type: EventCheckResumed, OrgID: c.OrgID, CheckID: c.ID, Time: at, Severity: Info,
+		SubjectID: uuid.NewSHA1(incidentSpace, []byte(c.ID.String()+"/toggled/"+strconv.FormatInt(c.Revision, 10))),
+		Title:     c.Name + " is resumed", Body: "The check was enabled and is probed again.",
+		Data: map[string]any{"check": showCheck(c.ID, c), "regions": orEmpty(c.Regions)},
+		Variables: map[string]string{
+			"check_name": c.Name, "check_type": string(c.Type), "check_target": c.Target, "error_message": "",
+		},
+	}
+	if !c.Enabled {
+		about.Type = EventCheckPaused
+		about.Title, about.Body = c.Name+" is paused", "The check was disabled and is not probed any more."
+	}
+	for key, value := range c.Labels {
+		about.Variables[labelVariable+key] = value
+	}
+	return about
 }
 
 // SubjectTrace is the ID of the trace of the messages about what is no incident: a time without

@@ -103,7 +103,7 @@ func describeNulls(schemas map[string]*huma.Schema) {
 	} {
 		nullObject(schemas[of.resource].Properties, of.member)
 	}
-	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel", "StatusPage", "MaintenanceWindow"} {
+	for _, resource := range []string{"Check", "AlertRule", "NotificationChannel", "StatusPage", "MaintenanceWindow", "Subscription"} {
 		nullObject(schemas[resource].Properties, "managed_by")
 	}
 	for _, schema := range schemas {

@@ -73,10 +73,12 @@ func (f *fileSchema) document() jsonObject {
 	replaceMember(channel, "fallback_channel_id", "fallback_channel", describedReference(
 		`The channel that gets what this one cannot deliver: a key of the files, or "name:" or "id:" with a channel outside of them.`,
 	))
+	subscription := f.subscription()
 	f.groups()
 	defaults := jsonObject{}
 	for name, resource := range map[string]jsonObject{
 		"check": check, "rule": rule, "channel": channel, "status_page": page, "maintenance": window,
+		"subscription": subscription,
 	} {
 		partial := maps.Clone(resource)
 		delete(partial, "required")
@@ -98,11 +100,12 @@ func (f *fileSchema) document() jsonObject {
 			"project": jsonObject{
 				"type": "string", "pattern": `^[A-Za-z0-9._-]{1,63}$`, "description": "The owner of what the files describe.",
 			},
-			"defaults":     closed(defaults, "What definitions of a kind have unless they say something else."),
-			"channels":     f.section("Channel", channel, "Notification channels, by their keys."),
-			"checks":       f.section("Check", check, "Checks, by their keys."),
-			"maintenance":  f.section("Maintenance", window, "Maintenance windows, by their keys."),
-			"status_pages": f.section("StatusPage", page, "Public status pages, by their keys."),
+			"defaults":      closed(defaults, "What definitions of a kind have unless they say something else."),
+			"channels":      f.section("Channel", channel, "Notification channels, by their keys."),
+			"checks":        f.section("Check", check, "Checks, by their keys."),
+			"maintenance":   f.section("Maintenance", window, "Maintenance windows, by their keys."),
+			"status_pages":  f.section("StatusPage", page, "Public status pages, by their keys."),
+			"subscriptions": f.section("Subscription", subscription, "Subscriptions of channels to events, by their keys."),
 			"moved": jsonObject{
 				"type": "array", "description": "Keys that changed, so that nothing is deleted and made again.",
 				"items": closed(jsonObject{"from": movedPath(), "to": movedPath()}, ""),
@@ -221,14 +224,33 @@ func (f *fileSchema) window() jsonObject {
 	}
 	window := f.body("MaintenanceWindowCreate")
 	f.durations(window, "duration")
-	scope, _ := propertiesOf(window)["scope"].(jsonObject)
-	if name, ok := strings.CutPrefix(fmt.Sprint(scope["$ref"]), defsPrefix); ok {
-		scope, _ = f.defs[name].(jsonObject)
+	f.named(window, "scope")
+	return window
+}
+
+// subscription is a subscription. Its channel and its checks are named by their keys.
+func (f *fileSchema) subscription() jsonObject {
+	if f.schemas["SubscriptionCreate"] == nil {
+		return jsonObject{"type": "object"}
 	}
-	replaceMember(scope, "check_ids", "checks", jsonObject{
+	subscription := f.body("SubscriptionCreate")
+	channel := reference()
+	channel["description"] = `The channel: a key of the files, or "name:" or "id:" with a channel outside of them.`
+	replaceMember(subscription, "channel_id", "channel", channel)
+	subscription["required"] = []string{"channel", "events"}
+	f.named(subscription, "selector")
+	return subscription
+}
+
+// named lets a member of an object name its checks by their keys.
+func (f *fileSchema) named(object jsonObject, member string) {
+	selector, _ := propertiesOf(object)[member].(jsonObject)
+	if name, ok := strings.CutPrefix(fmt.Sprint(selector["$ref"]), defsPrefix); ok {
+		selector, _ = f.defs[name].(jsonObject)
+	}
+	replaceMember(selector, "check_ids", "checks", jsonObject{
 		"type": "array", "items": reference(), "description": `Checks: keys of the files, or "name:" or "id:" with a check outside of them.`,
 	})
-	return window
 }
 
 // groups lets the groups of status pages name checks by their keys.

@@ -22,7 +22,7 @@ func TestManagedBy(t *testing.T) {
 		kind: "status page", list: "/v1/status-pages", create: map[string]any{"slug": "managed", "title": "Managed"},
 	}, revisioned{kind: "maintenance window", list: windows, create: map[string]any{
 		"name": "Managed", "scope": map[string]any{"all": true}, "starts_at": localTime(0), "duration_seconds": 60,
-	}})
+	}}, revisioned{kind: "subscription", list: subscriptions, create: subscriptionTo(text(a.channel(t), "id"))})
 	for _, r := range resources {
 		t.Run(r.kind, func(t *testing.T) {
 			t.Parallel()

@@ -58,6 +58,9 @@ func belongings(t *testing.T, b *testServer, a person) map[string]string {
 			a.want(t, http.StatusCreated, http.MethodPost, "/v1/maintenance-windows", windowOf(e.check.String())).data(t),
 			"id",
 		),
+		"/v1/subscriptions": text(
+			a.want(t, http.StatusCreated, http.MethodPost, "/v1/subscriptions", subscriptionTo(e.channel.String())).data(t), "id",
+		),
 		"/v1/members":       a.user.String(),
 		"/v1/invitations":   text(invitation, "id"),
 		"/v1/auth/sessions": sessionOf(t, b, a),
@@ -83,6 +86,7 @@ func snapshot(t *testing.T, a person) string {
 		"/v1/members",
 		"/v1/status-pages",
 		"/v1/maintenance-windows",
+		"/v1/subscriptions",
 		"/v1/invitations",
 		"/v1/auth/sessions",
 	}

@@ -142,6 +142,17 @@ func fullWindows(check string) []string {
 	}
 }
 
+// fullSubscriptions is the same for subscriptions.
+func fullSubscriptions(channel, check string) []string {
+	named := `{"name":"x","channel_id":"` + channel + `",`
+	return []string{
+		named + `"events":["incident.*","check.paused"],"selector":{"labels":["team=shop"],"check_ids":["` + check + `"],"severity_min":"warning"},
+			"enabled":false,` + managedAs("subscription") + `}`,
+		named + `"events":["*"],"selector":{"check_ids":[]}}`,
+		named + `"events":["channel.failing"]}`,
+	}
+}
+
 // fullPages is the same for status pages.
 func fullPages(check string) []string {
 	return []string{`{"slug":"full","title":"x","enabled":false,"noindex":true,` + managedAs("page") + `,

@@ -236,11 +236,12 @@ func (e ApplyActionAction) Valid() bool {
 
 // Defines values for ApplyActionKind.
 const (
-	ApplyActionKindChannel     ApplyActionKind = "channel"
-	ApplyActionKindCheck       ApplyActionKind = "check"
-	ApplyActionKindMaintenance ApplyActionKind = "maintenance"
-	ApplyActionKindRule        ApplyActionKind = "rule"
-	ApplyActionKindStatusPage  ApplyActionKind = "status_page"
+	ApplyActionKindChannel      ApplyActionKind = "channel"
+	ApplyActionKindCheck        ApplyActionKind = "check"
+	ApplyActionKindMaintenance  ApplyActionKind = "maintenance"
+	ApplyActionKindRule         ApplyActionKind = "rule"
+	ApplyActionKindStatusPage   ApplyActionKind = "status_page"
+	ApplyActionKindSubscription ApplyActionKind = "subscription"
 )
 
 // Valid indicates whether the value is a known member of the ApplyActionKind enum.
@@ -255,6 +256,8 @@ func (e ApplyActionKind) Valid() bool {
 	case ApplyActionKindRule:
 		return true
 	case ApplyActionKindStatusPage:
+		return true
+	case ApplyActionKindSubscription:
 		return true
 	default:
 		return false
@@ -1373,19 +1376,21 @@ func (e DNSConfigRecordType) Valid() bool {
 
 // Defines values for DeliveryEventType.
 const (
-	DeliveryEventTypeChannelFailing    DeliveryEventType = "channel.failing"
-	DeliveryEventTypeChannelRecovered  DeliveryEventType = "channel.recovered"
-	DeliveryEventTypeCheckObserved     DeliveryEventType = "check.observed"
-	DeliveryEventTypeCheckPaused       DeliveryEventType = "check.paused"
-	DeliveryEventTypeCheckResumed      DeliveryEventType = "check.resumed"
-	DeliveryEventTypeCheckUnobserved   DeliveryEventType = "check.unobserved"
-	DeliveryEventTypeDeliveryExhausted DeliveryEventType = "delivery.exhausted"
-	DeliveryEventTypeDrillFailed       DeliveryEventType = "drill.failed"
-	DeliveryEventTypeDrillPassed       DeliveryEventType = "drill.passed"
-	DeliveryEventTypeIncidentResolved  DeliveryEventType = "incident.resolved"
-	DeliveryEventTypeIncidentTriggered DeliveryEventType = "incident.triggered"
-	DeliveryEventTypeRegionBlind       DeliveryEventType = "region.blind"
-	DeliveryEventTypeRegionSighted     DeliveryEventType = "region.sighted"
+	DeliveryEventTypeChannelFailing       DeliveryEventType = "channel.failing"
+	DeliveryEventTypeChannelRecovered     DeliveryEventType = "channel.recovered"
+	DeliveryEventTypeCheckObserved        DeliveryEventType = "check.observed"
+	DeliveryEventTypeCheckPaused          DeliveryEventType = "check.paused"
+	DeliveryEventTypeCheckResumed         DeliveryEventType = "check.resumed"
+	DeliveryEventTypeCheckUnobserved      DeliveryEventType = "check.unobserved"
+	DeliveryEventTypeDeliveryExhausted    DeliveryEventType = "delivery.exhausted"
+	DeliveryEventTypeDrillFailed          DeliveryEventType = "drill.failed"
+	DeliveryEventTypeDrillPassed          DeliveryEventType = "drill.passed"
+	DeliveryEventTypeIncidentAcknowledged DeliveryEventType = "incident.acknowledged"
+	DeliveryEventTypeIncidentResolved     DeliveryEventType = "incident.resolved"
+	DeliveryEventTypeIncidentTriggered    DeliveryEventType = "incident.triggered"
+	DeliveryEventTypeIncidentUpdated      DeliveryEventType = "incident.updated"
+	DeliveryEventTypeRegionBlind          DeliveryEventType = "region.blind"
+	DeliveryEventTypeRegionSighted        DeliveryEventType = "region.sighted"
 )
 
 // Valid indicates whether the value is a known member of the DeliveryEventType enum.
@@ -1409,9 +1414,13 @@ func (e DeliveryEventType) Valid() bool {
 		return true
 	case DeliveryEventTypeDrillPassed:
 		return true
+	case DeliveryEventTypeIncidentAcknowledged:
+		return true
 	case DeliveryEventTypeIncidentResolved:
 		return true
 	case DeliveryEventTypeIncidentTriggered:
+		return true
+	case DeliveryEventTypeIncidentUpdated:
 		return true
 	case DeliveryEventTypeRegionBlind:
 		return true
@@ -1451,19 +1460,21 @@ func (e DeliveryStatus) Valid() bool {
 
 // Defines values for DeliveryMessageEventType.
 const (
-	DeliveryMessageEventTypeChannelFailing    DeliveryMessageEventType = "channel.failing"
-	DeliveryMessageEventTypeChannelRecovered  DeliveryMessageEventType = "channel.recovered"
-	DeliveryMessageEventTypeCheckObserved     DeliveryMessageEventType = "check.observed"
-	DeliveryMessageEventTypeCheckPaused       DeliveryMessageEventType = "check.paused"
-	DeliveryMessageEventTypeCheckResumed      DeliveryMessageEventType = "check.resumed"
-	DeliveryMessageEventTypeCheckUnobserved   DeliveryMessageEventType = "check.unobserved"
-	DeliveryMessageEventTypeDeliveryExhausted DeliveryMessageEventType = "delivery.exhausted"
-	DeliveryMessageEventTypeDrillFailed       DeliveryMessageEventType = "drill.failed"
-	DeliveryMessageEventTypeDrillPassed       DeliveryMessageEventType = "drill.passed"
-	DeliveryMessageEventTypeIncidentResolved  DeliveryMessageEventType = "incident.resolved"
-	DeliveryMessageEventTypeIncidentTriggered DeliveryMessageEventType = "incident.triggered"
-	DeliveryMessageEventTypeRegionBlind       DeliveryMessageEventType = "region.blind"
-	DeliveryMessageEventTypeRegionSighted     DeliveryMessageEventType = "region.sighted"
+	DeliveryMessageEventTypeChannelFailing       DeliveryMessageEventType = "channel.failing"
+	DeliveryMessageEventTypeChannelRecovered     DeliveryMessageEventType = "channel.recovered"
+	DeliveryMessageEventTypeCheckObserved        DeliveryMessageEventType = "check.observed"
+	DeliveryMessageEventTypeCheckPaused          DeliveryMessageEventType = "check.paused"
+	DeliveryMessageEventTypeCheckResumed         DeliveryMessageEventType = "check.resumed"
+	DeliveryMessageEventTypeCheckUnobserved      DeliveryMessageEventType = "check.unobserved"
+	DeliveryMessageEventTypeDeliveryExhausted    DeliveryMessageEventType = "delivery.exhausted"
+	DeliveryMessageEventTypeDrillFailed          DeliveryMessageEventType = "drill.failed"
+	DeliveryMessageEventTypeDrillPassed          DeliveryMessageEventType = "drill.passed"
+	DeliveryMessageEventTypeIncidentAcknowledged DeliveryMessageEventType = "incident.acknowledged"
+	DeliveryMessageEventTypeIncidentResolved     DeliveryMessageEventType = "incident.resolved"
+	DeliveryMessageEventTypeIncidentTriggered    DeliveryMessageEventType = "incident.triggered"
+	DeliveryMessageEventTypeIncidentUpdated      DeliveryMessageEventType = "incident.updated"
+	DeliveryMessageEventTypeRegionBlind          DeliveryMessageEventType = "region.blind"
+	DeliveryMessageEventTypeRegionSighted        DeliveryMessageEventType = "region.sighted"
 )
 
 // Valid indicates whether the value is a known member of the DeliveryMessageEventType enum.
@@ -1487,9 +1498,13 @@ func (e DeliveryMessageEventType) Valid() bool {
 		return true
 	case DeliveryMessageEventTypeDrillPassed:
 		return true
+	case DeliveryMessageEventTypeIncidentAcknowledged:
+		return true
 	case DeliveryMessageEventTypeIncidentResolved:
 		return true
 	case DeliveryMessageEventTypeIncidentTriggered:
+		return true
+	case DeliveryMessageEventTypeIncidentUpdated:
 		return true
 	case DeliveryMessageEventTypeRegionBlind:
 		return true
@@ -2643,6 +2658,24 @@ func (e RecipientStatus) Valid() bool {
 	}
 }
 
+// Defines values for RecipientReasonKind.
+const (
+	RecipientReasonKindRule         RecipientReasonKind = "rule"
+	RecipientReasonKindSubscription RecipientReasonKind = "subscription"
+)
+
+// Valid indicates whether the value is a known member of the RecipientReasonKind enum.
+func (e RecipientReasonKind) Valid() bool {
+	switch e {
+	case RecipientReasonKindRule:
+		return true
+	case RecipientReasonKindSubscription:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RecordedIncidentSeverity.
 const (
 	RecordedIncidentSeverityCritical RecordedIncidentSeverity = "critical"
@@ -2871,6 +2904,183 @@ func (e SeriesPeriod) Valid() bool {
 	case SeriesPeriodN7d:
 		return true
 	case SeriesPeriodN90d:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubscriptionCreateEvents.
+const (
+	SubscriptionCreateEventsAsterisk             SubscriptionCreateEvents = "*"
+	SubscriptionCreateEventsChannel              SubscriptionCreateEvents = "channel.*"
+	SubscriptionCreateEventsChannelFailing       SubscriptionCreateEvents = "channel.failing"
+	SubscriptionCreateEventsChannelRecovered     SubscriptionCreateEvents = "channel.recovered"
+	SubscriptionCreateEventsCheck                SubscriptionCreateEvents = "check.*"
+	SubscriptionCreateEventsCheckObserved        SubscriptionCreateEvents = "check.observed"
+	SubscriptionCreateEventsCheckPaused          SubscriptionCreateEvents = "check.paused"
+	SubscriptionCreateEventsCheckResumed         SubscriptionCreateEvents = "check.resumed"
+	SubscriptionCreateEventsCheckUnobserved      SubscriptionCreateEvents = "check.unobserved"
+	SubscriptionCreateEventsDelivery             SubscriptionCreateEvents = "delivery.*"
+	SubscriptionCreateEventsDeliveryExhausted    SubscriptionCreateEvents = "delivery.exhausted"
+	SubscriptionCreateEventsDrill                SubscriptionCreateEvents = "drill.*"
+	SubscriptionCreateEventsDrillFailed          SubscriptionCreateEvents = "drill.failed"
+	SubscriptionCreateEventsDrillPassed          SubscriptionCreateEvents = "drill.passed"
+	SubscriptionCreateEventsIncident             SubscriptionCreateEvents = "incident.*"
+	SubscriptionCreateEventsIncidentAcknowledged SubscriptionCreateEvents = "incident.acknowledged"
+	SubscriptionCreateEventsIncidentResolved     SubscriptionCreateEvents = "incident.resolved"
+	SubscriptionCreateEventsIncidentTriggered    SubscriptionCreateEvents = "incident.triggered"
+	SubscriptionCreateEventsIncidentUpdated      SubscriptionCreateEvents = "incident.updated"
+	SubscriptionCreateEventsRegion               SubscriptionCreateEvents = "region.*"
+	SubscriptionCreateEventsRegionBlind          SubscriptionCreateEvents = "region.blind"
+	SubscriptionCreateEventsRegionSighted        SubscriptionCreateEvents = "region.sighted"
+)
+
+// Valid indicates whether the value is a known member of the SubscriptionCreateEvents enum.
+func (e SubscriptionCreateEvents) Valid() bool {
+	switch e {
+	case SubscriptionCreateEventsAsterisk:
+		return true
+	case SubscriptionCreateEventsChannel:
+		return true
+	case SubscriptionCreateEventsChannelFailing:
+		return true
+	case SubscriptionCreateEventsChannelRecovered:
+		return true
+	case SubscriptionCreateEventsCheck:
+		return true
+	case SubscriptionCreateEventsCheckObserved:
+		return true
+	case SubscriptionCreateEventsCheckPaused:
+		return true
+	case SubscriptionCreateEventsCheckResumed:
+		return true
+	case SubscriptionCreateEventsCheckUnobserved:
+		return true
+	case SubscriptionCreateEventsDelivery:
+		return true
+	case SubscriptionCreateEventsDeliveryExhausted:
+		return true
+	case SubscriptionCreateEventsDrill:
+		return true
+	case SubscriptionCreateEventsDrillFailed:
+		return true
+	case SubscriptionCreateEventsDrillPassed:
+		return true
+	case SubscriptionCreateEventsIncident:
+		return true
+	case SubscriptionCreateEventsIncidentAcknowledged:
+		return true
+	case SubscriptionCreateEventsIncidentResolved:
+		return true
+	case SubscriptionCreateEventsIncidentTriggered:
+		return true
+	case SubscriptionCreateEventsIncidentUpdated:
+		return true
+	case SubscriptionCreateEventsRegion:
+		return true
+	case SubscriptionCreateEventsRegionBlind:
+		return true
+	case SubscriptionCreateEventsRegionSighted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubscriptionSelectorSeverityMin.
+const (
+	SubscriptionSelectorSeverityMinCritical SubscriptionSelectorSeverityMin = "critical"
+	SubscriptionSelectorSeverityMinInfo     SubscriptionSelectorSeverityMin = "info"
+	SubscriptionSelectorSeverityMinWarning  SubscriptionSelectorSeverityMin = "warning"
+)
+
+// Valid indicates whether the value is a known member of the SubscriptionSelectorSeverityMin enum.
+func (e SubscriptionSelectorSeverityMin) Valid() bool {
+	switch e {
+	case SubscriptionSelectorSeverityMinCritical:
+		return true
+	case SubscriptionSelectorSeverityMinInfo:
+		return true
+	case SubscriptionSelectorSeverityMinWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubscriptionUpdateEvents.
+const (
+	SubscriptionUpdateEventsAsterisk             SubscriptionUpdateEvents = "*"
+	SubscriptionUpdateEventsChannel              SubscriptionUpdateEvents = "channel.*"
+	SubscriptionUpdateEventsChannelFailing       SubscriptionUpdateEvents = "channel.failing"
+	SubscriptionUpdateEventsChannelRecovered     SubscriptionUpdateEvents = "channel.recovered"
+	SubscriptionUpdateEventsCheck                SubscriptionUpdateEvents = "check.*"
+	SubscriptionUpdateEventsCheckObserved        SubscriptionUpdateEvents = "check.observed"
+	SubscriptionUpdateEventsCheckPaused          SubscriptionUpdateEvents = "check.paused"
+	SubscriptionUpdateEventsCheckResumed         SubscriptionUpdateEvents = "check.resumed"
+	SubscriptionUpdateEventsCheckUnobserved      SubscriptionUpdateEvents = "check.unobserved"
+	SubscriptionUpdateEventsDelivery             SubscriptionUpdateEvents = "delivery.*"
+	SubscriptionUpdateEventsDeliveryExhausted    SubscriptionUpdateEvents = "delivery.exhausted"
+	SubscriptionUpdateEventsDrill                SubscriptionUpdateEvents = "drill.*"
+	SubscriptionUpdateEventsDrillFailed          SubscriptionUpdateEvents = "drill.failed"
+	SubscriptionUpdateEventsDrillPassed          SubscriptionUpdateEvents = "drill.passed"
+	SubscriptionUpdateEventsIncident             SubscriptionUpdateEvents = "incident.*"
+	SubscriptionUpdateEventsIncidentAcknowledged SubscriptionUpdateEvents = "incident.acknowledged"
+	SubscriptionUpdateEventsIncidentResolved     SubscriptionUpdateEvents = "incident.resolved"
+	SubscriptionUpdateEventsIncidentTriggered    SubscriptionUpdateEvents = "incident.triggered"
+	SubscriptionUpdateEventsIncidentUpdated      SubscriptionUpdateEvents = "incident.updated"
+	SubscriptionUpdateEventsRegion               SubscriptionUpdateEvents = "region.*"
+	SubscriptionUpdateEventsRegionBlind          SubscriptionUpdateEvents = "region.blind"
+	SubscriptionUpdateEventsRegionSighted        SubscriptionUpdateEvents = "region.sighted"
+)
+
+// Valid indicates whether the value is a known member of the SubscriptionUpdateEvents enum.
+func (e SubscriptionUpdateEvents) Valid() bool {
+	switch e {
+	case SubscriptionUpdateEventsAsterisk:
+		return true
+	case SubscriptionUpdateEventsChannel:
+		return true
+	case SubscriptionUpdateEventsChannelFailing:
+		return true
+	case SubscriptionUpdateEventsChannelRecovered:
+		return true
+	case SubscriptionUpdateEventsCheck:
+		return true
+	case SubscriptionUpdateEventsCheckObserved:
+		return true
+	case SubscriptionUpdateEventsCheckPaused:
+		return true
+	case SubscriptionUpdateEventsCheckResumed:
+		return true
+	case SubscriptionUpdateEventsCheckUnobserved:
+		return true
+	case SubscriptionUpdateEventsDelivery:
+		return true
+	case SubscriptionUpdateEventsDeliveryExhausted:
+		return true
+	case SubscriptionUpdateEventsDrill:
+		return true
+	case SubscriptionUpdateEventsDrillFailed:
+		return true
+	case SubscriptionUpdateEventsDrillPassed:
+		return true
+	case SubscriptionUpdateEventsIncident:
+		return true
+	case SubscriptionUpdateEventsIncidentAcknowledged:
+		return true
+	case SubscriptionUpdateEventsIncidentResolved:
+		return true
+	case SubscriptionUpdateEventsIncidentTriggered:
+		return true
+	case SubscriptionUpdateEventsIncidentUpdated:
+		return true
+	case SubscriptionUpdateEventsRegion:
+		return true
+	case SubscriptionUpdateEventsRegionBlind:
+		return true
+	case SubscriptionUpdateEventsRegionSighted:
 		return true
 	default:
 		return false
@@ -4572,6 +4782,38 @@ type CheckPing struct {
 
 // CheckPingType defines model for CheckPing.Type.
 type CheckPingType string
+
+// CheckRecipient defines model for CheckRecipient.
+type CheckRecipient struct {
+	// Because The alert rules of the check and the subscriptions that name the channel.
+	Because []RecipientReason     `json:"because"`
+	Channel CheckRecipientChannel `json:"channel"`
+
+	// Enabled Whether the channel is enabled; one that is not receives nothing.
+	Enabled bool `json:"enabled"`
+
+	// Events The types of events about the check that it receives.
+	//
+	// Examples: ["incident.triggered","incident.resolved"]
+	Events []string `json:"events"`
+}
+
+// CheckRecipientChannel defines model for CheckRecipientChannel.
+type CheckRecipientChannel struct {
+	Id openapi_types.UUID `json:"id"`
+
+	// Name Examples: Team chat
+	Name string `json:"name"`
+
+	// Type Examples: chat
+	Type string `json:"type"`
+}
+
+// CheckRecipientList defines model for CheckRecipientList.
+type CheckRecipientList struct {
+	Data []CheckRecipient `json:"data"`
+	Meta Meta             `json:"meta"`
+}
 
 // CheckRetry What happens before a failure is stored: the probe is tried again in the same region. All attempts with the delays between them must fit the interval.
 type CheckRetry struct {
@@ -7148,6 +7390,19 @@ type Recipient struct {
 // RecipientStatus Whether the recipient gets mail: pending (it was asked and has not agreed yet, so it does not), confirmed, member (of the organization, with a confirmed address, who need not agree) or unsubscribed.
 type RecipientStatus string
 
+// RecipientReason defines model for RecipientReason.
+type RecipientReason struct {
+	// Id The id of the alert rule or of the subscription.
+	Id   openapi_types.UUID  `json:"id"`
+	Kind RecipientReasonKind `json:"kind"`
+
+	// Name Examples: Three failures in a row
+	Name string `json:"name"`
+}
+
+// RecipientReasonKind defines model for RecipientReason.Kind.
+type RecipientReasonKind string
+
 // RecordedIncident defines model for RecordedIncident.
 type RecordedIncident struct {
 	// AlertRuleId The rule that names the incident; it may have been deleted since.
@@ -7866,6 +8121,152 @@ type StepResult struct {
 	Type string `json:"type"`
 }
 
+// Subscription defines model for Subscription.
+type Subscription struct {
+	// ChannelId The channel that receives the events.
+	ChannelId openapi_types.UUID `json:"channel_id"`
+	CreatedAt time.Time          `json:"created_at"`
+	Enabled   bool               `json:"enabled"`
+
+	// Events Types of events, and patterns: incident.* is all of that noun, * all.
+	//
+	// Examples: ["incident.*"]
+	Events []string           `json:"events"`
+	Id     openapi_types.UUID `json:"id"`
+
+	// ManagedBy The program that manages the subscription, such as a project of files; null when none does.
+	ManagedBy *ManagedBy `json:"managed_by"`
+
+	// Name Examples: Everything of the shop
+	Name string `json:"name"`
+
+	// Revision Grows by one with every change of the subscription, also when one of its checks is deleted; the ETag for If-Match.
+	Revision int64 `json:"revision"`
+
+	// Selector Which of these events: those that fulfil each member that is given. Without members all of them.
+	Selector  SubscriptionSelector `json:"selector"`
+	UpdatedAt time.Time            `json:"updated_at"`
+
+	// Warnings In the answer to a write only: what is accepted and may not be what is meant. Each begins with the name of a member.
+	//
+	// Examples: ["selector: selects no check now"]
+	Warnings *[]string `json:"warnings,omitempty"`
+}
+
+// SubscriptionAnswer defines model for SubscriptionAnswer.
+type SubscriptionAnswer struct {
+	Data Subscription `json:"data"`
+}
+
+// SubscriptionCreate defines model for SubscriptionCreate.
+type SubscriptionCreate struct {
+	// ChannelId The channel that receives the events.
+	//
+	// Examples: 0191d2a7-6c1f-7000-8000-000000000001
+	ChannelId openapi_types.UUID `json:"channel_id"`
+
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Enabled Whether the channel receives events by it. A new subscription is enabled.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// Events Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and incident.updated reach channels by subscription only.
+	//
+	// Examples: ["incident.*"]
+	Events []SubscriptionCreateEvents `json:"events"`
+
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
+
+	// ManagedBy The program that manages the subscription. Absent keeps it, and null releases the subscription.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
+
+	// Name Examples: Everything of the shop
+	Name string `json:"name"`
+
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
+
+	// Selector Replaces which of these events: those that fulfil each member that is given. Without members all of them.
+	Selector *SubscriptionSelector `json:"selector,omitempty"`
+
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+
+	// Warnings Accepted with any value and ignored, so that what was read can be written.
+	Warnings interface{} `json:"warnings,omitempty"`
+}
+
+// SubscriptionCreateEvents defines model for SubscriptionCreate.Events.
+type SubscriptionCreateEvents string
+
+// SubscriptionList defines model for SubscriptionList.
+type SubscriptionList struct {
+	Data []Subscription `json:"data"`
+	Meta Meta           `json:"meta"`
+}
+
+// SubscriptionSelector defines model for SubscriptionSelector.
+type SubscriptionSelector struct {
+	// CheckIds These checks of the organization only; an empty list selects no check. A deleted check leaves it. An event about no check is not selected.
+	CheckIds *[]string `json:"check_ids,omitempty"`
+
+	// Labels Checks that have all of these labels, in the form key or key=value, also later ones. An event about no check is not selected.
+	//
+	// Examples: ["team=payments"]
+	Labels *[]string `json:"labels,omitempty"`
+
+	// SeverityMin Events of this severity and more severe ones. A channel gets an incident from the time on at which it reaches the severity.
+	SeverityMin *SubscriptionSelectorSeverityMin `json:"severity_min,omitempty"`
+}
+
+// SubscriptionSelectorSeverityMin Events of this severity and more severe ones. A channel gets an incident from the time on at which it reaches the severity.
+type SubscriptionSelectorSeverityMin string
+
+// SubscriptionUpdate defines model for SubscriptionUpdate.
+type SubscriptionUpdate struct {
+	// ChannelId The channel that receives the events.
+	//
+	// Examples: 0191d2a7-6c1f-7000-8000-000000000001
+	ChannelId *openapi_types.UUID `json:"channel_id,omitempty"`
+
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Enabled Whether the channel receives events by it. A new subscription is enabled.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// Events Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and incident.updated reach channels by subscription only.
+	//
+	// Examples: ["incident.*"]
+	Events *[]SubscriptionUpdateEvents `json:"events,omitempty"`
+
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
+
+	// ManagedBy The program that manages the subscription. Absent keeps it, and null releases the subscription.
+	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
+
+	// Name Examples: Everything of the shop
+	Name *string `json:"name,omitempty"`
+
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
+
+	// Selector Replaces which of these events: those that fulfil each member that is given. Without members all of them.
+	Selector *SubscriptionSelector `json:"selector,omitempty"`
+
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+
+	// Warnings Accepted with any value and ignored, so that what was read can be written.
+	Warnings interface{} `json:"warnings,omitempty"`
+}
+
+// SubscriptionUpdateEvents defines model for SubscriptionUpdate.Events.
+type SubscriptionUpdateEvents string
+
 // TCPConfig defines model for TCPConfig.
 type TCPConfig struct {
 	// Expect Text that must appear in the first 64 KiB of the answer
@@ -8205,7 +8606,7 @@ type Usage struct {
 	Checks            int64      `json:"checks"`
 	ExecutionsPerHour Executions `json:"executions_per_hour"`
 
-	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys, status_pages, maintenance_windows and members (open invitations included).
+	// Limits What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys, status_pages, maintenance_windows, subscriptions and members (open invitations included).
 	Limits    map[string]Limit `json:"limits"`
 	RateLimit Rate             `json:"rate_limit"`
 	Tier      UsageTier        `json:"tier"`
@@ -8685,6 +9086,15 @@ type UpdateAlertRuleParams struct {
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
+// ListCheckRecipientsParams defines parameters for ListCheckRecipients.
+type ListCheckRecipientsParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
 // ListCheckRegionsParams defines parameters for ListCheckRegions.
 type ListCheckRegionsParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -9102,6 +9512,63 @@ type StreamAlertsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// ListSubscriptionsParams defines parameters for ListSubscriptions.
+type ListSubscriptionsParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Tool Managed by this program: managed_by.tool.
+	Tool *string `form:"tool,omitempty" json:"tool,omitempty"`
+
+	// Project Managed in this project: managed_by.project.
+	Project *string `form:"project,omitempty" json:"project,omitempty"`
+
+	// Key Managed under this key: managed_by.key.
+	Key *string `form:"key,omitempty" json:"key,omitempty"`
+
+	// Query Subscriptions whose name contains this text, in any case.
+	Query *string `form:"query,omitempty" json:"query,omitempty"`
+
+	// ChannelId Subscriptions of one channel.
+	ChannelId *openapi_types.UUID `form:"channel_id,omitempty" json:"channel_id,omitempty"`
+
+	// Event Subscriptions that receive this type of event, also by a pattern.
+	Event *string `form:"event,omitempty" json:"event,omitempty"`
+
+	// Enabled Only enabled subscriptions, or only disabled ones.
+	Enabled *bool `form:"enabled,omitempty" json:"enabled,omitempty"`
+}
+
+// CreateSubscriptionParams defines parameters for CreateSubscription.
+type CreateSubscriptionParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteSubscriptionParams defines parameters for DeleteSubscription.
+type DeleteSubscriptionParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetSubscriptionParams defines parameters for GetSubscription.
+type GetSubscriptionParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateSubscriptionParams defines parameters for UpdateSubscription.
+type UpdateSubscriptionParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListTemplateVariablesParams defines parameters for ListTemplateVariables.
 type ListTemplateVariablesParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -9233,6 +9700,12 @@ type CreateStatusPageJSONRequestBody = StatusPageCreate
 
 // UpdateStatusPageJSONRequestBody defines body for UpdateStatusPage for application/json ContentType.
 type UpdateStatusPageJSONRequestBody = StatusPageUpdate
+
+// CreateSubscriptionJSONRequestBody defines body for CreateSubscription for application/json ContentType.
+type CreateSubscriptionJSONRequestBody = SubscriptionCreate
+
+// UpdateSubscriptionJSONRequestBody defines body for UpdateSubscription for application/json ContentType.
+type UpdateSubscriptionJSONRequestBody = SubscriptionUpdate
 
 // AsAlertRuleCreate0 returns the union data inside the AlertRuleCreate as a AlertRuleCreate0
 func (t AlertRuleCreate) AsAlertRuleCreate0() (AlertRuleCreate0, error) {
@@ -13628,6 +14101,13 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListCheckRecipients List the channels that are notified of a check, and why
+	//
+	// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
+	//
+	// Corresponds with GET /v1/checks/{id}/recipients (the `ListCheckRecipients` operationId).
+	ListCheckRecipients(ctx context.Context, id openapi_types.UUID, params *ListCheckRecipientsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListCheckRegions List the state of a check in each of its regions
 	//
 	// Corresponds with GET /v1/checks/{id}/regions (the `ListCheckRegions` operationId).
@@ -13742,7 +14222,7 @@ type ClientInterface interface {
 
 	// CreateIncidentUpdateWithBody Publish an update of an incident
 	//
-	// Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.
+	// Status pages that show the incident's check show the text to everybody, without its author, and it goes to the channels that are subscribed to incident.updated. An incident has at most 100.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -13751,7 +14231,7 @@ type ClientInterface interface {
 
 	// CreateIncidentUpdate Publish an update of an incident
 	//
-	// Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.
+	// Status pages that show the incident's check show the text to everybody, without its author, and it goes to the channels that are subscribed to incident.updated. An incident has at most 100.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -14144,6 +14624,59 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 	StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSubscriptions List the subscriptions, newest first
+	//
+	// Corresponds with GET /v1/subscriptions (the `ListSubscriptions` operationId).
+	ListSubscriptions(ctx context.Context, params *ListSubscriptionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateSubscriptionWithBody Create a subscription
+	//
+	// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/subscriptions (the `CreateSubscription` operationId).
+	CreateSubscriptionWithBody(ctx context.Context, params *CreateSubscriptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateSubscription Create a subscription
+	//
+	// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/subscriptions (the `CreateSubscription` operationId).
+	CreateSubscription(ctx context.Context, params *CreateSubscriptionParams, body CreateSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteSubscription Delete a subscription
+	//
+	// The channel still gets the ends of the incidents that it got the beginnings of.
+	//
+	// Corresponds with DELETE /v1/subscriptions/{id} (the `DeleteSubscription` operationId).
+	DeleteSubscription(ctx context.Context, id openapi_types.UUID, params *DeleteSubscriptionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSubscription Get a subscription
+	//
+	// Corresponds with GET /v1/subscriptions/{id} (the `GetSubscription` operationId).
+	GetSubscription(ctx context.Context, id openapi_types.UUID, params *GetSubscriptionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSubscriptionWithBody Update a subscription
+	//
+	// Members that are left out stay as they are; `selector` is replaced as a whole.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/subscriptions/{id} (the `UpdateSubscription` operationId).
+	UpdateSubscriptionWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateSubscriptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateSubscription Update a subscription
+	//
+	// Members that are left out stay as they are; `selector` is replaced as a whole.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/subscriptions/{id} (the `UpdateSubscription` operationId).
+	UpdateSubscription(ctx context.Context, id openapi_types.UUID, params *UpdateSubscriptionParams, body UpdateSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTemplateVariables List the variables of message templates
 	//
@@ -15368,6 +15901,23 @@ func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, rul
 	return c.Client.Do(req)
 }
 
+// ListCheckRecipients List the channels that are notified of a check, and why
+//
+// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
+//
+// Corresponds with GET /v1/checks/{id}/recipients (the `ListCheckRecipients` operationId).
+func (c *Client) ListCheckRecipients(ctx context.Context, id openapi_types.UUID, params *ListCheckRecipientsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListCheckRecipientsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListCheckRegions List the state of a check in each of its regions
 //
 // Corresponds with GET /v1/checks/{id}/regions (the `ListCheckRegions` operationId).
@@ -15662,7 +16212,7 @@ func (c *Client) ListIncidentUpdates(ctx context.Context, id openapi_types.UUID,
 
 // CreateIncidentUpdateWithBody Publish an update of an incident
 //
-// Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.
+// Status pages that show the incident's check show the text to everybody, without its author, and it goes to the channels that are subscribed to incident.updated. An incident has at most 100.
 //
 // Takes any type of body and a specified content type.
 //
@@ -15681,7 +16231,7 @@ func (c *Client) CreateIncidentUpdateWithBody(ctx context.Context, id openapi_ty
 
 // CreateIncidentUpdate Publish an update of an incident
 //
-// Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.
+// Status pages that show the incident's check show the text to everybody, without its author, and it goes to the channels that are subscribed to incident.updated. An incident has at most 100.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -16585,6 +17135,129 @@ func (c *Client) UpdateStatusPage(ctx context.Context, id openapi_types.UUID, pa
 // Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 func (c *Client) StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewStreamAlertsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSubscriptions List the subscriptions, newest first
+//
+// Corresponds with GET /v1/subscriptions (the `ListSubscriptions` operationId).
+func (c *Client) ListSubscriptions(ctx context.Context, params *ListSubscriptionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSubscriptionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateSubscriptionWithBody Create a subscription
+//
+// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/subscriptions (the `CreateSubscription` operationId).
+func (c *Client) CreateSubscriptionWithBody(ctx context.Context, params *CreateSubscriptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSubscriptionRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateSubscription Create a subscription
+//
+// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/subscriptions (the `CreateSubscription` operationId).
+func (c *Client) CreateSubscription(ctx context.Context, params *CreateSubscriptionParams, body CreateSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSubscriptionRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteSubscription Delete a subscription
+//
+// The channel still gets the ends of the incidents that it got the beginnings of.
+//
+// Corresponds with DELETE /v1/subscriptions/{id} (the `DeleteSubscription` operationId).
+func (c *Client) DeleteSubscription(ctx context.Context, id openapi_types.UUID, params *DeleteSubscriptionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteSubscriptionRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSubscription Get a subscription
+//
+// Corresponds with GET /v1/subscriptions/{id} (the `GetSubscription` operationId).
+func (c *Client) GetSubscription(ctx context.Context, id openapi_types.UUID, params *GetSubscriptionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSubscriptionRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSubscriptionWithBody Update a subscription
+//
+// Members that are left out stay as they are; `selector` is replaced as a whole.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/subscriptions/{id} (the `UpdateSubscription` operationId).
+func (c *Client) UpdateSubscriptionWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateSubscriptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSubscriptionRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateSubscription Update a subscription
+//
+// Members that are left out stay as they are; `selector` is replaced as a whole.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/subscriptions/{id} (the `UpdateSubscription` operationId).
+func (c *Client) UpdateSubscription(ctx context.Context, id openapi_types.UUID, params *UpdateSubscriptionParams, body UpdateSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateSubscriptionRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -19013,6 +19686,79 @@ func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, rul
 			req.Header.Set("If-Match", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListCheckRecipientsRequest constructs an http.Request for the ListCheckRecipients method
+func NewListCheckRecipientsRequest(server string, id openapi_types.UUID, params *ListCheckRecipientsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/%s/recipients", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -22434,6 +23180,383 @@ func NewStreamAlertsRequest(server string, params *StreamAlertsParams) (*http.Re
 	return req, nil
 }
 
+// NewListSubscriptionsRequest constructs an http.Request for the ListSubscriptions method
+func NewListSubscriptionsRequest(server string, params *ListSubscriptionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/subscriptions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tool != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tool", *params.Tool, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Key != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "key", *params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Query != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "query", *params.Query, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ChannelId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "channel_id", *params.ChannelId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Event != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "event", *params.Event, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Enabled != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "enabled", *params.Enabled, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateSubscriptionRequest calls the generic CreateSubscription builder with application/json body
+func NewCreateSubscriptionRequest(server string, params *CreateSubscriptionParams, body CreateSubscriptionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateSubscriptionRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateSubscriptionRequestWithBody constructs an http.Request for the CreateSubscription method, with any body, and a specified content type
+func NewCreateSubscriptionRequestWithBody(server string, params *CreateSubscriptionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/subscriptions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteSubscriptionRequest constructs an http.Request for the DeleteSubscription method
+func NewDeleteSubscriptionRequest(server string, id openapi_types.UUID, params *DeleteSubscriptionParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/subscriptions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetSubscriptionRequest constructs an http.Request for the GetSubscription method
+func NewGetSubscriptionRequest(server string, id openapi_types.UUID, params *GetSubscriptionParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/subscriptions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateSubscriptionRequest calls the generic UpdateSubscription builder with application/json body
+func NewUpdateSubscriptionRequest(server string, id openapi_types.UUID, params *UpdateSubscriptionParams, body UpdateSubscriptionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateSubscriptionRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateSubscriptionRequestWithBody constructs an http.Request for the UpdateSubscription method, with any body, and a specified content type
+func NewUpdateSubscriptionRequestWithBody(server string, id openapi_types.UUID, params *UpdateSubscriptionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/subscriptions/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListTemplateVariablesRequest constructs an http.Request for the ListTemplateVariables method
 func NewListTemplateVariablesRequest(server string, params *ListTemplateVariablesParams) (*http.Request, error) {
 	var err error
@@ -23141,6 +24264,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
+	// ListCheckRecipientsWithResponse List the channels that are notified of a check, and why
+	//
+	// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/checks/{id}/recipients (the `ListCheckRecipients` operationId).
+	ListCheckRecipientsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListCheckRecipientsParams, reqEditors ...RequestEditorFn) (*ListCheckRecipientsResponse, error)
+
 	// ListCheckRegionsWithResponse List the state of a check in each of its regions
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -23287,7 +24419,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateIncidentUpdateWithBodyWithResponse Publish an update of an incident
 	//
-	// Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.
+	// Status pages that show the incident's check show the text to everybody, without its author, and it goes to the channels that are subscribed to incident.updated. An incident has at most 100.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -23296,7 +24428,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateIncidentUpdateWithResponse Publish an update of an incident
 	//
-	// Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.
+	// Status pages that show the incident's check show the text to everybody, without its author, and it goes to the channels that are subscribed to incident.updated. An incident has at most 100.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -23731,6 +24863,65 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 	StreamAlertsWithResponse(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*StreamAlertsResponse, error)
+
+	// ListSubscriptionsWithResponse List the subscriptions, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/subscriptions (the `ListSubscriptions` operationId).
+	ListSubscriptionsWithResponse(ctx context.Context, params *ListSubscriptionsParams, reqEditors ...RequestEditorFn) (*ListSubscriptionsResponse, error)
+
+	// CreateSubscriptionWithBodyWithResponse Create a subscription
+	//
+	// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/subscriptions (the `CreateSubscription` operationId).
+	CreateSubscriptionWithBodyWithResponse(ctx context.Context, params *CreateSubscriptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSubscriptionResponse, error)
+
+	// CreateSubscriptionWithResponse Create a subscription
+	//
+	// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/subscriptions (the `CreateSubscription` operationId).
+	CreateSubscriptionWithResponse(ctx context.Context, params *CreateSubscriptionParams, body CreateSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSubscriptionResponse, error)
+
+	// DeleteSubscriptionWithResponse Delete a subscription
+	//
+	// The channel still gets the ends of the incidents that it got the beginnings of.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/subscriptions/{id} (the `DeleteSubscription` operationId).
+	DeleteSubscriptionWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteSubscriptionParams, reqEditors ...RequestEditorFn) (*DeleteSubscriptionResponse, error)
+
+	// GetSubscriptionWithResponse Get a subscription
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/subscriptions/{id} (the `GetSubscription` operationId).
+	GetSubscriptionWithResponse(ctx context.Context, id openapi_types.UUID, params *GetSubscriptionParams, reqEditors ...RequestEditorFn) (*GetSubscriptionResponse, error)
+
+	// UpdateSubscriptionWithBodyWithResponse Update a subscription
+	//
+	// Members that are left out stay as they are; `selector` is replaced as a whole.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/subscriptions/{id} (the `UpdateSubscription` operationId).
+	UpdateSubscriptionWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateSubscriptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSubscriptionResponse, error)
+
+	// UpdateSubscriptionWithResponse Update a subscription
+	//
+	// Members that are left out stay as they are; `selector` is replaced as a whole.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/subscriptions/{id} (the `UpdateSubscription` operationId).
+	UpdateSubscriptionWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateSubscriptionParams, body UpdateSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSubscriptionResponse, error)
 
 	// ListTemplateVariablesWithResponse List the variables of message templates
 	//
@@ -27936,6 +29127,105 @@ func (r UpdateAlertRuleResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateAlertRuleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListCheckRecipientsResponse200Headers the declared response headers of an HTTP 200 response for ListCheckRecipients
+type ListCheckRecipientsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListCheckRecipientsResponse429Headers the declared response headers of an HTTP 429 response for ListCheckRecipients
+type ListCheckRecipientsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListCheckRecipientsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CheckRecipientList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListCheckRecipientsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListCheckRecipientsResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListCheckRecipientsResponse) GetJSON200() *CheckRecipientList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListCheckRecipientsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListCheckRecipientsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListCheckRecipientsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListCheckRecipientsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListCheckRecipientsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListCheckRecipientsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListCheckRecipientsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListCheckRecipientsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListCheckRecipientsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListCheckRecipientsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -33440,6 +34730,532 @@ func (r StreamAlertsResponse) ContentType() string {
 	return ""
 }
 
+// ListSubscriptionsResponse200Headers the declared response headers of an HTTP 200 response for ListSubscriptions
+type ListSubscriptionsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListSubscriptionsResponse429Headers the declared response headers of an HTTP 429 response for ListSubscriptions
+type ListSubscriptionsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListSubscriptionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SubscriptionList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListSubscriptionsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListSubscriptionsResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSubscriptionsResponse) GetJSON200() *SubscriptionList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListSubscriptionsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListSubscriptionsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListSubscriptionsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListSubscriptionsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListSubscriptionsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSubscriptionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSubscriptionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSubscriptionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSubscriptionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateSubscriptionResponse201Headers the declared response headers of an HTTP 201 response for CreateSubscription
+type CreateSubscriptionResponse201Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// CreateSubscriptionResponse429Headers the declared response headers of an HTTP 429 response for CreateSubscription
+type CreateSubscriptionResponse429Headers struct {
+	RetryAfter *int
+}
+
+type CreateSubscriptionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *SubscriptionAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateSubscriptionResponse201Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CreateSubscriptionResponse429Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateSubscriptionResponse) GetJSON201() *SubscriptionAnswer {
+	return r.JSON201
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateSubscriptionResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateSubscriptionResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateSubscriptionResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateSubscriptionResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CreateSubscriptionResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateSubscriptionResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateSubscriptionResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateSubscriptionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateSubscriptionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateSubscriptionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateSubscriptionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteSubscriptionResponse204Headers the declared response headers of an HTTP 204 response for DeleteSubscription
+type DeleteSubscriptionResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// DeleteSubscriptionResponse429Headers the declared response headers of an HTTP 429 response for DeleteSubscription
+type DeleteSubscriptionResponse429Headers struct {
+	RetryAfter *int
+}
+
+type DeleteSubscriptionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *DeleteSubscriptionResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeleteSubscriptionResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteSubscriptionResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteSubscriptionResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteSubscriptionResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteSubscriptionResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteSubscriptionResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteSubscriptionResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteSubscriptionResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteSubscriptionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteSubscriptionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteSubscriptionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteSubscriptionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetSubscriptionResponse200Headers the declared response headers of an HTTP 200 response for GetSubscription
+type GetSubscriptionResponse200Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetSubscriptionResponse304Headers the declared response headers of an HTTP 304 response for GetSubscription
+type GetSubscriptionResponse304Headers struct {
+	ETag *string
+}
+
+// GetSubscriptionResponse429Headers the declared response headers of an HTTP 429 response for GetSubscription
+type GetSubscriptionResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetSubscriptionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SubscriptionAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetSubscriptionResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetSubscriptionResponse304Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetSubscriptionResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSubscriptionResponse) GetJSON200() *SubscriptionAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetSubscriptionResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetSubscriptionResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetSubscriptionResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetSubscriptionResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetSubscriptionResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetSubscriptionResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSubscriptionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSubscriptionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSubscriptionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSubscriptionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateSubscriptionResponse200Headers the declared response headers of an HTTP 200 response for UpdateSubscription
+type UpdateSubscriptionResponse200Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// UpdateSubscriptionResponse429Headers the declared response headers of an HTTP 429 response for UpdateSubscription
+type UpdateSubscriptionResponse429Headers struct {
+	RetryAfter *int
+}
+
+type UpdateSubscriptionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SubscriptionAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateSubscriptionResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *UpdateSubscriptionResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateSubscriptionResponse) GetJSON200() *SubscriptionAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateSubscriptionResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateSubscriptionResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateSubscriptionResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateSubscriptionResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r UpdateSubscriptionResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateSubscriptionResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateSubscriptionResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateSubscriptionResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateSubscriptionResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateSubscriptionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateSubscriptionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateSubscriptionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateSubscriptionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListTemplateVariablesResponse200Headers the declared response headers of an HTTP 200 response for ListTemplateVariables
 type ListTemplateVariablesResponse200Headers struct {
 	XRequestId *string
@@ -34572,6 +36388,21 @@ func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, i
 	return ParseUpdateAlertRuleResponse(rsp)
 }
 
+// ListCheckRecipientsWithResponse List the channels that are notified of a check, and why
+//
+// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/checks/{id}/recipients (the `ListCheckRecipients` operationId).
+func (c *ClientWithResponses) ListCheckRecipientsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListCheckRecipientsParams, reqEditors ...RequestEditorFn) (*ListCheckRecipientsResponse, error) {
+	rsp, err := c.ListCheckRecipients(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListCheckRecipientsResponse(rsp)
+}
+
 // ListCheckRegionsWithResponse List the state of a check in each of its regions
 //
 // Returns a wrapper object for the known response body format(s).
@@ -34826,7 +36657,7 @@ func (c *ClientWithResponses) ListIncidentUpdatesWithResponse(ctx context.Contex
 
 // CreateIncidentUpdateWithBodyWithResponse Publish an update of an incident
 //
-// Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.
+// Status pages that show the incident's check show the text to everybody, without its author, and it goes to the channels that are subscribed to incident.updated. An incident has at most 100.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -34841,7 +36672,7 @@ func (c *ClientWithResponses) CreateIncidentUpdateWithBodyWithResponse(ctx conte
 
 // CreateIncidentUpdateWithResponse Publish an update of an incident
 //
-// Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.
+// Status pages that show the incident's check show the text to everybody, without its author, and it goes to the channels that are subscribed to incident.updated. An incident has at most 100.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -35587,6 +37418,107 @@ func (c *ClientWithResponses) StreamAlertsWithResponse(ctx context.Context, para
 		return nil, err
 	}
 	return ParseStreamAlertsResponse(rsp)
+}
+
+// ListSubscriptionsWithResponse List the subscriptions, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/subscriptions (the `ListSubscriptions` operationId).
+func (c *ClientWithResponses) ListSubscriptionsWithResponse(ctx context.Context, params *ListSubscriptionsParams, reqEditors ...RequestEditorFn) (*ListSubscriptionsResponse, error) {
+	rsp, err := c.ListSubscriptions(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSubscriptionsResponse(rsp)
+}
+
+// CreateSubscriptionWithBodyWithResponse Create a subscription
+//
+// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/subscriptions (the `CreateSubscription` operationId).
+func (c *ClientWithResponses) CreateSubscriptionWithBodyWithResponse(ctx context.Context, params *CreateSubscriptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSubscriptionResponse, error) {
+	rsp, err := c.CreateSubscriptionWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateSubscriptionResponse(rsp)
+}
+
+// CreateSubscriptionWithResponse Create a subscription
+//
+// The channel receives the events from now on, without being named by an alert rule. A channel that rules and subscriptions name gets one message. Who got the beginning of an incident gets its end, also when it is not selected any more. A selector that selects nothing is accepted, with `warnings`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/subscriptions (the `CreateSubscription` operationId).
+func (c *ClientWithResponses) CreateSubscriptionWithResponse(ctx context.Context, params *CreateSubscriptionParams, body CreateSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSubscriptionResponse, error) {
+	rsp, err := c.CreateSubscription(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateSubscriptionResponse(rsp)
+}
+
+// DeleteSubscriptionWithResponse Delete a subscription
+//
+// The channel still gets the ends of the incidents that it got the beginnings of.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/subscriptions/{id} (the `DeleteSubscription` operationId).
+func (c *ClientWithResponses) DeleteSubscriptionWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteSubscriptionParams, reqEditors ...RequestEditorFn) (*DeleteSubscriptionResponse, error) {
+	rsp, err := c.DeleteSubscription(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteSubscriptionResponse(rsp)
+}
+
+// GetSubscriptionWithResponse Get a subscription
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/subscriptions/{id} (the `GetSubscription` operationId).
+func (c *ClientWithResponses) GetSubscriptionWithResponse(ctx context.Context, id openapi_types.UUID, params *GetSubscriptionParams, reqEditors ...RequestEditorFn) (*GetSubscriptionResponse, error) {
+	rsp, err := c.GetSubscription(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSubscriptionResponse(rsp)
+}
+
+// UpdateSubscriptionWithBodyWithResponse Update a subscription
+//
+// Members that are left out stay as they are; `selector` is replaced as a whole.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/subscriptions/{id} (the `UpdateSubscription` operationId).
+func (c *ClientWithResponses) UpdateSubscriptionWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateSubscriptionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateSubscriptionResponse, error) {
+	rsp, err := c.UpdateSubscriptionWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSubscriptionResponse(rsp)
+}
+
+// UpdateSubscriptionWithResponse Update a subscription
+//
+// Members that are left out stay as they are; `selector` is replaced as a whole.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/subscriptions/{id} (the `UpdateSubscription` operationId).
+func (c *ClientWithResponses) UpdateSubscriptionWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateSubscriptionParams, body UpdateSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateSubscriptionResponse, error) {
+	rsp, err := c.UpdateSubscription(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateSubscriptionResponse(rsp)
 }
 
 // ListTemplateVariablesWithResponse List the variables of message templates
@@ -39965,6 +41897,111 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers UpdateAlertRuleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListCheckRecipientsResponse parses an HTTP response from a ListCheckRecipientsWithResponse call
+func ParseListCheckRecipientsResponse(rsp *http.Response) (*ListCheckRecipientsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListCheckRecipientsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CheckRecipientList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListCheckRecipientsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListCheckRecipientsResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -45873,6 +47910,589 @@ func ParseStreamAlertsResponse(rsp *http.Response) (*StreamAlertsResponse, error
 			headers.RetryAfter = &value
 		}
 		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListSubscriptionsResponse parses an HTTP response from a ListSubscriptionsWithResponse call
+func ParseListSubscriptionsResponse(rsp *http.Response) (*ListSubscriptionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSubscriptionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SubscriptionList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListSubscriptionsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListSubscriptionsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateSubscriptionResponse parses an HTTP response from a CreateSubscriptionWithResponse call
+func ParseCreateSubscriptionResponse(rsp *http.Response) (*CreateSubscriptionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateSubscriptionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest SubscriptionAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateSubscriptionResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers201 = &headers
+	case rsp.StatusCode == 429:
+		var headers CreateSubscriptionResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteSubscriptionResponse parses an HTTP response from a DeleteSubscriptionWithResponse call
+func ParseDeleteSubscriptionResponse(rsp *http.Response) (*DeleteSubscriptionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteSubscriptionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers DeleteSubscriptionResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeleteSubscriptionResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetSubscriptionResponse parses an HTTP response from a GetSubscriptionWithResponse call
+func ParseGetSubscriptionResponse(rsp *http.Response) (*GetSubscriptionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSubscriptionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SubscriptionAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetSubscriptionResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetSubscriptionResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetSubscriptionResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateSubscriptionResponse parses an HTTP response from a UpdateSubscriptionWithResponse call
+func ParseUpdateSubscriptionResponse(rsp *http.Response) (*UpdateSubscriptionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateSubscriptionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SubscriptionAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateSubscriptionResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers UpdateSubscriptionResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	}
 
 	return response, nil

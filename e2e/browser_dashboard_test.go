@@ -356,6 +356,7 @@ func (d *dashboard) everyPage() {
 		"/app/rules", "/app/incidents", "/app/incidents?status=active", d.incident,
 		d.incident + "?show=vote", d.incident + "?show=delivery", "/app/deliveries", "/app/deliveries?status=exhausted", d.delivery,
 		"/app/channels", "/app/channels/new?type=pager", "/app/maintenance", "/app/maintenance/new",
+		"/app/subscriptions", "/app/subscriptions/new",
 		"/app/api-keys", "/app/api-keys/new", "/app/usage", "/app/audit-log", "/app/organization",
 		"/app/audit-log?resource=channel", "/app/help", "/app/more", "/app/there-is-no-such-page",
 	} {

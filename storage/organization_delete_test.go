@@ -48,6 +48,7 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 	}
 	made(s.CreateInvitation(t.Context(), newInvitation(f.org, f.owner), account.Credential{}, false))
 	made(s.CreateStatusPage(t.Context(), overview.StatusPage{OrgID: f.org.ID, Slug: uuid.NewString(), Title: "Acme"}))
+	f.subscribe(vigil.ChannelWebhook, nil, "*")
 	hash := uuid.New()
 	made(s.CreateKey(t.Context(), f.org.ID, f.owner.ID, account.NewKey{Name: "k", Prefix: "vgl_", Hash: hash[:]}))
 	maintain(t, s, maintenanceDraft{org: f.org.ID, checks: []uuid.UUID{f.check.ID}, starts: epoch(), ends: epoch().Add(time.Hour)})

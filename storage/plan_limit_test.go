@@ -94,6 +94,16 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 			},
 		},
 		{
+			kind: account.LimitSubscriptions, details: details(20), org: org,
+			create: func(t *testing.T, s *storage.Store) error {
+				t.Helper()
+				_, err := s.CreateSubscription(t.Context(), vigil.Subscription{
+					OrgID: org.ID, Name: "all", ChannelID: channel.ID, Events: []string{"*"}, Enabled: true,
+				})
+				return err
+			},
+		},
+		{
 			kind: account.LimitMembers, details: details(3), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()

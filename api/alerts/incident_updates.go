@@ -20,11 +20,17 @@ import (
 
 // incidentUpdateStore keeps public updates of incidents.
 type incidentUpdateStore interface {
-	CreateIncidentUpdate(ctx context.Context, update overview.IncidentUpdate) (overview.IncidentUpdate, error)
+	CreateIncidentUpdate(
+		ctx context.Context, update overview.IncidentUpdate, publicURL string,
+	) (overview.IncidentUpdate, []vigil.PendingDelivery, error)
 	IncidentUpdates(ctx context.Context, orgID, incidentID uuid.UUID, page vigil.Page) ([]overview.IncidentUpdate, vigil.Extent, error)
 }
 
-type incidentUpdates struct{ store incidentUpdateStore }
+type incidentUpdates struct {
+	store     incidentUpdateStore
+	notifier  *resource.Notifier
+	publicURL string
+}
 
 // incidentUpdateView is what a person wrote for the public about an incident.
 type incidentUpdateView struct {
@@ -57,9 +63,10 @@ func (i *incidentUpdates) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: path, ID: "create-incident-update", Tag: resource.TagIncidents, Scope: account.ScopeRespond,
 		Audit: "incident.publish", Resource: resourceIncident, Status: http.StatusCreated, Idempotent: true,
-		Summary:     "Publish an update of an incident",
-		Description: "Status pages that show the incident's check show the text to everybody, without its author. An incident has at most 100.",
-		Errors:      []int{http.StatusConflict},
+		Summary: "Publish an update of an incident",
+		Description: "Status pages that show the incident's check show the text to everybody, without its author, and it goes to the " +
+			"channels that are subscribed to incident.updated. An incident has at most 100.",
+		Errors: []int{http.StatusConflict},
 	}, i.create)
 }
 
@@ -101,8 +108,10 @@ func (i *incidentUpdates) create(ctx context.Context, in *createIncidentUpdateIn
 	who := rest.CallerOf(ctx)
 	update := overview.IncidentUpdate{OrgID: who.Org.ID, IncidentID: id, State: in.Body.State, Text: text, Author: who.User.Email}
 	rest.ShowRepeated(ctx, showIncidentUpdate)
-	if update, err = i.store.CreateIncidentUpdate(ctx, update); err != nil {
+	update, pending, err := i.store.CreateIncidentUpdate(ctx, update, i.publicURL)
+	if err != nil {
 		return nil, err
 	}
+	i.notifier.Send(ctx, pending)
 	return rest.NewAnswer(showIncidentUpdate(update)), nil
 }

@@ -20,6 +20,7 @@ type Store interface {
 	incidentUpdateStore
 	deliveryStore
 	recoveryStore
+	subscriptionStore
 }
 
 // Deps is what alerting needs beside its store.
@@ -58,7 +59,8 @@ func New(store Store, d Deps) *Service {
 		channelTypes{d.Channels},
 		&incidents{store: store, workflows: d.Incidents, links: d.Links},
 		&timelines{store: store, links: d.Links},
-		&incidentUpdates{store: store},
+		&subscriptions{store: store},
+		&incidentUpdates{store: store, notifier: d.Notifier, publicURL: d.PublicURL},
 		&deliveries{store: store, workflows: d.Incidents, links: d.Links, schedule: d.DeliverySchedule},
 	}}
 }

@@ -67,7 +67,7 @@ type applyResultView struct {
 }
 
 type applyActionView struct {
-	Kind      project.Kind       `json:"kind" enum:"channel,check,rule,status_page,maintenance"`
+	Kind      project.Kind       `json:"kind" enum:"channel,check,rule,status_page,maintenance,subscription"`
 	Key       string             `json:"key" example:"home" doc:"The key in the project; that of a rule is check/rule."`
 	ID        *uuid.UUID         `json:"id" format:"uuid" nullable:"true" doc:"Null for what a dry run would create."`
 	Name      string             `json:"name"`

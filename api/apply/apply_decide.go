@@ -141,7 +141,15 @@ func (d *decider) request() project.ApplyRequest {
 				refer(project.KindCheck, check)
 			}
 		case project.KindMaintenance:
-			for _, check := range windowReferences(one.Members) {
+			for _, check := range namedReferences(one.Members["scope"]) {
+				refer(project.KindCheck, check)
+			}
+		case project.KindSubscription:
+			channels, checks := subscriptionReferences(one.Members)
+			for _, channel := range channels {
+				refer(project.KindChannel, channel)
+			}
+			for _, check := range checks {
 				refer(project.KindCheck, check)
 			}
 		}
@@ -222,6 +230,8 @@ func (d *decider) want(w *project.Wanted) error {
 		return d.wantPage(w)
 	case project.KindMaintenance:
 		return d.wantWindow(w)
+	case project.KindSubscription:
+		return d.wantSubscription(w)
 	}
 	return nil
 }
@@ -249,7 +259,7 @@ func (d *decider) edits() {
 // missing pairs what the document does not have any more.
 func (d *decider) missing() {
 	for _, kind := range []project.Kind{
-		project.KindRule, project.KindStatusPage, project.KindMaintenance, project.KindCheck, project.KindChannel,
+		project.KindRule, project.KindStatusPage, project.KindMaintenance, project.KindSubscription, project.KindCheck, project.KindChannel,
 	} {
 		for _, key := range slices.Sorted(maps.Keys(d.stored.own[kind])) {
 			if _, wanted := d.ids[kind][key]; wanted {

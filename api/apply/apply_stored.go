@@ -31,6 +31,8 @@ type storedProject struct {
 	rules    map[uuid.UUID]*vigil.Rule
 	pages    map[uuid.UUID]*overview.StatusPage
 	windows  map[uuid.UUID]*maintenance.Window
+
+	subscriptions map[uuid.UUID]*vigil.Subscription
 }
 
 func newStoredProject(inventory project.Inventory, name string) *storedProject {
@@ -38,7 +40,7 @@ func newStoredProject(inventory project.Inventory, name string) *storedProject {
 		inventory: inventory, own: make(map[project.Kind]map[string]uuid.UUID), keys: make(map[uuid.UUID]string),
 		adopted: make(map[uuid.UUID]bool), channels: make(map[uuid.UUID]*vigil.Channel), checks: make(map[uuid.UUID]*vigil.Check),
 		rules: make(map[uuid.UUID]*vigil.Rule), pages: make(map[uuid.UUID]*overview.StatusPage),
-		windows: make(map[uuid.UUID]*maintenance.Window),
+		windows: make(map[uuid.UUID]*maintenance.Window), subscriptions: make(map[uuid.UUID]*vigil.Subscription),
 	}
 	own := func(kind project.Kind, id uuid.UUID, by *vigil.ManagedBy, key string) {
 		if ownedBy(by, name) {
@@ -74,6 +76,11 @@ func newStoredProject(inventory project.Inventory, name string) *storedProject {
 		one := &inventory.Windows[i]
 		s.windows[one.ID] = one
 		own(project.KindMaintenance, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
+	}
+	for i := range inventory.Subscriptions {
+		one := &inventory.Subscriptions[i]
+		s.subscriptions[one.ID] = one
+		own(project.KindSubscription, one.ID, one.ManagedBy, keyOf(one.ManagedBy))
 	}
 	return s
 }
@@ -117,6 +124,10 @@ func (s *storedProject) manager(kind project.Kind, id uuid.UUID) (by *vigil.Mana
 		}
 	case project.KindMaintenance:
 		if one := s.windows[id]; one != nil {
+			return one.ManagedBy, true
+		}
+	case project.KindSubscription:
+		if one := s.subscriptions[id]; one != nil {
 			return one.ManagedBy, true
 		}
 	}
@@ -254,6 +265,10 @@ func (d *decider) miss(kind project.Kind, key string, id uuid.UUID) {
 		one := d.stored.windows[id]
 		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
 		store = missed(&d.changes.Windows, one, func(w *maintenance.Window) { w.ManagedBy = nil })
+	case project.KindSubscription:
+		one := d.stored.subscriptions[id]
+		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
+		store = missed(&d.changes.Subscriptions, one, func(s *vigil.Subscription) { s.ManagedBy = nil })
 	}
 	d.keys(item)
 	d.pairs = append(d.pairs, pairing{Pair: project.Pair{Stored: item}, store: store})
@@ -279,7 +294,7 @@ func missed[T any](into *[]project.Edit[T], one *T, release func(*T)) func([]str
 }
 
 // channelsInUse returns a CodeConflict error when a channel that is about to be deleted
-// would still be notified by rules.
+// would still be notified by rules or subscriptions.
 func (d *decider) channelsInUse() error {
 	gone := make(map[uuid.UUID]string)
 	for _, edit := range d.changes.Channels {
@@ -317,12 +332,42 @@ func (d *decider) channelsInUse() error {
 		}
 	}
 	if len(users) == 0 {
-		return nil
+		return d.subscribedInUse(gone)
 	}
 	slices.Sort(users)
 	err := vigil.Errorf(vigil.CodeConflict,
 		"Alert rules use channels that would be deleted: %s. Take the channels out of these rules first, or keep the channels.",
 		strings.Join(users[:min(len(users), 5)], ", "))
 	err.Details = map[string]any{"rules": users}
+	return err
+}
+
+// subscribedInUse is channelsInUse for subscriptions.
+func (d *decider) subscribedInUse(gone map[uuid.UUID]string) error {
+	last := make(map[uuid.UUID]*vigil.Subscription)
+	for _, stored := range [][]vigil.Subscription{d.stored.inventory.Subscriptions, d.stored.inventory.Subscribers} {
+		for i := range stored {
+			last[stored[i].ID] = &stored[i]
+		}
+	}
+	for _, edit := range d.changes.Subscriptions {
+		if edit.Before != nil {
+			last[edit.Before.ID] = edit.After
+		}
+	}
+	var users []string
+	for _, one := range last {
+		if one != nil && gone[one.ChannelID] != "" {
+			users = append(users, one.Name)
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	slices.Sort(users)
+	err := vigil.Errorf(vigil.CodeConflict,
+		"Subscriptions use channels that would be deleted: %s. Delete or change these first, or keep the channels.",
+		strings.Join(users[:min(len(users), 5)], ", "))
+	err.Details = map[string]any{"subscriptions": users}
 	return err
 }

@@ -4,7 +4,6 @@ package apply
 
 import (
 	"maps"
-	"strconv"
 	"time"
 
 	"github.com/vigil-monitor/vigil/api/checks"
@@ -33,7 +32,7 @@ func (d *decider) wantWindow(w *project.Wanted) error {
 	given := w.Members
 	w.Members = maps.Clone(given)
 	if scope, ok := given["scope"].(map[string]any); ok {
-		w.Members["scope"] = d.windowScope(w.Path()+".scope", scope)
+		w.Members["scope"] = d.namedChecks(w.Path()+".scope", scope)
 	}
 	var in checks.MaintenanceWindowCreate
 	usable := len(d.problems) == count && d.read(w, &in)
@@ -51,29 +50,11 @@ func (d *decider) wantWindow(w *project.Wanted) error {
 	return nil
 }
 
-// windowScope returns a scope as the API has it, with the ids of the checks.
-func (d *decider) windowScope(path string, scope map[string]any) map[string]any {
-	checks, ok := scope["checks"].([]any)
-	if !ok {
-		return scope // reading says what is wrong
-	}
-	scope = maps.Clone(scope)
-	delete(scope, "checks")
-	ids, _ := scope["check_ids"].([]any)
-	for i, item := range checks {
-		if id, found := d.refer(project.KindCheck, item, path+".checks["+strconv.Itoa(i)+"]"); found {
-			ids = append(ids, id.String())
-		}
-	}
-	scope["check_ids"] = ids
-	return scope
-}
-
-// windowReferences returns the references to checks of a window's members.
-func windowReferences(members project.Members) []string {
-	scope, _ := members["scope"].(map[string]any)
-	found := texts(scope["checks"])
-	for _, id := range texts(scope["check_ids"]) {
+// namedReferences returns the references to checks of a scope or a selector.
+func namedReferences(scope any) []string {
+	members, _ := scope.(map[string]any)
+	found := texts(members["checks"])
+	for _, id := range texts(members["check_ids"]) {
 		found = append(found, "id:"+id)
 	}
 	return found

@@ -92,7 +92,7 @@ func (n *Notifier) Send(ctx context.Context, deliveries []vigil.PendingDelivery)
 	if len(deliveries) == 0 {
 		return
 	}
-	n.Tasks.Start(ctx, "send the end of an incident", func(ctx context.Context) error {
+	n.Tasks.Start(ctx, "send messages about an incident", func(ctx context.Context) error {
 		return each(deliveries, func(d vigil.PendingDelivery) error { return n.Incidents.Send(ctx, d) })
 	})
 }

@@ -19,4 +19,6 @@ const (
 	TagStatusPages  = "Status pages"
 	TagStream       = "Alert stream"
 	TagSystem       = "System"
+
+	TagSubscriptions = "Subscriptions"
 )

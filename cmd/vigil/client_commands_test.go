@@ -176,6 +176,7 @@ cli 0 status-page create $SLUG --title 'Shop status $NAMES' --check 'Shop $NAMES
 cli 0 api-key create 'reader $NAMES' --scopes read
 cli 0 member invite a.person.with.a.very.long.address.of.the.night.shift@a-company-with-a-long-name.example.com
 cli 0 maintenance create 'Upgrade $NAMES' --check 'Shop $NAMES' --starts 2099-12-01T02:30 --duration 1h
+cli 0 subscription create 'All $NAMES' --channel 'oncall $NAMES' --check 'Shop $NAMES' --label team=$LABEL
 eventually '\texhausted\t' delivery list
 `
 
@@ -184,7 +185,7 @@ eventually '\texhausted\t' delivery list
 func narrowScript() string {
 	names := strings.NewReplacer("Shop", "''Shop $NAMES''", "oncall", "''oncall $NAMES''", "Down", "''Down $NAMES''")
 	words := []string{
-		"maintenance list", "maintenance get ''Upgrade $NAMES''", "incident get $(cut -c1-36 incident)", "delivery get $(cut -c1-36 delivery)",
+		"maintenance list", "maintenance get ''Upgrade $NAMES''", "subscription get ''All $NAMES''", "subscription list", "check recipients ''Shop $NAMES''", "incident get $(cut -c1-36 incident)", "delivery get $(cut -c1-36 delivery)",
 		"context list",
 	}
 	for _, lines := range clientLines() {

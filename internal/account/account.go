@@ -203,6 +203,7 @@ const (
 	LimitMembers       Limited = "members" // open invitations included
 
 	LimitMaintenanceWindows Limited = "maintenance_windows"
+	LimitSubscriptions      Limited = "subscriptions"
 )
 
 // CountLimits returns how many resources of each kind the tiers allow: free, paid and
@@ -217,6 +218,7 @@ func CountLimits() map[Limited][3]int64 {
 		LimitMembers:       {3, 50, 1_000},
 
 		LimitMaintenanceWindows: {3, 100, 1_000},
+		LimitSubscriptions:      {20, 200, 2_000},
 	}
 }
 

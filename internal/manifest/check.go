@@ -48,6 +48,11 @@ func (c *checker) references() {
 		path := maintenanceSection + "." + window.name + ".scope." + checksSection
 		c.keys(window.value.get("scope").get(checksSection), path, "check", checks)
 	}
+	for _, one := range root.get(subscriptionsSection).each() {
+		path := subscriptionsSection + "." + one.name
+		c.key(one.value.get("channel"), path+".channel", "channel", channels)
+		c.keys(one.value.get("selector").get(checksSection), path+".selector."+checksSection, "check", checks)
+	}
 	for _, page := range root.get(pagesSection).each() {
 		groups := page.value.get("groups")
 		if groups == nil {
@@ -71,12 +76,17 @@ func (c *checker) keys(list *node, path, kind string, known []string) {
 		if item.kind == objectKind && item.get(kind) != nil {
 			at, inner = item.get(kind), inner+"."+kind
 		}
-		if at.kind != textKind || strings.HasPrefix(at.text, "name:") || strings.HasPrefix(at.text, "id:") {
-			continue
-		}
-		if !slices.Contains(known, at.text) {
-			c.problem(at.at, inner, "there is no %s %q in the files%s", kind, at.text, project.Meant(at.text, known))
-		}
+		c.key(at, inner, kind, known)
+	}
+}
+
+// key checks one of them; nil is none.
+func (c *checker) key(at *node, path, kind string, known []string) {
+	if at == nil || at.kind != textKind || strings.HasPrefix(at.text, "name:") || strings.HasPrefix(at.text, "id:") {
+		return
+	}
+	if !slices.Contains(known, at.text) {
+		c.problem(at.at, path, "there is no %s %q in the files%s", kind, at.text, project.Meant(at.text, known))
 	}
 }
 
@@ -164,6 +174,7 @@ func memberSecrets(fields secret.Fields, name string, object *node) secret.Field
 func variableOf(path string) string {
 	kind := map[string]string{
 		channelsSection: "CHANNEL", checksSection: "CHECK", maintenanceSection: "MAINTENANCE", pagesSection: "STATUS_PAGE",
+		subscriptionsSection: "SUBSCRIPTION",
 	}
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 	if len(parts) < 2 {

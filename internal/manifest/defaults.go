@@ -46,6 +46,7 @@ func (d *Document) filled() *node {
 	}
 	kinds := map[string]string{
 		channelsSection: "channel", checksSection: "check", maintenanceSection: "maintenance", pagesSection: "status_page", rulesSection: "rule",
+		subscriptionsSection: "subscription",
 	}
 	root := newObject(d.root.at)
 	for _, section := range d.root.members {

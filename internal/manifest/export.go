@@ -15,7 +15,7 @@ import (
 
 // Objects are the definitions of an organization as the API lists them.
 type Objects struct {
-	Channels, Checks, Rules, Maintenance, StatusPages []json.RawMessage
+	Channels, Checks, Rules, Maintenance, StatusPages, Subscriptions []json.RawMessage
 }
 
 // ExportOptions say what is exported.
@@ -52,7 +52,7 @@ type Secret struct {
 
 // ExportedKey is the key of an object.
 type ExportedKey struct {
-	Kind string // channel, check, rule, maintenance or status_page
+	Kind string // channel, check, rule, maintenance, status_page or subscription
 	ID   string
 	Name string
 	// Key in managed_by; of a rule that is "home/down".
@@ -101,10 +101,15 @@ func NewExport(objects Objects, o ExportOptions) (*Export, error) {
 	if err != nil {
 		return nil, err
 	}
+	subscriptions, err := e.keyed("subscription", objects.Subscriptions, nil)
+	if err != nil {
+		return nil, err
+	}
 	e.section(channelsSection, channels, e.channel)
 	e.section(checksSection, checks, func(x exported, path string) object { return e.check(x, path, rules) })
 	e.section(maintenanceSection, windows, e.window)
 	e.section(pagesSection, pages, e.page)
+	e.section(subscriptionsSection, subscriptions, e.subscription)
 	return &e.out, nil
 }
 

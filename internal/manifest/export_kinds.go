@@ -71,6 +71,18 @@ func (e *exporter) window(x exported, path string) object {
 	return e.resource(maintenanceSection, x, path, "name", "scope", "starts_at", "timezone", "duration", "rrule", "cron")
 }
 
+func (e *exporter) subscription(x exported, path string) object {
+	x.members["channel"] = referenceOf(text(x.members, "channel_id"), e.channels)
+	delete(x.members, "channel_id")
+	if selector, ok := x.members["selector"].(map[string]any); ok {
+		if ids, ok := selector["check_ids"]; ok { // also an empty list, which selects no check
+			selector[checksSection] = references(ids, e.checks)
+			delete(selector, "check_ids")
+		}
+	}
+	return e.resource(subscriptionsSection, x, path, "name", "channel", "events", "selector", "enabled")
+}
+
 func (e *exporter) page(x exported, path string) object {
 	groups, _ := x.members["groups"].([]any)
 	var written []any

@@ -62,13 +62,16 @@ const (
 	rulesSection       = "rules" // inside a check
 	maintenanceSection = "maintenance"
 	pagesSection       = "status_pages"
+
+	subscriptionsSection = "subscriptions"
+
 	defaultsSection    = "defaults"
 	movedSection       = "moved"
 )
 
 // Sections returns the names of the sections that hold resources, in the order of a file.
 func Sections() []string {
-	return []string{channelsSection, checksSection, maintenanceSection, pagesSection}
+	return []string{channelsSection, checksSection, maintenanceSection, pagesSection, subscriptionsSection}
 }
 
 func topMembers() []string {

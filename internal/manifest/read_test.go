@@ -35,6 +35,8 @@ maintenance:
   deploys: {name: Deploys, scope: {checks: [home]}, starts_at: "2026-12-01T22:00", timezone: Europe/Berlin, duration: 30m}
 status_pages:
   public: {slug: shop, title: Shop, groups: [{name: Web, checks: [home]}]}
+subscriptions:
+  everything: {channel: oncall, events: [incident.*], selector: {checks: [home]}}
 moved: [{from: checks.frontpage, to: checks.home}]
 `
 
@@ -219,11 +221,12 @@ func TestReadFindsMistakes(t *testing.T) {
 		},
 		"ReferencesToNothing": {
 			map[string]string{"a.yaml": strings.NewReplacer("[oncall, ", "[oncal, ", "scope: {checks: [home]}", "scope: {checks: [hom]}",
-				"checks: [home]}]", "checks: [{check: house}]}]", "${ONCALL_SECRET}", "").Replace(shop)},
+				"checks: [home]}]", "checks: [{check: house}]}]", "channel: oncall,", "channel: oncal,", "${ONCALL_SECRET}", "").Replace(shop)},
 			[]string{
 				`a.yaml:15:62: checks.home.rules.slow.channels[0]: there is no channel "oncal" in the files; did you mean "oncall"?`,
 				`a.yaml:17:45: maintenance.deploys.scope.checks[0]: there is no check "hom" in the files; did you mean "home"?`,
 				`a.yaml:19:75: status_pages.public.groups[0].checks[0].check: there is no check "house" in the files; did you mean "home"?`,
+				`a.yaml:21:25: subscriptions.everything.channel: there is no channel "oncal" in the files; did you mean "oncall"?`,
 			},
 		},
 		"BrokenYAML": {
@@ -274,7 +277,7 @@ func TestProblemsOfTheServerHavePositions(t *testing.T) {
 		"checks.home.rules.down.notify_on":                  "a.yaml:5:11",
 		"checks.home.labels.team":                           "a.yaml:4:75",
 		"checks.home.simultaneous_regions":                  "a.yaml:9:3",
-		"moved[0].from":                                     "a.yaml:20:10",
+		"moved[0].from":                                     "a.yaml:22:10",
 		"checks.other":                                      "a.yaml:8:1",
 		"":                                                  "",
 	} {

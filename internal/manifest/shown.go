@@ -78,6 +78,8 @@ func (d *Document) resource(kind, key string) *node {
 		from = of(pagesSection)
 	case "maintenance":
 		from = of(maintenanceSection)
+	case "subscription":
+		from = of(subscriptionsSection)
 	}
 	if from == nil {
 		return nil

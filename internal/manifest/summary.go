@@ -22,6 +22,9 @@ func (d *Document) Summary(kind, key string) string {
 		return word(filled(d.root.get(channelsSection).get(key), defaults.get("channel")), "type")
 	case "status_page":
 		return word(d.root.get(pagesSection).get(key), "title")
+	case "subscription":
+		one := d.root.get(subscriptionsSection).get(key)
+		return word(one, "channel")
 	case "maintenance":
 		window := d.root.get(maintenanceSection).get(key)
 		return strings.Join(slices.DeleteFunc([]string{

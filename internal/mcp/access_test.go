@@ -133,6 +133,7 @@ func TestWhatBelongsToAnotherOrganizationIsNotFound(t *testing.T) {
 	channel := other.create(t, "/v1/notification-channels", map[string]any{
 		"name": "Mine", "type": "webhook", "config": map[string]any{"url": "http://127.0.0.1:9/"},
 	})
+	subscription := w.create(t, "/v1/subscriptions", map[string]any{"name": "All", "channel_id": w.channel, "events": []any{"check.*"}})
 	deliveries := s.connect(t, "", &sender{key: w.key}).use("list_deliveries", args{})
 	rows, _ := deliveries["deliveries"].([]any)
 	delivery, _ := rows[0].(map[string]any)
@@ -153,6 +154,8 @@ func TestWhatBelongsToAnotherOrganizationIsNotFound(t *testing.T) {
 			"check": w.check, "name": "Mine", "condition": args{"failure_threshold": 1}, "notification_channel_ids": []any{channel},
 		}},
 		{"save_channel", args{"id": w.channel, "name": "Mine now"}},
+		{"save_subscription", args{"id": subscription, "name": "Mine now"}},
+		{"delete_object", args{"kind": "subscription", "id": subscription, "confirm": "All"}},
 		{"set_checks_enabled", args{"checks": []string{w.check}, "enabled": false}},
 		{"delete_object", args{"kind": "check", "id": w.check, "confirm": "Shop"}},
 		{"delete_object", args{"kind": "rule", "id": w.rule, "confirm": "Down"}},

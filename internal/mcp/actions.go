@@ -35,7 +35,7 @@ func (s *Server) actionTools() []*tool {
 		},
 		{
 			name: "delete_object", title: "Delete", effect: deletes, scopes: write(), run: does(deleteObject),
-			input: s.schemas.members().own("kind", oneOf("What to delete.", "check", "rule", "channel")).own("id", text("Its id.")).
+			input: s.schemas.members().own("kind", oneOf("What to delete.", "check", "rule", "channel", "subscription")).own("id", text("Its id.")).
 				own("confirm", text("Its exact name, which the user confirmed; not needed where the client asks the user.")).
 				require("kind", "id"),
 			description: "Deletes a check with its results, a rule, or a channel that no rule uses. It cannot be undone: the user is asked " +
@@ -225,8 +225,14 @@ func (c *call) removable(kind string, id uuid.UUID) (found object, remove func(o
 			_, err := decode(c.api.DeleteNotificationChannel(c.ctx, id, &params))
 			return err
 		}
+	case "subscription":
+		found, err = one(c.api.GetSubscription(c.ctx, id, nil))
+		remove = func(of object) error {
+			_, err := decode(c.api.DeleteSubscription(c.ctx, id, &client.DeleteSubscriptionParams{IfMatch: revision(of)}))
+			return err
+		}
 	default:
-		err = vigil.Invalid("kind", "must be check, rule or channel")
+		err = vigil.Invalid("kind", "must be check, rule, channel or subscription")
 	}
 	return found, remove, err
 }

@@ -15,7 +15,7 @@ func (s *Server) channelTools() []*tool {
 	return []*tool{{
 		name: "list_channels", title: "Channels", effect: reads, scopes: read(), run: does(listChannels),
 		input: s.schemas.members().own("limit", number("How many to show; 50 by default.", 1, 100)).own("cursor", cursorMember()),
-		description: "Lists notification channels: type, whether each is enabled and why not, and how many rules use it. " +
+		description: "Lists notification channels: type, whether each is enabled and why not, its subscriptions, and how many rules use it. " +
 			"Where messages go is not shown. Use list_deliveries for what was sent.",
 	}}
 }
@@ -42,16 +42,26 @@ func listChannels(c *call, in struct {
 	if err != nil {
 		return nil, err
 	}
+	subscribed, all, err := c.subscribed()
+	if err != nil {
+		return nil, err
+	}
 	result, err := listing("channels", or(in.Limit, 50), func(limit int64) (page, error) {
 		return list(c.api.ListNotificationChannels(c.ctx, &client.ListNotificationChannelsParams{Limit: &limit, Cursor: given(in.Cursor)}))
 	}, func(row object) (object, error) {
 		shown := pick(row, "id", "name", "type", "enabled", "disabled_reason", "secret_overlap_ends_at", "labels", "revision")
 		id, _ := row["id"].(string)
 		shown["used_by_rules"] = used[id]
+		if of := subscribed[id]; len(of) > 0 {
+			shown["subscriptions"] = of
+		}
 		return cleanObject(shown), nil
 	})
 	if err == nil && !complete {
 		result["used_by_rules_counts"] = "the newest 1,000 rules"
+	}
+	if err == nil && !all {
+		result["subscriptions_are"] = "the newest 100"
 	}
 	return result, err
 }

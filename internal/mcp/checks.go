@@ -27,7 +27,7 @@ func (s *Server) checkTools() []*tool {
 		{
 			name: "get_check", title: "Check", effect: reads, scopes: read(), run: does(getCheck),
 			input: s.schemas.members().own("check", checkMember()).require("check"),
-			description: "Shows one check: its definition and revision, its rules, its loop in each region with a link to the workflow, " +
+			description: "Shows one check: its definition and revision, its rules, who is notified and why, its loop in each region, " +
 				"the last 5 results with the newest evidence of a failure, and the uptime of 24 hours. Use get_results for more results.",
 		},
 		{
@@ -158,6 +158,9 @@ func getCheck(c *call, in struct{ Check string }) (object, error) {
 	}{
 		{"rules", func() (page, error) {
 			return list(c.api.ListAlertRules(c.ctx, id, &client.ListAlertRulesParams{Limit: new(int64(20))}))
+		}},
+		{"recipients", func() (page, error) {
+			return list(c.api.ListCheckRecipients(c.ctx, id, &client.ListCheckRecipientsParams{Limit: new(int64(40))}))
 		}},
 		{"loops", func() (page, error) {
 			return list(c.api.ListCheckRegions(c.ctx, id, &client.ListCheckRegionsParams{Limit: new(int64(40))}))

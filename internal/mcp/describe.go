@@ -44,7 +44,7 @@ func describe(c *call, in struct{ Topic string }) (object, error) {
 		return object{
 			"example": applyExample(),
 			"notes": "Keys of maps identify definitions; names may change. Members are those of save_check, save_rule and save_channel, with " +
-				"interval and timeout as durations and channels by key. Other parts are maintenance, status_pages and moved.",
+				"interval and timeout as durations and channels by key. Other parts are maintenance, status_pages, subscriptions and moved.",
 			"schema": "The resource " + filesAddress + ", also at " + filesPath + ".",
 		}, nil
 	case in.Topic == topicRegions:

@@ -157,6 +157,18 @@ func (w *world) changeAll(t *testing.T, c *session) []string {
 		"name": "Other", "type": "webhook", "config": args{"url": w.target.URL, "secret": secret},
 	}), "channel")
 	c.use("save_channel", args{"id": channel["id"], "name": "Another"})
+	subscription := member(t, c.use("save_subscription", args{
+		"name": "All", "channel_id": channel["id"], "events": []any{"incident.*"}, "selector": args{"severity_min": "warning"},
+	}), "subscription")
+	c.use("save_subscription", args{"id": subscription["id"], "name": "Everything"})
+	if shown, err := json.Marshal(c.use("get_check", args{"check": "Basket"})["recipients"]); err != nil ||
+		!strings.Contains(string(shown), "Everything") {
+		t.Errorf("get_check shows the recipients %s, %v", shown, err)
+	}
+	if shown, err := json.Marshal(c.use("list_channels", args{})); err != nil || !strings.Contains(string(shown), "Everything") {
+		t.Errorf("list_channels shows %s, %v", shown, err)
+	}
+	c.use("delete_object", args{"kind": "subscription", "id": subscription["id"], "confirm": "Everything"})
 
 	if out := c.use("set_checks_enabled", args{"checks": []string{"Basket"}, "enabled": false}); out["changed"] != float64(1) {
 		t.Errorf("set_checks_enabled answers %v", out)

@@ -80,9 +80,16 @@ type (
 )
 
 func (c *pagerConfig) opsgenieCall(to *url.URL, m *Message) (call, error) {
-	if m.over() {
+	action := ""
+	switch {
+	case m.over():
+		action = "close"
+	case m.Type == vigil.EventAcknowledged:
+		action = "acknowledge"
+	}
+	if action != "" {
 		made, err := asJSON(opsgenieClose{Source: pagerSource, Note: cutCharacters(c.body(m, asIs), maxOpsgenieNote)})
-		made.url = to.JoinPath(m.key(), "close")
+		made.url = to.JoinPath(m.key(), action)
 		made.url.RawQuery = "identifierType=alias"
 		return made, err
 	}

@@ -69,12 +69,16 @@ type (
 	}
 )
 
-// pagerDutyEvent triggers or resolves the alert of an incident. A test triggers one of its own,
+// pagerDutyEvent triggers, acknowledges or resolves the alert of an incident. A test triggers one of its own,
 // of the lowest severity.
 func (c *pagerConfig) pagerDutyEvent(m *Message) pagerEvent {
 	event := pagerEvent{RoutingKey: c.RoutingKey, EventAction: "trigger", DedupKey: m.key(), Client: "Vigil"}
 	if m.over() {
 		event.EventAction = "resolve"
+		return event
+	}
+	if m.Type == vigil.EventAcknowledged {
+		event.EventAction = "acknowledge"
 		return event
 	}
 	event.ClientURL = m.Variables["incident_url"]

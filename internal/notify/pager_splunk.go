@@ -67,6 +67,8 @@ func (c *pagerConfig) splunkAlert(m *Message) splunkAlert {
 	switch {
 	case m.over():
 		alert.MessageType = "RECOVERY"
+	case m.Type == vigil.EventAcknowledged:
+		alert.MessageType = "ACKNOWLEDGEMENT"
 	case m.Severity == vigil.Warning:
 		alert.MessageType = "WARNING"
 	case m.Severity == vigil.Info:

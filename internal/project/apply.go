@@ -35,6 +35,10 @@ type Inventory struct {
 	Rules    []vigil.Rule  // also those of the project's checks that it does not manage
 	Pages    []overview.StatusPage
 	Windows  []maintenance.Window
+	// Subscriptions are those of the project.
+	Subscriptions []vigil.Subscription
+	// Subscribers are subscriptions outside of the project that name one of its channels.
+	Subscribers []vigil.Subscription
 	// Users are rules outside of the project that notify one of its channels.
 	Users []vigil.Rule
 	// Slugs are the status pages, of any organization, that have a slug of the document.
@@ -62,6 +66,8 @@ type Changes struct {
 	Rules    []Edit[vigil.Rule]
 	Pages    []Edit[overview.StatusPage]
 	Windows  []Edit[maintenance.Window]
+
+	Subscriptions []Edit[vigil.Subscription]
 	// Current are the definitions of the document that are stored already. Their present
 	// version becomes the one that was applied.
 	Current map[Kind][]uuid.UUID

@@ -32,6 +32,8 @@ const (
 	KindRule        Kind = "rule"
 	KindStatusPage  Kind = "status_page"
 	KindMaintenance Kind = "maintenance"
+
+	KindSubscription Kind = "subscription"
 )
 
 // Sections of a document, in the order in which they are applied.
@@ -40,6 +42,8 @@ const (
 	SectionChecks      = "checks"
 	SectionMaintenance = "maintenance"
 	SectionStatusPages = "status_pages"
+
+	SectionSubscriptions = "subscriptions"
 )
 
 // memberRules is the member of a check that has its rules.
@@ -59,7 +63,10 @@ type Document struct {
 	Rules       map[string]map[string]Members
 	Maintenance map[string]Members
 	StatusPages map[string]Members
-	Moved       []Moved
+
+	Subscriptions map[string]Members
+
+	Moved []Moved
 	// MoreProblems is how many mistakes ReadDocument and Wanted found besides those that they
 	// return.
 	MoreProblems int
@@ -101,6 +108,7 @@ func ReadDocument(data []byte) (Document, []Problem) {
 	doc := Document{
 		Defaults: make(map[Kind]Members), Channels: make(map[string]Members), Checks: make(map[string]Members),
 		Rules: make(map[string]map[string]Members), Maintenance: make(map[string]Members), StatusPages: make(map[string]Members),
+		Subscriptions: make(map[string]Members),
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -124,7 +132,7 @@ func ReadDocument(data []byte) (Document, []Problem) {
 
 func documentSections() []string {
 	return []string{
-		"version", "project", "defaults", SectionChannels, SectionChecks, SectionMaintenance, SectionStatusPages, "moved",
+		"version", "project", "defaults", SectionChannels, SectionChecks, SectionMaintenance, SectionStatusPages, SectionSubscriptions, "moved",
 	}
 }
 
@@ -149,6 +157,8 @@ func (d *Document) readSection(p *problems, name string, value any) {
 		readObjects(p, name, value, d.Maintenance)
 	case SectionStatusPages:
 		readObjects(p, name, value, d.StatusPages)
+	case SectionSubscriptions:
+		readObjects(p, name, value, d.Subscriptions)
 	case "moved":
 		d.readMoved(p, value)
 	default:
@@ -157,7 +167,9 @@ func (d *Document) readSection(p *problems, name string, value any) {
 }
 
 func (d *Document) readDefaults(p *problems, value any) {
-	kinds := []string{string(KindCheck), string(KindRule), string(KindChannel), string(KindStatusPage), string(KindMaintenance)}
+	kinds := []string{
+		string(KindCheck), string(KindRule), string(KindChannel), string(KindStatusPage), string(KindMaintenance), string(KindSubscription),
+	}
 	members, ok := value.(map[string]any)
 	if !ok && value != nil {
 		p.add("defaults", "must be an object")
@@ -252,6 +264,8 @@ func PathOf(kind Kind, key string) string {
 		return SectionMaintenance + "." + key
 	case KindStatusPage:
 		return SectionStatusPages + "." + key
+	case KindSubscription:
+		return SectionSubscriptions + "." + key
 	}
 	return key
 }
@@ -266,6 +280,8 @@ func ParsePath(path string) (kind Kind, key string, ok bool) {
 		kind = KindMaintenance
 	case SectionStatusPages:
 		kind = KindStatusPage
+	case SectionSubscriptions:
+		kind = KindSubscription
 	case SectionChecks:
 		kind = KindCheck
 		if check, rule, found := strings.Cut(key, "."+memberRules+"."); found {

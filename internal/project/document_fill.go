@@ -56,6 +56,7 @@ func (d *Document) Wanted() ([]Wanted, []Problem) {
 	}
 	section(KindStatusPage, d.StatusPages)
 	section(KindMaintenance, d.Maintenance)
+	section(KindSubscription, d.Subscriptions)
 	d.MoreProblems += p.more
 	return all, p.all
 }
@@ -80,6 +81,7 @@ func (d *Document) filledSize() int {
 	}
 	section(KindStatusPage, d.StatusPages)
 	section(KindMaintenance, d.Maintenance)
+	section(KindSubscription, d.Subscriptions)
 	return size
 }
 
@@ -142,7 +144,7 @@ func convertDurations(p *problems, path string, kind Kind, members Members) {
 		}
 	case KindMaintenance:
 		convertDuration(p, path, members, "duration")
-	case KindRule, KindChannel, KindStatusPage:
+	case KindRule, KindChannel, KindStatusPage, KindSubscription:
 	}
 }
 

@@ -99,7 +99,7 @@ func TestPage(t *testing.T) {
 			{State: overview.UpdateInvestigating, Text: "We look <into> it."}, {State: overview.UpdateMonitoring, Text: "Fixed.\nWe watch."},
 		} {
 			u.OrgID, u.IncidentID, u.Author = s.page.OrgID, open, "ada@example.com"
-			_, err := s.store.CreateIncidentUpdate(t.Context(), u)
+			_, _, err := s.store.CreateIncidentUpdate(t.Context(), u, "")
 			ok(t, err)
 			s.advance(time.Second)
 		}

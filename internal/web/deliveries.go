@@ -157,13 +157,16 @@ func inOrSoon(left time.Duration) string {
 	return "in " + span(left)
 }
 
-// aboutHref is the page of what a delivery is about: of the incident, or of the check that is not
-// probed.
+// aboutHref is the page of what a delivery is about: of the incident, or of the check; that of the
+// delivery where it is about neither.
 func aboutHref(d *client.Delivery) string {
-	if d.IncidentId == nil {
+	switch {
+	case d.IncidentId != nil:
+		return "/app/incidents/" + d.IncidentId.String()
+	case d.CheckId != nil:
 		return "/app/checks/" + d.CheckId.String()
 	}
-	return "/app/incidents/" + d.IncidentId.String()
+	return "/app/deliveries/" + d.Id.String()
 }
 
 // aboutOf is what a delivery is about.
@@ -171,10 +174,13 @@ func aboutOf(d *client.Delivery) string {
 	if d.IncidentTitle != nil && *d.IncidentTitle != "" {
 		return *d.IncidentTitle
 	}
-	if d.IncidentId == nil {
+	switch {
+	case d.IncidentId != nil:
+		return "An incident"
+	case d.UnobservedId != nil:
 		return "A check that is not probed"
 	}
-	return "An incident"
+	return capital(eventWord(string(d.EventType)))
 }
 
 // eventWord is what happened, in a word.
@@ -189,7 +195,7 @@ func eventWord(event string) string {
 	case "check.observed":
 		return "probed again"
 	}
-	return strings.TrimPrefix(event, "incident.")
+	return strings.ReplaceAll(strings.TrimPrefix(event, "incident."), ".", " ")
 }
 
 func deliveryMark(d *client.Delivery) mark {

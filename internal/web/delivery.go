@@ -150,8 +150,13 @@ func firstDelivered(attempts []client.Attempt) *client.Attempt {
 
 // deliveryLead says in a sentence what became of the delivery.
 func deliveryLead(d *client.Delivery, i *client.Incident, attempts []client.Attempt) []leadPart {
-	if d.IncidentId == nil {
+	switch {
+	case d.UnobservedId != nil:
 		return unobservedLead(d, attempts)
+	case d.IncidentId == nil:
+		return systemLead(d, attempts)
+	case d.EventType == client.DeliveryEventTypeIncidentAcknowledged, d.EventType == client.DeliveryEventTypeIncidentUpdated:
+		return betweenLead(d, i, attempts)
 	}
 	first, opening := "The message that ", d.EventType == client.DeliveryEventTypeIncidentTriggered
 	if opening {
@@ -163,6 +168,26 @@ func deliveryLead(d *client.Delivery, i *client.Incident, attempts []client.Atte
 		rest = " has ended, to " + withArticle(d.ChannelType) + "."
 	}
 	return append(lead, leadPart{Text: rest + " " + deliveryEnd(d, i, attempts)})
+}
+
+// betweenLead is deliveryLead for a message that is neither the first nor the last one of its incident.
+func betweenLead(d *client.Delivery, i *client.Incident, attempts []client.Attempt) []leadPart {
+	return []leadPart{
+		{Text: "The message that "},
+		{Text: "this incident", Href: "/app/incidents/" + d.IncidentId.String()},
+		{Text: " was " + eventWord(string(d.EventType)) + ", to " + withArticle(d.ChannelType) + ". " + deliveryEnd(d, i, attempts)},
+	}
+}
+
+// systemLead is deliveryLead for a message about a part of the platform or a change of a check.
+func systemLead(d *client.Delivery, attempts []client.Attempt) []leadPart {
+	about := leadPart{Text: aboutOf(d)}
+	if d.CheckId != nil {
+		about.Href = aboutHref(d)
+	}
+	return []leadPart{
+		{Text: "The message “"}, about, {Text: "”, to " + withArticle(d.ChannelType) + ". " + deliveryEnd(d, nil, attempts)},
+	}
 }
 
 // unobservedLead is deliveryLead for a message about a check that is not probed.
@@ -188,6 +213,10 @@ func deliveryEnd(d *client.Delivery, i *client.Incident, attempts []client.Attem
 			switch {
 			case d.IncidentId == nil:
 				what = "event"
+			case d.EventType == client.DeliveryEventTypeIncidentAcknowledged:
+				what = "acknowledgement"
+			case d.EventType == client.DeliveryEventTypeIncidentUpdated:
+				what = "update"
 			case d.EventType != client.DeliveryEventTypeIncidentTriggered:
 				what = "incident was resolved"
 			}

@@ -39,6 +39,7 @@ func TestFormsHaveBounds(t *testing.T) {
 		"Values":          {"/app/checks/new", "has 1001 values", many("regions", 1001)},
 		"ChecksOfAPage":   {"/app/status-pages", "has 1001 values", many("check", 1001)},
 		"ChecksOfAWindow": {"/app/maintenance", "has 1001 values", many("check", 1001)},
+		"Subscribed":      {"/app/subscriptions", "has 1001 values", many("check", 1001)},
 		"SelectedChecks":  {"/app/checks/bulk", "has 1001 values", many("id", 1001)},
 		"WithoutASession": {"/app/sign-in", "The form has 8002 fields.", rows(8000)},
 		"TooLarge":        {"/app/checks/new", "The form could not be read.", url.Values{"name": {strings.Repeat("x", 1<<20)}}},

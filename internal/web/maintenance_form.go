@@ -151,7 +151,8 @@ func (s *Server) renderMaintenance(r *request, w *client.MaintenanceWindow, f *m
 			return err
 		}
 	}
-	if err := r.offerMaintained(body, chosen); err != nil {
+	var err error
+	if body.Checks, err = r.offerChecks(chosen); err != nil {
 		return err
 	}
 	return r.render(f.Status, "maintenance", page{Title: body.Title, Nav: navMaintenance, Body: body})
@@ -203,12 +204,12 @@ func localText(text string) string {
 	return text
 }
 
-// offerMaintained adds the checks that can be chosen, those that are first.
-func (r *request) offerMaintained(body *maintenanceBody, chosen []string) error {
+// offerChecks returns the checks that can be chosen, those that are first.
+func (r *request) offerChecks(chosen []string) (offered []option, err error) {
 	limit, sort := int64(formChecks), client.ListChecksParamsSort("name")
 	list, err := r.api.ListChecksWithResponse(r.Context(), &client.ListChecksParams{Limit: &limit, Sort: &sort})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	others := make(map[string]bool, len(chosen))
 	for _, id := range chosen {
@@ -216,22 +217,22 @@ func (r *request) offerMaintained(body *maintenanceBody, chosen []string) error 
 	}
 	for k := range list.JSON200.Data {
 		id := list.JSON200.Data[k].Id.String()
-		body.Checks = append(body.Checks, option{Value: id, Text: list.JSON200.Data[k].Name, Chosen: others[id]})
+		offered = append(offered, option{Value: id, Text: list.JSON200.Data[k].Name, Chosen: others[id]})
 		delete(others, id)
 	}
 	ids := slices.Sorted(maps.Keys(others))
 	found, err := r.checksByID(ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, id := range ids {
 		name := id
 		if check := found[id]; check != nil {
 			name = check.Name
 		}
-		body.Checks = append(body.Checks, option{Value: id, Text: name, Chosen: true})
+		offered = append(offered, option{Value: id, Text: name, Chosen: true})
 	}
-	slices.SortStableFunc(body.Checks, func(a, b option) int {
+	slices.SortStableFunc(offered, func(a, b option) int {
 		switch {
 		case a.Chosen == b.Chosen:
 			return 0
@@ -240,5 +241,5 @@ func (r *request) offerMaintained(body *maintenanceBody, chosen []string) error 
 		}
 		return 1
 	})
-	return nil
+	return offered, nil
 }

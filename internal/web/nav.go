@@ -29,6 +29,8 @@ const (
 	navMembers      = "members"
 	navAccount      = "account"
 	navMore         = "more"
+
+	navSubscriptions = "subscriptions"
 )
 
 // nav is the navigation of a page.
@@ -67,6 +69,7 @@ func (r *request) menu(current string) (nav, error) {
 			{Name: navIncidents, Text: "Incidents", Href: "/app/incidents", Icon: "incidents", Count: known.open(), Alarm: true},
 			{Name: navDeliveries, Text: "Deliveries", Href: "/app/deliveries", Icon: "deliveries"},
 			{Name: navChannels, Text: "Channels", Href: "/app/channels", Icon: "channels"},
+			{Name: navSubscriptions, Text: "Subscriptions", Href: "/app/subscriptions", Icon: "list"},
 			{Name: navMaintenance, Text: "Maintenance", Href: "/app/maintenance", Icon: "pause"},
 			{Name: navStatus, Text: "Status page", Href: "/app/status-pages", Icon: "status"},
 		}},

@@ -173,7 +173,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.incidentRoutes,
 		s.incidentUpdateRoutes,
 		s.statusPageRoutes,
-		s.maintenanceRoutes,
+		s.subscriptionRoutes, s.maintenanceRoutes,
 		s.deliveryListRoutes,
 		s.deliveryRoutes,
 		s.channelRoutes,

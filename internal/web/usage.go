@@ -67,6 +67,7 @@ func knownLimits() [][3]string {
 		{"members", "Members", ""},
 		{"status_pages", "Status pages", ""},
 		{"maintenance_windows", "Maintenance windows", ""},
+		{"subscriptions", "Subscriptions", ""},
 	}
 }
 

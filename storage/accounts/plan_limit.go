@@ -51,6 +51,9 @@ func limitedResources() map[account.Limited]counted {
 			query: "SELECT count(*) FROM maintenance_windows WHERE org_id = ? AND deleted_at IS NULL",
 			where: "The organization", noun: "maintenance windows",
 		},
+		account.LimitSubscriptions: {
+			query: "SELECT count(*) FROM subscriptions WHERE org_id = ?", where: "The organization", noun: "subscriptions",
+		},
 		account.LimitAPIKeys: {query: "SELECT count(*) FROM api_keys WHERE org_id = ?", where: "The organization", noun: "API keys"},
 	}
 }

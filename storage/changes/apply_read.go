@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/definitions"
+	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // inventory reads what is stored. Rows that may be edited are locked first, unless it is a
@@ -23,7 +24,7 @@ import (
 func (a *applyRun) inventory(ctx context.Context) (project.Inventory, error) {
 	var inv project.Inventory
 	for _, read := range []func(context.Context, *project.Inventory) error{
-		a.readChecks, a.readChannels, a.readPages, a.readWindows, a.readRules, a.readOutside,
+		a.readChecks, a.readChannels, a.readPages, a.readWindows, a.readSubscriptions, a.readRules, a.readOutside,
 	} {
 		if err := read(ctx, &inv); err != nil {
 			return project.Inventory{}, err
@@ -93,6 +94,34 @@ func (a *applyRun) readWindows(ctx context.Context, inv *project.Inventory) erro
 		inv.Windows[i] = rows[i].window()
 	}
 	return nil
+}
+
+// readSubscriptions reads the subscriptions of the project.
+func (a *applyRun) readSubscriptions(ctx context.Context, inv *project.Inventory) error {
+	if err := a.lock(ctx, "subscriptions", project.KindSubscription); err != nil {
+		return err
+	}
+	var rows []subscriptionRow
+	err := a.tx.NewSelect().Model(&rows).Where("s.id IN (?)", a.selection("subscriptions", project.KindSubscription)).
+		OrderExpr("s.id").Scan(ctx)
+	if err != nil {
+		return fmt.Errorf("read the subscriptions: %w", err)
+	}
+	inv.Subscriptions = subscriptionsOf(rows)
+	return nil
+}
+
+// readSubscribers reads the subscriptions elsewhere that name channels of the project.
+func (a *applyRun) readSubscribers(ctx context.Context, inv *project.Inventory, channels []uuid.UUID) error {
+	known := make([]uuid.UUID, len(inv.Subscriptions))
+	for i := range inv.Subscriptions {
+		known[i] = inv.Subscriptions[i].ID
+	}
+	var rows []subscriptionRow
+	err := a.tx.NewSelect().Model(&rows).Where("s.org_id = ? AND s.channel_id = ANY(?::uuid[]) AND NOT s.id = ANY(?::uuid[])",
+		a.request.OrgID, pgdialect.Array(channels), pgdialect.Array(known)).OrderExpr("s.name, s.id").Scan(ctx)
+	inv.Subscribers = subscriptionsOf(rows)
+	return pg.Wrap("read the subscriptions of the channels", err)
 }
 
 func (a *applyRun) readChannels(ctx context.Context, inv *project.Inventory) error {
@@ -171,6 +200,9 @@ func (a *applyRun) readRules(ctx context.Context, inv *project.Inventory) error 
 	if inv.Rules, err = definitions.RulesOf(rows); err != nil || len(own) == 0 {
 		return err
 	}
+	if err := a.readSubscribers(ctx, inv, own); err != nil {
+		return err
+	}
 	known := make([]uuid.UUID, len(rows))
 	for i := range rows {
 		known[i] = rows[i].ID
@@ -208,6 +240,9 @@ func (a *applyRun) readOutside(ctx context.Context, inv *project.Inventory) erro
 	}
 	for i := range inv.Windows {
 		add(inv.Windows[i].ID, inv.Windows[i].Version, inv.Windows[i].AppliedVersion)
+	}
+	for i := range inv.Subscriptions {
+		add(inv.Subscriptions[i].ID, inv.Subscriptions[i].Version, inv.Subscriptions[i].AppliedVersion)
 	}
 	if len(changed) == 0 {
 		return nil

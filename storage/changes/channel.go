@@ -158,18 +158,18 @@ func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string)
 	return n == 1, pg.Wrap("disable channel", err)
 }
 
-// errUsed is the cause of the refusal to delete a channel that rules or other channels use.
+// errUsed is the cause of the refusal to delete a channel that rules, subscriptions or other channels use.
 var errUsed = errors.New("the channel is used")
 
 // maxDeletions bounds how often a deletion is repeated because a rule or a channel began
 // to use the channel while it was removed from the others.
 const maxDeletions = 5
 
-// DeleteChannel removes a channel of the organization. While rules use it, or channels fall
-// back to it, that is a CodeConflict error that names them; with force the channel is removed
-// from them, and rules left without one are deleted. That takes several transactions, each of
-// a few checks, so that results wait for none of them; after an error some rules may
-// have changed. It returns the checks whose rules, and so revisions, changed. A version
+// DeleteChannel removes a channel of the organization. While rules or subscriptions use it, or channels
+// fall back to it, that is a CodeConflict error that names them; with force the channel is removed
+// from rules and channels, and rules left without one are deleted, as are its subscriptions. That takes
+// several transactions, each of a few checks, so that results wait for none of them; after an error
+// some rules may have changed. It returns the checks whose rules, and so revisions, changed. A version
 // that match does not accept is a CodePrecondition error.
 func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bool, match vigil.Precondition) ([]uuid.UUID, error) {
 	// The version is compared before the rules change, and again with the channel's row.
@@ -190,11 +190,21 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 			}
 		}
 		err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			changes := &project.Changes{Channels: []project.Edit[vigil.Channel]{{Before: &vigil.Channel{ID: id}}}}
+			if force {
+				subscriptions, err := lockSubscriptionsOf(ctx, tx, orgID, id)
+				if err != nil {
+					return err
+				}
+				for i := range subscriptions {
+					changes.Subscriptions = append(changes.Subscriptions, project.Edit[vigil.Subscription]{Before: &subscriptions[i]})
+				}
+			}
 			const locked = "SELECT version FROM channels WHERE id = ? AND org_id = ? FOR UPDATE"
 			if err := pg.MatchStored(ctx, tx, "channel", locked, id, match, orgID); err != nil {
 				return err
 			}
-			return s.edit(ctx, tx, orgID, "", &project.Changes{Channels: []project.Edit[vigil.Channel]{{Before: &vigil.Channel{ID: id}}}})
+			return s.edit(ctx, tx, orgID, "", changes)
 		})
 		switch {
 		case err == nil:
@@ -205,8 +215,8 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 	}
 }
 
-// deleteChannels deletes channels that neither a rule nor another channel uses. Once the rows are
-// deleted none can begin to use them, so those found then are all that did so in between.
+// deleteChannels deletes channels that nothing uses. Once the rows are deleted none can begin to use them, so
+// what is found then is all that did so in between.
 func deleteChannels(ctx context.Context, tx bun.Tx, orgID uuid.UUID, ids []uuid.UUID) error {
 	for _, id := range ids {
 		if _, err := tx.NewRaw("DELETE FROM channels WHERE id = ?", id).Exec(ctx); err != nil {
@@ -214,31 +224,47 @@ func deleteChannels(ctx context.Context, tx bun.Tx, orgID uuid.UUID, ids []uuid.
 		}
 	}
 	for _, id := range ids {
-		names, err := rulesUsing(ctx, tx, orgID, id)
-		if err != nil {
+		if err := unused(ctx, tx, orgID, id); err != nil {
 			return err
-		}
-		if len(names) > 0 {
-			return inUse(names)
-		}
-		if names, err = channelsFallingBack(ctx, tx, orgID, id); err != nil {
-			return err
-		}
-		if len(names) > 0 {
-			return fallenBackTo(names)
 		}
 	}
 	return nil
 }
 
-// inUse names the rules that keep a channel from being deleted, a few of them
-// in the sentence and all in the details.
-func inUse(names []string) error {
+// unused refuses the deletion of a channel that rules, subscriptions or other channels use.
+func unused(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
+	rules, err := rulesUsing(ctx, tx, orgID, id)
+	if err != nil {
+		return err
+	}
+	if len(rules) > 0 {
+		return inUse("Alert rules", "rules", rules, "Change them first, or delete with ?force=true, "+
+			"which takes the channel out of them and deletes the rules left with none.")
+	}
+	var subscriptions []string
+	err = tx.NewRaw("SELECT name FROM subscriptions WHERE org_id = ? AND channel_id = ? ORDER BY name, id", orgID, id).Scan(ctx, &subscriptions)
+	if err != nil {
+		return fmt.Errorf("find the subscriptions of a channel: %w", err)
+	}
+	if len(subscriptions) > 0 {
+		return inUse("Subscriptions", "subscriptions", subscriptions, "Change them first, or delete with ?force=true, which deletes them.")
+	}
+	channels, err := channelsFallingBack(ctx, tx, orgID, id)
+	if err != nil {
+		return err
+	}
+	if len(channels) > 0 {
+		return fallenBackTo(channels)
+	}
+	return nil
+}
+
+// inUse names what keeps a channel from being deleted, a few of them in the sentence and all in the
+// details, as the given member.
+func inUse(what, member string, names []string, advice string) error {
 	shown, more := listed(names)
 	err := vigil.Errorf(vigil.CodeConflict,
-		"Alert rules use this channel: %s%s. Change them first, or delete with ?force=true, "+
-			"which takes the channel out of them and deletes the rules left with none.",
-		strings.Join(shown, ", "), more)
-	err.Details, err.Cause = map[string]any{"rules": names}, errUsed
+		"%s use this channel: %s%s. %s", what, strings.Join(shown, ", "), more, advice)
+	err.Details, err.Cause = map[string]any{member: names}, errUsed
 	return err
 }

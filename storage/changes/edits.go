@@ -28,7 +28,7 @@ import (
 var errDryRun = errors.New("dry run")
 
 // Edits changes definitions of an organization in a transaction: checks, rules, channels,
-// status pages and maintenance windows. Every change of a definition is a call of it, with one
+// status pages, maintenance windows and subscriptions. Every change of a definition is a call of it, with one
 // edit or many, so that all of them keep the same rules: a single edit of the API, a bulk
 // change, an apply, and the deletion of what expired.
 //
@@ -60,6 +60,8 @@ type Edits struct {
 	// deleted are the checks that are deleted, by id, and ends those of their incidents.
 	deleted []*vigil.CheckEdit
 	ends    []incidents.End
+	// toggled are the events of the checks that are enabled or disabled.
+	toggled []vigil.SystemContext
 	// woken are the checks whose loops and incidents must be looked at: those created and
 	// changed, those whose rules alone changed, and those deleted. Callers wake them when
 	// the transaction is committed.
@@ -95,7 +97,7 @@ func (s *Store) editMany(ctx context.Context, do func(ctx context.Context, tx bu
 func (e *Edits) Change(ctx context.Context, changes *project.Changes) error {
 	for _, step := range []func(context.Context, *project.Changes) error{
 		e.judge, e.freeKeys, e.writeChannels, e.checkFallbacks, e.createChecks, e.writePages, e.leaveChecks, e.writeRules,
-		e.lockLoops, e.updateChecks, e.raiseChecks, e.writeWindows, e.deleteChecks, e.deleteChannels, e.settle, e.publish,
+		e.lockLoops, e.updateChecks, e.raiseChecks, e.writeWindows, e.writeSubscriptions, e.deleteChecks, e.deleteChannels, e.settle, e.publish,
 	} {
 		if err := step(ctx, changes); err != nil {
 			return err
@@ -155,7 +157,7 @@ func (e *Edits) audit(ctx context.Context) error {
 func managedTables() map[project.Kind]string {
 	return map[project.Kind]string{
 		project.KindChannel: "channels", project.KindCheck: "checks", project.KindRule: "alert_rules", project.KindStatusPage: "status_pages",
-		project.KindMaintenance: "maintenance_windows",
+		project.KindMaintenance: "maintenance_windows", project.KindSubscription: "subscriptions",
 	}
 }
 
@@ -171,6 +173,9 @@ func (e *Edits) freeKeys(ctx context.Context, changes *project.Changes) error {
 		}),
 		project.KindMaintenance: movedKeys(changes.Windows, func(w *maintenance.Window) (uuid.UUID, *vigil.ManagedBy) {
 			return w.ID, w.ManagedBy
+		}),
+		project.KindSubscription: movedKeys(changes.Subscriptions, func(s *vigil.Subscription) (uuid.UUID, *vigil.ManagedBy) {
+			return s.ID, s.ManagedBy
 		}),
 	}
 	for kind, ids := range moved {

@@ -54,8 +54,8 @@ func (e *Edits) createChecks(ctx context.Context, changes *project.Changes) erro
 	return e.countCreations(ctx, len(rows))
 }
 
-// leaveChecks takes checks that are about to be deleted from the pages and the maintenance
-// windows that name them, and ends their incidents. Their rules are read for that.
+// leaveChecks takes checks that are about to be deleted from the pages, the maintenance
+// windows and the subscriptions that name them, and ends their incidents. Their rules are read for that.
 func (e *Edits) leaveChecks(ctx context.Context, changes *project.Changes) (err error) {
 	for i := range changes.Checks {
 		if edit := &changes.Checks[i]; edit.After == nil {
@@ -72,6 +72,9 @@ func (e *Edits) leaveChecks(ctx context.Context, changes *project.Changes) (err 
 		return err
 	}
 	if err := e.db.leaveMaintenance(ctx, e.tx, ids...); err != nil {
+		return err
+	}
+	if err := e.leaveSubscriptions(ctx, ids); err != nil {
 		return err
 	}
 	e.ends, err = e.db.incidents.EndIncidents(ctx, e.tx, e.deleted)
@@ -118,6 +121,9 @@ func (e *Edits) updateChecks(ctx context.Context, changes *project.Changes) erro
 		if err := e.db.changeDefinition(ctx, e.tx, before, after, e.loops[after.ID]); err != nil {
 			return err
 		}
+		if before.Enabled != after.Enabled {
+			e.toggled = append(e.toggled, vigil.CheckToggledEvent(after, e.now))
+		}
 		e.woken = append(e.woken, vigil.CheckEdit{Before: *before, After: *after, Changed: true})
 	}
 	e.at = uuid.Nil
@@ -148,9 +154,15 @@ func (e *Edits) deleteChecks(ctx context.Context, _ *project.Changes) error {
 	return nil
 }
 
-// publish stores the ends of the incidents of deleted checks. It comes last, when no row is
+// publish stores the ends of the incidents of deleted checks, and the events of checks that are
+// enabled or disabled. It comes last, when no row is
 // waited for any more: it locks the organization's stream.
 func (e *Edits) publish(ctx context.Context, _ *project.Changes) error {
+	for i := range e.toggled {
+		if err := e.db.incidents.PublishSystem(ctx, e.tx, e.toggled[i]); err != nil {
+			return err
+		}
+	}
 	if err := e.db.incidents.PublishEnds(ctx, e.tx, e.ends, e.deleted); err != nil {
 		return err
 	}

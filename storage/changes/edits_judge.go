@@ -51,6 +51,7 @@ func (e *Edits) judgeNumbers(ctx context.Context, changes *project.Changes) erro
 		{account.LimitChecks, grown(changes.Checks)},
 		{account.LimitStatusPages, grown(changes.Pages)},
 		{account.LimitMaintenanceWindows, grown(changes.Windows)},
+		{account.LimitSubscriptions, grown(changes.Subscriptions)},
 	} {
 		if err := accounts.CheckRoom(ctx, e.tx, e.plan.Tier, one.kind, e.orgID, one.more); err != nil {
 			return err

@@ -54,7 +54,7 @@ func ManagedTaken(err error, kind string, by *vigil.ManagedBy) error {
 	}
 	switch refused.ConstraintName {
 	case "checks_managed_key", "alert_rules_managed_key", "channels_managed_key", "status_pages_managed_key",
-		"maintenance_windows_managed_key":
+		"maintenance_windows_managed_key", "subscriptions_managed_key":
 	default:
 		return err
 	}

@@ -125,6 +125,10 @@ func (s *Store) insertDeliveries(ctx context.Context, tx bun.Tx, e *vigil.Event,
 		return err
 	}
 	at := pg.Micro(e.Time)
+	swept := at
+	if e.Type.System() { // those who publish it start no workflow: the sweep does, without the wait for one that may be lost
+		swept = time.Unix(0, 0)
+	}
 	var rows []deliveryRow
 	for i, r := range to {
 		for n := range max(1, len(addresses[r.ChannelID])) {
@@ -132,7 +136,7 @@ func (s *Store) insertDeliveries(ctx context.Context, tx bun.Tx, e *vigil.Event,
 				ID: vigil.AddressedDeliveryID(e.ID, r.ChannelID, n), OrgID: e.OrgID, EventID: e.ID, EventType: string(e.Type),
 				IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: r.ChannelID, ChannelType: string(r.Type), ChannelName: r.Name,
 				Policy: to[i].Policy, TraceID: e.TraceID, Address: n, FallbackFor: r.FallbackFor,
-				Status: string(vigil.DeliveryPending), CreatedAt: at, UpdatedAt: at, SweptAt: at,
+				Status: string(vigil.DeliveryPending), CreatedAt: at, UpdatedAt: at, SweptAt: swept,
 			})
 		}
 	}

@@ -148,11 +148,11 @@ func (s *Store) MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, i
 const admissionGrace = 5 * time.Second
 
 // StalledDeliveries returns deliveries of these shards that are due or requested, without
-// progress for 30 s and outside of their wait, and those whose workflow was lost with
+// progress for 30 s and outside of their wait, those of system events, which are started by it, and those whose workflow was lost with
 // Temporal's store. Those that wait for a place are not stalled.
 func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error) {
 	var rows []namedDeliveryRow
-	const stalled = "(" + sweepable + " AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?))"
+	const stalled = "(d.swept_at < d.created_at OR " + sweepable + " AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?))"
 	err := s.db.NewRaw(`SELECT d.org_id, d.incident_id, d.check_id, d.channel_id, d.channel_type, d.channel_name,
 			`+checkNameOfDelivery+` AS check_name
 		FROM deliveries AS d

@@ -16,8 +16,9 @@ import (
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
-// AcknowledgeIncident acknowledges an open incident. A retry changes nothing; a
-// resolved incident is a CodeConflict error.
+// AcknowledgeIncident acknowledges an open incident. Channels that are subscribed to
+// acknowledgements are notified. A retry changes nothing; a resolved incident is a
+// CodeConflict error.
 func (s *Store) AcknowledgeIncident(ctx context.Context, request vigil.AcknowledgeRequest) (vigil.IncidentOutcome, error) {
 	return s.changeIncident(ctx, request.ID, func(c *incidentChange) error {
 		switch vigil.IncidentStatus(c.row.Status) {
@@ -36,7 +37,11 @@ func (s *Store) AcknowledgeIncident(ctx context.Context, request vigil.Acknowled
 		if err := c.store(ctx); err != nil {
 			return err
 		}
-		return c.publish(ctx, vigil.EventAcknowledged, c.row.Regions, request.PublicURL, nil)
+		to, err := c.subscribedTo(ctx, vigil.EventAcknowledged)
+		if err != nil {
+			return err
+		}
+		return c.publish(ctx, vigil.EventAcknowledged, c.row.Regions, request.PublicURL, to)
 	})
 }
 
@@ -153,6 +158,16 @@ func (c *incidentChange) event(ctx context.Context, eventContext vigil.EventCont
 		return vigil.Event{}, err
 	}
 	return vigil.NewEvent(eventContext)
+}
+
+// subscribedTo returns the channels that are subscribed to an event between the beginning of the
+// incident and its end, or behind it, by what they select now.
+func (c *incidentChange) subscribedTo(ctx context.Context, t vigil.EventType) ([]vigil.Recipient, error) {
+	incident, err := c.row.Incident()
+	if err != nil {
+		return nil, err
+	}
+	return c.db.subscribedTo(ctx, c.tx, aboutCheck(&c.check, incident.WorstSeverity()), t)
 }
 
 // recoveryRecipients returns the recipients of the recovery. It locks pending

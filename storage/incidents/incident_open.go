@@ -118,6 +118,9 @@ func (s *Store) insertIncident(
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
+	if recipients, err = s.joinSubscribed(ctx, tx, &check, lead.Severity(), recipients); err != nil {
+		return vigil.IncidentOutcome{}, err
+	}
 	incident := vigil.Incident{
 		ID: o.ID, OrgID: check.OrgID, CheckID: check.ID, RuleID: lead.ID, Status: vigil.IncidentActive, Severity: lead.Severity(),
 		Trigger: cause, Regions: firingRegions(o.Votes), StartedAt: now, CreatedAt: now, TraceID: o.TraceID(),

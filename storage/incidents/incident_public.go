@@ -5,6 +5,7 @@ package incidents
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,16 +22,27 @@ func errTooManyUpdates() error {
 	return vigil.Errorf(vigil.CodeConflict, "The incident has %d public updates already, and cannot have more.", overview.MaxIncidentUpdates)
 }
 
-// CreateIncidentUpdate stores a public update of an incident of the organization. An unknown
-// incident is a CodeNotFound error; more than overview.MaxIncidentUpdates are a CodeConflict
-// error.
-func (s *Store) CreateIncidentUpdate(ctx context.Context, u overview.IncidentUpdate) (overview.IncidentUpdate, error) {
+// CreateIncidentUpdate stores a public update of an incident of the organization with its event, and
+// returns the deliveries to the channels that are subscribed to it; publicURL is the address of the
+// platform for links. An unknown incident is a CodeNotFound error; more than
+// overview.MaxIncidentUpdates are a CodeConflict error.
+func (s *Store) CreateIncidentUpdate(
+	ctx context.Context, u overview.IncidentUpdate, publicURL string,
+) (overview.IncidentUpdate, []vigil.PendingDelivery, error) {
 	u.ID, u.CreatedAt = pg.IDOrNew(u.ID), pg.TimeOrDefault(u.CreatedAt, s.db.Instant())
+	var pending []vigil.PendingDelivery
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		var id uuid.UUID
-		err := tx.NewRaw("SELECT i.id FROM incidents AS i WHERE i.id = ? AND i.org_id = ? AND "+checkOfIncident+" FOR NO KEY UPDATE",
-			u.IncidentID, u.OrgID).Scan(ctx, &id)
+		c := incidentChange{db: s, tx: tx}
+		var checkID, id uuid.UUID
+		err := tx.NewRaw("SELECT i.check_id, i.id FROM incidents AS i WHERE i.id = ? AND i.org_id = ? AND "+checkOfIncident,
+			u.IncidentID, u.OrgID).Scan(ctx, &checkID, &id)
 		if err != nil {
+			return pg.Found("incident", err)
+		}
+		if c.check, c.org, err = s.lockForIncident(ctx, tx, checkID); err != nil {
+			return pg.Found("incident", err)
+		}
+		if err := selectTraced(tx, &c.row).Where("i.id = ?", id).For("NO KEY UPDATE").Scan(ctx); err != nil {
 			return pg.Found("incident", err)
 		}
 		var n int
@@ -47,12 +59,36 @@ func (s *Store) CreateIncidentUpdate(ctx context.Context, u overview.IncidentUpd
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return fmt.Errorf("insert: %w", err)
 		}
+		if err := c.publishUpdate(ctx, &u, publicURL); err != nil {
+			return err
+		}
+		if pending, err = pendingDeliveries(ctx, tx, c.check.Name, id); err != nil {
+			return err
+		}
 		return accounts.KeepAnswer(ctx, tx, u)
 	})
 	if err != nil {
-		return overview.IncidentUpdate{}, pg.Wrap("create incident update", err)
+		return overview.IncidentUpdate{}, nil, pg.Wrap("create incident update", err)
 	}
-	return u, nil
+	return u, pending, nil
+}
+
+// publishUpdate stores the event of an update. Pagers get none: a message about an incident that is
+// resolved would open another one there.
+func (c *incidentChange) publishUpdate(ctx context.Context, u *overview.IncidentUpdate, publicURL string) error {
+	to, err := c.subscribedTo(ctx, vigil.EventUpdated)
+	if err != nil {
+		return err
+	}
+	to = slices.DeleteFunc(to, func(r vigil.Recipient) bool { return r.Type == vigil.ChannelPager })
+	event, err := c.event(ctx, vigil.EventContext{
+		ID: vigil.EventID(u.ID, vigil.EventUpdated), Type: vigil.EventUpdated, Time: u.CreatedAt, Regions: c.row.Regions, PublicURL: publicURL,
+		Update: &vigil.PublishedUpdate{ID: u.ID, State: string(u.State), Text: vigil.CleanText(u.Text)},
+	})
+	if err != nil {
+		return err
+	}
+	return c.db.publish(ctx, c.tx, event, to)
 }
 
 type incidentUpdateRow struct {

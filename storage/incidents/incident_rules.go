@@ -184,8 +184,16 @@ func (c *incidentChange) beginRules(ctx context.Context, request *vigil.RulesReq
 		if at := cause.Result.Time; !at.IsZero() && at.Before(now) && at.After(c.row.StartedAt) {
 			since = at
 		}
+		worst, err := c.worstSeverity()
+		if err != nil {
+			return err
+		}
 		opening := lateOpening{rule: rule, cause: cause, nth: c.begin(&rule, &cause, since)}
 		known, opening.to = vigil.JoinRecipients(known, []vigil.Rule{rule}, channels, c.db.policies)
+		known, opening.to, err = c.joinWorse(ctx, worst, rule.Severity(), known, opening.to)
+		if err != nil {
+			return err
+		}
 		if len(opening.to) > 0 {
 			late = append(late, opening)
 		}
@@ -205,6 +213,41 @@ func (c *incidentChange) beginRules(ctx context.Context, request *vigil.RulesReq
 		return err
 	}
 	return c.publishLate(ctx, late, request, now)
+}
+
+// worstSeverity is that of the incident so far.
+func (c *incidentChange) worstSeverity() (vigil.Severity, error) {
+	incident, err := c.row.Incident()
+	if err != nil {
+		return "", err
+	}
+	incident.Rules = c.rules
+	return incident.WorstSeverity(), nil
+}
+
+// joinWorse adds the channels of subscriptions whose least severity the incident reaches by a rule
+// that begins to fire. Others that select the check only now receive nothing of the incident's
+// beginning and end.
+func (c *incidentChange) joinWorse(
+	ctx context.Context, before, now vigil.Severity, known, opening []vigil.Recipient,
+) (all, to []vigil.Recipient, err error) {
+	of, was := aboutCheck(&c.check, now), before.UpTo()
+	of.severities = slices.DeleteFunc(of.severities, func(least string) bool { return slices.Contains(was, least) })
+	if len(of.severities) == 0 {
+		return known, opening, nil
+	}
+	subscribed, err := c.db.subscribers(ctx, c.tx, of, vigil.EventTriggered, vigil.EventResolved)
+	if err != nil {
+		return nil, nil, err
+	}
+	all = vigil.JoinSubscribers(known, subscribed, vigil.EventTriggered, vigil.EventResolved, c.db.policies)
+	for _, r := range all {
+		was := slices.IndexFunc(known, func(k vigil.Recipient) bool { return k.ChannelID == r.ChannelID })
+		if r.Opening && (was < 0 || !known[was].Opening) {
+			opening = append(opening, r)
+		}
+	}
+	return all, opening, nil
 }
 
 // publishLate stores the openings. All deliveries come first: what follows publish would

@@ -4,16 +4,20 @@ package incidents
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
 )
 
-// PublishSystem stores a system event for the stream of its organization; one that is stored
-// already is not stored again. Without a name of the organization it reads that. As publish, it
-// must be the last statement of a transaction.
+// PublishSystem stores a system event for the stream of its organization, and its deliveries to the
+// channels that are subscribed to it; one that is stored already is not stored again. Without a name
+// of the organization it reads that. As publish, it must be the last statement of a transaction. The
+// sweep starts the deliveries at once.
 func (s *Store) PublishSystem(ctx context.Context, tx bun.Tx, c vigil.SystemContext) error {
 	var known []struct {
 		Name   string
@@ -34,7 +38,43 @@ func (s *Store) PublishSystem(ctx context.Context, tx bun.Tx, c vigil.SystemCont
 	if err != nil {
 		return err
 	}
-	return s.publish(ctx, tx, event, nil)
+	to, err := s.systemRecipients(ctx, tx, &event, c.Severity)
+	if err != nil {
+		return err
+	}
+	return s.publish(ctx, tx, event, to)
+}
+
+// systemRecipients returns the channels that are subscribed to a system event. A channel that the
+// event is about is left out: the message would fail there, or say what is seen.
+func (s *Store) systemRecipients(ctx context.Context, tx bun.Tx, e *vigil.Event, severity vigil.Severity) ([]vigil.Recipient, error) {
+	of := topic{orgID: e.OrgID, checkID: e.CheckID, severities: severity.UpTo()}
+	if e.CheckID != uuid.Nil {
+		var rows []struct {
+			Labels vigil.Labels `bun:"labels,type:jsonb"`
+		}
+		if err := tx.NewRaw("SELECT labels FROM checks WHERE id = ?", e.CheckID).Scan(ctx, &rows); err != nil {
+			return nil, fmt.Errorf("read the labels: %w", err)
+		}
+		if len(rows) > 0 {
+			of.labels = rows[0].Labels
+		}
+	}
+	to, err := s.subscribedTo(ctx, tx, of, e.Type)
+	if err != nil || len(to) == 0 {
+		return nil, err
+	}
+	var about struct {
+		Data struct {
+			Channel struct {
+				ID uuid.UUID `json:"id"`
+			} `json:"channel"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(e.Envelope, &about); err != nil {
+		return nil, fmt.Errorf("read which channel the event is about: %w", err)
+	}
+	return slices.DeleteFunc(to, func(r vigil.Recipient) bool { return r.ChannelID == about.Data.Channel.ID }), nil
 }
 
 // PublishSystemEvent is PublishSystem in a transaction of its own.

@@ -29,6 +29,8 @@ type unobservedRow struct {
 	Regions   []string        `bun:"regions,array"`
 	Described json.RawMessage `bun:"described,type:jsonb"`
 	CreatedAt time.Time       `bun:"created_at"`
+	// Audience are the channels that are subscribed to the beginning or the end.
+	Audience json.RawMessage `bun:"audience,type:jsonb"`
 }
 
 func (r *unobservedRow) check() vigil.UnobservedCheck {
@@ -169,16 +171,20 @@ func (s *Store) BeginUnobserved(
 		if err != nil {
 			return err
 		}
+		subscribed, audience, err := s.unobservedSubscribers(ctx, tx, &check, rules, notified)
+		if err != nil {
+			return err
+		}
 		described, err := describe(&check, rules)
 		if err != nil {
 			return err
 		}
 		var rows []unobservedRow
-		err = tx.NewRaw(`INSERT INTO unobserved_checks AS u (check_id, id, org_id, since, regions, described, created_at)
-			SELECT c.id, ?0, c.org_id, max(coalesce(r.last_slot, r.start_at)), array_agg(r.region ORDER BY r.region), ?1::jsonb, ?2
+		err = tx.NewRaw(`INSERT INTO unobserved_checks AS u (check_id, id, org_id, since, regions, described, created_at, audience)
+			SELECT c.id, ?0, c.org_id, max(coalesce(r.last_slot, r.start_at)), array_agg(r.region ORDER BY r.region), ?1::jsonb, ?2, ?5::jsonb
 			FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id AND r.active
 			WHERE c.id = ?3 AND ?4 AND `+whollyUnobserved(now, since)+` GROUP BY c.id
-			ON CONFLICT DO NOTHING RETURNING *`, uuid.New(), described, now, checkID, loops.Fenced(lease)).Scan(ctx, &rows)
+			ON CONFLICT DO NOTHING RETURNING *`, uuid.New(), described, now, checkID, loops.Fenced(lease), audience).Scan(ctx, &rows)
 		if err != nil {
 			return pg.Wrap("insert", err)
 		}
@@ -189,9 +195,11 @@ func (s *Store) BeginUnobserved(
 			PublicURL:        publicURL,
 			Rules:            vigil.UnobservedRules(rules),
 		}
+		to := notified
 		switch {
 		case len(rows) > 0:
 			about.UnobservedCheck = rows[0].check()
+			to = slices.Concat(notified, vigil.OpeningRecipients(subscribed))
 		case len(notified) > 0:
 			if err := missingRegions(ctx, tx, &about, &check, now, since); err != nil {
 				return err
@@ -202,7 +210,7 @@ func (s *Store) BeginUnobserved(
 		if err := keepNotified(ctx, tx, &about, described, notified); err != nil {
 			return err
 		}
-		if err := s.publishUnobserved(ctx, tx, &about, notified); err != nil || len(notified) == 0 {
+		if err := s.publishUnobserved(ctx, tx, &about, to); err != nil || len(to) == 0 {
 			return err
 		}
 		pending, err = pendingDeliveries(ctx, tx, check.Name, about.ID)
@@ -240,6 +248,32 @@ func (s *Store) unobservedRecipients(
 		return !slices.ContainsFunc(recipients, func(to vigil.Recipient) bool { return slices.Contains(r.Channels, to.ChannelID) })
 	})
 	return rules, recipients, nil
+}
+
+// unobservedSubscribers returns the channels that are subscribed to a check that is not probed, and
+// how they are stored. Those that a rule notifies are left out: they have one message.
+func (s *Store) unobservedSubscribers(
+	ctx context.Context, tx bun.Tx, check *vigil.Check, rules []vigil.Rule, notified []vigil.Recipient,
+) (subscribed []vigil.Recipient, audience string, err error) {
+	severity := vigil.Critical // the health of the check is not known
+	if len(rules) > 0 {
+		severity = rules[0].Severity()
+	}
+	found, err := s.subscribers(ctx, tx, aboutCheck(check, severity), vigil.EventUnobserved, vigil.EventObserved)
+	if err != nil {
+		return nil, "", err
+	}
+	var known []uuid.UUID
+	if err := tx.NewRaw("SELECT channel_id FROM unobserved_channels WHERE check_id = ?", check.ID).Scan(ctx, &known); err != nil {
+		return nil, "", fmt.Errorf("read who knows: %w", err)
+	}
+	for _, r := range notified {
+		known = append(known, r.ChannelID)
+	}
+	found = slices.DeleteFunc(found, func(one vigil.Subscriber) bool { return slices.Contains(known, one.Channel.ID) })
+	subscribed = vigil.JoinSubscribers(nil, found, vigil.EventUnobserved, vigil.EventObserved, s.policies)
+	text, err := json.Marshal(append([]vigil.Recipient{}, subscribed...))
+	return subscribed, string(text), pg.Wrap("encode the subscribed channels", err)
 }
 
 // missingRegions fills in a time without results that the check does not have in all of its

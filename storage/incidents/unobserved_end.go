@@ -154,8 +154,15 @@ func (s *Store) checkObserved(
 	}
 	row := &rows[0]
 	about, err := s.aboutEnd(ctx, tx, row.check(), row.Described, now)
+	if err != nil {
+		return nil, err
+	}
 	about.End, about.Check.Enabled = row.end(), row.Enabled
-	return []unobservedEnd{{about: about}}, err
+	var subscribed []vigil.Recipient
+	if err := json.Unmarshal(row.Audience, &subscribed); err != nil {
+		return nil, fmt.Errorf("read the subscribed channels: %w", err)
+	}
+	return []unobservedEnd{{about: about, to: vigil.RecoveryRecipients(subscribed, nil)}}, nil
 }
 
 // aboutEnd fills in what an event says of the end.

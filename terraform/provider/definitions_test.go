@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the files that are made from othe
 func roots() []string {
 	return []string{
 		"CheckCreate", "Check", "AlertRuleCreate", "AlertRule", "NotificationChannelCreate", "NotificationChannel",
-		"StatusPageCreate", "StatusPage", "MaintenanceWindowCreate", "MaintenanceWindow", "KeyRequest", "Key",
+		"StatusPageCreate", "StatusPage", "MaintenanceWindowCreate", "MaintenanceWindow", "SubscriptionCreate", "Subscription", "KeyRequest", "Key",
 		"Region", "Organization", "Usage", "TemplateVariable",
 	}
 }

@@ -89,6 +89,10 @@ func adjustments() map[string]adjustment {
 		"Condition.recovery_threshold":             {Default: 1},
 		"MaintenanceScope.all":                     {Default: false},
 		"MaintenanceScope.check_ids":               {Set: true},
+		"SubscriptionCreate.events":                {Set: true},
+		"Subscription.events":                      {Set: true},
+		"SubscriptionSelector.check_ids":           {Set: true},
+		"SubscriptionSelector.labels":              {Set: true},
 		"KeyRequest.scopes":                        {Set: true},
 	}
 }

@@ -54,7 +54,7 @@ const contentType = "application/json"
 
 // kinds returns the resources, by name.
 func kinds() []*kind {
-	return []*kind{checkKind(), ruleKind(), channelKind(), pageKind(), windowKind(), keyKind()}
+	return []*kind{checkKind(), ruleKind(), channelKind(), pageKind(), windowKind(), subscriptionKind(), keyKind()}
 }
 
 func checkKind() *kind {
@@ -178,6 +178,30 @@ func windowKind() *kind {
 			},
 			list: func(ctx context.Context, c *client.Client, more edit) (*http.Response, error) {
 				return c.ListMaintenanceWindows(ctx, nil, more)
+			},
+		},
+	}
+}
+
+func subscriptionKind() *kind {
+	return &kind{
+		Name: "subscription", Noun: "subscription", Create: "SubscriptionCreate", Answer: "Subscription", Managed: true,
+		Doc: "A subscription lets a channel receive events without being named by an alert rule.",
+		calls: calls{
+			create: func(ctx context.Context, c *client.Client, _ place, body io.Reader, more edit) (*http.Response, error) {
+				return c.CreateSubscriptionWithBody(ctx, nil, contentType, body, more)
+			},
+			read: func(ctx context.Context, c *client.Client, at place) (*http.Response, error) {
+				return c.GetSubscription(ctx, at.ID, nil)
+			},
+			update: func(ctx context.Context, c *client.Client, at place, body io.Reader, more edit) (*http.Response, error) {
+				return c.UpdateSubscriptionWithBody(ctx, at.ID, nil, contentType, body, more)
+			},
+			remove: func(ctx context.Context, c *client.Client, at place, more edit) (*http.Response, error) {
+				return c.DeleteSubscription(ctx, at.ID, nil, more)
+			},
+			list: func(ctx context.Context, c *client.Client, more edit) (*http.Response, error) {
+				return c.ListSubscriptions(ctx, nil, more)
 			},
 		},
 	}

@@ -60,6 +60,11 @@ resource "vigil_maintenance_window" "deploys" {
   name = "window of %[1]s"
 %[12]s
 }
+resource "vigil_subscription" "all" {
+  name       = "subscription of %[1]s"
+  channel_id = vigil_notification_channel.chat.id
+%[13]s
+}
 resource "vigil_api_key" "reader" {
   name = "key of %[1]s"
   scopes = ["read"]
@@ -101,7 +106,11 @@ resource "vigil_api_key" "reader" {
   starts_at = "2030-12-02T22:00"
   duration_seconds = 60
   enabled = true
-  cron = "0 3 * * 2"`))
+  cron = "0 3 * * 2"`),
+		pick(`  events   = ["incident.resolved", "incident.triggered"]
+  selector = { labels = ["team=shop"], check_ids = [vigil_check.a.id], severity_min = "warning" }
+  enabled  = false`, `  events   = ["*"]
+  enabled  = true`))
 }
 
 // managed are the resources of others that managed_by has.
@@ -109,7 +118,7 @@ func managed() []string {
 	return []string{
 		"vigil_notification_channel.webhook", "vigil_notification_channel.email", "vigil_notification_channel.push",
 		"vigil_notification_channel.chat", "vigil_notification_channel.pager", "vigil_alert_rule.down",
-		"vigil_status_page.public", "vigil_maintenance_window.deploys",
+		"vigil_status_page.public", "vigil_maintenance_window.deploys", "vigil_subscription.all",
 	}
 }
 
@@ -124,7 +133,7 @@ func expect(action plancheck.ResourceActionType, names ...string) resource.Confi
 
 // lists are the lists of the API that hold the resources of others.
 func lists() []string {
-	return []string{"/v1/alert-rules", "/v1/notification-channels", "/v1/status-pages", "/v1/maintenance-windows"}
+	return []string{"/v1/alert-rules", "/v1/subscriptions", "/v1/notification-channels", "/v1/status-pages", "/v1/maintenance-windows"}
 }
 
 func TestEveryOtherResourceLives(t *testing.T) {

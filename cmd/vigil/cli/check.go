@@ -19,7 +19,8 @@ func (a *app) checkCommand() *cobra.Command {
 	return Group("check", "List, read, create and change checks",
 		a.checkListCommand(), a.checkGetCommand(), a.checkResultsCommand(), a.checkUptimeCommand(), a.checkRegionsCommand(),
 		a.checkCreateCommand(), a.checkEditCommand(),
-		a.checkBulkCommand(pauseChecks()), a.checkBulkCommand(resumeChecks()), a.checkBulkCommand(deleteChecks()), a.checkTestCommand())
+		a.checkBulkCommand(pauseChecks()), a.checkBulkCommand(resumeChecks()), a.checkBulkCommand(deleteChecks()), a.checkTestCommand(),
+		a.checkRecipientsCommand())
 }
 
 // checkFilter selects checks by what they are.

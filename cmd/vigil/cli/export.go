@@ -73,7 +73,7 @@ func (s *session) objects(ctx context.Context) (manifest.Objects, error) {
 	var objects manifest.Objects
 	into := map[string]*[]json.RawMessage{
 		"check": &objects.Checks, "rule": &objects.Rules, "channel": &objects.Channels, "status-page": &objects.StatusPages,
-		"maintenance": &objects.Maintenance,
+		"maintenance": &objects.Maintenance, "subscription": &objects.Subscriptions,
 	}
 	for _, kind := range ownedKinds() {
 		all, err := list[json.RawMessage](s, maxExport, s.fetch(ctx, kind)(""))

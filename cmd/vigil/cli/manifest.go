@@ -127,6 +127,7 @@ func contents(document *manifest.Document) string {
 	parts := []string{counted(document.Files, "file"), counted(document.Count("checks"), "check")}
 	for _, section := range []struct{ name, noun string }{
 		{"channels", "channel"}, {"rules", "rule"}, {"maintenance", "maintenance window"}, {"status_pages", "status page"},
+		{"subscriptions", "subscription"},
 	} {
 		if n := document.Count(section.name); n > 0 {
 			parts = append(parts, counted(n, section.noun))

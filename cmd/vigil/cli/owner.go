@@ -28,12 +28,13 @@ func ownedKinds() []ownedKind {
 		{"channel", "/v1/notification-channels"},
 		{"status-page", "/v1/status-pages"},
 		{"maintenance", "/v1/maintenance-windows"},
+		{"subscription", "/v1/subscriptions"},
 	}
 }
 
 // absent reports whether an error says that the server does not know the kind.
 func (k ownedKind) absent(err error) bool {
-	return k.name == "maintenance" && console.CodeOf(err) == console.NotFound
+	return (k.name == "maintenance" || k.name == "subscription") && console.CodeOf(err) == console.NotFound
 }
 
 func kindNames() []string {

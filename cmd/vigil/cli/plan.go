@@ -29,7 +29,7 @@ type plan struct {
 
 // planAction is what is done to one object.
 type planAction struct {
-	Kind      string       `json:"kind"` // check, rule, channel, status_page or maintenance
+	Kind      string       `json:"kind"` // check, rule, channel, status_page, maintenance or subscription
 	Key       string       `json:"key"`  // of a rule: check/rule
 	ID        string       `json:"id"`
 	Name      string       `json:"name"`

@@ -221,7 +221,7 @@ func (v *planView) unchanged() string {
 		}
 	}
 	var parts []string
-	for _, kind := range []string{"check", "channel", "rule", "maintenance", "status_page"} {
+	for _, kind := range []string{"check", "channel", "rule", "maintenance", "status_page", "subscription"} {
 		if n := counts[kind]; n > 0 {
 			noun := map[string]string{"maintenance": "maintenance window"}[kind]
 			if noun == "" {

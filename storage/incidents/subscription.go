@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package incidents
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// subscriberRow is a subscription that selects an event, with its channel.
+type subscriberRow struct {
+	ID             uuid.UUID `bun:"id"`
+	Name           string    `bun:"name"`
+	Events         []string  `bun:"events,array"`
+	ChannelID      uuid.UUID `bun:"channel_id"`
+	ChannelType    string    `bun:"channel_type"`
+	ChannelName    string    `bun:"channel_name"`
+	ChannelEnabled bool      `bun:"channel_enabled"`
+}
+
+// subscribersOf is an SQL query for the enabled subscriptions, with their channels, of the
+// organization $1 that receive one of the patterns $2 of events of a severity in $3 (see
+// vigil.Severity.UpTo), about the check $4 with the labels $5 (see vigil.Labels.SelectingTerms).
+// The zero id is no check.
+const subscribersOf = `SELECT s.id, s.name, s.events, s.channel_id, ch.type AS channel_type, ch.name AS channel_name,
+		ch.enabled AS channel_enabled
+	FROM subscriptions AS s JOIN channels AS ch ON ch.id = s.channel_id
+	WHERE s.org_id = $1 AND s.enabled AND s.events && $2::text[] AND s.severity_min = ANY($3::text[])
+		AND (s.check_ids IS NULL OR $4 = ANY(s.check_ids)) AND s.labels <@ $5::text[]
+	ORDER BY s.created_at, s.id`
+
+// topic is what a subscription selects by: what an event is about.
+type topic struct {
+	orgID   uuid.UUID
+	checkID uuid.UUID // uuid.Nil: no check
+	labels  vigil.Labels
+	// severities are the least ones that select it.
+	severities []string
+}
+
+func aboutCheck(c *vigil.Check, severity vigil.Severity) topic {
+	return topic{orgID: c.OrgID, checkID: c.ID, labels: c.Labels, severities: severity.UpTo()}
+}
+
+// subscribers reads the subscriptions that select an event of one of the types. Channels that are
+// disabled are left out.
+func (s *Store) subscribers(ctx context.Context, tx bun.IDB, of topic, types ...vigil.EventType) ([]vigil.Subscriber, error) {
+	all, err := s.allSubscribers(ctx, tx, of, types...)
+	return slices.DeleteFunc(all, func(one vigil.Subscriber) bool { return !one.Channel.Enabled }), err
+}
+
+// allSubscribers is subscribers with those whose channels are disabled.
+func (s *Store) allSubscribers(ctx context.Context, tx bun.IDB, of topic, types ...vigil.EventType) ([]vigil.Subscriber, error) {
+	var patterns []string
+	for _, t := range types {
+		patterns = append(patterns, t.Patterns()...)
+	}
+	var rows []subscriberRow
+	err := s.db.SteadyIn(ctx, tx, &rows, subscribersOf, of.orgID, patterns, of.severities, of.checkID, of.labels.SelectingTerms())
+	if err != nil {
+		return nil, pg.Wrap("read the subscriptions", err)
+	}
+	list := make([]vigil.Subscriber, len(rows))
+	for i, r := range rows {
+		list[i] = vigil.Subscriber{
+			ID: r.ID, Name: r.Name, Events: r.Events,
+			Channel: vigil.Channel{ID: r.ChannelID, OrgID: of.orgID, Type: vigil.ChannelType(r.ChannelType), Name: r.ChannelName, Enabled: r.ChannelEnabled},
+		}
+	}
+	return list, nil
+}
+
+// joinSubscribed adds the channels that are subscribed to the beginning or the end of an incident
+// of a check to its recipients.
+func (s *Store) joinSubscribed(
+	ctx context.Context, tx bun.Tx, check *vigil.Check, severity vigil.Severity, known []vigil.Recipient,
+) ([]vigil.Recipient, error) {
+	subscribed, err := s.subscribers(ctx, tx, aboutCheck(check, severity), vigil.EventTriggered, vigil.EventResolved)
+	return vigil.JoinSubscribers(known, subscribed, vigil.EventTriggered, vigil.EventResolved, s.policies), err
+}
+
+// subscribedTo returns the channels that are subscribed to an event.
+func (s *Store) subscribedTo(ctx context.Context, tx bun.Tx, of topic, t vigil.EventType) ([]vigil.Recipient, error) {
+	subscribed, err := s.subscribers(ctx, tx, of, t)
+	return vigil.SubscribedTo(t, subscribed, s.policies), err
+}

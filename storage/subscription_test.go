@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/overview"
+)
+
+// subscribe stores a channel of a type with a subscription to events. The fixture finds the channel
+// by the type.
+func (a *alerts) subscribe(kind vigil.ChannelType, change func(*vigil.Subscription), events ...string) vigil.Subscription {
+	a.Helper()
+	channel, known := a.channels[kind]
+	if !known {
+		var err error
+		channel, err = a.store.CreateChannel(a.Context(), vigil.Channel{
+			OrgID: a.org.ID, Name: string(kind), Type: kind, Config: json.RawMessage(`{}`), Enabled: true,
+		})
+		if err != nil {
+			a.Fatal(err)
+		}
+		a.channels[kind] = channel
+	}
+	one := vigil.Subscription{OrgID: a.org.ID, Name: "All incidents", ChannelID: channel.ID, Events: events, Enabled: true}
+	if change != nil {
+		change(&one)
+	}
+	stored, err := a.store.CreateSubscription(a.Context(), one)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return stored
+}
+
+func (a *alerts) changeSubscription(id uuid.UUID, change func(*vigil.Subscription)) vigil.Subscription {
+	a.Helper()
+	after, err := a.store.UpdateSubscription(a.Context(), a.org.ID, id, func(s *vigil.Subscription) error {
+		change(s)
+		return nil
+	})
+	if err != nil {
+		a.Fatal(err)
+	}
+	return after
+}
+
+// received lets all messages about an incident arrive at a channel.
+func (a *alerts) received(id uuid.UUID, kind vigil.ChannelType) (got []vigil.EventType) {
+	a.Helper()
+	for {
+		p := a.claim(id, kind)
+		if p.State != vigil.NextAttemptReady {
+			return got
+		}
+		a.record(p, "", nil)
+		got = append(got, p.Event.Type)
+	}
+}
+
+func (a *alerts) acknowledge(id uuid.UUID) vigil.IncidentOutcome {
+	a.Helper()
+	out, err := a.store.AcknowledgeIncident(a.Context(), vigil.AcknowledgeRequest{ID: id, TextID: a.text(id, "ada", "")})
+	if err != nil {
+		a.Fatal(err)
+	}
+	return out
+}
+
+func (a *alerts) publishUpdate(id uuid.UUID, text string) []vigil.PendingDelivery {
+	a.Helper()
+	_, pending, err := a.store.CreateIncidentUpdate(a.Context(), overview.IncidentUpdate{
+		OrgID: a.org.ID, IncidentID: id, State: "identified", Text: text, Author: "ada@example.com",
+	}, "https://vigil.test")
+	if err != nil {
+		a.Fatal(err)
+	}
+	return pending
+}
+
+// TestSubscribedChannelsGetWhatTheyHear holds which messages of an incident reach a channel that only
+// a subscription names, and one that rules name as well.
+func TestSubscribedChannelsGetWhatTheyHear(t *testing.T) {
+	t.Parallel()
+	const (
+		opened, seen    = vigil.EventTriggered, vigil.EventAcknowledged
+		updated, closed = vigil.EventUpdated, vigil.EventResolved
+	)
+	for name, test := range map[string]struct {
+		events []string
+		rule   bool // the channel is that of the rule, too
+		kind   vigil.ChannelType
+		want   []vigil.EventType
+	}{
+		"All":            {events: []string{"*"}, want: []vigil.EventType{opened, seen, updated, closed}},
+		"ANoun":          {events: []string{"incident.*"}, want: []vigil.EventType{opened, seen, updated, closed}},
+		"AnotherNoun":    {events: []string{"check.*"}},
+		"Ends":           {events: []string{"incident.resolved"}, want: []vigil.EventType{closed}},
+		"Beginnings":     {events: []string{"incident.triggered"}, want: []vigil.EventType{opened}},
+		"Between":        {events: []string{"incident.acknowledged"}, want: []vigil.EventType{seen}},
+		"OneMessageEach": {events: []string{"incident.*"}, rule: true, want: []vigil.EventType{opened, seen, updated, closed}},
+		"RulesAlone":     {events: []string{"check.*"}, rule: true, want: []vigil.EventType{opened, closed}},
+		"APagerNoUpdate": {events: []string{"incident.*"}, kind: vigil.ChannelPager, want: []vigil.EventType{opened, seen, closed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kind := vigil.ChannelWebhook
+			if test.kind != "" {
+				kind = test.kind
+			}
+			types := []vigil.ChannelType{vigil.ChannelEmail}
+			if test.rule {
+				types = append(types, kind)
+			}
+			a := newAlerts(t, vigil.NotifyBoth, types...)
+			a.subscribe(kind, nil, test.events...)
+			a.subscribe(kind, nil, test.events...) // twice is no more
+			id := a.open(a.fails(newark)).Incident.ID
+			got := a.received(id, kind)
+			a.acknowledge(id)
+			got = append(got, a.received(id, kind)...)
+			a.publishUpdate(id, "We know the cause.")
+			got = append(got, a.received(id, kind)...)
+			a.resolve(id, vigil.ResolvedAutomatically)
+			got = append(got, a.received(id, kind)...)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+			if mails := a.received(id, vigil.ChannelEmail); !slices.Equal(mails, []vigil.EventType{opened, closed}) && len(mails) != 1 {
+				t.Errorf("a channel that only a rule names got %v", mails)
+			}
+			if events := a.events(); len(events) != 4 {
+				t.Errorf("%d events are on the stream, want 4", len(events))
+			}
+		})
+	}
+}
+
+// TestSelectors holds which checks and severities a subscription selects.
+func TestSelectors(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		selector func(*alerts, *vigil.SubscriptionSelector)
+		received bool
+	}{
+		"Everything":     {func(*alerts, *vigil.SubscriptionSelector) {}, true},
+		"AKey":           {func(_ *alerts, s *vigil.SubscriptionSelector) { s.Labels = []string{"team"} }, true},
+		"AValue":         {func(_ *alerts, s *vigil.SubscriptionSelector) { s.Labels = []string{"team=shop"} }, true},
+		"AnotherValue":   {func(_ *alerts, s *vigil.SubscriptionSelector) { s.Labels = []string{"team=ops"} }, false},
+		"OneOfTwo":       {func(_ *alerts, s *vigil.SubscriptionSelector) { s.Labels = []string{"team=shop", "tier=1"} }, false},
+		"TheCheck":       {func(a *alerts, s *vigil.SubscriptionSelector) { s.CheckIDs = []uuid.UUID{a.check.ID} }, true},
+		"NoCheck":        {func(_ *alerts, s *vigil.SubscriptionSelector) { s.CheckIDs = []uuid.UUID{} }, false},
+		"TheSeverity":    {func(_ *alerts, s *vigil.SubscriptionSelector) { s.SeverityMin = vigil.Warning }, true},
+		"ALowerSeverity": {func(_ *alerts, s *vigil.SubscriptionSelector) { s.SeverityMin = vigil.Info }, true},
+		"AHigherOne":     {func(_ *alerts, s *vigil.SubscriptionSelector) { s.SeverityMin = vigil.Critical }, false},
+		"TheCheckWithoutTheLabel": {func(a *alerts, s *vigil.SubscriptionSelector) {
+			s.CheckIDs, s.Labels = []uuid.UUID{a.check.ID}, []string{"team=ops"}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
+			a.check = update(t, a.store, a.check, func(c *vigil.Check) { c.Labels = vigil.Labels{"team": "shop"} })
+			stored := a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { test.selector(a, &s.Selector) }, "incident.*")
+			read, err := a.store.Subscription(t.Context(), a.org.ID, stored.ID)
+			if err != nil || (read.Selector.CheckIDs == nil) != (stored.Selector.CheckIDs == nil) {
+				t.Errorf("reads %+v, %v; stored %+v", read.Selector, err, stored.Selector)
+			}
+			id := a.warningIsOpen()
+			if got := a.received(id, vigil.ChannelWebhook); (len(got) == 1) != test.received {
+				t.Errorf("the channel got %v", got)
+			}
+		})
+	}
+}
+
+// TestWhoGotTheBeginningGetsTheEnd changes everything that selects the check between the beginning
+// and the end of its incident.
+func TestWhoGotTheBeginningGetsTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*alerts, vigil.Subscription){
+		"TheSelector": func(a *alerts, s vigil.Subscription) {
+			a.changeSubscription(s.ID, func(s *vigil.Subscription) { s.Selector.Labels = []string{"team=ops"} })
+		},
+		"TheEvents": func(a *alerts, s vigil.Subscription) {
+			a.changeSubscription(s.ID, func(s *vigil.Subscription) { s.Events = []string{"check.*"} })
+		},
+		"Disabled": func(a *alerts, s vigil.Subscription) {
+			a.changeSubscription(s.ID, func(s *vigil.Subscription) { s.Enabled = false })
+		},
+		"Deleted": func(a *alerts, s vigil.Subscription) {
+			if err := a.store.DeleteSubscription(a.Context(), a.org.ID, s.ID, nil); err != nil {
+				a.Fatal(err)
+			}
+		},
+		"TheLabelsOfTheCheck": func(a *alerts, _ vigil.Subscription) {
+			update(a.T, a.store, a.check, func(c *vigil.Check) { c.Labels = nil })
+		},
+	} {
+		for _, how := range ways() {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
+				a.check = update(t, a.store, a.check, func(c *vigil.Check) { c.Labels = vigil.Labels{"team": "shop"} })
+				s := a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.Labels = []string{"team=shop"} }, "incident.*")
+				id := a.open(a.fails(newark)).Incident.ID
+				change(a, s)
+				a.subscribe(vigil.ChannelChat, nil, "incident.triggered", "incident.resolved") // receives nothing of this one
+				a.end(id, how)
+				if got := a.received(id, vigil.ChannelWebhook); !slices.Equal(got, []vigil.EventType{vigil.EventTriggered, vigil.EventResolved}) {
+					t.Errorf("got %v", got)
+				}
+				if got := a.received(id, vigil.ChannelChat); len(got) != 0 {
+					t.Errorf("a channel that was subscribed later got %v", got)
+				}
+			})
+		}
+	}
+}
+
+// TestASevererRuleReachesSubscriptions begins a critical rule in an incident that is a warning.
+func TestASevererRuleReachesSubscriptions(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
+	rule, _ := a.pagesLater(func(r *vigil.Rule) { r.NotifyIfOpen = false })
+	a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.SeverityMin = vigil.Critical }, "incident.*")
+	a.subscribe(vigil.ChannelChat, nil, "incident.*")
+	id := a.warningIsOpen()
+	request := vigil.RulesRequest{ID: id, Begun: []uuid.UUID{rule.ID}, Votes: []vigil.Vote{a.fails(newark, a.rule.ID, rule.ID)}}
+	a.subscribe(vigil.ChannelPush, nil, "incident.triggered")
+	a.changeRules(request)
+	a.changeRules(request)
+	a.resolve(id, vigil.ResolvedAutomatically)
+	both := []vigil.EventType{vigil.EventTriggered, vigil.EventResolved}
+	for kind, want := range map[vigil.ChannelType][]vigil.EventType{
+		vigil.ChannelWebhook: both, vigil.ChannelChat: both[1:], vigil.ChannelPush: nil,
+	} {
+		got := a.received(id, kind)
+		if kind == vigil.ChannelChat {
+			if len(got) != 1 || a.count("SELECT count(*) FROM deliveries WHERE channel_id = ?", a.channels[kind].ID) != 2 {
+				t.Errorf("chat got %v", got)
+			}
+			continue
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s got %v, want %v", kind, got, want)
+		}
+	}
+}
+
+// TestBetweenMessagesKeepTheirOrder lets an acknowledgement and an update fail while the incident
+// ends: what follows waits, and an acknowledgement of an incident that is over is not sent to people.
+func TestBetweenMessagesKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
+	a.subscribe(vigil.ChannelWebhook, nil, "incident.*")
+	a.subscribe(vigil.ChannelChat, nil, "incident.*")
+	id := a.open(a.fails(newark)).Incident.ID
+	a.deliver(id, vigil.ChannelWebhook)
+	a.deliver(id, vigil.ChannelChat)
+	pass := func() { a.clock.set(a.clock.now().Add(time.Second)) }
+	pass()
+	a.acknowledge(id)
+	later := a.clock.now().Add(time.Minute)
+	for _, kind := range []vigil.ChannelType{vigil.ChannelWebhook, vigil.ChannelChat} {
+		p := a.claim(id, kind)
+		if p.Event.Type != vigil.EventAcknowledged || p.Merged {
+			t.Fatalf("claim %+v", p)
+		}
+		a.record(p, "timeout", &later)
+	}
+	pass()
+	a.resolve(id, vigil.ResolvedManually)
+	if p := a.claim(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptLater {
+		t.Errorf("the end overtakes: %+v", p)
+	}
+	pass()
+	a.publishUpdate(id, "It was a full disk.")
+	a.clock.set(later)
+	if got := a.received(id, vigil.ChannelWebhook); !slices.Equal(got, []vigil.EventType{
+		vigil.EventAcknowledged, vigil.EventResolved, vigil.EventUpdated,
+	}) {
+		t.Errorf("the webhook got %v", got)
+	}
+	if got := a.received(id, vigil.ChannelChat); !slices.Equal(got, []vigil.EventType{vigil.EventResolved, vigil.EventUpdated}) {
+		t.Errorf("the chat got %v", got)
+	}
+	if status := a.statuses(vigil.ChannelChat)[vigil.EventAcknowledged]; status != vigil.DeliverySuperseded {
+		t.Errorf("the acknowledgement is %s", status)
+	}
+}
+
+// TestDefinitionsOfSubscriptions holds their limits, versions and what a deletion of what they name
+// does.
+func TestDefinitionsOfSubscriptions(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
+	ctx := t.Context()
+	named := a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.CheckIDs = []uuid.UUID{a.check.ID} }, "incident.*")
+	if len(named.Warnings) != 0 || named.Version != 1 {
+		t.Errorf("stored %+v", named)
+	}
+	warned := a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.Labels = []string{"none"} }, "channel.*")
+	if len(warned.Warnings) != 2 {
+		t.Errorf("warnings %q", warned.Warnings)
+	}
+	for member, change := range map[string]func(*vigil.Subscription){
+		"channel_id":            func(s *vigil.Subscription) { s.ChannelID = uuid.New() },
+		"selector.check_ids[0]": func(s *vigil.Subscription) { s.Selector.CheckIDs = []uuid.UUID{uuid.New()} },
+	} {
+		_, err := a.store.UpdateSubscription(ctx, a.org.ID, named.ID, func(s *vigil.Subscription) error { change(s); return nil })
+		if mistake, ok := errors.AsType[*vigil.Error](err); !ok || mistake.Details["member"] != member {
+			t.Errorf("%s: %v", member, err)
+		}
+	}
+	same := a.changeSubscription(named.ID, func(*vigil.Subscription) {})
+	if same.Version != 1 {
+		t.Errorf("no change is version %d", same.Version)
+	}
+	channel := a.channels[vigil.ChannelWebhook].ID
+	if _, err := a.store.DeleteChannel(ctx, a.org.ID, channel, false, nil); vigil.ErrorCode(err) != vigil.CodeConflict {
+		t.Errorf("deleting the channel: %v", err)
+	}
+	if _, err := a.store.DeleteCheck(ctx, a.org.ID, a.check.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	left, err := a.store.Subscription(ctx, a.org.ID, named.ID)
+	if err != nil || left.Selector.CheckIDs == nil || len(left.Selector.CheckIDs) != 0 || left.Version != 2 {
+		t.Errorf("after the check was deleted: %+v, %v", left, err)
+	}
+	list, extent, err := a.store.Subscriptions(ctx, a.org.ID, vigil.SubscriptionFilter{Event: vigil.EventResolved, Page: vigil.Page{Limit: 10}})
+	if err != nil || len(list) != 1 || extent.Total != 1 || list[0].ID != named.ID {
+		t.Errorf("lists %+v, %v", list, err)
+	}
+	if _, err := a.store.DeleteChannel(ctx, a.org.ID, channel, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := a.count("SELECT count(*) FROM subscriptions"); n != 0 {
+		t.Errorf("%d subscriptions are left without a channel", n)
+	}
+}
+
+// TestSubscribedToUnobservedChecks reports a check that is not probed to a channel that no rule names.
+func TestSubscribedToUnobservedChecks(t *testing.T) {
+	t.Parallel()
+	u := newUnprobed(t, vigil.AllRegions, newark)
+	u.subscribe(vigil.ChannelChat, nil, "check.unobserved", "check.observed")
+	u.subscribe(vigil.ChannelWebhook, nil, "check.*") // the rule's channel has one message
+	u.pass(9)
+	u.result(newark, 10)
+	u.pass(11)
+	for _, kind := range []vigil.ChannelType{vigil.ChannelChat, vigil.ChannelWebhook} {
+		var got []string
+		err := u.store.DB().NewRaw("SELECT event_type FROM deliveries WHERE channel_id = ? ORDER BY created_at", u.channels[kind].ID).
+			Scan(t.Context(), &got)
+		if err != nil || !slices.Equal(got, []string{"check.unobserved", "check.observed"}) {
+			t.Errorf("%s gets %v, %v", kind, got, err)
+		}
+	}
+}
+
+// TestSubscribedToSystemEvents holds to which channels a system event goes, and that the sweep finds
+// its deliveries at once.
+func TestSubscribedToSystemEvents(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
+	a.subscribe(vigil.ChannelWebhook, nil, "channel.*", "check.*")
+	a.subscribe(vigil.ChannelChat, func(s *vigil.Subscription) { s.Selector.CheckIDs = []uuid.UUID{a.check.ID} }, "*")
+	a.subscribe(vigil.ChannelPush, func(s *vigil.Subscription) { s.Selector.SeverityMin = vigil.Warning }, "*")
+	update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = false })
+	update(t, a.store, a.check, func(c *vigil.Check) { c.Name = "Another name" })
+	update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = true })
+	failing := vigil.SystemContext{
+		Type: vigil.EventChannelFailing, OrgID: a.org.ID, SubjectID: uuid.New(), Time: epoch(), Severity: vigil.Critical, Title: "A channel is failing",
+		Data: map[string]any{"channel": map[string]any{"id": a.channels[vigil.ChannelWebhook].ID}},
+	}
+	for range 2 {
+		if err := a.store.PublishSystemEvent(t.Context(), failing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kind, want := range map[vigil.ChannelType][]string{
+		vigil.ChannelWebhook: {"check.paused", "check.resumed"}, // not that of itself
+		vigil.ChannelChat:    {"check.paused", "check.resumed"}, // nothing about no check
+		vigil.ChannelPush:    {"channel.failing"},
+		vigil.ChannelEmail:   nil,
+	} {
+		var got []string
+		err := a.store.DB().NewRaw("SELECT event_type FROM deliveries WHERE channel_id = ? ORDER BY event_type", a.channels[kind].ID).
+			Scan(t.Context(), &got)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s gets %v, want %v; %v", kind, got, want, err)
+		}
+	}
+	due, err := a.store.StalledDeliveries(t.Context(), a.clock.now(), fleet.EverySweepShard(), 100)
+	if err != nil || len(due) != 5 {
+		t.Fatalf("the sweep finds %d, %v", len(due), err)
+	}
+	for _, d := range due {
+		if d.ChannelID != a.channels[vigil.ChannelPush].ID {
+			continue
+		}
+		if got := a.received(d.IncidentID, vigil.ChannelPush); !slices.Equal(got, []vigil.EventType{vigil.EventChannelFailing}) {
+			t.Errorf("got %v", got)
+		}
+	}
+	if events := a.events(); len(events) != 3 || events[0].Title != "home page is paused" || events[1].Title != "Another name is resumed" {
+		t.Errorf("the stream has %+v", events)
+	}
+}
+
+// TestBeginningsAndEndsAreAsMany opens and ends many incidents in every way there is, while the
+// subscriptions, their selectors and the labels of the checks change beside them.
+func TestBeginningsAndEndsAreAsMany(t *testing.T) {
+	t.Parallel()
+	const episodes = 60 // of each way to end
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail, vigil.ChannelWebhook)
+	random := rand.New(rand.NewPCG(7, 34)) //nolint:gosec // the same changes in each run
+	kinds := []vigil.ChannelType{vigil.ChannelWebhook, vigil.ChannelChat, vigil.ChannelPager, vigil.ChannelPush}
+	var subscriptions []vigil.Subscription
+	for i := range 8 {
+		s := a.subscribe(kinds[i%len(kinds)], nil, "incident.*")
+		subscriptions = append(subscriptions, s)
+	}
+	shake := func() {
+		s := subscriptions[random.IntN(len(subscriptions))]
+		a.changeSubscription(s.ID, func(s *vigil.Subscription) {
+			s.Enabled = random.IntN(3) > 0
+			s.Selector.Labels = [][]string{nil, {"team=shop"}, {"team=ops"}}[random.IntN(3)]
+			s.Selector.SeverityMin = []vigil.Severity{"", vigil.Warning, vigil.Critical}[random.IntN(3)]
+		})
+	}
+	for i := range episodes {
+		for _, how := range ways() {
+			a.check = newCheck(t, a.store, draft(a.org.ID, newark))
+			rule := a.rule
+			rule.ID, rule.CheckID = uuid.Nil, a.check.ID
+			rule.Condition.Severity = []vigil.Severity{vigil.Warning, vigil.Critical}[i%2]
+			a.rule = a.createRule(rule)
+			a.check = update(t, a.store, a.check, func(c *vigil.Check) {
+				c.Labels = []vigil.Labels{nil, {"team": "shop"}, {"team": "ops"}}[random.IntN(3)]
+			})
+			shake()
+			id := a.open(a.fails(newark)).Incident.ID
+			shake()
+			if random.IntN(2) == 0 {
+				a.acknowledge(id)
+			}
+			update(t, a.store, a.check, func(c *vigil.Check) { c.Labels = nil })
+			a.end(id, how)
+		}
+	}
+	if n := a.count(`SELECT count(*) FROM (
+			SELECT incident_id, channel_id FROM deliveries WHERE event_type IN ('incident.triggered', 'incident.resolved')
+			GROUP BY 1, 2 HAVING count(*) <> 2 OR count(DISTINCT event_type) <> 2) AS uneven`); n != 0 {
+		t.Errorf("%d channels received a beginning without its end, or one of them twice", n)
+	}
+	begun := a.count("SELECT count(*) FROM deliveries AS d JOIN channels AS ch ON ch.id = d.channel_id WHERE event_type = 'incident.triggered' " +
+		"AND ch.type IN ('chat', 'pager', 'push')")
+	if all := 3 * len(ways()) * episodes; begun == 0 || begun == all {
+		t.Errorf("%d of %d beginnings were sent: the selectors select all or nothing", begun, all)
+	}
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vigil
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Limits of the lists of a subscription.
+const (
+	MaxSubscriptionEvents = 30
+	MaxSubscriptionChecks = 1000
+)
+
+// Subscription makes a channel receive events without being named by a rule. It is resolved at
+// each event, in the transaction that makes the event.
+type Subscription struct {
+	ID        uuid.UUID
+	OrgID     uuid.UUID
+	Name      string
+	ChannelID uuid.UUID
+	// Events are types of events, or patterns: incident.* for all of a noun, * for all. At least one.
+	Events   []string
+	Selector SubscriptionSelector
+	Enabled  bool
+	// Version increases by one with every change of the subscription. At least 1 in storage.
+	Version int64 `json:",omitempty"`
+	// ManagedBy is what manages the subscription; nil: nothing does.
+	ManagedBy *ManagedBy `json:"-"`
+	// AppliedVersion is the version that apply stored last; 0: none. A later Version was
+	// made by somebody else.
+	AppliedVersion int64 `json:"-"`
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	// Warnings are what a write of the subscription should make its author think of.
+	Warnings []string `json:",omitempty"`
+}
+
+// SubscriptionSelector narrows the events of a subscription; an event must fulfil every member
+// that is given. An event about no check fulfils neither Labels nor CheckIDs.
+type SubscriptionSelector struct {
+	// Labels are selectors key or key=value; the check must have all of them.
+	Labels []string `json:",omitempty"`
+	// CheckIDs are the only checks that are selected; nil: every check. A deleted check leaves the
+	// list, so an empty one selects no check.
+	CheckIDs []uuid.UUID `json:",omitzero"`
+	// SeverityMin is the lowest severity that is selected; empty: every severity.
+	SeverityMin Severity `json:",omitempty"`
+}
+
+// SubscriptionFilter selects subscriptions. Zero members select all.
+type SubscriptionFilter struct {
+	Query     string // a part of the name, in any case
+	ChannelID uuid.UUID
+	Event     EventType // that the subscription receives
+	Enabled   *bool
+	Managed   ManagedFilter
+	Page
+}
+
+// SubscribedEvents returns the types of events that subscriptions can name.
+func SubscribedEvents() []EventType {
+	return append([]EventType{
+		EventTriggered, EventAcknowledged, EventUpdated, EventResolved, EventUnobserved, EventObserved,
+	}, SystemEvents()...)
+}
+
+// EventPatterns returns what Subscription.Events can have: each type of SubscribedEvents, the
+// patterns of their nouns such as incident.*, and *.
+func EventPatterns() []string {
+	patterns := []string{everyEvent}
+	for _, t := range SubscribedEvents() {
+		if noun := t.noun(); !slices.Contains(patterns, noun) {
+			patterns = append(patterns, noun)
+		}
+		patterns = append(patterns, string(t))
+	}
+	return patterns
+}
+
+// everyEvent is the pattern of all events.
+const everyEvent = "*"
+
+// noun is the pattern of all events of the noun of this one, such as incident.*.
+func (t EventType) noun() string {
+	noun, _, _ := strings.Cut(string(t), ".")
+	return noun + ".*"
+}
+
+// Patterns returns the patterns that this type of event matches.
+func (t EventType) Patterns() []string { return []string{string(t), t.noun(), everyEvent} }
+
+// Receives reports whether patterns name a type of event.
+func Receives(patterns []string, t EventType) bool {
+	return slices.ContainsFunc(t.Patterns(), func(p string) bool { return slices.Contains(patterns, p) })
+}
+
+// Validate returns a CodeInvalid error that names the member at fault.
+func (s *Subscription) Validate() error {
+	if len(s.Events) == 0 || len(s.Events) > MaxSubscriptionEvents {
+		return Invalid("events", "must have 1 to %d types of events or patterns such as incident.*", MaxSubscriptionEvents)
+	}
+	known := EventPatterns()
+	for i, pattern := range s.Events {
+		if !slices.Contains(known, pattern) {
+			return Invalid(fmt.Sprintf("events[%d]", i), "must be one of %s", strings.Join(known, ", "))
+		}
+	}
+	return s.Selector.Validate()
+}
+
+// Validate returns a CodeInvalid error that names the member at fault.
+func (s *SubscriptionSelector) Validate() error {
+	if len(s.CheckIDs) > MaxSubscriptionChecks {
+		return Invalid("selector.check_ids", "must have at most %d ids", MaxSubscriptionChecks)
+	}
+	switch s.SeverityMin {
+	case "", Info, Warning, Critical:
+	default:
+		return Invalid("selector.severity_min", "must be info, warning or critical")
+	}
+	_, err := ParseLabelSelectors("selector.labels", s.Labels)
+	return err
+}
+
+// Unmatched says which types of events the selector keeps away although the subscription names them:
+// those about no check, where it selects by the check.
+func (s *Subscription) Unmatched() []string {
+	if !s.Selector.OfChecks() {
+		return nil
+	}
+	var named []string
+	for _, pattern := range s.Events {
+		switch noun, _, _ := strings.Cut(pattern, "."); noun {
+		case "channel", "region", "drill":
+			named = append(named, pattern)
+		}
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	return []string{"selector: selects by the check, so that " + JoinWords(named) + " never match: these events are about no check; " +
+		"subscribe to them without labels and check_ids"}
+}
+
+// OfChecks reports whether the selector selects by the check, and so no event about none.
+func (s *SubscriptionSelector) OfChecks() bool { return len(s.Labels) > 0 || s.CheckIDs != nil }
+
+// SelectingTerms returns all selectors of labels that these labels fulfil.
+func (l Labels) SelectingTerms() []string {
+	terms := make([]string, 0, 2*len(l))
+	for _, key := range slices.Sorted(maps.Keys(l)) {
+		terms = append(terms, key, key+"="+l[key])
+	}
+	return terms
+}
+
+// UpTo returns the values of SubscriptionSelector.SeverityMin that a severity reaches.
+func (s Severity) UpTo() []string {
+	reached := []string{""}
+	for _, least := range []Severity{Info, Warning, Critical} {
+		if s.rank() <= least.rank() {
+			reached = append(reached, string(least))
+		}
+	}
+	return reached
+}
+
+// Subscriber is an enabled channel with a subscription that selects an event.
+type Subscriber struct {
+	ID   uuid.UUID // of the subscription
+	Name string
+	// Events are the patterns of the subscription.
+	Events  []string
+	Channel Channel // ID, type, name and Enabled
+}
+
+// JoinSubscribers adds the channels of subscriptions that select what opens to its recipients,
+// each channel once: they are notified of the types opening and ending as they receive them.
+func JoinSubscribers(known []Recipient, subscribers []Subscriber, opening, ending EventType, policies DeliveryPolicies) []Recipient {
+	all := slices.Clone(known)
+	for i := range subscribers {
+		one := &subscribers[i]
+		begins, ends := Receives(one.Events, opening), Receives(one.Events, ending)
+		if !begins && !ends {
+			continue
+		}
+		at := slices.IndexFunc(all, func(r Recipient) bool { return r.ChannelID == one.Channel.ID })
+		if at < 0 {
+			at = len(all)
+			all = append(all, one.recipient(policies))
+		}
+		all[at].Opening, all[at].Recovery = all[at].Opening || begins, all[at].Recovery || ends
+	}
+	return all
+}
+
+// SubscribedTo returns the channels of the subscriptions that receive a type of event, each once.
+func SubscribedTo(t EventType, subscribers []Subscriber, policies DeliveryPolicies) []Recipient {
+	var to []Recipient
+	for i := range subscribers {
+		one := &subscribers[i]
+		if Receives(one.Events, t) && !slices.ContainsFunc(to, func(r Recipient) bool { return r.ChannelID == one.Channel.ID }) {
+			to = append(to, one.recipient(policies))
+		}
+	}
+	return to
+}
+
+func (s *Subscriber) recipient(policies DeliveryPolicies) Recipient {
+	return Recipient{ChannelID: s.Channel.ID, Type: s.Channel.Type, Name: s.Channel.Name, Policy: policies.Of(s.Channel.Type)}
+}
+
+// EventsOfChecks returns the types of events that can be about a check.
+func EventsOfChecks() []EventType {
+	return slices.DeleteFunc(SubscribedEvents(), func(t EventType) bool {
+		noun := t.noun()
+		return noun != "incident.*" && noun != "check.*" && t != EventDeliveryExhausted
+	})
+}
+
+// CheckRecipient is a channel that receives events about a check.
+type CheckRecipient struct {
+	Channel Channel // ID, name, type and Enabled
+	// Events are the types that it receives, in the order of SubscribedEvents.
+	Events  []EventType
+	Because []RecipientReason // at least one
+}
+
+// RecipientReason is the rule or the subscription that names a channel.
+type RecipientReason struct {
+	Rule bool // of the check; otherwise a subscription
+	ID   uuid.UUID
+	Name string
+}
+
+// CheckRecipientsOf returns who receives events about a check: the channels of its rules, and those of
+// the subscriptions that select it.
+func CheckRecipientsOf(rules []Rule, channels []Channel, subscribers []Subscriber) []CheckRecipient {
+	var list []CheckRecipient
+	add := func(channel Channel, why RecipientReason, receives func(EventType) bool) {
+		at := slices.IndexFunc(list, func(r CheckRecipient) bool { return r.Channel.ID == channel.ID })
+		if at < 0 {
+			at = len(list)
+			list = append(list, CheckRecipient{Channel: channel})
+		}
+		one := &list[at]
+		one.Because = append(one.Because, why)
+		known := one.Events
+		one.Events = slices.DeleteFunc(EventsOfChecks(), func(t EventType) bool {
+			// Pagers get no updates; see the event.
+			received := receives(t) && (t != EventUpdated || channel.Type != ChannelPager)
+			return !received && !slices.Contains(known, t)
+		})
+	}
+	for i := range rules {
+		rule := &rules[i]
+		for _, id := range rule.Channels {
+			at := slices.IndexFunc(channels, func(c Channel) bool { return c.ID == id })
+			if at < 0 || !rule.Enabled {
+				continue
+			}
+			add(channels[at], RecipientReason{Rule: true, ID: rule.ID, Name: rule.Name}, func(t EventType) bool {
+				return t == EventTriggered && rule.NotifyOn.Opening() || t == EventResolved && rule.NotifyOn.Recovery() ||
+					t.Unobserved() && rule.NotifiesUnobserved()
+			})
+		}
+	}
+	for i := range subscribers {
+		one := &subscribers[i]
+		add(one.Channel, RecipientReason{ID: one.ID, Name: one.Name}, func(t EventType) bool { return Receives(one.Events, t) })
+	}
+	return list
+}
