@@ -65,7 +65,12 @@ func TestFallback(t *testing.T) {
 		Delivery struct{ State string }
 	}
 	var backup named
-	c.into(&backup, http.MethodPost, "/v1/notification-channels", object{"name": "backup", "type": "webhook", "config": object{"url": last.URL}})
+	c.into(
+		&backup,
+		http.MethodPost,
+		"/v1/notification-channels",
+		object{"name": "backup", "type": "webhook", "config": object{"url": last.URL}},
+	)
 	target := newSwitchable(t)
 	channels := map[string]object{
 		"refusing": {"name": "refusing", "type": "push", "config": object{"topic": "t", "server": answering(http.StatusInternalServerError)}},

@@ -14,10 +14,19 @@ import (
 )
 
 func (a *app) channelCommand() *cobra.Command {
-	return Group("channel", "List, read, create and change notification channels",
-		a.channelListCommand(), a.channelGetCommand(), a.channelCreateCommand(), a.channelEditCommand(), a.channelTestCommand(), a.channelRotateCommand(),
-		a.channelSwitchCommand("enable", "Send to a channel again", true), a.channelSwitchCommand("disable", "Send nothing to a channel", false),
-		a.channelDeleteCommand())
+	return Group(
+		"channel",
+		"List, read, create and change notification channels",
+		a.channelListCommand(),
+		a.channelGetCommand(),
+		a.channelCreateCommand(),
+		a.channelEditCommand(),
+		a.channelTestCommand(),
+		a.channelRotateCommand(),
+		a.channelSwitchCommand("enable", "Send to a channel again", true),
+		a.channelSwitchCommand("disable", "Send nothing to a channel", false),
+		a.channelDeleteCommand(),
+	)
 }
 
 func (a *app) channelListCommand() *cobra.Command {
@@ -49,7 +58,19 @@ func (a *app) channelListCommand() *cobra.Command {
 }
 
 func channelColumns() []console.Column {
-	return console.Columns("ID", "NAME", "TYPE", "STATE", "REASON", "CREATED", "MANAGED BY", "+FAILING SINCE", "+DELIVERED", "+FALLBACK", "+LABELS")
+	return console.Columns(
+		"ID",
+		"NAME",
+		"TYPE",
+		"STATE",
+		"REASON",
+		"CREATED",
+		"MANAGED BY",
+		"+FAILING SINCE",
+		"+DELIVERED",
+		"+FALLBACK",
+		"+LABELS",
+	)
 }
 
 // channelRow shows an enabled channel whose messages do not arrive by that, with the last error.
