@@ -62,7 +62,9 @@ func TestChannelHealth(t *testing.T) {
 			{21 * m, fails, failing, 2, "failing"},
 			{22 * m, nothing, failing, 2, ""},
 		},
-		"AnUnknownOutcomeMayBeTheLast": {{0, vigil.ChannelSeen{GivenUp: true, Error: "unknown"}, down, 0, "failing"}, {s, delivered, ok, 0, "recovered"}},
+		"AnUnknownOutcomeMayBeTheLast": {
+			{0, vigil.ChannelSeen{GivenUp: true, Error: "unknown"}, down, 0, "failing"}, {s, delivered, ok, 0, "recovered"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,8 +158,10 @@ func TestFallbackRecipients(t *testing.T) {
 		openings []vigil.FallbackOpening
 		want     []uuid.UUID
 	}{
-		"None":                      {[]uuid.UUID{first}, nil, []uuid.UUID{first}},
-		"WithTheFirst":              {[]uuid.UUID{first}, []vigil.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead}},
+		"None": {[]uuid.UUID{first}, nil, []uuid.UUID{first}},
+		"WithTheFirst": {
+			[]uuid.UUID{first}, []vigil.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead},
+		},
 		"NotWithoutTheFirst":        {[]uuid.UUID{other}, []vigil.FallbackOpening{opening(instead, first, false, merge)}, []uuid.UUID{other}},
 		"ForAnOpeningThatIsPending": {nil, []vigil.FallbackOpening{opening(instead, first, true, merge)}, []uuid.UUID{instead}},
 		"NotWhereItIsDelivered":     {nil, []vigil.FallbackOpening{opening(instead, first, true, deliver)}, nil},
@@ -166,7 +170,9 @@ func TestFallbackRecipients(t *testing.T) {
 			[]vigil.FallbackOpening{opening(instead, first, false, deliver), opening(instead, other, false, deliver)},
 			[]uuid.UUID{first, other, instead},
 		},
-		"OnceWhereItIsNamed": {[]uuid.UUID{first, instead}, []vigil.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead}},
+		"OnceWhereItIsNamed": {
+			[]uuid.UUID{first, instead}, []vigil.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead},
+		},
 	} {
 		to := make([]vigil.Recipient, len(test.to))
 		for i, id := range test.to {
