@@ -31,12 +31,21 @@ func TestChannelHealth(t *testing.T) {
 	const s, m = time.Second, time.Minute
 	for name, steps := range map[string][]seenStep{
 		"FiveFailuresInARowAreFailing": {
-			{0, fails, ok, 1, ""}, {s, fails, ok, 2, ""}, {2 * s, fails, ok, 3, ""}, {3 * s, fails, ok, 4, ""},
-			{4 * s, fails, failing, 5, "failing"}, {5 * s, fails, failing, 6, ""},
+			{0, fails, ok, 1, ""},
+			{s, fails, ok, 2, ""},
+			{2 * s, fails, ok, 3, ""},
+			{3 * s, fails, ok, 4, ""},
+			{4 * s, fails, failing, 5, "failing"},
+			{5 * s, fails, failing, 6, ""},
 		},
 		"AMessageThatArrivesBeginsAgain": {
-			{0, fails, ok, 1, ""}, {s, fails, ok, 2, ""}, {2 * s, delivered, ok, 0, ""}, {3 * s, fails, ok, 1, ""}, {11 * m, fails, failing, 2, "failing"},
-			{12 * m, delivered, ok, 0, "recovered"}, {13 * m, delivered, ok, 0, ""},
+			{0, fails, ok, 1, ""},
+			{s, fails, ok, 2, ""},
+			{2 * s, delivered, ok, 0, ""},
+			{3 * s, fails, ok, 1, ""},
+			{11 * m, fails, failing, 2, "failing"},
+			{12 * m, delivered, ok, 0, "recovered"},
+			{13 * m, delivered, ok, 0, ""},
 		},
 		"TenMinutesAreSeenAtTheAttempt": {
 			{0, fails, ok, 1, ""}, {10*m - time.Microsecond, fails, ok, 2, ""}, {10 * m, fails, failing, 3, "failing"},
@@ -47,10 +56,15 @@ func TestChannelHealth(t *testing.T) {
 			{0, fails, ok, 1, ""}, {20 * m, fails, failing, 2, "failing"}, {21 * m, givenUp, down, 3, ""}, {22 * m, delivered, ok, 0, "recovered"},
 		},
 		"WhatShowsNothingChangesNothing": {
-			{0, nothing, ok, 0, ""}, {s, fails, ok, 1, ""}, {20 * m, nothing, ok, 1, ""}, {21 * m, fails, failing, 2, "failing"},
+			{0, nothing, ok, 0, ""},
+			{s, fails, ok, 1, ""},
+			{20 * m, nothing, ok, 1, ""},
+			{21 * m, fails, failing, 2, "failing"},
 			{22 * m, nothing, failing, 2, ""},
 		},
-		"AnUnknownOutcomeMayBeTheLast": {{0, vigil.ChannelSeen{GivenUp: true, Error: "unknown"}, down, 0, "failing"}, {s, delivered, ok, 0, "recovered"}},
+		"AnUnknownOutcomeMayBeTheLast": {
+			{0, vigil.ChannelSeen{GivenUp: true, Error: "unknown"}, down, 0, "failing"}, {s, delivered, ok, 0, "recovered"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +76,16 @@ func TestChannelHealth(t *testing.T) {
 				next, turn := health.After(channel, step.seen)
 				state, since := next.Shown()
 				if state != step.state || next.Failures != step.failures || turn != step.turn {
-					t.Errorf("step %d: %s after %d failures, turn %q; want %s, %d, %q", i, state, next.Failures, turn, step.state, step.failures, step.turn)
+					t.Errorf(
+						"step %d: %s after %d failures, turn %q; want %s, %d, %q",
+						i,
+						state,
+						next.Failures,
+						turn,
+						step.state,
+						step.failures,
+						step.turn,
+					)
 				}
 				if (state == ok) != (since == nil) || (state == ok) != (next.Episode == uuid.Nil) {
 					t.Errorf("step %d: %s since %v, episode %s", i, state, since, next.Episode)
@@ -135,8 +158,10 @@ func TestFallbackRecipients(t *testing.T) {
 		openings []vigil.FallbackOpening
 		want     []uuid.UUID
 	}{
-		"None":                      {[]uuid.UUID{first}, nil, []uuid.UUID{first}},
-		"WithTheFirst":              {[]uuid.UUID{first}, []vigil.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead}},
+		"None": {[]uuid.UUID{first}, nil, []uuid.UUID{first}},
+		"WithTheFirst": {
+			[]uuid.UUID{first}, []vigil.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead},
+		},
 		"NotWithoutTheFirst":        {[]uuid.UUID{other}, []vigil.FallbackOpening{opening(instead, first, false, merge)}, []uuid.UUID{other}},
 		"ForAnOpeningThatIsPending": {nil, []vigil.FallbackOpening{opening(instead, first, true, merge)}, []uuid.UUID{instead}},
 		"NotWhereItIsDelivered":     {nil, []vigil.FallbackOpening{opening(instead, first, true, deliver)}, nil},
@@ -145,7 +170,9 @@ func TestFallbackRecipients(t *testing.T) {
 			[]vigil.FallbackOpening{opening(instead, first, false, deliver), opening(instead, other, false, deliver)},
 			[]uuid.UUID{first, other, instead},
 		},
-		"OnceWhereItIsNamed": {[]uuid.UUID{first, instead}, []vigil.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead}},
+		"OnceWhereItIsNamed": {
+			[]uuid.UUID{first, instead}, []vigil.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead},
+		},
 	} {
 		to := make([]vigil.Recipient, len(test.to))
 		for i, id := range test.to {

@@ -54,7 +54,8 @@ func (a *alerts) dataOf(e vigil.Event) (data struct {
 		FallbackChannelID *uuid.UUID `json:"fallback_channel_id"`
 	}
 	FallbackFor *vigil.FallbackFor `json:"fallback_for"`
-}) {
+},
+) {
 	a.Helper()
 	envelope := struct{ Data any }{&data}
 	if err := json.Unmarshal(e.Envelope, &envelope); err != nil {
@@ -84,7 +85,12 @@ func TestChannelHealth(t *testing.T) {
 		if h := a.health(vigil.ChannelWebhook); h != (vigil.ChannelHealth{}) {
 			t.Errorf("a channel without messages: %+v", h)
 		}
-		if other, err := a.store.ChannelHealths(t.Context(), uuid.New(), []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}); err != nil || len(other) != 0 {
+		if other, err := a.store.ChannelHealths(
+			t.Context(),
+			uuid.New(),
+			[]uuid.UUID{a.channels[vigil.ChannelWebhook].ID},
+		); err != nil ||
+			len(other) != 0 {
 			t.Errorf("another organization sees %v, %v", other, err)
 		}
 		version := a.channels[vigil.ChannelWebhook].Version
@@ -99,7 +105,10 @@ func TestChannelHealth(t *testing.T) {
 		}
 		at := a.at(time.Minute)
 		a.deliver(id, vigil.ChannelWebhook)
-		if h := a.health(vigil.ChannelWebhook); h.State != vigil.ChannelOK || h.Failures != 0 || h.LastError != "" || !h.LastDeliveredAt.Equal(at) {
+		if h := a.health(
+			vigil.ChannelWebhook,
+		); h.State != vigil.ChannelOK || h.Failures != 0 || h.LastError != "" ||
+			!h.LastDeliveredAt.Equal(at) {
 			t.Errorf("after a message: %+v", h)
 		}
 		began, ended := a.eventsOf(vigil.EventChannelFailing), a.eventsOf(vigil.EventChannelRecovered)
@@ -108,7 +117,8 @@ func TestChannelHealth(t *testing.T) {
 		}
 		data := a.dataOf(began[0])
 		if c := data.Channel; c.ID != a.channels[vigil.ChannelWebhook].ID || c.Delivery.State != "failing" || c.Delivery.ConsecutiveFailures != 5 ||
-			c.Delivery.LastError == nil || !c.Delivery.FailingSince.Equal(epoch()) {
+			c.Delivery.LastError == nil ||
+			!c.Delivery.FailingSince.Equal(epoch()) {
 			t.Errorf("data %+v", data)
 		}
 		if c, err := a.store.Channel(t.Context(), a.org.ID, a.channels[vigil.ChannelWebhook].ID); err != nil || c.Version != version {
@@ -233,7 +243,12 @@ func TestChannelEventsAreMadeOnce(t *testing.T) {
 	if h.State != vigil.ChannelDown || h.Failures != len(ids) {
 		t.Errorf("%+v, want %d failures", h, len(ids))
 	}
-	if began, given := len(a.eventsOf(vigil.EventChannelFailing)), len(a.eventsOf(vigil.EventDeliveryExhausted)); began != 1 || given != len(ids) {
+	if began, given := len(
+		a.eventsOf(vigil.EventChannelFailing),
+	), len(
+		a.eventsOf(vigil.EventDeliveryExhausted),
+	); began != 1 ||
+		given != len(ids) {
 		t.Errorf("%d and %d events, want one and %d", began, given, len(ids))
 	}
 	if lost := a.count("SELECT lost FROM channel_notices"); lost != len(ids) {

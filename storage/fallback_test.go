@@ -72,7 +72,8 @@ func TestFallback(t *testing.T) {
 		id := a.open(a.fails(newark)).Incident.ID
 		p := a.claim(id, vigil.ChannelWebhook)
 		rest := a.record(p, "http_status", nil)
-		if len(rest.Admitted) != 1 || rest.Admitted[0].ChannelID != a.channels[vigil.ChannelPush].ID || rest.Admitted[0].CheckName != a.check.Name {
+		if len(rest.Admitted) != 1 || rest.Admitted[0].ChannelID != a.channels[vigil.ChannelPush].ID ||
+			rest.Admitted[0].CheckName != a.check.Name {
 			t.Errorf("to wake: %+v", rest.Admitted)
 		}
 		got := a.deliveriesTo(vigil.ChannelPush)
@@ -99,7 +100,10 @@ func TestFallback(t *testing.T) {
 	t.Run("GoesNoFurther", func(t *testing.T) {
 		t.Parallel()
 		a := withFallback(t, vigil.NotifyBoth, vigil.ChannelPush)
-		chat, err := a.store.CreateChannel(t.Context(), vigil.Channel{OrgID: a.org.ID, Name: "chat", Type: vigil.ChannelChat, Config: []byte("{}"), Enabled: true})
+		chat, err := a.store.CreateChannel(
+			t.Context(),
+			vigil.Channel{OrgID: a.org.ID, Name: "chat", Type: vigil.ChannelChat, Config: []byte("{}"), Enabled: true},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +332,10 @@ func TestDeletedFallback(t *testing.T) {
 	}
 	_, err = a.store.DeleteChannel(t.Context(), a.org.ID, push, false, nil)
 	wantCode(t, err, vigil.CodeConflict)
-	if names, _ := err.(*vigil.Error).Details["channels"].([]string); !slices.Equal(names, []string{"webhook"}) { //nolint:errorlint // as it is
+	if names, _ := err.(*vigil.Error).Details["channels"].([]string); !slices.Equal(
+		names,
+		[]string{"webhook"},
+	) { //nolint:errorlint // as it is
 		t.Errorf("%v names %q", err, names)
 	}
 	a.at(time.Minute)

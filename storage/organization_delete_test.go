@@ -83,6 +83,7 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 		"INSERT INTO delivery_recipients (delivery_id, address, spelling, status) " +
 			"SELECT id, 'ada@example.com', 'ada@example.com', 'delivered' FROM deliveries WHERE org_id = ?0 LIMIT 1",
 		"INSERT INTO delivery_places (incident_id, channel_id, org_id, queued_at) VALUES (gen_random_uuid(), gen_random_uuid(), ?0, now())",
+		"INSERT INTO channel_notices (channel_id, org_id, channel_name, since) VALUES (gen_random_uuid(), ?0, 'On call', now())",
 		"INSERT INTO maintenance_holds (check_id, org_id, held_at, until_at, swept_at) VALUES (?1, ?0, now(), now(), now())",
 		"INSERT INTO incident_updates (id, org_id, incident_id, state, text, author, created_at) " +
 			"VALUES (gen_random_uuid(), ?0, ?2, 'monitoring', '', '', now())",

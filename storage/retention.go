@@ -119,6 +119,9 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop failed logins", "login_attempts", "t.last_at < ?", 2 * accounts.LoginWindow},
 		{"drop rate windows", "rate_windows", "t.started < ?", time.Hour},
 		{"drop mail quotas", "mail_quotas", "t.started_at < ?", accounts.MaxQuotaWindow},
+		// The number of the mails about a channel is in their ids, so that the row stays as long as it.
+		{"drop mails about deleted channels", "channel_notices", "t.mailed_at < ? AND t.due_at IS NULL " +
+			"AND NOT EXISTS (SELECT FROM channels AS c WHERE c.id = t.channel_id)", 2 * accounts.MaxQuotaWindow},
 		{"drop idempotency keys", "idempotency_keys", "t.started_at < ?", accounts.IdempotencyRetention},
 		{"drop trials", "check_trials", "t.ends < ?", time.Hour},
 		{"drop removed occurrences", "maintenance_occurrences", "t.removed_at < ?", 24 * time.Hour},

@@ -20,7 +20,9 @@ func TestFallbackIsNamedInTheMessage(t *testing.T) {
 	t.Parallel()
 	registry := notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true}))
 	instead := &vigil.FallbackFor{ChannelID: uuid.New(), ChannelName: "On call", DeliveryID: uuid.New()}
-	given := []byte(`{"id":"1","type":"incident.triggered","version":"1","timestamp":"t","data":{"message":{"title":"Down","body":"refused"}}}`)
+	given := []byte(
+		`{"id":"1","type":"incident.triggered","version":"1","timestamp":"t","data":{"message":{"title":"Down","body":"refused"}}}`,
+	)
 	message := notify.Message{
 		Title: "Down", Body: "refused", Envelope: vigil.FallbackEnvelope(given, instead), Note: instead.Note(),
 	}

@@ -98,10 +98,12 @@ func TestOwnersAreMailedAboutAChannelOnce(t *testing.T) {
 		}
 	}
 	news := func(lost int) {
-		_, err := store.DB().NewRaw(`INSERT INTO channel_notices AS n (channel_id, org_id, channel_name, since, last_error, lost, fell_back, due_at)
+		_, err := store.DB().
+			NewRaw(`INSERT INTO channel_notices AS n (channel_id, org_id, channel_name, since, last_error, lost, fell_back, due_at)
 			VALUES (?, ?, 'On call http://evil.example', ?, 'answered 500', ?, 1, ?)
 			ON CONFLICT (channel_id) DO UPDATE SET lost = n.lost + EXCLUDED.lost, news = n.news + 1, due_at = EXCLUDED.due_at`,
-			channel, org.ID, now, lost, now).Exec(t.Context())
+				channel, org.ID, now, lost, now).
+			Exec(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -147,12 +147,18 @@ type Sweep struct {
 // New returns a sweep that has not started.
 func New(opts Options) *Sweep {
 	s := &Sweep{
-		loops: opts.Loops, store: opts.Store, housekeeping: opts.Housekeeping, keyEnds: opts.KeyEnds, channels: opts.Channels, now: opts.Now, log: opts.Log,
-		shards:     &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
-		repairs:    &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
-		leases:     &leaseMonitor{store: opts.Store, now: opts.Now},
-		reported:   make(map[string]time.Time),
-		unobserved: &unobservedLoops{store: opts.Store},
+		loops:        opts.Loops,
+		store:        opts.Store,
+		housekeeping: opts.Housekeeping,
+		keyEnds:      opts.KeyEnds,
+		channels:     opts.Channels,
+		now:          opts.Now,
+		log:          opts.Log,
+		shards:       &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
+		repairs:      &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
+		leases:       &leaseMonitor{store: opts.Store, now: opts.Now},
+		reported:     make(map[string]time.Time),
+		unobserved:   &unobservedLoops{store: opts.Store},
 	}
 	s.abandoned = &abandonedLoops{store: opts.Store, leases: s.leases, nudge: s.nudge, now: opts.Now, log: opts.Log}
 	s.suspects = &suspects{

@@ -95,9 +95,11 @@ func (s *Store) ClaimChannelNotices(ctx context.Context, limit int) ([]vigil.Cha
 // ChannelNoticeMailed stores that a mail was sent. What came since it was claimed is for the next
 // one.
 func (s *Store) ChannelNoticeMailed(ctx context.Context, n vigil.ChannelNotice) error {
-	_, err := s.db.NewRaw(`UPDATE channel_notices SET mailed_at = ?0, mails = ?1, lost = lost - ?2, fell_back = fell_back - ?3, claimed_at = NULL,
+	_, err := s.db.NewRaw(`UPDATE channel_notices
+		SET mailed_at = ?0, mails = ?1, lost = lost - ?2, fell_back = fell_back - ?3, claimed_at = NULL,
 			due_at = CASE WHEN news = ?4 THEN NULL ELSE due_at END
 		WHERE channel_id = ?5 AND mails = ?1 - 1`,
-		s.db.Instant(), n.Number, n.Lost, n.FellBack, n.News, n.ChannelID).Exec(ctx)
+		s.db.Instant(), n.Number, n.Lost, n.FellBack, n.News, n.ChannelID).
+		Exec(ctx)
 	return pg.Wrap("note the mail about a channel", err)
 }
