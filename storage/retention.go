@@ -106,6 +106,7 @@ func (s *Store) expiredRows(keep Retention) []expired {
 			incidents.NotifiedUnobserved + "))", keep.Attempts},
 		{"drop deliveries about no incident", "deliveries", incidents.OfNoIncident + ` AND t.finished_at < ? AND NOT t.redeliver
 			AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.id = t.id AND ` + incidents.NotifiedUnobserved + ")", keep.Incidents},
+		{"drop recoveries", "recoveries", "t.finished_at < ?", keep.Attempts},
 		{"drop attempts", "attempts", "t.started_at < ? AND t.finished_at IS NOT NULL", keep.Attempts},
 		{"drop audit entries", "audit_log", "t.at < ?", keep.Audit},
 		{"drop leases", "worker_leases", "greatest(t.renewed_at, t.revoked_at) < ?", keep.Leases},
