@@ -182,6 +182,7 @@ func TestHistories(t *testing.T) {
 	query(t, dsn, "UPDATE users SET email = '"+canary+"@example.com'")
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	var ids []string // of the channels
+	secrets := []string{canary}
 	for kind, configs := range channels {
 		for _, config := range configs {
 			var made struct {
@@ -189,6 +190,11 @@ func TestHistories(t *testing.T) {
 			}
 			c.into(&made, http.MethodPost, "/v1/notification-channels", object{"name": "a channel", "type": kind, "config": config})
 			ids = append(ids, made.ID)
+			if kind == vigil.ChannelWebhook { // the canary signs beside the new secret from now on
+				var rotated struct{ Secret string }
+				c.into(&rotated, http.MethodPost, "/v1/notification-channels/"+made.ID+"/rotate-secret", nil)
+				secrets = append(secrets, rotated.Secret)
+			}
 		}
 	}
 	var made []string // checks
@@ -229,7 +235,7 @@ func TestHistories(t *testing.T) {
 	})
 	testByHand(t, c, canary)
 	scanActivities(t, p.ready.TemporalAddress)
-	kinds := scanHistories(t, p.ready.TemporalAddress)
+	kinds := scanHistories(t, p.ready.TemporalAddress, secrets...)
 	for _, kind := range []string{"check", "incident", "delivery"} {
 		if kinds[kind] < len(made) {
 			t.Errorf("%d histories of %s workflows, want %d at least", kinds[kind], kind, len(made))
@@ -254,9 +260,9 @@ func awaitIncidentsOf(c client, count int) (ids []string) {
 	return ids
 }
 
-// scanHistories fails the test for every event of a workflow that contains the canary.
+// scanHistories fails the test for every event of a workflow that contains one of the secrets.
 // It returns how many histories it read, by the first part of the workflow's id.
-func scanHistories(t *testing.T, address string) map[string]int {
+func scanHistories(t *testing.T, address string, secrets ...string) map[string]int {
 	t.Helper()
 	c := dialTemporal(t, address, "vigil")
 	defer c.Close()
@@ -275,19 +281,21 @@ func scanHistories(t *testing.T, address string) map[string]int {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scanEvent(t, id, event)
+			scanEvent(t, id, event, secrets)
 		}
 	}
 	return kinds
 }
 
-func scanEvent(t *testing.T, workflow string, event *historypb.HistoryEvent) {
+func scanEvent(t *testing.T, workflow string, event *historypb.HistoryEvent, secrets []string) {
 	t.Helper()
 	raw, err := proto.Marshal(event)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := bytes.Index(raw, []byte(canary)); at >= 0 {
-		t.Errorf("%s, event %d (%s): %q", workflow, event.GetEventId(), event.GetEventType(), raw[max(0, at-80):min(len(raw), at+80)])
+	for _, secret := range secrets {
+		if at := bytes.Index(raw, []byte(secret)); at >= 0 {
+			t.Errorf("%s, event %d (%s): %q", workflow, event.GetEventId(), event.GetEventType(), raw[max(0, at-80):min(len(raw), at+80)])
+		}
 	}
 }
