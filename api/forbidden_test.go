@@ -268,7 +268,7 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 	t.Helper()
 	at := func(path string) string {
 		prefix, _, _ := strings.Cut(path, "/{")
-		return strings.NewReplacer("{id}", owned[prefix], "{ruleID}", owned["ruleID"]).Replace(path)
+		return strings.NewReplacer("{id}", owned[prefix], "{ruleID}", owned["ruleID"], "{recoveryID}", owned["recoveryID"]).Replace(path)
 	}
 	var all []specimen
 	add := func(method, path, body string) {
@@ -292,6 +292,8 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 	}
 	add(put, "/v1/notification-channels/{id}", `{"name":"y","config":`+channelConfigs()["webhook"]+`}`)
 	add(post, "/v1/notification-channels/{id}/rotate-secret", `{"overlap_seconds":3600,"force":true}`)
+	add(post, "/v1/notification-channels/{id}/recover", `{"since":"2026-03-01T00:00:00Z","until":"2026-03-02T00:00:00Z",`+
+		`"statuses":["exhausted"],"event_types":["incident.triggered"]}`)
 	channel := owned["/v1/notification-channels"]
 	add(post, "/v1/checks/{id}/alerts", `{"name":"x","condition":{"failure_threshold":3},"notification_channel_ids":["`+channel+`"]}`)
 	add(

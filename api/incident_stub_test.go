@@ -23,6 +23,7 @@ type incidentStub struct {
 	mu        sync.Mutex
 	sent      []vigil.PendingDelivery
 	refreshed []uuid.UUID
+	recovered []uuid.UUID
 	keys      []string // of all actions
 }
 
@@ -80,6 +81,13 @@ func (d *incidentStub) Refresh(_ context.Context, checkID uuid.UUID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refreshed = append(d.refreshed, checkID)
+	return nil
+}
+
+func (d *incidentStub) Recover(_ context.Context, recovery vigil.Recovery) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.recovered = append(d.recovered, recovery.ID)
 	return nil
 }
 

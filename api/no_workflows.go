@@ -28,6 +28,8 @@ func (noIncidentWorkflows) Redeliver(context.Context, uuid.UUID, uuid.UUID) erro
 
 func (noIncidentWorkflows) Refresh(context.Context, uuid.UUID) error { return nil }
 
+func (noIncidentWorkflows) Recover(context.Context, vigil.Recovery) error { return nil }
+
 func (noIncidentWorkflows) Send(context.Context, vigil.PendingDelivery) error { return nil }
 
 func errNoIncidentWorkflows() error {

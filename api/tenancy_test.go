@@ -64,6 +64,8 @@ func belongings(t *testing.T, b *testServer, a person) map[string]string {
 		"/v1/incidents":     incident.String(),
 		"/v1/deliveries":    deliveries[0].ID.String(),
 		"ruleID":            e.rule.String(),
+		"recoveryID": text(a.want(t, http.StatusAccepted, http.MethodPost, "/v1/notification-channels/"+e.channel.String()+"/recover",
+			map[string]any{"since": "2026-03-01T00:00:00Z"}).data(t), "id"),
 	}
 }
 
@@ -119,6 +121,10 @@ func TestTenancy(t *testing.T) {
 				body = map[string]any{"note": "stolen"}
 			case strings.HasSuffix(path, "/updates"):
 				body = map[string]any{"text": "stolen", "state": "resolved"}
+			case strings.HasSuffix(path, "/recover"):
+				body = map[string]any{"since": "2026-03-01T00:00:00Z"}
+			case strings.HasSuffix(path, "/rotate-secret"):
+				body = map[string]any{"force": true}
 			case strings.HasPrefix(path, "/v1/status-pages"):
 				body = map[string]any{"title": "stolen"}
 			case method == http.MethodPost && strings.HasSuffix(path, "/alerts"):

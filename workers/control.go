@@ -30,11 +30,12 @@ const (
 	deliveryTasks = 16
 )
 
-// ControlOptions configure the control worker. Incidents and Deliveries are required.
+// ControlOptions configure the control worker. Incidents, Deliveries and Recoveries are required.
 type ControlOptions struct {
 	Name       string // of the process, shown as the worker's identity
 	Incidents  *activities.Incidents
 	Deliveries *activities.Deliveries
+	Recoveries *activities.Recoveries
 	OnFatal    func(error) // receives the error of a worker that stops polling for good; nil ignores it
 	Deployment Deployment  // the zero value is unversioned
 	// DeliverySlots is how many attempts of deliveries the process makes at a time; 0
@@ -62,6 +63,8 @@ func NewControl(temporal client.Client, opts ControlOptions) *Control {
 	delivery := worker.New(temporal, vigil.DeliveryQueue, controlOptions(opts, cmp.Or(opts.DeliverySlots, deliverySlots), deliveryTasks))
 	delivery.RegisterWorkflowWithOptions(workflows.Delivery, registered("Delivery"))
 	delivery.RegisterActivityWithOptions(opts.Deliveries.Deliver, activity.RegisterOptions{Name: "Deliver"})
+	delivery.RegisterWorkflowWithOptions(workflows.Recovery, registered("Recovery"))
+	delivery.RegisterActivityWithOptions(opts.Recoveries.Recover, activity.RegisterOptions{Name: "Recover"})
 	return &Control{workers: []worker.Worker{control, delivery}}
 }
 

@@ -43,6 +43,7 @@ func TestReplay(t *testing.T) {
 			replayer.RegisterWorkflowWithOptions(workflows.CheckLoop, workflow.RegisterOptions{Name: "CheckLoop"})
 			replayer.RegisterWorkflowWithOptions(workflows.Incident, workflow.RegisterOptions{Name: "Incident"})
 			replayer.RegisterWorkflowWithOptions(workflows.Delivery, workflow.RegisterOptions{Name: "Delivery"})
+			replayer.RegisterWorkflowWithOptions(workflows.Recovery, workflow.RegisterOptions{Name: "Recovery"})
 			quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 			if err := replayer.ReplayWorkflowHistoryFromJSONFile(quiet, file); err != nil {
 				t.Fatal(err)

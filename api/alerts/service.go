@@ -19,6 +19,7 @@ type Store interface {
 	timelineStore
 	incidentUpdateStore
 	deliveryStore
+	recoveryStore
 }
 
 // Deps is what alerting needs beside its store.
@@ -52,6 +53,7 @@ func New(store Store, d Deps) *Service {
 	return &Service{Channels: channels, operations: []resource.Operations{
 		&rules{store: store, notifier: d.Notifier},
 		channels,
+		&recoveries{store: store, workflows: d.Incidents, now: d.Now},
 		templateVariables{},
 		&incidents{store: store, workflows: d.Incidents, links: d.Links},
 		&timelines{store: store, links: d.Links},

@@ -38,6 +38,8 @@ type IncidentWorkflows interface {
 	// Refresh has the incident of a check evaluated again, after something that it
 	// depends on changed. It is an attempt, as those of loops are.
 	Refresh(ctx context.Context, checkID uuid.UUID) error
+	// Recover starts the workflow of a recovery, unless it runs. It is an attempt as well.
+	Recover(ctx context.Context, recovery vigil.Recovery) error
 	// Send starts the workflow of a delivery, or wakes it. It is an attempt as well.
 	Send(ctx context.Context, delivery vigil.PendingDelivery) error
 }

@@ -32,7 +32,7 @@ type incidentStore interface {
 	RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.PendingDelivery, error)
 }
 
-// Incidents starts, signals and updates the workflows of incidents and deliveries.
+// Incidents starts, signals and updates the workflows of incidents, deliveries and recoveries.
 // Every call may be repeated.
 type Incidents struct {
 	temporal client.Client
@@ -76,6 +76,20 @@ func (i *Incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) 
 		return nil //nolint:nilerr // the request is stored, and the sweep sends it
 	}
 	return nil
+}
+
+// Recover starts the workflow of a recovery, unless it runs.
+func (i *Incidents) Recover(ctx context.Context, recovery vigil.Recovery) error {
+	_, err := startNew(ctx, i.temporal, false, client.StartWorkflowOptions{
+		ID:                    vigil.RecoveryWorkflowID(recovery.ID),
+		TaskQueue:             vigil.DeliveryQueue,
+		Priority:              temporal.Priority{FairnessKey: recovery.OrgID.String()},
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			keyword(AttributeOrg, recovery.OrgID), keyword(AttributeChannel, recovery.ChannelID),
+		),
+	}, workflows.Recovery, workflows.RecoveryInput{RecoveryID: recovery.ID})
+	return wrapIncident("recover", err)
 }
 
 // Refresh makes the incident workflow of a check, if one runs, reload its context: after

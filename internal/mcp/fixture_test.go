@@ -154,6 +154,8 @@ func (i incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) e
 
 func (incidents) Refresh(context.Context, uuid.UUID) error { return nil }
 
+func (incidents) Recover(context.Context, vigil.Recovery) error { return nil }
+
 func (incidents) Send(context.Context, vigil.PendingDelivery) error { return nil }
 
 const password = "difference engine"

@@ -56,6 +56,9 @@ func (p *Platform) StartControl(ctx context.Context) error {
 			PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Random: rand.Float64, Now: time.Now, Log: p.Log,
 		}),
 	}
+	opts.Recoveries = activities.NewRecoveries(activities.RecoveriesOptions{
+		Store: p.store, Workflows: p.incidents, Rate: p.settings.RecoveryRate, Now: time.Now, Log: p.Log,
+	})
 	started := workers.KeepStarting(context.WithoutCancel(ctx), func(context.Context) (func(context.Context), error) {
 		control := workers.NewControl(p.temporal.Client, opts)
 		return func(context.Context) { control.Stop() }, control.Start()

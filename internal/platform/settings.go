@@ -56,6 +56,7 @@ type Settings struct {
 	SMTPURL          smtpURL          `env:"VIGIL_SMTP_URL" secret:"yes" use:"up api worker" section:"Messages" help:"~URL~ of the mail server, smtp:// or smtps://user:password@host:port?from=address (default: mail is written to the data directory)"`
 	SMTPHelo         smtpHelo         `env:"VIGIL_SMTP_HELO" use:"up api worker" help:"~name~ that the mail server is given in EHLO: a domain, or an address in brackets such as [192.0.2.1] (default: the name of the machine where it has a dot, else its address in brackets)"`
 	DeliverySchedule deliverySchedule `env:"VIGIL_DELIVERY_SCHEDULE" envDefault:"5s,30s,2m,10m,30m,2h,5h,10h,14h,20h,24h" form:"1 to 11 durations with commas" use:"up api worker" help:"~waits~ between the attempts of a delivery, at most 11, as durations with commas; push, chat and pager use the first 5"`
+	RecoveryRate     int              `env:"VIGIL_RECOVERY_RATE" envDefault:"10" min:"1" max:"1000" more:"webhooks.md#sending-again" use:"up worker" help:"~messages~ a second that a recovery of a channel sends at most"`
 
 	SignupTier             Tier          `env:"VIGIL_SIGNUP_TIER" envDefault:"free" form:"free, paid or enterprise" use:"up api" section:"Organizations and their limits" help:"~tier~ of new organizations: free, paid or enterprise"`
 	EnterpriseMinInterval  time.Duration `env:"VIGIL_ENTERPRISE_MIN_INTERVAL" envDefault:"1s" form:"whole seconds, at least 1s" use:"up api" help:"smallest interval of the enterprise tier, as a ~duration~ of whole seconds"`

@@ -88,6 +88,10 @@ func (emptyStore) AdmitDeliveries(context.Context, int) ([]vigil.PendingDelivery
 	return nil, nil
 }
 
+func (emptyStore) StalledRecoveries(context.Context, time.Time, int) ([]vigil.Recovery, error) {
+	return nil, nil
+}
+
 func (emptyStore) Tombstones(context.Context, []int, int) ([]vigil.Tombstone, error) { return nil, nil }
 
 func (emptyStore) HoldTombstone(context.Context, vigil.Tombstone, func(context.Context) error) error {
@@ -233,6 +237,10 @@ func (w *workflows) Revive(ctx context.Context, _, checkID uuid.UUID, _, _ strin
 	return w.call(ctx, "revive", checkID)
 }
 
+func (w *workflows) Recover(ctx context.Context, recovery vigil.Recovery) error {
+	return w.call(ctx, "recover", recovery.ID)
+}
+
 func (*workflows) WarnPaused(context.Context, string) error { return nil }
 
 func (w *workflows) Send(ctx context.Context, delivery vigil.PendingDelivery) error {
@@ -258,6 +266,7 @@ type store interface {
 	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 	UnobservedLoops(ctx context.Context) (map[string]int64, error)
 	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
+	StalledRecoveries(ctx context.Context, before time.Time, limit int) ([]vigil.Recovery, error)
 	Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error)
 	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
 	PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)

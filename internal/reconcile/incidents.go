@@ -19,6 +19,7 @@ type incidents interface {
 	Refresh(ctx context.Context, checkID uuid.UUID) error
 	Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error
 	Send(ctx context.Context, delivery vigil.PendingDelivery) error
+	Recover(ctx context.Context, recovery vigil.Recovery) error
 	WarnPaused(ctx context.Context, workflowID string) error
 }
 
@@ -28,6 +29,7 @@ type incidentStore interface {
 	MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, id uuid.UUID, at time.Time) error
 	StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error)
 	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
+	StalledRecoveries(ctx context.Context, before time.Time, limit int) ([]vigil.Recovery, error)
 	MarkDeliverySwept(ctx context.Context, lease fleet.SweepLease, delivery vigil.PendingDelivery, at time.Time) error
 	UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error)
 	MarkVoteSwept(ctx context.Context, lease fleet.SweepLease, vote vigil.UnhandledVote, at time.Time) error
@@ -63,6 +65,7 @@ func (r *incidentRepair) passes() []pass {
 		{"ends of maintenance", maintenanceInterval, passTimeout, ofChecks, r.endMaintenance},
 		{"results in maintenance", loopsInterval, passTimeout, ofChecks, r.reclassify},
 		{"places of deliveries", incidentsInterval, passTimeout, ofCommon, r.admitDeliveries},
+		{"recoveries", incidentsInterval, passTimeout, ofCommon, r.resumeRecoveries},
 	}
 }
 
@@ -140,6 +143,23 @@ func (r *incidentRepair) admitDeliveries(ctx context.Context, w work) error {
 		list[i] = ofDelivery(kindAdmitted, delivery)
 		list[i].common = true
 		list[i].do = func(ctx context.Context, _ fleet.SweepLease) error { return r.incidents.Send(ctx, delivery) }
+	}
+	return r.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// recoverySilence is how long no workflow may have worked on a recovery until it counts as lost.
+const recoverySilence = time.Minute
+
+// resumeRecoveries starts the workflows of recoveries that were lost.
+func (r *incidentRepair) resumeRecoveries(ctx context.Context, w work) error {
+	stalled, err := r.store.StalledRecoveries(ctx, r.now().Add(-recoverySilence), passLimit)
+	if err != nil {
+		return err
+	}
+	list := make([]repair, len(stalled))
+	for i, recovery := range stalled {
+		list[i] = repair{common: true, kind: kindRecovery, id: recovery.ID.String()}
+		list[i].do = func(ctx context.Context, _ fleet.SweepLease) error { return r.incidents.Recover(ctx, recovery) }
 	}
 	return r.repairs.run(ctx, w, nudgeParallelism, list)
 }

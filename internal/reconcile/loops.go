@@ -59,6 +59,7 @@ const (
 	kindVote      = "vote"
 	kindDelivery  = "delivery"
 	kindAdmitted  = "admitted delivery"
+	kindRecovery  = "recovery"
 	kindSilence   = "silent region"
 
 	kindMaintenance  = "end of maintenance"

@@ -28,7 +28,7 @@ type channelBody struct {
 	DeliveriesHref string
 	RotateHref     string // of a webhook
 	Overlap        *stamp // until when a replaced secret signs too
-	Revision       int64 // that the form was made from
+	Revision       int64  // that the form was made from
 }
 
 // recipientLine is someone who gets the mail of a channel.

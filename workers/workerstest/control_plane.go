@@ -109,6 +109,9 @@ func start(
 			Random:   func() float64 { return 0.5 }, Now: time.Now, Log: quiet,
 		}),
 	}
+	opts.Recoveries = activities.NewRecoveries(activities.RecoveriesOptions{
+		Store: p.Store, Workflows: p.Incidents, Rate: 1000, Now: time.Now, Log: quiet,
+	})
 	change(&opts)
 	control := workers.NewControl(p.Temporal, opts)
 	p.OK(control.Start())

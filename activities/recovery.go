@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activities
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/activity"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing"
+)
+
+const (
+	// recoverTime is for how long one activity works on a recovery.
+	recoverTime = 30 * time.Second
+	// recoverPause is the pause between two steps.
+	recoverPause = 250 * time.Millisecond
+	// minOutstanding is how many requested attempts of a recovery may be without an outcome in any
+	// case. They take places of the channel, which has more.
+	minOutstanding = 4
+)
+
+// recoveryStore keeps recoveries.
+type recoveryStore interface {
+	// StepRecovery settles what was requested and requests at most limit attempts; CodeNotFound.
+	StepRecovery(ctx context.Context, id uuid.UUID, limit, outstanding int) (vigil.RecoveryStep, error)
+}
+
+// RecoveriesOptions are the dependencies of Recoveries. All members are required.
+type RecoveriesOptions struct {
+	Store recoveryStore
+	// Workflows signals the deliveries that have an attempt to make.
+	Workflows deliveryStarter
+	// Rate is how many messages a second a recovery sends at most.
+	Rate int
+	Now  func() time.Time
+	Log  *slog.Logger
+}
+
+// Recoveries has the activity of the recovery workflow.
+type Recoveries struct{ RecoveriesOptions }
+
+// NewRecoveries returns Recoveries.
+func NewRecoveries(opts RecoveriesOptions) *Recoveries { return &Recoveries{opts} }
+
+// RecoveryReport is the state of a recovery after a part of it.
+type RecoveryReport struct {
+	// Done: the recovery has ended.
+	Done    bool `json:"done,omitempty"`
+	Total   int  `json:"total"`
+	Sent    int  `json:"sent"`
+	Skipped int  `json:"skipped"`
+	Failed  int  `json:"failed"`
+}
+
+// Recover works on a recovery for some time, at its rate: it has the deliveries attempted, and
+// records what became of them. It may be cut short and repeated.
+func (r *Recoveries) Recover(ctx context.Context, recoveryID uuid.UUID) (RecoveryReport, error) {
+	stopping := activity.GetWorkerStopChannel(ctx)
+	each := float64(r.Rate) * recoverPause.Seconds()
+	outstanding := max(minOutstanding, int(2*each))
+	began, allowed := r.Now(), each
+	for {
+		step, err := r.Store.StepRecovery(ctx, recoveryID, int(allowed), outstanding)
+		if vigil.ErrorCode(err) == vigil.CodeNotFound {
+			return RecoveryReport{Done: true}, nil // deleted with its channel
+		}
+		if err != nil {
+			return RecoveryReport{}, fmt.Errorf("continue a recovery: %w", err)
+		}
+		allowed = min(allowed-float64(len(step.Requested))+each, max(1, 2*each))
+		r.signal(ctx, step.Requested)
+		activity.RecordHeartbeat(ctx)
+		report := RecoveryReport{Done: step.Done, Total: step.Total, Sent: step.Sent, Skipped: step.Skipped, Failed: step.Failed}
+		if step.Done || r.Now().Sub(began) >= recoverTime {
+			return report, nil
+		}
+		select {
+		case <-stopping:
+			return report, nil
+		default:
+		}
+		if err := timing.Sleep(ctx, recoverPause); err != nil {
+			return report, err
+		}
+	}
+}
+
+// signal wakes the workflows of deliveries. The sweep repeats a signal that fails.
+func (r *Recoveries) signal(ctx context.Context, requested []vigil.PendingDelivery) {
+	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
+	defer cancel()
+	for _, delivery := range requested {
+		if err := r.Workflows.Send(ctx, delivery); err != nil {
+			r.Log.WarnContext(ctx, "a requested delivery was not signaled; the sweep signals it again",
+				"incident", delivery.IncidentID, "channel", delivery.ChannelID, "error", err)
+		}
+	}
+}
