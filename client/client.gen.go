@@ -471,6 +471,81 @@ func (e BulkSelectorState) Valid() bool {
 	}
 }
 
+// Defines values for ChannelRecoveryRequestEventTypes.
+const (
+	ChannelRecoveryRequestEventTypesChannelFailing       ChannelRecoveryRequestEventTypes = "channel.failing"
+	ChannelRecoveryRequestEventTypesChannelRecovered     ChannelRecoveryRequestEventTypes = "channel.recovered"
+	ChannelRecoveryRequestEventTypesCheckObserved        ChannelRecoveryRequestEventTypes = "check.observed"
+	ChannelRecoveryRequestEventTypesCheckPaused          ChannelRecoveryRequestEventTypes = "check.paused"
+	ChannelRecoveryRequestEventTypesCheckResumed         ChannelRecoveryRequestEventTypes = "check.resumed"
+	ChannelRecoveryRequestEventTypesCheckUnobserved      ChannelRecoveryRequestEventTypes = "check.unobserved"
+	ChannelRecoveryRequestEventTypesDeliveryExhausted    ChannelRecoveryRequestEventTypes = "delivery.exhausted"
+	ChannelRecoveryRequestEventTypesDrillFailed          ChannelRecoveryRequestEventTypes = "drill.failed"
+	ChannelRecoveryRequestEventTypesDrillPassed          ChannelRecoveryRequestEventTypes = "drill.passed"
+	ChannelRecoveryRequestEventTypesIncidentAcknowledged ChannelRecoveryRequestEventTypes = "incident.acknowledged"
+	ChannelRecoveryRequestEventTypesIncidentResolved     ChannelRecoveryRequestEventTypes = "incident.resolved"
+	ChannelRecoveryRequestEventTypesIncidentTriggered    ChannelRecoveryRequestEventTypes = "incident.triggered"
+	ChannelRecoveryRequestEventTypesRegionBlind          ChannelRecoveryRequestEventTypes = "region.blind"
+	ChannelRecoveryRequestEventTypesRegionSighted        ChannelRecoveryRequestEventTypes = "region.sighted"
+)
+
+// Valid indicates whether the value is a known member of the ChannelRecoveryRequestEventTypes enum.
+func (e ChannelRecoveryRequestEventTypes) Valid() bool {
+	switch e {
+	case ChannelRecoveryRequestEventTypesChannelFailing:
+		return true
+	case ChannelRecoveryRequestEventTypesChannelRecovered:
+		return true
+	case ChannelRecoveryRequestEventTypesCheckObserved:
+		return true
+	case ChannelRecoveryRequestEventTypesCheckPaused:
+		return true
+	case ChannelRecoveryRequestEventTypesCheckResumed:
+		return true
+	case ChannelRecoveryRequestEventTypesCheckUnobserved:
+		return true
+	case ChannelRecoveryRequestEventTypesDeliveryExhausted:
+		return true
+	case ChannelRecoveryRequestEventTypesDrillFailed:
+		return true
+	case ChannelRecoveryRequestEventTypesDrillPassed:
+		return true
+	case ChannelRecoveryRequestEventTypesIncidentAcknowledged:
+		return true
+	case ChannelRecoveryRequestEventTypesIncidentResolved:
+		return true
+	case ChannelRecoveryRequestEventTypesIncidentTriggered:
+		return true
+	case ChannelRecoveryRequestEventTypesRegionBlind:
+		return true
+	case ChannelRecoveryRequestEventTypesRegionSighted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ChannelRecoveryRequestStatuses.
+const (
+	ChannelRecoveryRequestStatusesCanceled   ChannelRecoveryRequestStatuses = "canceled"
+	ChannelRecoveryRequestStatusesExhausted  ChannelRecoveryRequestStatuses = "exhausted"
+	ChannelRecoveryRequestStatusesSuperseded ChannelRecoveryRequestStatuses = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the ChannelRecoveryRequestStatuses enum.
+func (e ChannelRecoveryRequestStatuses) Valid() bool {
+	switch e {
+	case ChannelRecoveryRequestStatusesCanceled:
+		return true
+	case ChannelRecoveryRequestStatusesExhausted:
+		return true
+	case ChannelRecoveryRequestStatusesSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ChatChannelType.
 const (
 	ChatChannelTypeChat ChatChannelType = "chat"
@@ -1910,28 +1985,28 @@ func (e LoopSource) Valid() bool {
 
 // Defines values for LoopState.
 const (
-	Running    LoopState = "running"
-	Starting   LoopState = "starting"
-	Stopped    LoopState = "stopped"
-	Stopping   LoopState = "stopping"
-	Unobserved LoopState = "unobserved"
-	Updating   LoopState = "updating"
+	LoopStateRunning    LoopState = "running"
+	LoopStateStarting   LoopState = "starting"
+	LoopStateStopped    LoopState = "stopped"
+	LoopStateStopping   LoopState = "stopping"
+	LoopStateUnobserved LoopState = "unobserved"
+	LoopStateUpdating   LoopState = "updating"
 )
 
 // Valid indicates whether the value is a known member of the LoopState enum.
 func (e LoopState) Valid() bool {
 	switch e {
-	case Running:
+	case LoopStateRunning:
 		return true
-	case Starting:
+	case LoopStateStarting:
 		return true
-	case Stopped:
+	case LoopStateStopped:
 		return true
-	case Stopping:
+	case LoopStateStopping:
 		return true
-	case Unobserved:
+	case LoopStateUnobserved:
 		return true
-	case Updating:
+	case LoopStateUpdating:
 		return true
 	default:
 		return false
@@ -2520,6 +2595,48 @@ func (e RecordedIncidentSeverity) Valid() bool {
 	case RecordedIncidentSeverityInfo:
 		return true
 	case RecordedIncidentSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RecoveryState.
+const (
+	RecoveryStateCanceled RecoveryState = "canceled"
+	RecoveryStateDone     RecoveryState = "done"
+	RecoveryStateRunning  RecoveryState = "running"
+)
+
+// Valid indicates whether the value is a known member of the RecoveryState enum.
+func (e RecoveryState) Valid() bool {
+	switch e {
+	case RecoveryStateCanceled:
+		return true
+	case RecoveryStateDone:
+		return true
+	case RecoveryStateRunning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RecoveryStatuses.
+const (
+	RecoveryStatusesCanceled   RecoveryStatuses = "canceled"
+	RecoveryStatusesExhausted  RecoveryStatuses = "exhausted"
+	RecoveryStatusesSuperseded RecoveryStatuses = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the RecoveryStatuses enum.
+func (e RecoveryStatuses) Valid() bool {
+	switch e {
+	case RecoveryStatusesCanceled:
+		return true
+	case RecoveryStatusesExhausted:
+		return true
+	case RecoveryStatusesSuperseded:
 		return true
 	default:
 		return false
@@ -3903,6 +4020,29 @@ type BulkSelectorHealth string
 
 // BulkSelectorState defines model for BulkSelector.State.
 type BulkSelectorState string
+
+// ChannelRecoveryRequest defines model for ChannelRecoveryRequest.
+type ChannelRecoveryRequest struct {
+	// EventTypes Types of their events; all without it.
+	EventTypes *[]ChannelRecoveryRequestEventTypes `json:"event_types,omitempty"`
+
+	// Since From when on the deliveries were made.
+	//
+	// Examples: 2026-03-01T00:00:00Z
+	Since time.Time `json:"since"`
+
+	// Statuses States of the deliveries; exhausted without it.
+	Statuses *[]ChannelRecoveryRequestStatuses `json:"statuses,omitempty"`
+
+	// Until Until when, excluded; now without it.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// ChannelRecoveryRequestEventTypes defines model for ChannelRecoveryRequest.EventTypes.
+type ChannelRecoveryRequestEventTypes string
+
+// ChannelRecoveryRequestStatuses defines model for ChannelRecoveryRequest.Statuses.
+type ChannelRecoveryRequestStatuses string
 
 // ChatChannel What makes a channel of type chat.
 type ChatChannel struct {
@@ -6841,6 +6981,52 @@ type RecoverRequest struct {
 	Email openapi_types.Email `json:"email"`
 }
 
+// Recovery defines model for Recovery.
+type Recovery struct {
+	ChannelId openapi_types.UUID `json:"channel_id"`
+
+	// EventTypes Types of the events; empty: all.
+	EventTypes []string `json:"event_types"`
+
+	// Failed How many failed again, or were not sent because a message before them of the same incident failed.
+	Failed int64 `json:"failed"`
+
+	// FinishedAt Null while it runs.
+	FinishedAt *time.Time         `json:"finished_at"`
+	Id         openapi_types.UUID `json:"id"`
+
+	// Sent How many of them arrived.
+	Sent int64 `json:"sent"`
+
+	// Since From when on the deliveries were made.
+	Since time.Time `json:"since"`
+
+	// Skipped How many need no message any more, or have none: they arrived meanwhile, or their event or check is gone.
+	Skipped   int64     `json:"skipped"`
+	StartedAt time.Time `json:"started_at"`
+
+	// State canceled: on request, or because the channel was disabled.
+	State    RecoveryState      `json:"state"`
+	Statuses []RecoveryStatuses `json:"statuses"`
+
+	// Total How many deliveries it has.
+	Total int64 `json:"total"`
+
+	// Until Until when, excluded.
+	Until time.Time `json:"until"`
+}
+
+// RecoveryState canceled: on request, or because the channel was disabled.
+type RecoveryState string
+
+// RecoveryStatuses defines model for Recovery.Statuses.
+type RecoveryStatuses string
+
+// RecoveryAnswer defines model for RecoveryAnswer.
+type RecoveryAnswer struct {
+	Data Recovery `json:"data"`
+}
+
 // Region defines model for Region.
 type Region struct {
 	// AirportCode Examples: EWR
@@ -8613,6 +8799,18 @@ type UpdateNotificationChannelParams struct {
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
+// RecoverNotificationChannelParams defines parameters for RecoverNotificationChannel.
+type RecoverNotificationChannelParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// CancelRecoveryParams defines parameters for CancelRecovery.
+type CancelRecoveryParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // RotateNotificationChannelSecretParams defines parameters for RotateNotificationChannelSecret.
 type RotateNotificationChannelSecretParams struct {
 	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
@@ -8801,6 +8999,9 @@ type CreateNotificationChannelJSONRequestBody = NotificationChannelCreate
 
 // UpdateNotificationChannelJSONRequestBody defines body for UpdateNotificationChannel for application/json ContentType.
 type UpdateNotificationChannelJSONRequestBody = NotificationChannelUpdate
+
+// RecoverNotificationChannelJSONRequestBody defines body for RecoverNotificationChannel for application/json ContentType.
+type RecoverNotificationChannelJSONRequestBody = ChannelRecoveryRequest
 
 // RotateNotificationChannelSecretJSONRequestBody defines body for RotateNotificationChannelSecret for application/json ContentType.
 type RotateNotificationChannelSecretJSONRequestBody = RotationRequest
@@ -13512,6 +13713,36 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
 	UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RecoverNotificationChannelWithBody Send again what a channel did not get
+	//
+	// Makes one more attempt for each delivery that it selects, with the same id and body, at most some a second beside what is sent meanwhile. The messages of an incident are sent in their order, and what has arrived is skipped. It goes on after any failure of the platform. A channel has at most one that runs.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
+	RecoverNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecoverNotificationChannel Send again what a channel did not get
+	//
+	// Makes one more attempt for each delivery that it selects, with the same id and body, at most some a second beside what is sent meanwhile. The messages of an incident are sent in their order, and what has arrived is skipped. It goes on after any failure of the platform. A channel has at most one that runs.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
+	RecoverNotificationChannel(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, body RecoverNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetRecovery Get a recovery of a channel
+	//
+	// Corresponds with GET /v1/notification-channels/{id}/recoveries/{recoveryID} (the `GetRecovery` operationId).
+	GetRecovery(ctx context.Context, id openapi_types.UUID, recoveryID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelRecovery Cancel a recovery of a channel
+	//
+	// Nothing more of it is sent. One that has ended stays as it is.
+	//
+	// Corresponds with POST /v1/notification-channels/{id}/recoveries/{recoveryID}/cancel (the `CancelRecovery` operationId).
+	CancelRecovery(ctx context.Context, id openapi_types.UUID, recoveryID openapi_types.UUID, params *CancelRecoveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RotateNotificationChannelSecretWithBody Rotate the secret of a webhook
 	//
 	// Makes a new secret, which is in `secret` and shown once: a request that is repeated with its Idempotency-Key is answered without it. During the overlap messages are signed by both secrets: `webhook-signature` has both signatures, `X-Service-Signature` is by the new secret and `X-Service-Signature-Previous` by the replaced one. A secret that is written with PUT takes effect at once and ends the overlap.
@@ -15695,6 +15926,76 @@ func (c *Client) UpdateNotificationChannelWithBody(ctx context.Context, id opena
 // Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
 func (c *Client) UpdateNotificationChannel(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateNotificationChannelRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecoverNotificationChannelWithBody Send again what a channel did not get
+//
+// Makes one more attempt for each delivery that it selects, with the same id and body, at most some a second beside what is sent meanwhile. The messages of an incident are sent in their order, and what has arrived is skipped. It goes on after any failure of the platform. A channel has at most one that runs.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
+func (c *Client) RecoverNotificationChannelWithBody(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecoverNotificationChannelRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecoverNotificationChannel Send again what a channel did not get
+//
+// Makes one more attempt for each delivery that it selects, with the same id and body, at most some a second beside what is sent meanwhile. The messages of an incident are sent in their order, and what has arrived is skipped. It goes on after any failure of the platform. A channel has at most one that runs.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
+func (c *Client) RecoverNotificationChannel(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, body RecoverNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecoverNotificationChannelRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetRecovery Get a recovery of a channel
+//
+// Corresponds with GET /v1/notification-channels/{id}/recoveries/{recoveryID} (the `GetRecovery` operationId).
+func (c *Client) GetRecovery(ctx context.Context, id openapi_types.UUID, recoveryID openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRecoveryRequest(c.Server, id, recoveryID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelRecovery Cancel a recovery of a channel
+//
+// Nothing more of it is sent. One that has ended stays as it is.
+//
+// Corresponds with POST /v1/notification-channels/{id}/recoveries/{recoveryID}/cancel (the `CancelRecovery` operationId).
+func (c *Client) CancelRecovery(ctx context.Context, id openapi_types.UUID, recoveryID openapi_types.UUID, params *CancelRecoveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelRecoveryRequest(c.Server, id, recoveryID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -20936,6 +21237,165 @@ func NewUpdateNotificationChannelRequestWithBody(server string, id openapi_types
 	return req, nil
 }
 
+// NewRecoverNotificationChannelRequest calls the generic RecoverNotificationChannel builder with application/json body
+func NewRecoverNotificationChannelRequest(server string, id openapi_types.UUID, params *RecoverNotificationChannelParams, body RecoverNotificationChannelJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRecoverNotificationChannelRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewRecoverNotificationChannelRequestWithBody constructs an http.Request for the RecoverNotificationChannel method, with any body, and a specified content type
+func NewRecoverNotificationChannelRequestWithBody(server string, id openapi_types.UUID, params *RecoverNotificationChannelParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/notification-channels/%s/recover", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetRecoveryRequest constructs an http.Request for the GetRecovery method
+func NewGetRecoveryRequest(server string, id openapi_types.UUID, recoveryID openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "recoveryID", recoveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/notification-channels/%s/recoveries/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCancelRecoveryRequest constructs an http.Request for the CancelRecovery method
+func NewCancelRecoveryRequest(server string, id openapi_types.UUID, recoveryID openapi_types.UUID, params *CancelRecoveryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "recoveryID", recoveryID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/notification-channels/%s/recoveries/%s/cancel", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewRotateNotificationChannelSecretRequest calls the generic RotateNotificationChannelSecret builder with application/json body
 func NewRotateNotificationChannelSecretRequest(server string, id openapi_types.UUID, params *RotateNotificationChannelSecretParams, body RotateNotificationChannelSecretJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -22729,6 +23189,40 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/notification-channels/{id} (the `UpdateNotificationChannel` operationId).
 	UpdateNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateNotificationChannelParams, body UpdateNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateNotificationChannelResponse, error)
+
+	// RecoverNotificationChannelWithBodyWithResponse Send again what a channel did not get
+	//
+	// Makes one more attempt for each delivery that it selects, with the same id and body, at most some a second beside what is sent meanwhile. The messages of an incident are sent in their order, and what has arrived is skipped. It goes on after any failure of the platform. A channel has at most one that runs.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
+	RecoverNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecoverNotificationChannelResponse, error)
+
+	// RecoverNotificationChannelWithResponse Send again what a channel did not get
+	//
+	// Makes one more attempt for each delivery that it selects, with the same id and body, at most some a second beside what is sent meanwhile. The messages of an incident are sent in their order, and what has arrived is skipped. It goes on after any failure of the platform. A channel has at most one that runs.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
+	RecoverNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, body RecoverNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*RecoverNotificationChannelResponse, error)
+
+	// GetRecoveryWithResponse Get a recovery of a channel
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/notification-channels/{id}/recoveries/{recoveryID} (the `GetRecovery` operationId).
+	GetRecoveryWithResponse(ctx context.Context, id openapi_types.UUID, recoveryID openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetRecoveryResponse, error)
+
+	// CancelRecoveryWithResponse Cancel a recovery of a channel
+	//
+	// Nothing more of it is sent. One that has ended stays as it is.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/notification-channels/{id}/recoveries/{recoveryID}/cancel (the `CancelRecovery` operationId).
+	CancelRecoveryWithResponse(ctx context.Context, id openapi_types.UUID, recoveryID openapi_types.UUID, params *CancelRecoveryParams, reqEditors ...RequestEditorFn) (*CancelRecoveryResponse, error)
 
 	// RotateNotificationChannelSecretWithBodyWithResponse Rotate the secret of a webhook
 	//
@@ -30990,6 +31484,324 @@ func (r UpdateNotificationChannelResponse) ContentType() string {
 	return ""
 }
 
+// RecoverNotificationChannelResponse202Headers the declared response headers of an HTTP 202 response for RecoverNotificationChannel
+type RecoverNotificationChannelResponse202Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// RecoverNotificationChannelResponse429Headers the declared response headers of an HTTP 429 response for RecoverNotificationChannel
+type RecoverNotificationChannelResponse429Headers struct {
+	RetryAfter *int
+}
+
+type RecoverNotificationChannelResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *RecoveryAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *RecoverNotificationChannelResponse202Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *RecoverNotificationChannelResponse429Headers
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RecoverNotificationChannelResponse) GetJSON202() *RecoveryAnswer {
+	return r.JSON202
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RecoverNotificationChannelResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RecoverNotificationChannelResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r RecoverNotificationChannelResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RecoverNotificationChannelResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r RecoverNotificationChannelResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r RecoverNotificationChannelResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r RecoverNotificationChannelResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r RecoverNotificationChannelResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r RecoverNotificationChannelResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RecoverNotificationChannelResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RecoverNotificationChannelResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RecoverNotificationChannelResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetRecoveryResponse200Headers the declared response headers of an HTTP 200 response for GetRecovery
+type GetRecoveryResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetRecoveryResponse429Headers the declared response headers of an HTTP 429 response for GetRecovery
+type GetRecoveryResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetRecoveryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RecoveryAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetRecoveryResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetRecoveryResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetRecoveryResponse) GetJSON200() *RecoveryAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetRecoveryResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetRecoveryResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetRecoveryResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetRecoveryResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetRecoveryResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetRecoveryResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetRecoveryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetRecoveryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetRecoveryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetRecoveryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CancelRecoveryResponse200Headers the declared response headers of an HTTP 200 response for CancelRecovery
+type CancelRecoveryResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// CancelRecoveryResponse429Headers the declared response headers of an HTTP 429 response for CancelRecovery
+type CancelRecoveryResponse429Headers struct {
+	RetryAfter *int
+}
+
+type CancelRecoveryResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RecoveryAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *CancelRecoveryResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CancelRecoveryResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelRecoveryResponse) GetJSON200() *RecoveryAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CancelRecoveryResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CancelRecoveryResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CancelRecoveryResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CancelRecoveryResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CancelRecoveryResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CancelRecoveryResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CancelRecoveryResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelRecoveryResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelRecoveryResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelRecoveryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelRecoveryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // RotateNotificationChannelSecretResponse200Headers the declared response headers of an HTTP 200 response for RotateNotificationChannelSecret
 type RotateNotificationChannelSecretResponse200Headers struct {
 	ETag            *string
@@ -34030,6 +34842,64 @@ func (c *ClientWithResponses) UpdateNotificationChannelWithResponse(ctx context.
 		return nil, err
 	}
 	return ParseUpdateNotificationChannelResponse(rsp)
+}
+
+// RecoverNotificationChannelWithBodyWithResponse Send again what a channel did not get
+//
+// Makes one more attempt for each delivery that it selects, with the same id and body, at most some a second beside what is sent meanwhile. The messages of an incident are sent in their order, and what has arrived is skipped. It goes on after any failure of the platform. A channel has at most one that runs.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
+func (c *ClientWithResponses) RecoverNotificationChannelWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RecoverNotificationChannelResponse, error) {
+	rsp, err := c.RecoverNotificationChannelWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecoverNotificationChannelResponse(rsp)
+}
+
+// RecoverNotificationChannelWithResponse Send again what a channel did not get
+//
+// Makes one more attempt for each delivery that it selects, with the same id and body, at most some a second beside what is sent meanwhile. The messages of an incident are sent in their order, and what has arrived is skipped. It goes on after any failure of the platform. A channel has at most one that runs.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
+func (c *ClientWithResponses) RecoverNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, body RecoverNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*RecoverNotificationChannelResponse, error) {
+	rsp, err := c.RecoverNotificationChannel(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRecoverNotificationChannelResponse(rsp)
+}
+
+// GetRecoveryWithResponse Get a recovery of a channel
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/notification-channels/{id}/recoveries/{recoveryID} (the `GetRecovery` operationId).
+func (c *ClientWithResponses) GetRecoveryWithResponse(ctx context.Context, id openapi_types.UUID, recoveryID openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetRecoveryResponse, error) {
+	rsp, err := c.GetRecovery(ctx, id, recoveryID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetRecoveryResponse(rsp)
+}
+
+// CancelRecoveryWithResponse Cancel a recovery of a channel
+//
+// Nothing more of it is sent. One that has ended stays as it is.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/notification-channels/{id}/recoveries/{recoveryID}/cancel (the `CancelRecovery` operationId).
+func (c *ClientWithResponses) CancelRecoveryWithResponse(ctx context.Context, id openapi_types.UUID, recoveryID openapi_types.UUID, params *CancelRecoveryParams, reqEditors ...RequestEditorFn) (*CancelRecoveryResponse, error) {
+	rsp, err := c.CancelRecovery(ctx, id, recoveryID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelRecoveryResponse(rsp)
 }
 
 // RotateNotificationChannelSecretWithBodyWithResponse Rotate the secret of a webhook
@@ -42854,6 +43724,342 @@ func ParseUpdateNotificationChannelResponse(rsp *http.Response) (*UpdateNotifica
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers UpdateNotificationChannelResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRecoverNotificationChannelResponse parses an HTTP response from a RecoverNotificationChannelWithResponse call
+func ParseRecoverNotificationChannelResponse(rsp *http.Response) (*RecoverNotificationChannelResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RecoverNotificationChannelResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest RecoveryAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 202:
+		var headers RecoverNotificationChannelResponse202Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers202 = &headers
+	case rsp.StatusCode == 429:
+		var headers RecoverNotificationChannelResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetRecoveryResponse parses an HTTP response from a GetRecoveryWithResponse call
+func ParseGetRecoveryResponse(rsp *http.Response) (*GetRecoveryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetRecoveryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RecoveryAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetRecoveryResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetRecoveryResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCancelRecoveryResponse parses an HTTP response from a CancelRecoveryWithResponse call
+func ParseCancelRecoveryResponse(rsp *http.Response) (*CancelRecoveryResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelRecoveryResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RecoveryAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers CancelRecoveryResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers CancelRecoveryResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
