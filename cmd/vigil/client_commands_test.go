@@ -65,6 +65,7 @@ func clientLines() map[string][]clientLine {
 			{words: "channel edit oncall", missing: "channel edit nothing"},
 			{words: "channel test oncall", reads: "STATUS", missing: "channel test " + noID},
 			{words: "channel rotate-secret oncall --force", missing: "channel rotate-secret " + noID},
+			{words: "channel recover oncall --since 1h", missing: "channel recover " + noID + " --since 1h"},
 			{words: "channel enable oncall", missing: "channel enable " + noID},
 			{words: "channel disable oncall", missing: "channel disable " + noID},
 			{words: "channel delete oncall --yes", missing: "channel delete nothing --yes"},
