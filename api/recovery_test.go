@@ -81,7 +81,8 @@ func TestRecoverChannel(t *testing.T) {
 	a.want(t, http.StatusNotFound, http.MethodGet, path+"/recoveries/"+uuid.NewString(), nil)
 	other := "/v1/notification-channels/" + text(a.channel(t), "id")
 	a.want(t, http.StatusNotFound, http.MethodGet, other+"/recoveries/"+id.String(), nil)
-	if none := a.want(t, http.StatusAccepted, http.MethodPost, other+"/recover", since).data(t); none["state"] != "done" || none["total"] != 0.0 {
+	none := a.want(t, http.StatusAccepted, http.MethodPost, other+"/recover", since).data(t)
+	if none["state"] != "done" || none["total"] != 0.0 {
 		t.Errorf("without deliveries: %v", none)
 	}
 	a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"enabled": false})

@@ -51,7 +51,12 @@ func newOwing(t *testing.T, receiver string, incidents, rate int) *owing {
 	})
 	o.channel = made.ID
 	o.c.into(&made, http.MethodPost, "/v1/checks", object{
-		"name": "shop", "type": "http", "config": object{"url": receiver}, "regions": []string{clusterRegion}, "interval_seconds": 60, "enabled": false,
+		"name":             "shop",
+		"type":             "http",
+		"config":           object{"url": receiver},
+		"regions":          []string{clusterRegion},
+		"interval_seconds": 60,
+		"enabled":          false,
 	})
 	org, check := account.Organization.ID, made.ID
 	query(t, s.dsn,

@@ -111,7 +111,14 @@ func TestRotateChannelSecret(t *testing.T) {
 	if left := r.stored(); left != "" {
 		t.Errorf("the former secret is stored as %s", left)
 	}
-	if _, err := s.RotateChannelSecret(t.Context(), uuid.New(), r.id, vigil.SecretRotation{Secret: "x"}); vigil.ErrorCode(err) != vigil.CodeNotFound {
+	if _, err := s.RotateChannelSecret(
+		t.Context(),
+		uuid.New(),
+		r.id,
+		vigil.SecretRotation{Secret: "x"},
+	); vigil.ErrorCode(
+		err,
+	) != vigil.CodeNotFound {
 		t.Errorf("a rotation by another organization: %v", err)
 	}
 }

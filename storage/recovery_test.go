@@ -97,7 +97,10 @@ func TestRecoverySendsInOrder(t *testing.T) {
 		t.Fatalf("began %+v", recovery)
 	}
 	_, err := r.begin()
-	if refused, ok := errors.AsType[*vigil.Error](err); !ok || refused.Code != vigil.CodeConflict || refused.Details["recovery_id"] != recovery.ID {
+	if refused, ok := errors.AsType[*vigil.Error](
+		err,
+	); !ok || refused.Code != vigil.CodeConflict ||
+		refused.Details["recovery_id"] != recovery.ID {
 		t.Errorf("a second recovery: %v", err)
 	}
 	r.requests("one at a time", r.step(recovery.ID, 1), first)

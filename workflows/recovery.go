@@ -41,7 +41,10 @@ func Recovery(ctx workflow.Context, in RecoveryInput) error {
 		if err := workflow.ExecuteActivity(ctx, acts.Recover, in.RecoveryID).Get(ctx, &report); err != nil {
 			return err
 		}
-		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d of %d sent, %d skipped, %d failed", report.Sent, report.Total, report.Skipped, report.Failed))
+		workflow.SetCurrentDetails(
+			ctx,
+			fmt.Sprintf("%d of %d sent, %d skipped, %d failed", report.Sent, report.Total, report.Skipped, report.Failed),
+		)
 		if report.Done {
 			return nil
 		}

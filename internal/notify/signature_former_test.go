@@ -53,7 +53,8 @@ func TestFormerSecret(t *testing.T) {
 	for name, one := range map[string]notify.Sender{"present": sender, "none": notify.WithFormerSecret(sender, "")} {
 		one.Send(t.Context(), message())
 		all := r.requests()
-		if header := all[len(all)-1].header; header.Get("X-Service-Signature-Previous") != "" || strings.Contains(header.Get("Webhook-Signature"), " ") {
+		if header := all[len(all)-1].header; header.Get("X-Service-Signature-Previous") != "" ||
+			strings.Contains(header.Get("Webhook-Signature"), " ") {
 			t.Errorf("%s: %v", name, header)
 		}
 	}

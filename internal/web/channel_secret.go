@@ -24,7 +24,9 @@ func rotationForm(r *request, channel *client.NotificationChannel) *rotationBody
 	body.Form.add(field{
 		Name: "overlap_seconds", Label: "The replaced secret signs too", Type: "select", Value: "86400", Focus: true,
 		Options: []option{
-			{Value: "0", Text: "not any more"}, {Value: "3600", Text: "for an hour"}, {Value: "86400", Text: "for a day"},
+			{Value: "0", Text: "not any more"},
+			{Value: "3600", Text: "for an hour"},
+			{Value: "86400", Text: "for a day"},
 			{Value: "604800", Text: "for 7 days"},
 		},
 		Help: "Until then the receiver verifies messages with either secret.",

@@ -15,8 +15,8 @@ import (
 
 func (a *app) channelCommand() *cobra.Command {
 	return Group("channel", "List, read, create and change notification channels",
-		a.channelListCommand(), a.channelGetCommand(), a.channelCreateCommand(), a.channelEditCommand(), a.channelTestCommand(), a.channelRotateCommand(),
-		a.channelRecoverCommand(),
+		a.channelListCommand(), a.channelGetCommand(), a.channelCreateCommand(), a.channelEditCommand(), a.channelTestCommand(),
+		a.channelRotateCommand(), a.channelRecoverCommand(),
 		a.channelSwitchCommand("enable", "Send to a channel again", true), a.channelSwitchCommand("disable", "Send nothing to a channel", false),
 		a.channelDeleteCommand())
 }
