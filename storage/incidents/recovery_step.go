@@ -173,8 +173,8 @@ func (s *Store) items(ctx context.Context, tx bun.Tx, condition string, args ...
 				AND p.position < i.position AND p.state = 'failed') AS broken,
 			a.number IS NOT NULL AS tried, a.finished_at IS NOT NULL AS ended, coalesce(a.error_code, '') AS error_code
 		FROM (SELECT i.* FROM recovery_items AS i WHERE `+condition+`) AS i
-		LEFT JOIN LATERAL (SELECT `+pg.ModelColumns[deliveryRow](s.db, "d")+` FROM deliveries AS d WHERE d.id = i.delivery_id AND `+checkOfDelivery+`
-		) AS d ON true
+		LEFT JOIN LATERAL (SELECT `+pg.ModelColumns[deliveryRow](s.db, "d")+` FROM deliveries AS d
+			WHERE d.id = i.delivery_id AND `+checkOfDelivery+`) AS d ON true
 		LEFT JOIN LATERAL (SELECT a.number, a.finished_at, a.error_code FROM attempts AS a
 			WHERE a.delivery_id = d.id AND a.number > i.attempts AND a.manual ORDER BY a.number LIMIT 1) AS a ON true
 		ORDER BY i.position`, args...).Scan(ctx, &rows)
