@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -191,6 +193,19 @@ func (c *Catalogue) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.entries)
+}
+
+// HasTarget reports whether a target of a check that runs here matches.
+func (c *Catalogue) HasTarget(matches func(target string) bool) bool {
+	c.mu.Lock()
+	entries := slices.Collect(maps.Values(c.entries))
+	c.mu.Unlock()
+	return slices.ContainsFunc(entries, func(e *entry) bool {
+		return e.probe != nil && !e.deleted && slices.ContainsFunc(c.regions, func(region string) bool {
+			_, runs := e.Schedule(region)
+			return runs
+		}) && matches(e.probe.Target())
+	})
 }
 
 // refresh reads what changed since the last read. The cursor moves on once all of it is known.

@@ -37,9 +37,15 @@ func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.StoredRe
 		Counter("vigil_results_total").Inc(1)
 	// None missed is counted too, so that the figure is there before it moves.
 	to.WithTags(labels{"region": r.Region}).Counter("vigil_slots_missed_total").Inc(recorded.Missed)
+	countBlind(ctx, r.Region, 0)
 	if !r.Manual {
 		to.Timer("vigil_probe_lateness_seconds").Record(max(0, r.Time.Sub(r.Slot)))
 	}
+}
+
+// countBlind counts slots that are missed because this machine has lost its line.
+func countBlind(ctx context.Context, region string, slots int64) {
+	figuresOf(ctx).WithTags(labels{"region": region}).Counter("vigil_slots_blind_total").Inc(slots)
 }
 
 // countTurn counts a turn by its end; one that ended with an error is lost.

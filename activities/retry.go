@@ -58,6 +58,7 @@ func (e *entry) observe(ctx context.Context) vigil.Observation {
 type failedProbe struct {
 	result vigil.Result          // of the newest attempt
 	before []vigil.FailedAttempt // the attempts before that one
+	lost   lostLine              // of the newest attempt
 }
 
 // retries returns the failed probe of a first attempt that is retried, nil for one that is

@@ -49,7 +49,7 @@ func (t *turnRun) probeSlot(
 		case due:
 			failed, err = probeApart(func() (*failedProbe, error) { return t.probeAgain(ctx, e, last, next) })
 		case late: // it must do as it is
-			failed, err = probeApart(func() (*failedProbe, error) { return nil, t.store(ctx, e, last.final()) })
+			failed, err = probeApart(func() (*failedProbe, error) { return nil, t.settle(ctx, e, last.final(), last.lost) })
 		default:
 			return why, nil
 		}
@@ -60,32 +60,67 @@ func (t *turnRun) probeSlot(
 // probe makes the first attempt for a slot, and stores its result unless another attempt
 // follows: then it returns the failure. The place of the probe is given back when it has ended.
 func (t *turnRun) probe(ctx context.Context, e *entry, slot time.Time, place *fair.Place) (*failedProbe, error) {
+	followed, lost := t.follow(ctx, e)
 	result := vigil.Result{
 		ID:      vigil.ResultID(t.turn.CheckID, t.turn.Region, slot),
 		CheckID: t.turn.CheckID, Region: t.turn.Region,
 		Slot: slot, Time: t.Now(),
-		Observation: e.observeIn(ctx, place),
+		Observation: e.observeIn(followed, place),
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // the probe was interrupted: its result says nothing about the target
 	}
 	if failed := e.retries(result); failed != nil {
+		failed.lost = lost
 		return failed, nil
 	}
-	return nil, t.store(ctx, e, result)
+	return nil, t.settle(ctx, e, result, lost)
 }
 
 // probeAgain makes another attempt for the slot of a failed probe. It returns the failure when
 // one more follows, and stores the result otherwise.
 func (t *turnRun) probeAgain(ctx context.Context, e *entry, failed *failedProbe, place *fair.Place) (*failedProbe, error) {
-	seen := e.observeIn(ctx, place)
+	followed, lost := t.follow(ctx, e)
+	seen := e.observeIn(followed, place)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	if !seen.Unavailable {
+		failed.lost = lost
 	}
 	if failed.again(e, seen) {
 		return failed, nil
 	}
-	return nil, t.store(ctx, e, failed.final())
+	return nil, t.settle(ctx, e, failed.final(), failed.lost)
+}
+
+// lostLine says whether a failed attempt had no line; nil: it had one.
+type lostLine func(ctx context.Context, fresh bool) bool
+
+// follow returns the context of an attempt, and what says whether it had no line.
+func (t *turnRun) follow(ctx context.Context, e *entry) (context.Context, lostLine) {
+	if t.Line == nil || e.probe == nil {
+		return ctx, nil
+	}
+	return t.Line.Follow(ctx, e.probe.Target())
+}
+
+// settle stores the result of a slot, unless it is a failure of this machine's line: then the
+// slot is missed.
+func (t *turnRun) settle(ctx context.Context, e *entry, result vigil.Result, lost lostLine) error {
+	if result.Success || result.Unavailable || lost == nil {
+		return t.store(ctx, e, result)
+	}
+	missed := lost(ctx, t.state.For(e.Check.Type).Failures == 0)
+	if ctx.Err() != nil {
+		return ctx.Err() // it was not judged
+	}
+	if !missed {
+		return t.store(ctx, e, result)
+	}
+	countBlind(ctx, t.turn.Region, 1)
+	t.state.Slot, t.state.Unstored = result.Slot, true
+	return nil
 }
 
 // awaitRetry waits between two attempts, and then for a place like any probe. It returns

@@ -21,8 +21,16 @@ type resultWriter interface {
 	Write(ctx context.Context, row vigil.ResultRow) (vigil.StoredResult, error)
 }
 
+// line is this machine's way to the internet.
+type line interface {
+	// Follow returns a context for one attempt to probe a target, and lost, which says after the
+	// attempt has failed whether it had no line: then its failure says nothing about the target.
+	// fresh: the result before was a success. lost waits a second at most.
+	Follow(ctx context.Context, target string) (followed context.Context, lost func(ctx context.Context, fresh bool) bool)
+}
+
 // WatcherOptions are the dependencies of a Watcher. All members but Lease, TurnRate,
-// QuietWindow, Votes, Incidents, LastVotes and Spans are required.
+// QuietWindow, Votes, Incidents, LastVotes, Spans and Line are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
 	Results   resultWriter
@@ -60,6 +68,8 @@ type WatcherOptions struct {
 	ShowNames func(ctx context.Context) bool
 	// Seal seals what a test by hand answers to callers that ask for it; nil: it is in clear.
 	Seal func([]byte) ([]byte, error)
+	// Line judges failures before they are stored; nil: all of them are the targets'.
+	Line line
 	Now  func() time.Time
 	Log  *slog.Logger
 }

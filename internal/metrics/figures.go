@@ -28,6 +28,12 @@ func figures() []figure {
 			labels: []attribute.Key{"region"},
 		},
 		{
+			name:   "vigil_slots_blind_total",
+			help:   "Slots missed because the machine had lost its line.",
+			labels: []attribute.Key{"region"},
+		},
+		{name: "vigil_blind", help: "1 while no canary answers and failures of public targets are missed slots, else 0."},
+		{
 			name:    "vigil_probe_lateness_seconds",
 			help:    "Time from a slot to the start of its probe.",
 			buckets: []float64{.001, .01, .1, .5, 1, 2.5, 5, 10, 30, 60},
