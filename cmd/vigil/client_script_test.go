@@ -125,7 +125,7 @@ func startPlatform(t *testing.T) platform.Summary {
 		t.Fatal(err)
 	}
 	cmd := exec.Command( //nolint:noctx // stopped below
-		"vigil", "up", "--json", "--data-dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0",
+		"vigil", "up", "--json", "--canaries", "", "--data-dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0",
 		"--temporal-listen", "127.0.0.1:0", "--ui-listen", "127.0.0.1:0", "--regions", "us-east-1,eu-central-fra,ap-southeast-sin",
 		"--signup-tier", "enterprise", "--delivery-schedule", "1s,1s,1s",
 	)

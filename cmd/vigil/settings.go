@@ -39,14 +39,16 @@ func addSettings(flags *pflag.FlagSet) {
 
 // readSettings reads every setting from its flag, else from the environment, else its
 // default. The error names each setting with a wrong value. An empty variable counts as
-// unset.
+// unset, unless it means something else.
 func readSettings(cmd *cobra.Command) (platform.Settings, error) {
 	given := env.ToMap(os.Environ())
 	for _, s := range knownSettings() {
 		if flag := cmd.Flags().Lookup(s.Flag()); flag != nil && flag.Changed {
 			given[s.Variable] = flag.Value.String()
 		}
-		given[s.Variable] = cmp.Or(given[s.Variable], s.Fallback)
+		if _, set := given[s.Variable]; !set || s.Empty == "" {
+			given[s.Variable] = cmp.Or(given[s.Variable], s.Fallback)
+		}
 	}
 	return platform.ParseSettings(given)
 }

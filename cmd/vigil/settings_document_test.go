@@ -22,9 +22,9 @@ const settingsIntro = `# Settings
 <!-- Made from internal/platform/settings.go; renew it with: go test ./cmd/vigil -run TestSettingsDocument -update -->
 
 Each setting of the server commands is an environment variable, and a flag of the same name
-without ` + "`VIGIL_`" + `. The flag wins. An empty variable counts as not set. All server commands
-accept all settings, so that their processes can share one environment; the last column
-lists those that use one. Durations are written as ` + "`500ms`, `30s`, `72h` or `90d`" + `.
+without ` + "`VIGIL_`" + `. The flag wins. An empty variable counts as not set, unless
+its range has "nothing". All server commands accept all settings, so that their processes can
+share one environment; the last column lists those that use one. Durations are written as ` + "`500ms`, `30s`, `72h` or `90d`" + `.
 
 `
 

@@ -60,6 +60,28 @@ func TestSettings(t *testing.T) {
 		}
 	})
 
+	t.Run("Canaries", func(t *testing.T) {
+		t.Parallel()
+		if got := settingsOf(t).Canaries; !slices.Equal(got, []string{"1.1.1.1:53", "8.8.8.8:53", "9.9.9.9:53"}) {
+			t.Errorf("by default %v", got)
+		}
+		for _, off := range []string{"--canaries=", "--canaries=off"} {
+			if got := settingsOf(t, off).Canaries; got != nil {
+				t.Errorf("%s: %v", off, got)
+			}
+		}
+		want := []string{"gateway.example:443", "[2606:4700:4700::1111]:53"}
+		if got := settingsOf(t, "--canaries=gateway.example:443, [2606:4700:4700::1111]:53,gateway.example:443").Canaries; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		for _, wrong := range []string{"1.1.1.1", "1.1.1.1:53,9.9.9.9", "1.1.1.1:0", "1.1.1.1:dns", ":53", "https://a.example:443", "1.1.1.1:53,,"} {
+			_, err := platform.ParseSettings(map[string]string{"VIGIL_CANARIES": wrong})
+			if err == nil || !strings.Contains(err.Error(), "VIGIL_CANARIES (--canaries) holds") {
+				t.Errorf("%s: %v", wrong, err)
+			}
+		}
+	})
+
 	t.Run("RetentionIsBounded", func(t *testing.T) {
 		t.Parallel()
 		s := settingsOf(t)

@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 	dataDir = filepath.Join(dir, "data")
 	platform := exec.Command(binary, "up", "--json") //nolint:noctx // stopped below
 	platform.Env = append(os.Environ(), "VIGIL_LISTEN=127.0.0.1:0", "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0",
-		"VIGIL_REGIONS=primary", "VIGIL_DATA_DIR="+dataDir, "VIGIL_DELIVERY_SCHEDULE=100ms,100ms,100ms")
+		"VIGIL_CANARIES=", "VIGIL_REGIONS=primary", "VIGIL_DATA_DIR="+dataDir, "VIGIL_DELIVERY_SCHEDULE=100ms,100ms,100ms")
 	var stderr bytes.Buffer
 	platform.Stderr = &stderr
 	out, err := platform.StdoutPipe()

@@ -35,7 +35,7 @@ func measureIdle(ctx context.Context, o IdleOptions, dir string) error {
 	var ready struct{}
 	up, err := spawn(ctx, "vigil", []string{
 		"DATABASE_URL=", "TEMPORAL_ADDRESS=", "VIGIL_DATA_DIR=" + dir, "VIGIL_LISTEN=127.0.0.1:0", "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0",
-		"VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_LOG_LEVEL=warn",
+		"VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_CANARIES=", "VIGIL_LOG_LEVEL=warn",
 	}, &ready, "up", "--json")
 	if err != nil {
 		return err

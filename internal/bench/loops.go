@@ -121,7 +121,7 @@ func startServers(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 		"DATABASE_URL=" + dsn, "VIGIL_DATA_DIR=" + dir, "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0",
 		"VIGIL_SECRET_KEY=" + hex.EncodeToString(raw), "VIGIL_QUIET_WINDOW=" + o.Window.String(), "VIGIL_LOG_LEVEL=warn",
 		"VIGIL_TURN_RATE=" + strconv.FormatFloat(o.TurnRate, 'g', -1, 64),
-		"VIGIL_ALLOWED_PRIVATE_CIDRS=127.0.0.0/8",
+		"VIGIL_ALLOWED_PRIVATE_CIDRS=127.0.0.0/8", "VIGIL_CANARIES=",
 	}
 	if !o.InOne {
 		if s.temporal, err = spawn(ctx, "temporal", s.env, &served, "temporal", "--json"); err != nil {

@@ -22,6 +22,7 @@ import (
 //   - help: the word between tildes is the placeholder of the value
 //   - min, max: the range of the value, which CheckRanges holds; because: why it ends there
 //   - form: what else is accepted, in words
+//   - empty: what an empty variable means; without it one counts as unset
 //   - use: the commands that read the setting
 //   - section: the heading of docs/settings.md that begins with this field
 //   - more: the part of docs that explains it
@@ -52,6 +53,8 @@ type Settings struct {
 	MaxProbes           int           `env:"VIGIL_MAX_PROBES" envDefault:"4096" min:"64" max:"100000" more:"operations.md#too-much-to-probe" use:"up worker" help:"~probes~ that one process runs at the same time; each may take a file descriptor and 100 KiB of memory"`
 	TurnRate            float64       `env:"VIGIL_TURN_RATE" envDefault:"5" min:"0" max:"1000" more:"operations.md#turns" use:"up worker" help:"~activities~ a second that the loops of one worker process may start while nothing changes; with more slots than that one activity covers several; 0: one activity for each slot"`
 	QuietWindow         time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"30m" min:"0" max:"1h" more:"operations.md#turns" use:"up worker" help:"longest ~duration~ that one activity may cover; 0: one activity for each slot"`
+
+	Canaries canaryList `env:"VIGIL_CANARIES" envDefault:"1.1.1.1:53,8.8.8.8:53,9.9.9.9:53" empty:"off" form:"1 to 8 host:port with commas, off or nothing" more:"operations.md#is-it-this-machine" use:"up worker" help:"~servers~ that show whether this machine has its line, as host:port with commas: while none of them accepts a connection, failures of public targets are missed slots; off or empty: none"`
 
 	SMTPURL          smtpURL          `env:"VIGIL_SMTP_URL" secret:"yes" use:"up api worker" section:"Messages" help:"~URL~ of the mail server, smtp:// or smtps://user:password@host:port?from=address (default: mail is written to the data directory)"`
 	SMTPHelo         smtpHelo         `env:"VIGIL_SMTP_HELO" use:"up api worker" help:"~name~ that the mail server is given in EHLO: a domain, or an address in brackets such as [192.0.2.1] (default: the name of the machine where it has a dot, else its address in brackets)"`
@@ -88,6 +91,7 @@ type Settings struct {
 type Setting struct {
 	Variable string // of the environment
 	Fallback string
+	Empty    string // what an empty variable means; empty: it counts as unset
 	Help     string
 	Secret   bool // its value is never repeated
 	Field    reflect.StructField
@@ -107,6 +111,7 @@ func AllSettings() []Setting {
 		all[i] = Setting{
 			Variable: field.Tag.Get("env"),
 			Fallback: field.Tag.Get("envDefault"),
+			Empty:    field.Tag.Get("empty"),
 			Help:     strings.ReplaceAll(field.Tag.Get("help"), "~", "`"),
 			Secret:   field.Tag.Get("secret") != "",
 			Field:    field,
@@ -116,11 +121,13 @@ func AllSettings() []Setting {
 }
 
 // ParseSettings reads every setting from the values of variables, else its default. The error
-// names each setting with a wrong value. An empty variable counts as unset; given is changed so
-// that it has what counts.
+// names each setting with a wrong value. An empty variable counts as unset, unless the tag empty
+// says otherwise; given is changed so that it has what counts.
 func ParseSettings(given map[string]string) (Settings, error) {
 	for _, s := range AllSettings() {
 		switch {
+		case s.Empty != "" && isEmpty(given, s.Variable):
+			given[s.Variable] = s.Empty
 		case given[s.Variable] != "":
 		case s.Fallback != "":
 			given[s.Variable] = s.Fallback
@@ -145,6 +152,12 @@ func ParseSettings(given map[string]string) (Settings, error) {
 		return Settings{}, fmt.Errorf("VIGIL_DATA_DIR: %w", err)
 	}
 	return read, read.validate()
+}
+
+// isEmpty reports whether a variable is set to nothing.
+func isEmpty(given map[string]string, variable string) bool {
+	value, set := given[variable]
+	return set && value == ""
 }
 
 // Local reports whether only users of this machine can reach the API, directly or

@@ -38,7 +38,13 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 		cancel()
 		return nil, fmt.Errorf("read the checks: %w", err)
 	}
+	line, err := newLine(p.Process, p.settings.Canaries, p.Private.guard, catalogue)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
 	go catalogue.Run(running)
+	p.watchLine(running, line)
 
 	name, lease := workerName(), activities.NewLeaseHolder(time.Now)
 	var showNames func(context.Context) bool
@@ -51,7 +57,7 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
 		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, LastVotes: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.Log,
-		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(), Seal: p.secrets.sealAnswer,
+		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(), Seal: p.secrets.sealAnswer, Line: line,
 	})
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)

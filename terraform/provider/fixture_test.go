@@ -131,7 +131,7 @@ func start(data, listen string, env ...string) (*platform, error) {
 	p.cmd = exec.CommandContext(context.Background(), binaries.vigil, "up", "--json")
 	p.cmd.Env = append(os.Environ(),
 		"VIGIL_LISTEN="+listen, "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_DATA_DIR="+data,
-		"VIGIL_ALLOWED_PRIVATE_CIDRS=", "VIGIL_REGIONS=primary")
+		"VIGIL_ALLOWED_PRIVATE_CIDRS=", "VIGIL_CANARIES=", "VIGIL_REGIONS=primary")
 	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stderr = p.log
 	out, err := p.cmd.StdoutPipe()
