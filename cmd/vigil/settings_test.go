@@ -71,7 +71,8 @@ func TestSettings(t *testing.T) {
 			}
 		}
 		want := []string{"gateway.example:443", "[2606:4700:4700::1111]:53"}
-		if got := settingsOf(t, "--canaries=gateway.example:443, [2606:4700:4700::1111]:53,gateway.example:443").Canaries; !slices.Equal(got, want) {
+		given := "--canaries=gateway.example:443, [2606:4700:4700::1111]:53,gateway.example:443"
+		if got := settingsOf(t, given).Canaries; !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 		for _, wrong := range []string{"1.1.1.1", "1.1.1.1:53,9.9.9.9", "1.1.1.1:0", "1.1.1.1:dns", ":53", "https://a.example:443", "1.1.1.1:53,,"} {

@@ -328,7 +328,8 @@ func TestOff(t *testing.T) {
 	t.Parallel()
 	line := canary.New(canary.Options{})
 	line.Run(t.Context())
-	if _, judge := line.Follow(t.Context(), shop); judge(t.Context(), true) || line.Blind() || !line.BlindSince().IsZero() || line.Missed() > 0 {
+	_, judge := line.Follow(t.Context(), shop)
+	if judge(t.Context(), true) || line.Blind() || !line.BlindSince().IsZero() || line.Missed() > 0 {
 		t.Error("it judges")
 	}
 }
