@@ -109,6 +109,7 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop attempts", "attempts", "t.started_at < ? AND t.finished_at IS NOT NULL", keep.Attempts},
 		{"drop audit entries", "audit_log", "t.at < ?", keep.Audit},
 		{"drop leases", "worker_leases", "greatest(t.renewed_at, t.revoked_at) < ?", keep.Leases},
+		{"drop times in which regions were blind", "blind_regions", "t.ended_at < ?", keep.Incidents},
 		{"drop tokens", "account_tokens", "t.expires_at < ?", time.Hour},
 		{"drop invitations", "invitations", "t.expires_at < ?", time.Hour},
 		{"drop requests of accounts", "signup_requests", "t.expires_at < ?", time.Hour},

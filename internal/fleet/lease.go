@@ -39,6 +39,8 @@ type Renewal struct {
 	Regions []string // region keys; leases of other regions are deleted
 	// Unavailable are the check types that the worker's machine cannot run.
 	Unavailable []vigil.CheckType
+	// BlindSince is since when the worker has no line to the internet; zero: it has one.
+	BlindSince time.Time
 	// ClockDifference is by how much the worker's clock was ahead of the database's
 	// when it was last measured, negative when it was behind, in milliseconds.
 	ClockDifference time.Duration

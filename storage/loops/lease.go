@@ -34,11 +34,11 @@ func (s *Store) RenewLease(ctx context.Context, r fleet.Renewal) (fleet.Grant, e
 	grant := fleet.Grant{Fences: make(map[string]int64, len(r.Regions)), Revoked: make(map[string][]string)}
 	err := s.db.Renewing(ctx, func(conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, `WITH renewed AS (
-				INSERT INTO worker_leases AS l (worker, regions, renewed_at, unavailable_types, clock_difference_ms, build)
-				VALUES ($1::text, $2::text[], clock_timestamp(), $3::text[], $4::bigint, $6::text)
+				INSERT INTO worker_leases AS l (worker, regions, renewed_at, unavailable_types, clock_difference_ms, build, blind_since)
+				VALUES ($1::text, $2::text[], clock_timestamp(), $3::text[], $4::bigint, $6::text, $7::timestamptz)
 				ON CONFLICT (worker) DO UPDATE
 				SET renewed_at = excluded.renewed_at, unavailable_types = excluded.unavailable_types, regions = excluded.regions,
-					clock_difference_ms = excluded.clock_difference_ms, build = excluded.build,
+					clock_difference_ms = excluded.clock_difference_ms, build = excluded.build, blind_since = excluded.blind_since,
 					granted_at = CASE WHEN l.revoked_at IS NULL AND excluded.regions <@ l.regions THEN l.granted_at
 						ELSE excluded.granted_at END,
 					fence = CASE WHEN l.revoked_at IS NOT NULL AND abs(excluded.clock_difference_ms) <= $5
@@ -50,7 +50,7 @@ func (s *Store) RenewLease(ctx context.Context, r fleet.Renewal) (fleet.Grant, e
 				WHERE o.revoked_at IS NOT NULL AND o.worker <> $1::text AND region = ANY(o.regions))
 			FROM renewed, unnest(renewed.regions) AS region`,
 			s.db.SteadyMode(), r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), pg.Milliseconds(r.ClockDifference),
-			pg.Milliseconds(fleet.ClockLimit), r.Build)
+			pg.Milliseconds(fleet.ClockLimit), r.Build, vigil.NilIfZero(r.BlindSince))
 		if err != nil {
 			return err
 		}
@@ -254,4 +254,19 @@ func (s *Store) ClockDifferences(ctx context.Context, silence time.Duration) (ma
 		differences[row.Region] = pg.FromMilliseconds(row.Difference)
 	}
 	return differences, pg.Wrap("read the clocks of workers", err)
+}
+
+// BlindRegions returns the regions in which a worker with a live lease has no line to the
+// internet, each with since when the first of them has none.
+func (s *Store) BlindRegions(ctx context.Context, silence time.Duration) (map[string]time.Time, error) {
+	rows, err := pg.SteadyRows[struct {
+		Region string
+		Since  time.Time
+	}](ctx, s.db, "SELECT region, min(blind_since) AS since FROM "+leasesByRegion+` WHERE blind_since IS NOT NULL AND `+live("$1")+
+		" GROUP BY region", pg.Milliseconds(silence))
+	blind := make(map[string]time.Time, len(rows))
+	for _, row := range rows {
+		blind[row.Region] = row.Since
+	}
+	return blind, pg.Wrap("find blind regions", err)
 }
