@@ -74,14 +74,17 @@ type capabilities interface {
 	Unavailable(ctx context.Context) []vigil.CheckType
 }
 
-// RegionOptions configure the workers of regions. All are required but OnFatal, Builds and
-// Demand.
+// RegionOptions configure the workers of regions. All are required but BlindSince, OnFatal, Builds
+// and Demand.
 type RegionOptions struct {
 	Name         string   // of the process, in the leases and as the workers' identity
 	Regions      []string // region keys
 	Watcher      *activities.Watcher
 	Leases       leaseStore
 	Capabilities capabilities
+	// BlindSince returns since when this machine has no line to the internet, zero when it has
+	// one; nil: it always has.
+	BlindSince func() time.Time
 	// Now is the clock of this process, which is compared with the database's.
 	Now func() time.Time
 	// OnFatal receives the error of a worker that stops polling for good, as when
@@ -267,13 +270,16 @@ func (r *Regions) firstRenewal(ctx context.Context) error {
 }
 
 func (r *Regions) renewOnce(ctx context.Context) error {
-	unavailable := r.opts.Capabilities.Unavailable(ctx)
+	unavailable, blind := r.opts.Capabilities.Unavailable(ctx), time.Time{}
+	if r.opts.BlindSince != nil {
+		blind = r.opts.BlindSince()
+	}
 	ctx, cancel := context.WithTimeout(ctx, renewalTimeout)
 	defer cancel()
 	sent := r.opts.Now()
 	grant, err := r.opts.Leases.RenewLease(ctx, fleet.Renewal{
 		Worker: r.opts.Name, Regions: r.opts.Regions, Unavailable: unavailable, ClockDifference: r.health.difference,
-		Build: r.opts.Deployment.build(),
+		BlindSince: blind, Build: r.opts.Deployment.build(),
 	})
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	go p.reportLoad(running, name, watcher)
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.Client, workers.RegionOptions{
-			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, Now: time.Now,
+			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, BlindSince: line.BlindSince, Now: time.Now,
 			OnFatal: p.workerFailed, Deployment: p.Deployment, Builds: turns, Demand: p.demand, Log: p.Log,
 		})
 		return regions.Stop, regions.Start(ctx)

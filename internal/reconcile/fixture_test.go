@@ -126,6 +126,12 @@ func (emptyStore) MarkVoteSwept(context.Context, fleet.SweepLease, vigil.Unhandl
 	return nil
 }
 
+func (emptyStore) RecordBlindRegions(context.Context, fleet.SweepLease, time.Duration) error {
+	return nil
+}
+
+func (emptyStore) PublishBlindRegions(context.Context, int) (int, error) { return 0, nil }
+
 func (emptyStore) UnobservedLoops(context.Context) (map[string]int64, error) {
 	return map[string]int64{}, nil
 }
@@ -257,6 +263,8 @@ type store interface {
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 	UnobservedLoops(ctx context.Context) (map[string]int64, error)
+	RecordBlindRegions(ctx context.Context, lease fleet.SweepLease, silence time.Duration) error
+	PublishBlindRegions(ctx context.Context, limit int) (int, error)
 	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
 	Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error)
 	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error

@@ -69,6 +69,10 @@ type loopStore interface {
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
 	OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
 	UnobservedLoops(ctx context.Context) (map[string]int64, error)
+	// RecordBlindRegions records which regions are blind by their leases, and PublishBlindRegions
+	// publishes it to up to limit organizations and returns to how many.
+	RecordBlindRegions(ctx context.Context, lease fleet.SweepLease, silence time.Duration) error
+	PublishBlindRegions(ctx context.Context, limit int) (int, error)
 }
 
 // housekeeping creates the partitions of the days to come and drops what is
@@ -200,6 +204,7 @@ func (s *Sweep) passes() []pass {
 		{"overdue", overdueInterval, passTimeout, ofChecks, s.nudgeOverdue},
 		{"suspects", overdueInterval, passTimeout, ofChecks, s.suspects.inspect},
 		{"unobserved loops", incidentsInterval, passTimeout, ofCommon, s.unobserved.count},
+		{"blind regions", loopsInterval, passTimeout, ofCommon, s.reportBlindRegions},
 		{"deleted organizations", incidentsInterval, housekeepingTimeout, ofCommon, s.purgeOrganizations},
 		{"housekeeping", housekeepingLook, housekeepingTimeout, ofCommon, s.keepHouse},
 	}
