@@ -76,3 +76,23 @@ func TestRegionWithAWrongClock(t *testing.T) {
 		})
 	}
 }
+
+// TestBlindRegion tests that a region says since when a worker of it has no line.
+func TestBlindRegion(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.works(t, "w1", "na-east-ewr")
+	since := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+	if _, err := b.store.DB().NewRaw("UPDATE worker_leases SET blind_since = ?", since).Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range b.want(t, http.StatusOK, http.MethodGet, "/v1/regions?limit=100", nil).rows(t) {
+		var want any
+		if row["key"] == "na-east-ewr" {
+			want = "2026-03-01T09:30:00Z"
+		}
+		if got, has := row["blind_since"]; !has || got != want {
+			t.Errorf("%s is blind since %v, want %v", row["key"], got, want)
+		}
+	}
+}

@@ -71,7 +71,8 @@ func TestBlindRegions(t *testing.T) {
 	record(1) // the check of the other organization is disabled, and none has one in Singapore
 	renew("w2", time.Time{}, newark)
 	record(0) // the other worker of the region is blind yet
-	if _, err := s.DB().ExecContext(ctx, "UPDATE worker_leases SET renewed_at = renewed_at - interval '1 hour' WHERE worker = 'w1'"); err != nil {
+	const dies = "UPDATE worker_leases SET renewed_at = renewed_at - interval '1 hour' WHERE worker = 'w1'"
+	if _, err := s.DB().ExecContext(ctx, dies); err != nil {
 		t.Fatal(err)
 	}
 	blind(nil) // it has died

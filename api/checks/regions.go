@@ -28,6 +28,9 @@ type RegionStore interface {
 	// ClockDifferences returns by how much the clocks of workers are wrong, by region.
 	// Regions whose clocks are right are left out.
 	ClockDifferences(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
+	// BlindRegions returns since when workers have no line to the internet, by region. Regions
+	// whose workers all have one are left out.
+	BlindRegions(ctx context.Context, silence time.Duration) (map[string]time.Time, error)
 }
 
 type regions struct {
@@ -40,6 +43,7 @@ type regions struct {
 type regionStates struct {
 	online map[string][]vigil.CheckType
 	clocks map[string]time.Duration
+	blind  map[string]time.Time
 }
 
 func newRegions(store RegionStore, now func() time.Time) *regions {
@@ -63,6 +67,7 @@ type regionView struct {
 	Aliases          []string          `json:"aliases" doc:"Cloud providers' names that are accepted for the region."`
 	UnavailableTypes []vigil.CheckType `json:"unavailable_types" doc:"Check types that the region cannot run right now, such as ping where a machine forbids ICMP. Such checks are accepted; while it is so their executions are missed, never failed."`
 	ClockDifference  *float64          `json:"clock_difference_seconds" nullable:"true" doc:"By how many seconds the clock of a worker of the region is ahead of the database's, negative when it is behind; the largest difference of its workers. Null while all are within 2 seconds. A worker that is wrong by more than 30 seconds does not probe, and a region without another one is offline."`
+	BlindSince       *time.Time        `json:"blind_since" nullable:"true" doc:"Since when a worker of the region has no line to the internet: none of its canaries answers, although one did lately. Meanwhile failures of public targets are missed slots there. Null while all workers have one."`
 }
 
 func (g *regions) Register(r *rest.Registrar) {
@@ -76,6 +81,9 @@ func (g *regions) listRegions(ctx context.Context, in *struct{ rest.PageQuery })
 	states, err := g.states.Get(ctx, "", func(ctx context.Context) (states regionStates, err error) {
 		if states.online, err = g.store.LiveRegions(ctx, resource.LeaseSilence); err == nil {
 			states.clocks, err = g.store.ClockDifferences(ctx, resource.LeaseSilence)
+		}
+		if err == nil {
+			states.blind, err = g.store.BlindRegions(ctx, resource.LeaseSilence)
 		}
 		return states, err
 	})
@@ -103,6 +111,9 @@ func (s regionStates) show(r vigil.Region) regionView {
 	if difference, wrong := s.clocks[r.Key]; wrong {
 		seconds := difference.Seconds()
 		view.ClockDifference = &seconds
+	}
+	if since, blind := s.blind[r.Key]; blind {
+		view.BlindSince = new(since.UTC())
 	}
 	return view
 }
