@@ -147,6 +147,10 @@ func TestJudge(t *testing.T) {
 			doctor.Regions{Unpingable: []string{"b", "a"}}.Judge(),
 			doctor.Warn, "cannot run in a, b", "ping_group_range", "",
 		},
+		"Blind": {
+			doctor.Regions{All: 33, Blind: []string{"eu-central-fra"}}.Judge(),
+			doctor.Warn, "lost its line in eu-central-fra", "VIGIL_CANARIES", "",
+		},
 		"Deliveries": {doctor.Deliveries(nil, now), doctor.OK, "none was given up", "", ""},
 		"Exhausted": {
 			doctor.Deliveries([]doctor.Exhausted{

@@ -63,6 +63,8 @@ type Regions struct {
 	ClockDifferences map[string]float64
 	// Unpingable are the regions where checks of type ping run and cannot.
 	Unpingable []string
+	// Blind are the regions where a worker has no line to the internet.
+	Blind []string
 	// Instance: the server is a `vigil up`, which has the workers in itself.
 	Instance bool
 }
@@ -100,6 +102,13 @@ func (r Regions) Judge() []Finding {
 			Part: "regions", State: Warn,
 			Message:  "checks of type ping cannot run in " + some(r.Unpingable) + ": the workers' machines forbid ICMP",
 			Remedies: []string{pingRemedy + "   # on the worker's machine"},
+		})
+	}
+	if len(r.Blind) > 0 {
+		found = append(found, Finding{
+			Part: "regions", State: Warn,
+			Message:  "a worker has lost its line in " + some(r.Blind) + ": no canary answers, and failures of public targets are missed slots",
+			Remedies: []string{"nc -zv -w 1 1.1.1.1 53   # on the worker's machine; its canaries are in VIGIL_CANARIES"},
 		})
 	}
 	slices.SortStableFunc(found, func(a, b Finding) int { return strings.Compare(a.Message, b.Message) })

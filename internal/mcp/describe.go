@@ -51,7 +51,8 @@ func describe(c *call, in struct{ Topic string }) (object, error) {
 		part, err := list(c.api.ListRegions(c.ctx, &client.ListRegionsParams{Limit: new(int64(100))}))
 		rows := make([]any, 0, len(part.rows))
 		for _, region := range part.rows {
-			rows = append(rows, pick(region, "key", "name", "city", "country_code", "status", "primary", "aliases", "unavailable_types"))
+			rows = append(rows, pick(region, "key", "name", "city", "country_code", "status", "primary", "aliases", "unavailable_types",
+				"blind_since"))
 		}
 		return object{"regions": rows}, err
 	case in.Topic == topicVariables:

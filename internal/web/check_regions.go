@@ -75,6 +75,8 @@ func noteOf(region client.Region, kind string) string {
 		return "offline"
 	case slices.Contains(region.UnavailableTypes, kind):
 		return "no " + kind
+	case region.BlindSince != nil:
+		return "no line"
 	}
 	return ""
 }

@@ -48,7 +48,7 @@ const (
 )
 
 // navParts are the parts that every page has.
-func navParts() []string { return []string{"side", "bottom"} }
+func navParts() []string { return []string{"side", "bottom", "blind"} }
 
 // partsOf makes the parts of a page. The item of the navigation has been filled in.
 func (s *Server) partsOf(kind liveKind, p *page) (texts []string, err error) {

@@ -38,6 +38,7 @@ type nav struct {
 	Incidents    int64 // that are open
 	Current      string
 	ReadOnly     bool
+	Blind        *blindNote // nil: every worker has its line
 }
 
 type navGroup struct {
@@ -59,7 +60,7 @@ func (r *request) menu(current string) (nav, error) {
 	if err != nil {
 		return nav{}, err
 	}
-	n := nav{Organization: known.organization, Incidents: known.incidents, Current: current}
+	n := nav{Organization: known.organization, Incidents: known.incidents, Current: current, Blind: r.blindNote()}
 	n.Groups = []navGroup{
 		{Items: []navItem{
 			{Name: navChecks, Text: "Checks", Href: "/app", Icon: "checks", Count: number(known.checks)},

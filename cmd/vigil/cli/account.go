@@ -157,15 +157,20 @@ func (a *app) regionCommand() *cobra.Command {
 		if offline {
 			all = all.only(func(r client.Region) bool { return r.Status == client.Offline })
 		}
-		columns := console.Columns("REGION", "CITY", "COUNTRY", "STATUS", "CANNOT RUN", "+ALIASES", "+CLOCK")
+		columns := console.Columns("REGION", "CITY", "COUNTRY", "STATUS", "CANNOT RUN", "+ALIASES", "+CLOCK", "+BLIND SINCE")
 		return show(s, all, console.List{Columns: columns, Empty: "No regions."}, func(r client.Region) []console.Cell {
 			clock := ""
 			if r.ClockDifferenceSeconds != nil {
 				clock = fmt.Sprintf("%+.1fs", *r.ClockDifferenceSeconds)
 			}
+			status := health(string(r.Status))
+			if r.BlindSince != nil {
+				status = health("blind")
+			}
 			return []console.Cell{
-				console.Word(r.Key), console.Text(r.City), console.Text(r.Country), health(string(r.Status)),
+				console.Word(r.Key), console.Text(r.City), console.Text(r.Country), status,
 				console.Word(strings.Join(r.UnavailableTypes, ",")), console.Text(strings.Join(r.Aliases, ",")), console.Word(clock),
+				console.Time(r.BlindSince),
 			}
 		})
 	})

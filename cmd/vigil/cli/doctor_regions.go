@@ -31,6 +31,9 @@ func (a *afar) usedRegions(ctx context.Context) ([]doctor.Finding, error) {
 		if region.ClockDifferenceSeconds != nil {
 			judged.ClockDifferences[region.Key] = *region.ClockDifferenceSeconds
 		}
+		if region.BlindSince != nil {
+			judged.Blind = append(judged.Blind, region.Key)
+		}
 	}
 	if err := a.countUses(ctx, judged.Offline, judged.Uses); err != nil {
 		return nil, err
