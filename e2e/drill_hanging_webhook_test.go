@@ -73,8 +73,8 @@ func (s *receiver) differentIDs() (n int) {
 }
 
 // alerting makes an organization with checks of a target, each with a rule that
-// notifies a webhook.
-func (s *cluster) alerting(name, target, webhook string, checks int, interval time.Duration) {
+// notifies a webhook after some failures.
+func (s *cluster) alerting(name, target, webhook string, checks int, interval time.Duration, failures int) {
 	s.t.Helper()
 	config, err := json.Marshal(map[string]string{"url": webhook, "secret": receiverSecret})
 	if err != nil {
@@ -88,11 +88,11 @@ func (s *cluster) alerting(name, target, webhook string, checks int, interval ti
 		if err != nil {
 			s.t.Fatal(err)
 		}
+		timeout := int(min(2*time.Second, interval) / time.Second)
 		for i := range checks {
-			check := s.createCheck(store, org, fmt.Sprintf("%s %d", name, i), fmt.Sprintf("%s/%s/%d", target, name, i), 2, interval)
-			// Two failures, because a single probe may time out on a busy machine.
+			check := s.createCheck(store, org, fmt.Sprintf("%s %d", name, i), fmt.Sprintf("%s/%s/%d", target, name, i), timeout, interval)
 			if _, err := store.CreateRule(ctx, vigil.Rule{
-				OrgID: org, CheckID: check.ID, Name: "down", Condition: vigil.Condition{FailureThreshold: 2}, NotifyOn: vigil.NotifyBoth,
+				OrgID: org, CheckID: check.ID, Name: "down", Condition: vigil.Condition{FailureThreshold: failures}, NotifyOn: vigil.NotifyBoth,
 				Policy: vigil.AnyRegion, Enabled: true, Channels: []uuid.UUID{channel.ID},
 			}); err != nil {
 				s.t.Fatal(err)
@@ -124,8 +124,9 @@ func TestDrillHangingWebhook(t *testing.T) {
 	hung.hangs.Store(true)
 	s := newCluster(t, "VIGIL_DELIVERY_SCHEDULE=5s,5s,5s,5s,5s,5s,5s,5s,5s,5s,5s")
 	s.seed(newSwitchable(t).URL, good, goodInterval)
-	s.alerting("hung", site.URL, hung.URL, incidents, interval)
-	s.alerting("works", other.URL, works.URL, 1, 2*time.Second)
+	// Two failures, because a single probe may time out on a busy machine.
+	s.alerting("hung", site.URL, hung.URL, incidents, interval, 2)
+	s.alerting("works", other.URL, works.URL, 1, 2*time.Second, 2)
 	eventually(t, "every loop has a result", func() bool {
 		return s.number("SELECT count(*) FROM check_regions WHERE last_slot IS NULL") == 0
 	})

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -177,15 +178,29 @@ type service struct {
 func newService(t *testing.T) *service {
 	t.Helper()
 	f := &service{}
-	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked, _ := f.asked.LoadOrStore(r.URL.Path, new(atomic.Int64))
-		asked.(*atomic.Int64).Add(1)
-		if _, broken := f.broken.Load(r.URL.Path); broken {
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-	}))
+	f.Server = httptest.NewServer(f)
 	t.Cleanup(f.Close)
 	return f
+}
+
+// newServiceOn is newService on a listener.
+func newServiceOn(t *testing.T, listener net.Listener) *service {
+	t.Helper()
+	f := &service{}
+	f.Server = httptest.NewUnstartedServer(f)
+	_ = f.Listener.Close()
+	f.Listener = listener
+	f.Start()
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	asked, _ := f.asked.LoadOrStore(r.URL.Path, new(atomic.Int64))
+	asked.(*atomic.Int64).Add(1)
+	if _, broken := f.broken.Load(r.URL.Path); broken {
+		w.WriteHeader(http.StatusInternalServerError)
+	}
 }
 
 func (f *service) fail(path string)   { f.broken.Store(path, time.Now()) }

@@ -102,6 +102,14 @@ func (l *Line) Run(ctx context.Context) {
 	}
 }
 
+// askSoon has Run ask without a minute's wait.
+func (l *Line) askSoon() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
 // inform says once that no canary has ever answered: an installation without a way out is not
 // to be asked for each minute in its log.
 func (l *Line) inform(ctx context.Context) {
@@ -191,6 +199,7 @@ func (l *Line) conclude(ctx context.Context, f *flight) {
 		l.blind, l.sighted = time.Time{}, f.ended
 	case l.blind.IsZero() && l.remembers(f.ended):
 		l.blind, l.shown, l.missedBefore = f.began, f.began, l.missed.Load()
+		l.askSoon() // and again until one answers
 		l.Log.WarnContext(ctx, "no canary answers: this machine has lost its line, and failures of public targets are missed slots",
 			"canaries", l.Canaries, "last_answer", l.answered, "error", f.failure)
 	}

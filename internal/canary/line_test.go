@@ -143,6 +143,25 @@ func TestLineLost(t *testing.T) {
 	})
 }
 
+// TestSightReturns holds that the line is found again without a failure that asks.
+func TestSightReturns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		time.Sleep(time.Second) // sleep: in the bubble
+		w.cut.Store(true)
+		if lost, _ := w.fail(t, shop, 0, true); !lost {
+			t.Fatal("a failure without a line counts")
+		}
+		time.Sleep(10 * time.Second) // sleep: in the bubble
+		w.cut.Store(false)
+		time.Sleep(1300 * time.Millisecond) // sleep: in the bubble
+		if w.line.Blind() {
+			t.Error("1.3 s after the line is back it counts as lost")
+		}
+	})
+}
+
 // TestAnswerIsNotShared cuts the line right after an answer: it counts for no later failure.
 func TestAnswerIsNotShared(t *testing.T) {
 	t.Parallel()

@@ -33,12 +33,8 @@ func (l *Line) wakeFor(a *attempt) {
 	l.mu.Lock()
 	asked := l.flight != nil || !l.last.ended.IsZero() && a.began.Sub(l.last.ended) < askEvery
 	l.mu.Unlock()
-	if asked || !l.isPublic(a.target) {
-		return
-	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
+	if !asked && l.isPublic(a.target) {
+		l.askSoon()
 	}
 }
 
