@@ -69,18 +69,18 @@ func (l *Line) join(ctx context.Context, shared time.Duration) (*flight, time.Du
 		}
 	}
 	l.flight = &flight{began: now, done: make(chan struct{})}
-	go l.fly(ofNobody{ctx}, l.flight)
+	go l.fly(detached{ctx}, l.flight)
 	return l.flight, 0
 }
 
-// ofNobody is a context without the end and the values of the one that asked first: others wait
+// detached is a context without the end and the values of the one that asked first: others wait
 // for the answer too, and a trace in it is of its own connections.
-type ofNobody struct{ context.Context }
+type detached struct{ context.Context }
 
-func (ofNobody) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (ofNobody) Done() <-chan struct{}       { return nil }
-func (ofNobody) Err() error                  { return nil }
-func (ofNobody) Value(any) any               { return nil }
+func (detached) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (detached) Done() <-chan struct{}       { return nil }
+func (detached) Err() error                  { return nil }
+func (detached) Value(any) any               { return nil }
 
 // fly asks all canaries, and is over with the first answer.
 func (l *Line) fly(ctx context.Context, f *flight) {

@@ -65,7 +65,7 @@ func (s *Store) RecordBlindRegions(ctx context.Context, lease fleet.SweepLease, 
 	}))
 }
 
-// blindOrganization is a time in which a region is blind, as an organization hears of it.
+// blindOrganization is a time in which a region is blind, of one organization.
 type blindOrganization struct {
 	BlindID uuid.UUID  `bun:"blind_id"`
 	OrgID   uuid.UUID  `bun:"org_id"`
@@ -77,7 +77,7 @@ type blindOrganization struct {
 
 // PublishBlindRegions publishes the beginnings and ends of the times in which regions are blind
 // that are not published yet, for up to limit organizations, and returns for how many there were
-// some. Each is published once, whoever repeats it.
+// some. Each is published once, also when this is repeated.
 func (s *Store) PublishBlindRegions(ctx context.Context, limit int) (int, error) {
 	var rows []blindOrganization
 	err := s.db.NewRaw(`SELECT o.blind_id, o.org_id, o.begun, b.region, b.since, b.ended_at

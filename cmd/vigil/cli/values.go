@@ -136,7 +136,7 @@ func health(state string) console.Cell {
 		"unhealthy": console.Bad, "offline": console.Bad, "active": console.Bad, "exhausted": console.Bad,
 		"critical": console.Bad, "failed": console.Bad, "no result": console.Bad,
 		"unknown": console.Doubtful, "warning": console.Doubtful, "acknowledged": console.Doubtful, "pending": console.Doubtful,
-		"blind": console.Doubtful,
+		"blind":  console.Doubtful,
 		"paused": console.Faint, "disabled": console.Faint,
 	}
 	return console.Word(state).Toned(tones[state])
