@@ -201,6 +201,7 @@ func TestDrillLostLine(t *testing.T) {
 
 	cut := time.Now()
 	out.set("down")
+	dark := time.Now()
 	eventually(t, "the region is blind", func() bool { return s.blindSince() != nil })
 	figure(t, "the region is blind after", time.Since(cut), d.interval+6*time.Second, p.longest())
 	site.fail("/fails/0") // the line hides it
@@ -224,7 +225,7 @@ func TestDrillLostLine(t *testing.T) {
 	figure(t, "failures stored of targets that work", s.number(`SELECT count(*) FROM results AS r JOIN checks AS c ON c.id = r.check_id
 		WHERE NOT r.success AND c.name LIKE 'shop %'`), 0, 0)
 	// What began less than a timeout before the line was back may have reached its target.
-	s.began = cut.Truncate(time.Microsecond)
+	s.began = dark.Truncate(time.Microsecond)
 	during := s.audit(mended.Add(-3 * time.Second))
 	figure(t, "slots without a line that were not missed", during.due-during.missed, 0, 0)
 	if during.missed < d.checks {

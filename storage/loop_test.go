@@ -155,6 +155,19 @@ func TestOverdue(t *testing.T) {
 	equal(t, overdue(next.Add(5*time.Second+grace)), []string(nil))
 	equal(t, overdue(next.Add(5*time.Second+grace+time.Microsecond)), []string{newark})
 	equal(t, overdue(late), []string{frankfurt, newark})
+	// One of a region without a line has no result to store, until it had time to go on.
+	const blind = "INSERT INTO blind_regions (region, since, ended_at) VALUES (?0, ?1, ?2)"
+	over := late.Add(-2*c.Interval - 5*time.Second - grace)
+	for _, end := range []*time.Time{nil, new(over)} {
+		if _, err := s.DB().NewRaw(blind, newark, epoch(), end).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, overdue(late), []string{frankfurt})
+		if _, err := s.DB().ExecContext(t.Context(), "UPDATE blind_regions SET ended_at = ?", over.Add(-time.Microsecond)); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, overdue(late), []string{frankfurt, newark})
+	}
 	// Frankfurt is overdue for longer, but is left out when it is not asked for.
 	loops, err := s.Overdue(t.Context(), late, grace, []string{newark}, fleet.EverySweepShard(), 1)
 	if err != nil || !slices.Equal(regionsOf(loops), []string{newark}) {

@@ -69,7 +69,7 @@ func (l *Line) join(ctx context.Context, shared time.Duration) (*flight, time.Du
 		}
 	}
 	l.flight = &flight{began: now, done: make(chan struct{})}
-	go l.fly(detached{ctx}, l.flight)
+	go l.fly(detached{ctx}, l.flight) //nolint:contextcheck // it is ctx, without its end and its values
 	return l.flight, 0
 }
 

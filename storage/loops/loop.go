@@ -248,7 +248,8 @@ func (s *Store) MarkApplied(ctx context.Context, loop vigil.Loop) error {
 // Overdue returns up to limit active loops of these regions and shards that have no
 // result although their next slot, its probe deadline and grace are over, the longest
 // overdue first. A loop that was nudged is skipped until its backoff ends (see
-// MarkNudged), and so is one whose probing is paused, until it had time to go on. One that
+// MarkNudged), and so is one whose probing is paused or whose region is blind, until it had
+// time to go on: a nudge helps neither. One that
 // Temporal does not know yet is lagging: its start waits behind others, and a nudge would be a
 // second start. When it has started, it has grace from then.
 func (s *Store) Overdue(
@@ -263,6 +264,7 @@ func (s *Store) Overdue(
 		Where("r.active AND r.next_due < ?", pg.Micro(now.Add(-grace))). // what the index has
 		Where("r.applied > 0 AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", pg.Milliseconds(grace), pg.Micro(now)).
 		Where("NOT "+Paused, pg.Micro(now), pg.Milliseconds(grace)).
+		Where("NOT "+blind, pg.Micro(now), pg.Milliseconds(grace)).
 		Where("r.nudged_at IS NULL OR r.nudged_at + coalesce(nullif(r.nudge_wait_ms, 0), ?) * interval '1 millisecond' <= clock_timestamp()",
 			pg.Milliseconds(grace)).
 		Where(notPutOff).
@@ -272,6 +274,12 @@ func (s *Store) Overdue(
 		OrderExpr("r.next_due, r.check_id, r.region").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), pg.Wrap("find overdue loops", err)
 }
+
+// blind is the condition that the region of a loop (r) is blind, or was so lately that the loop had
+// no time to go on, which is two intervals, the deadline and the grace of its arguments. These
+// are the present and the grace in milliseconds.
+const blind = `EXISTS (SELECT FROM blind_regions AS b WHERE b.region = r.region AND (b.ended_at IS NULL
+	OR b.ended_at >= ?0::timestamptz - (2 * r.interval_ms + r.deadline_ms + ?1) * interval '1 millisecond'))`
 
 // The backoff after a nudge. It doubles with each nudge, from minNudgeWait to
 // maxNudgeWait.
