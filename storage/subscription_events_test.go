@@ -52,7 +52,11 @@ func TestDefinitionsOfSubscriptions(t *testing.T) {
 	if err != nil || left.Selector.CheckIDs == nil || len(left.Selector.CheckIDs) != 0 || left.Version != 2 {
 		t.Errorf("after the check was deleted: %+v, %v", left, err)
 	}
-	list, extent, err := a.store.Subscriptions(ctx, a.org.ID, vigil.SubscriptionFilter{Event: vigil.EventResolved, Page: vigil.Page{Limit: 10}})
+	list, extent, err := a.store.Subscriptions(
+		ctx,
+		a.org.ID,
+		vigil.SubscriptionFilter{Event: vigil.EventResolved, Page: vigil.Page{Limit: 10}},
+	)
 	if err != nil || len(list) != 1 || extent.Total != 1 || list[0].ID != named.ID {
 		t.Errorf("lists %+v, %v", list, err)
 	}
@@ -95,8 +99,13 @@ func TestSubscribedToSystemEvents(t *testing.T) {
 	update(t, a.store, a.check, func(c *vigil.Check) { c.Name = "Another name" })
 	update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = true })
 	failing := vigil.SystemContext{
-		Type: vigil.EventChannelFailing, OrgID: a.org.ID, SubjectID: uuid.New(), Time: epoch(), Severity: vigil.Critical, Title: "A channel is failing",
-		Data: map[string]any{"channel": map[string]any{"id": a.channels[vigil.ChannelWebhook].ID}},
+		Type:      vigil.EventChannelFailing,
+		OrgID:     a.org.ID,
+		SubjectID: uuid.New(),
+		Time:      epoch(),
+		Severity:  vigil.Critical,
+		Title:     "A channel is failing",
+		Data:      map[string]any{"channel": map[string]any{"id": a.channels[vigil.ChannelWebhook].ID}},
 	}
 	for range 2 {
 		if err := a.store.PublishSystemEvent(t.Context(), failing); err != nil {
@@ -179,8 +188,10 @@ func TestBeginningsAndEndsAreAsMany(t *testing.T) {
 			GROUP BY 1, 2 HAVING count(*) <> 2 OR count(DISTINCT event_type) <> 2) AS uneven`); n != 0 {
 		t.Errorf("%d channels received a beginning without its end, or one of them twice", n)
 	}
-	begun := a.count("SELECT count(*) FROM deliveries AS d JOIN channels AS ch ON ch.id = d.channel_id WHERE event_type = 'incident.triggered' " +
-		"AND ch.type IN ('chat', 'pager', 'push')")
+	begun := a.count(
+		"SELECT count(*) FROM deliveries AS d JOIN channels AS ch ON ch.id = d.channel_id WHERE event_type = 'incident.triggered' " +
+			"AND ch.type IN ('chat', 'pager', 'push')",
+	)
 	if all := 3 * len(ways()) * episodes; begun == 0 || begun == all {
 		t.Errorf("%d of %d beginnings were sent: the selectors select all or nothing", begun, all)
 	}

@@ -221,7 +221,8 @@ func deleteChannel(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 		return err
 	}
 	var subscriptions []string
-	err = tx.NewRaw("SELECT name FROM subscriptions WHERE org_id = ? AND channel_id = ? ORDER BY name, id", orgID, id).Scan(ctx, &subscriptions)
+	err = tx.NewRaw("SELECT name FROM subscriptions WHERE org_id = ? AND channel_id = ? ORDER BY name, id", orgID, id).
+		Scan(ctx, &subscriptions)
 	switch {
 	case err != nil:
 		return fmt.Errorf("find the subscriptions of a channel: %w", err)
