@@ -37,7 +37,10 @@ func newAPI(mux *http.ServeMux) huma.API {
 		{Name: resource.TagResults, Description: "The outcome of probes."},
 		{Name: resource.TagRules, Description: "When an incident opens, and which channels are notified."},
 		{Name: resource.TagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},
-		{Name: resource.TagSubscriptions, Description: "Which events channels receive without being named by a rule, and who is notified of a check."},
+		{
+			Name:        resource.TagSubscriptions,
+			Description: "Which events channels receive without being named by a rule, and who is notified of a check.",
+		},
 		{Name: resource.TagApply, Description: "The definitions of a project as files."},
 		{Name: resource.TagStatusPages, Description: "Public pages about chosen checks."},
 		{Name: resource.TagMaintenance, Description: "Planned work during which no incident opens."},

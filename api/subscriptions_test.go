@@ -44,7 +44,8 @@ func TestSubscriptions(t *testing.T) {
 		if same := a.want(t, http.StatusOK, http.MethodPut, path, one, "If-Match", `"1"`).data(t); same["revision"] != 1.0 {
 			t.Errorf("writing what was read makes revision %v", same["revision"])
 		}
-		changed := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"selector": map[string]any{"labels": []any{"none=such"}}}).data(t)
+		changed := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"selector": map[string]any{"labels": []any{"none=such"}}}).
+			data(t)
 		if warnings := encoded(t, changed["warnings"]); changed["revision"] != 2.0 || !strings.Contains(warnings, "selects no check now") {
 			t.Errorf("changed to %v", changed)
 		}
@@ -126,7 +127,16 @@ func TestSubscriptions(t *testing.T) {
 		for range 20 {
 			a.want(t, http.StatusCreated, http.MethodPost, subscriptions, body)
 		}
-		if refused := a.want(t, http.StatusForbidden, http.MethodPost, subscriptions, body); !strings.Contains(refused.problem(), "20 subscriptions") {
+		if refused := a.want(
+			t,
+			http.StatusForbidden,
+			http.MethodPost,
+			subscriptions,
+			body,
+		); !strings.Contains(
+			refused.problem(),
+			"20 subscriptions",
+		) {
 			t.Errorf("refused with %s", refused.problem())
 		}
 	})
@@ -204,7 +214,13 @@ func TestUpdatesReachSubscribedChannels(t *testing.T) {
 	body["events"] = []any{"incident.updated"}
 	a.want(t, http.StatusCreated, http.MethodPost, subscriptions, body)
 	e.open(t)
-	a.want(t, http.StatusCreated, http.MethodPost, e.incidentPath+"/updates", map[string]any{"text": "We know the cause.", "state": "identified"})
+	a.want(
+		t,
+		http.StatusCreated,
+		http.MethodPost,
+		e.incidentPath+"/updates",
+		map[string]any{"text": "We know the cause.", "state": "identified"},
+	)
 	rows := a.want(t, http.StatusOK, http.MethodGet, "/v1/deliveries?channel_id="+channel, nil).rows(t)
 	if len(rows) != 1 || text(rows[0], "event_type") != "incident.updated" || rows[0]["incident_id"] == nil {
 		t.Fatalf("deliveries %v", rows)

@@ -147,7 +147,9 @@ func fullSubscriptions(channel, check string) []string {
 	named := `{"name":"x","channel_id":"` + channel + `",`
 	return []string{
 		named + `"events":["incident.*","check.paused"],"selector":{"labels":["team=shop"],"check_ids":["` + check + `"],"severity_min":"warning"},
-			"enabled":false,` + managedAs("subscription") + `}`,
+			"enabled":false,` + managedAs(
+			"subscription",
+		) + `}`,
 		named + `"events":["*"],"selector":{"check_ids":[]}}`,
 		named + `"events":["channel.failing"]}`,
 	}

@@ -94,8 +94,11 @@ func newSubscribedBench(b *testing.B, s *storage.Store, checks, subscriptions in
 	}
 	for n := range subscriptions {
 		selector := []vigil.SubscriptionSelector{
-			{Labels: []string{"team=shop"}}, {Labels: []string{fmt.Sprintf("team=team%d", n)}}, {CheckIDs: []uuid.UUID{o.checks[n%2].ID}},
-			{SeverityMin: vigil.Warning, Labels: []string{"tier=2"}}, {},
+			{Labels: []string{"team=shop"}},
+			{Labels: []string{fmt.Sprintf("team=team%d", n)}},
+			{CheckIDs: []uuid.UUID{o.checks[n%2].ID}},
+			{SeverityMin: vigil.Warning, Labels: []string{"tier=2"}},
+			{},
 		}[n%5]
 		events := []string{"incident.*"}
 		if n%5 == 4 {

@@ -185,7 +185,13 @@ eventually '\texhausted\t' delivery list
 func narrowScript() string {
 	names := strings.NewReplacer("Shop", "''Shop $NAMES''", "oncall", "''oncall $NAMES''", "Down", "''Down $NAMES''")
 	words := []string{
-		"maintenance list", "maintenance get ''Upgrade $NAMES''", "subscription get ''All $NAMES''", "subscription list", "check recipients ''Shop $NAMES''", "incident get $(cut -c1-36 incident)", "delivery get $(cut -c1-36 delivery)",
+		"maintenance list",
+		"maintenance get ''Upgrade $NAMES''",
+		"subscription get ''All $NAMES''",
+		"subscription list",
+		"check recipients ''Shop $NAMES''",
+		"incident get $(cut -c1-36 incident)",
+		"delivery get $(cut -c1-36 delivery)",
 		"context list",
 	}
 	for _, lines := range clientLines() {

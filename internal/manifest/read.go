@@ -65,8 +65,8 @@ const (
 
 	subscriptionsSection = "subscriptions"
 
-	defaultsSection    = "defaults"
-	movedSection       = "moved"
+	defaultsSection = "defaults"
+	movedSection    = "moved"
 )
 
 // Sections returns the names of the sections that hold resources, in the order of a file.

@@ -50,9 +50,11 @@ func (s *Server) subscriptionList(r *request) error {
 	}
 	if len(body.Rows) == 0 {
 		body.Empty = &empty{
-			Icon: "channels", Title: "No subscription yet",
+			Icon:   "channels",
+			Title:  "No subscription yet",
 			Text:   "A subscription lets a channel receive events without being named by every rule: of all incidents of a team, of a channel that fails.",
-			Action: &link{Text: "New subscription", Href: "/app/subscriptions/new"}, Key: "c",
+			Action: &link{Text: "New subscription", Href: "/app/subscriptions/new"},
+			Key:    "c",
 		}
 	}
 	return r.render(http.StatusOK, "subscriptions", page{Title: "Subscriptions", Nav: navSubscriptions, Body: body})

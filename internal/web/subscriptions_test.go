@@ -30,7 +30,8 @@ func TestSubscriptionForms(t *testing.T) {
 	b.post(t, http.StatusUnprocessableEntity, "/app/subscriptions", form).shows(t, "Not created yet.", `id="f-events"`)
 	form["event"] = []string{"incident.*", "check.paused"}
 	form.Set("selector.labels", "Team")
-	b.post(t, http.StatusUnprocessableEntity, "/app/subscriptions", form).shows(t, `id="f-selector-labels-error"`, `value="check.paused" checked`)
+	b.post(t, http.StatusUnprocessableEntity, "/app/subscriptions", form).
+		shows(t, `id="f-selector-labels-error"`, `value="check.paused" checked`)
 	form.Set("selector.labels", "team=none")
 	made := b.follow(t, "/app/subscriptions", form)
 	made.shows(t, "All of it is created", "selects no check now", `name="revision" value="1"`)

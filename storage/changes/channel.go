@@ -242,7 +242,8 @@ func unused(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 			"which takes the channel out of them and deletes the rules left with none.")
 	}
 	var subscriptions []string
-	err = tx.NewRaw("SELECT name FROM subscriptions WHERE org_id = ? AND channel_id = ? ORDER BY name, id", orgID, id).Scan(ctx, &subscriptions)
+	err = tx.NewRaw("SELECT name FROM subscriptions WHERE org_id = ? AND channel_id = ? ORDER BY name, id", orgID, id).
+		Scan(ctx, &subscriptions)
 	if err != nil {
 		return fmt.Errorf("find the subscriptions of a channel: %w", err)
 	}

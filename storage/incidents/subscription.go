@@ -69,8 +69,16 @@ func (s *Store) allSubscribers(ctx context.Context, tx bun.IDB, of topic, types 
 	list := make([]vigil.Subscriber, len(rows))
 	for i, r := range rows {
 		list[i] = vigil.Subscriber{
-			ID: r.ID, Name: r.Name, Events: r.Events,
-			Channel: vigil.Channel{ID: r.ChannelID, OrgID: of.orgID, Type: vigil.ChannelType(r.ChannelType), Name: r.ChannelName, Enabled: r.ChannelEnabled},
+			ID:     r.ID,
+			Name:   r.Name,
+			Events: r.Events,
+			Channel: vigil.Channel{
+				ID:      r.ChannelID,
+				OrgID:   of.orgID,
+				Type:    vigil.ChannelType(r.ChannelType),
+				Name:    r.ChannelName,
+				Enabled: r.ChannelEnabled,
+			},
 		}
 	}
 	return list, nil

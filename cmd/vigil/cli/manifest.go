@@ -126,7 +126,10 @@ func counted(n int, noun string) string {
 func contents(document *manifest.Document) string {
 	parts := []string{counted(document.Files, "file"), counted(document.Count("checks"), "check")}
 	for _, section := range []struct{ name, noun string }{
-		{"channels", "channel"}, {"rules", "rule"}, {"maintenance", "maintenance window"}, {"status_pages", "status page"},
+		{"channels", "channel"},
+		{"rules", "rule"},
+		{"maintenance", "maintenance window"},
+		{"status_pages", "status page"},
 		{"subscriptions", "subscription"},
 	} {
 		if n := document.Count(section.name); n > 0 {

@@ -255,16 +255,21 @@ func (a *app) checkRecipientsCommand() *cobra.Command {
 			return err
 		}
 		columns := console.Columns("CHANNEL", "TYPE", "ENABLED", "EVENTS", "BECAUSE OF")
-		return show(s, all, console.List{Columns: columns, Empty: "No channel is notified of this check."}, func(r client.CheckRecipient) []console.Cell {
-			because := make([]string, len(r.Because))
-			for i, why := range r.Because {
-				because[i] = string(why.Kind) + " " + why.Name
-			}
-			return []console.Cell{
-				console.Text(r.Channel.Name), console.Word(r.Channel.Type), enabledWord(r.Enabled), console.Text(strings.Join(r.Events, ", ")),
-				console.Text(strings.Join(because, ", ")),
-			}
-		})
+		return show(
+			s,
+			all,
+			console.List{Columns: columns, Empty: "No channel is notified of this check."},
+			func(r client.CheckRecipient) []console.Cell {
+				because := make([]string, len(r.Because))
+				for i, why := range r.Because {
+					because[i] = string(why.Kind) + " " + why.Name
+				}
+				return []console.Cell{
+					console.Text(r.Channel.Name), console.Word(r.Channel.Type), enabledWord(r.Enabled), console.Text(strings.Join(r.Events, ", ")),
+					console.Text(strings.Join(because, ", ")),
+				}
+			},
+		)
 	})
 	return cmd
 }
