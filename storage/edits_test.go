@@ -120,6 +120,9 @@ func drawState(rt *rapid.T) *changedState {
 	for range windows {
 		s.made.Windows = append(s.made.Windows, project.Edit[maintenance.Window]{After: s.newWindow()})
 	}
+	for range rapid.IntRange(0, 2).Draw(rt, "subscriptions") {
+		s.made.Subscriptions = append(s.made.Subscriptions, project.Edit[vigil.Subscription]{After: s.newSubscription()})
+	}
 	if len(s.made.Rules) > 0 && rapid.Bool().Draw(rt, "incident") {
 		s.incident = uuid.New()
 	}
@@ -167,6 +170,13 @@ func (s *changedState) newWindow() *maintenance.Window {
 	}
 }
 
+func (s *changedState) newSubscription() *vigil.Subscription {
+	return &vigil.Subscription{
+		ID: uuid.New(), OrgID: s.org.ID, Name: "All", ChannelID: s.made.Channels[0].After.ID, Events: []string{"incident.*"}, Enabled: true,
+		Selector: vigil.SubscriptionSelector{CheckIDs: []uuid.UUID{s.made.Checks[0].After.ID}},
+	}
+}
+
 // changeOf is a change of one kind of definition: what is created, or how those of the ids change.
 type changeOf[T any] struct {
 	create *T
@@ -183,6 +193,8 @@ type drawnChange struct {
 	channel changeOf[vigil.Channel]
 	page    changeOf[overview.StatusPage]
 	window  changeOf[maintenance.Window]
+
+	subscription changeOf[vigil.Subscription]
 }
 
 func (c *drawnChange) inBulk() bool { return c.kind == project.KindCheck && c.verb != "create" }
@@ -192,6 +204,7 @@ func (s *changedState) drawChange(rt *rapid.T) *drawnChange {
 		kind: rapid.SampledFrom([]project.Kind{
 			project.KindCheck, project.KindCheck, project.KindCheck, project.KindCheck,
 			project.KindRule, project.KindChannel, project.KindStatusPage, project.KindMaintenance,
+			project.KindSubscription,
 		}).Draw(rt, "kind"),
 		verb: rapid.SampledFrom([]string{"create", "create", "update", "update", "delete"}).Draw(rt, "verb"),
 	}
@@ -234,6 +247,14 @@ func (s *changedState) drawChange(rt *rapid.T) *drawnChange {
 			c.window.edit = func(w *maintenance.Window) { w.Scope = maintenance.Scope{All: true} } // not on this plan
 		}
 		choose(c, c.window.create.ID, s.made.Windows, 1, func(v *maintenance.Window) uuid.UUID { return v.ID })
+	case project.KindSubscription:
+		c.subscription.create = s.newSubscription()
+		c.subscription.edit = func(v *vigil.Subscription) { v.Name, v.Enabled, v.Selector.CheckIDs = "Changed", !v.Enabled, nil }
+		if foreign {
+			c.subscription.create.ChannelID = uuid.Max
+			c.subscription.edit = func(v *vigil.Subscription) { v.Selector.CheckIDs = []uuid.UUID{uuid.Max} }
+		}
+		choose(c, c.subscription.create.ID, s.made.Subscriptions, 1, func(v *vigil.Subscription) uuid.UUID { return v.ID })
 	}
 	return c
 }

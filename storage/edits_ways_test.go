@@ -31,6 +31,7 @@ func (w *changeWay) prepare(ctx context.Context, s *changedState) error {
 		return project.Changes{
 			Channels: copies(s.made.Channels), Checks: copies(s.made.Checks), Rules: copies(s.made.Rules),
 			Pages: copies(s.made.Pages), Windows: copies(s.made.Windows),
+			Subscriptions: copies(s.made.Subscriptions),
 		}, nil
 	})
 	if err != nil {
@@ -105,6 +106,8 @@ func (w *changeWay) create(ctx context.Context, s *changedState, c *drawnChange)
 		_, err = w.store.CreateStatusPage(ctx, *c.page.create)
 	case project.KindMaintenance:
 		_, err = w.store.CreateMaintenanceWindow(ctx, *c.window.create)
+	case project.KindSubscription:
+		_, err = w.store.CreateSubscription(ctx, *c.subscription.create)
 	}
 	return woken, err
 }
@@ -142,6 +145,12 @@ func (w *changeWay) single(ctx context.Context, s *changedState, c *drawnChange)
 			err = w.store.DeleteMaintenanceWindow(ctx, org, id, nil)
 		} else {
 			_, err = w.store.UpdateMaintenanceWindow(ctx, org, id, editing(c.window.edit))
+		}
+	case project.KindSubscription:
+		if deletes {
+			err = w.store.DeleteSubscription(ctx, org, id, nil)
+		} else {
+			_, err = w.store.UpdateSubscription(ctx, org, id, editing(c.subscription.edit))
 		}
 	}
 	return woken, err
@@ -188,6 +197,8 @@ func (w *changeWay) apply(ctx context.Context, s *changedState, c *drawnChange) 
 			changes.Pages = editsOf(c, c.page, inv.Pages, func(v *overview.StatusPage) uuid.UUID { return v.ID })
 		case project.KindMaintenance:
 			changes.Windows = editsOf(c, c.window, inv.Windows, func(v *maintenance.Window) uuid.UUID { return v.ID })
+		case project.KindSubscription:
+			changes.Subscriptions = editsOf(c, c.subscription, inv.Subscriptions, func(v *vigil.Subscription) uuid.UUID { return v.ID })
 		}
 		return changes, nil
 	})
@@ -241,6 +252,7 @@ func (w *changeWay) rows(ctx context.Context, s *changedState, c *drawnChange) (
 				FROM maintenance_windows AS t WHERE org_id = ?0
 			UNION ALL SELECT 'occurrence', jsonb_build_array(window_id, starts_at, ends_at, removed_at IS NULL)
 				FROM maintenance_occurrences WHERE org_id = ?0
+			UNION ALL SELECT 'subscription', to_jsonb(t) FROM subscriptions AS t WHERE org_id = ?0
 			UNION ALL SELECT 'creation', to_jsonb(t) FROM check_creations AS t WHERE org_id = ?0
 			UNION ALL SELECT 'incident', jsonb_build_array(id, status, resolution, resolved_at) FROM incidents WHERE org_id = ?0
 			UNION ALL SELECT 'delivery', jsonb_build_array(incident_id, channel_id, status) FROM deliveries WHERE org_id = ?0

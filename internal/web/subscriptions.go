@@ -52,7 +52,7 @@ func (s *Server) subscriptionList(r *request) error {
 		body.Empty = &empty{
 			Icon:   "channels",
 			Title:  "No subscription yet",
-			Text:   "A subscription lets a channel receive events without being named by every rule: of all incidents of a team, of a channel that fails.",
+			Text:   "It lets a channel receive events without being named by every rule: of all incidents of a team, of a channel that fails.",
 			Action: &link{Text: "New subscription", Href: "/app/subscriptions/new"},
 			Key:    "c",
 		}

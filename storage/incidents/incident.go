@@ -152,7 +152,8 @@ const admissionGrace = 5 * time.Second
 // Temporal's store. Those that wait for a place are not stalled.
 func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error) {
 	var rows []namedDeliveryRow
-	const stalled = "(d.swept_at < d.created_at OR " + sweepable + " AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?))"
+	const stalled = "(d.swept_at < d.created_at OR " + sweepable +
+		" AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?))"
 	err := s.db.NewRaw(`SELECT d.org_id, d.incident_id, d.check_id, d.channel_id, d.channel_type, d.channel_name,
 			`+checkNameOfDelivery+` AS check_name
 		FROM deliveries AS d
