@@ -42,7 +42,13 @@ func recoveryRun(t *testing.T, suggested bool, reports ...*activities.RecoveryRe
 // TestRecoveryGoesOnUntilItIsDone tests that parts follow one another, and that one that fails is repeated.
 func TestRecoveryGoesOnUntilItIsDone(t *testing.T) {
 	t.Parallel()
-	env, _ := recoveryRun(t, false, &activities.RecoveryReport{Total: 3, Sent: 1}, nil, &activities.RecoveryReport{Done: true, Total: 3, Sent: 3})
+	env, _ := recoveryRun(
+		t,
+		false,
+		&activities.RecoveryReport{Total: 3, Sent: 1},
+		nil,
+		&activities.RecoveryReport{Done: true, Total: 3, Sent: 3},
+	)
 	if err := env.GetWorkflowError(); err != nil {
 		t.Fatal(err)
 	}

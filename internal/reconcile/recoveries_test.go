@@ -25,10 +25,11 @@ func TestRecoveryWithoutWorkflowGoesOn(t *testing.T) {
 	p := workerstest.Start(t, "na-east-ewr")
 	channel := p.Rule.Channels[0]
 	// Its event is not kept, so that nothing has to be sent.
-	_, err := p.Store.DB().ExecContext(t.Context(), `INSERT INTO deliveries (id, org_id, event_id, event_type, incident_id, check_id, channel_id,
+	_, err := p.Store.DB().
+		ExecContext(t.Context(), `INSERT INTO deliveries (id, org_id, event_id, event_type, incident_id, check_id, channel_id,
 			channel_type, channel_name, status, created_at, updated_at, finished_at, swept_at, policy)
 		VALUES (?, ?, ?, 'incident.triggered', ?, ?, ?, 'webhook', 'hook', 'exhausted', now(), now(), now(), now(), '{}')`,
-		uuid.New(), p.Org.ID, uuid.New(), uuid.New(), p.Check.ID, channel)
+			uuid.New(), p.Org.ID, uuid.New(), uuid.New(), p.Check.ID, channel)
 	p.OK(err)
 	recovery, err := p.Store.BeginRecovery(t.Context(), vigil.Recovery{
 		OrgID: p.Org.ID, ChannelID: channel, Since: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour),
