@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/storage"
+)
+
+// drillRun is a drill of a channel that a test leads through its steps, as its loop, its incident
+// and its delivery do.
+type drillRun struct {
+	*alerts
+	drill vigil.Drill
+	slot  time.Time
+}
+
+func (a *alerts) createDrill(request vigil.DrillRequest) vigil.Drill {
+	a.Helper()
+	if request.ExpectWithin == 0 {
+		request.ExpectWithin = vigil.DefaultDrillExpect
+	}
+	drill, err := a.store.CreateDrill(a.Context(), vigil.Drill{OrgID: a.org.ID, Request: request, RequestedBy: "Ada"}, newark)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return drill
+}
+
+// stagedDrill returns a drill of a channel whose check fails.
+func stagedDrill(a *alerts) *drillRun {
+	a.Helper()
+	run := &drillRun{alerts: a, slot: epoch().Add(time.Minute)}
+	a.clock.set(run.slot)
+	run.drill = a.createDrill(vigil.DrillRequest{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}})
+	loops, err := a.store.StageDrill(a.Context(), run.drill.ID)
+	if err != nil {
+		a.Fatal(err)
+	}
+	if len(loops) != 1 || loops[0].Region != newark || !loops[0].Active {
+		a.Fatalf("the loops are %+v", loops)
+	}
+	if err := a.store.MarkApplied(a.Context(), loops[0]); err != nil {
+		a.Fatal(err)
+	}
+	// It is the database's clock that says when, and the test has another one.
+	if _, err := a.store.DB().NewRaw("UPDATE check_regions SET applied_at = ? WHERE check_id = ? AND applied_at IS NOT NULL",
+		run.slot, run.drill.ID).Exec(a.Context()); err != nil {
+		a.Fatal(err)
+	}
+	return run
+}
+
+// probe stores a result and the vote that follows from it.
+func (r *drillRun) probe(success bool) vigil.Vote {
+	r.Helper()
+	r.slot = r.slot.Add(vigil.DrillInterval)
+	r.clock.set(r.slot)
+	def, err := r.store.Definition(r.Context(), r.drill.ID)
+	if err != nil {
+		r.Fatal(err)
+	}
+	observed := vigil.Observation{Success: success}
+	vote := vigil.Vote{Region: newark, Revision: def.Check.Revision, Slot: r.slot}
+	if !success {
+		observed.Error = "this is a drill"
+		vote.Failures, vote.Firing = 1, []uuid.UUID{def.Rules[0].ID}
+	}
+	row := vigil.ResultRow{Result: vigil.Result{CheckID: r.drill.ID, Region: newark, Slot: r.slot, Time: r.slot, Observation: observed}}
+	if _, err := newWriter(r.T, r.store, storage.WriterOptions{}).Write(r.Context(), row); err != nil {
+		r.Fatal(err)
+	}
+	if _, err := r.store.SaveVote(r.Context(), r.drill.ID, vote); err != nil {
+		r.Fatal(err)
+	}
+	return vote
+}
+
+func (r *drillRun) open() uuid.UUID {
+	r.Helper()
+	vote := r.probe(false)
+	out, err := r.store.OpenIncident(r.Context(), vigil.OpenRequest{
+		ID: uuid.New(), CheckID: r.drill.ID, Rules: vote.Firing, Votes: []vigil.Vote{vote}, PublicURL: "https://vigil.example.com",
+	})
+	if err != nil || !out.Drill {
+		r.Fatalf("open: %+v, %v", out, err)
+	}
+	return out.Incident.ID
+}
+
+// deliver makes the attempt that is due, which succeeds or fails.
+func (r *drillRun) deliver(incident uuid.UUID, ok bool) vigil.NextAttempt {
+	r.Helper()
+	next, err := r.store.ClaimAttempt(r.Context(), incident, r.channels[vigil.ChannelWebhook].ID)
+	if err != nil || next.State != vigil.NextAttemptReady {
+		r.Fatalf("the attempt is %s, %v", next.State, err)
+	}
+	outcome := vigil.AttemptOutcome{Attempt: next.Attempt, Delivered: ok}
+	outcome.Attempt.StatusCode = 200
+	if !ok {
+		outcome.Attempt.StatusCode, outcome.Attempt.ErrorCode, outcome.Attempt.Error = 500, "http_status", "the receiver answered 500"
+		outcome.NextAttemptAt = new(r.clock.now().Add(time.Hour))
+	}
+	if _, err := r.store.RecordOutcome(r.Context(), outcome); err != nil {
+		r.Fatal(err)
+	}
+	return next
+}
+
+func (r *drillRun) follow() vigil.NextDrillStep {
+	r.Helper()
+	step, err := r.store.FollowDrill(r.Context(), r.drill.ID)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return step
+}
+
+func (r *drillRun) heal() {
+	r.Helper()
+	for range 2 { // the second changes nothing
+		if _, err := r.store.HealDrill(r.Context(), r.drill.ID); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+func (r *drillRun) close() vigil.Drill {
+	r.Helper()
+	signed := 0
+	sign := func([]byte) (string, error) {
+		signed++
+		return "signature", nil
+	}
+	drill, err := r.store.CloseDrill(r.Context(), r.drill.ID, "v1", sign)
+	if err != nil {
+		r.Fatal(err)
+	}
+	again, err := r.store.CloseDrill(r.Context(), r.drill.ID, "v2", sign)
+	if err != nil || signed != 1 || !reflect.DeepEqual(again.Receipt, drill.Receipt) {
+		r.Fatalf("closed again, it is %+v, %v, after %d signatures", again.Receipt, err, signed)
+	}
+	return drill
+}
+
+// TestDrill leads a drill from its beginning to its receipt.
+func TestDrill(t *testing.T) {
+	t.Parallel()
+	r := stagedDrill(newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook))
+	equal(t, r.follow(), vigil.DrillWait)
+	incident := r.open()
+	equal(t, r.follow(), vigil.DrillWait)
+	opening := r.deliver(incident, true)
+	if opening.Event.Title != vigil.DrillMark+"Drill is failing" || opening.Event.Variables[vigil.VariableDrill] != r.drill.ID.String() ||
+		opening.Event.Variables["incident_url"] != "" {
+		t.Errorf("the opening is %q with the variables %v", opening.Event.Title, opening.Event.Variables)
+	}
+	var envelope struct {
+		Data struct {
+			Drill struct{ ID uuid.UUID }
+		}
+	}
+	if err := json.Unmarshal(opening.Event.Envelope, &envelope); err != nil || envelope.Data.Drill.ID != r.drill.ID {
+		t.Errorf("the envelope has the drill %v, %v", envelope.Data.Drill, err)
+	}
+	equal(t, r.follow(), vigil.DrillHeal)
+	r.heal()
+	equal(t, r.follow(), vigil.DrillWait)
+	r.probe(true)
+	if _, err := r.store.ResolveIncident(t.Context(), vigil.ResolveRequest{ID: incident, Resolution: vigil.ResolvedAutomatically}); err != nil {
+		t.Fatal(err)
+	}
+	recovery := r.deliver(incident, true)
+	if recovery.Event.Title != vigil.DrillMark+"Resolved: Drill is failing" {
+		t.Errorf("the recovery is %q", recovery.Event.Title)
+	}
+	equal(t, r.follow(), vigil.DrillClose)
+	drill := r.close()
+	var hops []vigil.DrillHop
+	for _, hop := range drill.Receipt.Hops {
+		hops = append(hops, hop.Name)
+	}
+	equal(t, hops, []vigil.DrillHop{
+		vigil.HopAsked, vigil.HopStored, vigil.HopLoopStarted, vigil.HopSlot, vigil.HopProbed, vigil.HopVoted, vigil.HopOpened,
+		vigil.HopFirstAttempt, vigil.HopDelivered, vigil.HopRedefined, vigil.HopVoteWithdrawn, vigil.HopResolved, vigil.HopRecoveryDelivered,
+	})
+	if drill.Receipt.Verdict != vigil.DrillPassed || len(drill.Receipt.Failures) > 0 || drill.Signature != "signature" {
+		t.Errorf("the receipt is %+v, signed %q", drill.Receipt, drill.Signature)
+	}
+	if n := r.count("SELECT count(*) FROM checks WHERE id = ? AND NOT enabled AND expires_at IS NOT NULL", drill.ID); n != 1 {
+		t.Error("the hidden check runs on")
+	}
+	r.clock.set(r.slot.Add(8 * 24 * time.Hour))
+	if n, err := r.store.ExpireChecks(t.Context(), r.clock.now()); n != 1 || err != nil {
+		t.Errorf("%d hidden checks expire, %v", n, err)
+	}
+	if kept, err := r.store.Drill(t.Context(), r.org.ID, drill.ID); err != nil || kept.Receipt == nil {
+		t.Errorf("without its check the drill is %+v, %v", kept, err)
+	}
+}
+
+// TestDrillNamesTheHop stops drills at different places.
+func TestDrillNamesTheHop(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		lead func(r *drillRun)
+		hop  vigil.DrillHop
+	}{
+		"NoWorker":         {func(*drillRun) {}, vigil.HopProbed},
+		"NoIncident":       {func(r *drillRun) { r.probe(false) }, vigil.HopOpened},
+		"NoDeliveryWorker": {func(r *drillRun) { r.open() }, vigil.HopFirstAttempt},
+		"Receiver500":      {func(r *drillRun) { r.deliver(r.open(), false) }, vigil.HopDelivered},
+		"NoEnd":            {func(r *drillRun) { r.deliver(r.open(), true) }, vigil.HopVoteWithdrawn},
+		"Late": {func(r *drillRun) {
+			incident := r.open()
+			r.clock.set(r.slot.Add(3 * time.Minute))
+			r.deliver(incident, true)
+		}, vigil.HopFirstAttempt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := stagedDrill(newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook))
+			test.lead(r)
+			r.follow()
+			r.clock.set(r.drill.AskedAt.Add(vigil.DefaultDrillExpect + time.Minute))
+			equal(t, r.follow(), vigil.DrillHeal)
+			r.heal()
+			r.clock.set(r.clock.now().Add(vigil.DefaultDrillExpect))
+			equal(t, r.follow(), vigil.DrillClose)
+			receipt := r.close().Receipt
+			if receipt.Verdict != vigil.DrillFailed || len(receipt.Failures) == 0 || receipt.Failures[0].Hop != test.hop {
+				t.Errorf("the verdict is %s with %+v, want the hop %s", receipt.Verdict, receipt.Failures, test.hop)
+			}
+			if n := r.count("SELECT count(*) FROM deliveries WHERE check_id = ? AND status = 'pending'", r.drill.ID); n != 0 {
+				t.Errorf("%d messages are still to be sent", n)
+			}
+		})
+	}
+}
+
+// TestDrillRefusals asks for drills that cannot be.
+func TestDrillRefusals(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelPager)
+	webhook, pager := a.channels[vigil.ChannelWebhook].ID, a.channels[vigil.ChannelPager].ID
+	other := newAlertsOn(t, a.store, a.clock, vigil.NotifyBoth, vigil.ChannelWebhook)
+	try := func(request vigil.DrillRequest) error {
+		request.ExpectWithin = vigil.DefaultDrillExpect
+		_, err := a.store.CreateDrill(t.Context(), vigil.Drill{OrgID: a.org.ID, Request: request}, newark)
+		return err
+	}
+	for name, request := range map[string]vigil.DrillRequest{
+		"ChannelOfAnother": {ChannelIDs: []uuid.UUID{other.channels[vigil.ChannelWebhook].ID}},
+		"RuleOfAnother":    {RuleIDs: []uuid.UUID{other.rule.ID}},
+		"CheckOfAnother":   {CheckID: other.check.ID},
+		"Pager":            {ChannelIDs: []uuid.UUID{pager}},
+		"PagerOfRule":      {RuleIDs: []uuid.UUID{a.rule.ID}},
+		"NoRule":           {CheckID: newCheck(t, a.store, draft(a.org.ID, newark)).ID},
+	} {
+		if err := try(request); vigil.ErrorCode(err) != vigil.CodeInvalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	drill := a.createDrill(vigil.DrillRequest{RuleIDs: []uuid.UUID{a.rule.ID}, ConfirmPager: true})
+	if !slices.Equal(drill.Regions, a.check.Regions) || len(drill.Channels) != 2 || drill.Rules[0].Severity() != vigil.Info {
+		t.Errorf("the drill is %+v", drill)
+	}
+	if err := try(vigil.DrillRequest{ChannelIDs: []uuid.UUID{webhook}}); vigil.ErrorCode(err) != vigil.CodeConflict {
+		t.Errorf("a second drill of a channel: %v", err)
+	}
+	if _, err := a.store.CancelDrill(t.Context(), other.org.ID, drill.ID); vigil.ErrorCode(err) != vigil.CodeNotFound {
+		t.Errorf("another organization cancels it: %v", err)
+	}
+	if _, err := a.store.CancelDrill(t.Context(), a.org.ID, drill.ID); err != nil {
+		t.Fatal(err)
+	}
+	run := &drillRun{alerts: a, drill: drill}
+	equal(t, run.follow(), vigil.DrillClose)
+	equal(t, run.close().Receipt.Verdict, vigil.DrillCanceled)
+	if _, err := a.store.CancelDrill(t.Context(), a.org.ID, drill.ID); vigil.ErrorCode(err) != vigil.CodeConflict {
+		t.Errorf("a drill that has ended is canceled: %v", err)
+	}
+	for range 2 { // the plan allows three a day
+		run.drill = a.createDrill(vigil.DrillRequest{ChannelIDs: []uuid.UUID{webhook}})
+		run.close()
+	}
+	if err := try(vigil.DrillRequest{ChannelIDs: []uuid.UUID{webhook}}); vigil.ErrorCode(err) != vigil.CodePlanLimit {
+		t.Errorf("a fourth drill within a day: %v", err)
+	}
+}
+
+// TestDrillIsInNoFigure compares all that an organization can read before a drill and during it,
+// and tries the ids of its parts.
+func TestDrillIsInNoFigure(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	a.open(a.fails(newark))
+	ctx, org := t.Context(), a.org.ID
+	read := func(at time.Time) map[string]any {
+		a.clock.set(at)
+		seen := make(map[string]any)
+		page := vigil.Page{Limit: 100}
+		add := func(name string) func(values ...any) {
+			return func(values ...any) {
+				if err, failed := values[len(values)-1].(error); failed {
+					t.Fatalf("%s: %v", name, err)
+				}
+				seen[name] = values
+			}
+		}
+		for name, list := range map[string]vigil.CheckList{
+			"checks": {Page: page}, "failing": {Page: page, CheckFilter: vigil.CheckFilter{State: vigil.StateFailing}},
+			"unknown": {Page: page, CheckFilter: vigil.CheckFilter{Health: vigil.Unknown}}, "by state": {Page: page, Sort: vigil.SortState},
+			"of the region": {Page: page, CheckFilter: vigil.CheckFilter{Region: newark}},
+		} {
+			checks, extent, err := a.store.Checks(ctx, org, list)
+			add(name)(checks, extent, err)
+		}
+		counts, err := a.store.CheckCounts(ctx, org, vigil.CheckFilter{})
+		add("counts")(counts, err)
+		rules, extent, err := a.store.Rules(ctx, org, vigil.RuleFilter{Page: page})
+		add("rules")(rules, extent, err)
+		rules, extent, err = a.store.Rules(ctx, org, vigil.RuleFilter{Page: page, ChannelID: a.channels[vigil.ChannelWebhook].ID})
+		add("rules of the channel")(rules, extent, err)
+		incidents, extent, err := a.store.Incidents(ctx, org, vigil.IncidentFilter{Page: page})
+		add("incidents")(incidents, extent, err)
+		deliveries, extent, err := a.store.Deliveries(ctx, org, vigil.DeliveryFilter{Page: page})
+		add("deliveries")(deliveries, extent, err)
+		usage, err := a.store.Usage(ctx, org)
+		add("usage")(usage, err)
+		for name, of := range map[string]uuid.UUID{"figures": org, "figures of all": uuid.Nil} {
+			figures, err := a.store.CheckFigures(ctx, of, nil, 100)
+			add(name)(figures, err)
+		}
+		unobserved, err := a.store.UnobservedLoops(ctx)
+		add("unobserved loops")(unobserved, err)
+		begins, err := a.store.Unobserved(ctx, a.clock.now(), a.clock.now(), fleet.EverySweepShard(), 100)
+		add("unobserved checks")(begins, err)
+		version, err := a.store.DB().NewRaw("SELECT count(*) FROM audit_log WHERE org_id = ?", org).Exec(ctx)
+		add("audit log")(version != nil, err)
+		return seen
+	}
+	now := epoch().Add(5 * time.Minute)
+	before := read(now)
+	r := stagedDrill(a)
+	incident := r.open()
+	r.deliver(incident, true)
+	during := read(now)
+	for name := range before {
+		if !reflect.DeepEqual(before[name], during[name]) {
+			t.Errorf("%s: before %+v, during the drill %+v", name, before[name], during[name])
+		}
+	}
+	rule := vigil.DrillRules(&r.drill, nil)[0].ID
+	var delivery uuid.UUID
+	if err := a.store.DB().NewRaw("SELECT id FROM deliveries WHERE incident_id = ?", incident).Scan(ctx, &delivery); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range r.touch(ctx, rule, incident, delivery) {
+		if vigil.ErrorCode(err) != vigil.CodeNotFound {
+			t.Errorf("%s: %v, want that nothing is found", name, err)
+		}
+	}
+}
+
+// touch tries to read and to change the parts of the drill by their ids.
+func (r *drillRun) touch(ctx context.Context, rule, incident, delivery uuid.UUID) map[string]error {
+	org, check := r.org.ID, r.drill.ID
+	errs := make(map[string]error)
+	_, errs["read the check"] = r.store.Check(ctx, org, check)
+	_, errs["change the check"] = r.store.UpdateCheck(ctx, org, check, unlimited(), func(c *vigil.Check) error { return nil })
+	_, errs["delete the check"] = r.store.DeleteCheck(ctx, org, check, nil)
+	_, errs["read the loops"] = r.store.Loops(ctx, org, check)
+	_, _, errs["read the results"] = r.store.Results(ctx, org, check, vigil.ResultFilter{Page: vigil.Page{Limit: 1}})
+	_, errs["read the uptime"] = r.store.Uptime(ctx, org, check, time.Hour, false)
+	_, errs["read the days"] = r.store.UptimeDays(ctx, org, check, 1)
+	_, errs["read the series"] = r.store.Series(ctx, org, check, time.Hour, time.Minute)
+	_, errs["read the replay"] = r.store.ReplayExtent(ctx, org, check, r.slot.Add(-time.Hour), r.slot)
+	_, _, errs["read the rules"] = r.store.CheckRules(ctx, org, check, vigil.Page{Limit: 1})
+	_, errs["read the rule"] = r.store.Rule(ctx, org, check, rule)
+	_, errs["add a rule"] = r.store.CreateRule(ctx, vigil.Rule{OrgID: org, CheckID: check, Channels: r.drill.Request.ChannelIDs})
+	errs["delete the rule"] = r.store.DeleteRule(ctx, org, check, rule, nil)
+	_, errs["read the incident"] = r.store.Incident(ctx, org, incident)
+	_, _, errs["read the timeline"] = r.store.Timeline(ctx, org, incident, vigil.Page{Limit: 1})
+	_, errs["read the delivery"] = r.store.Delivery(ctx, org, delivery)
+	_, errs["read the message"] = r.store.DeliveryMessage(ctx, org, delivery)
+	_, _, errs["read the attempts"] = r.store.Attempts(ctx, org, delivery, vigil.Page{Limit: 1})
+	_, errs["send it again"] = r.store.RequestRedelivery(ctx, org, delivery)
+	if summaries, err := r.store.Summaries(ctx, org, []uuid.UUID{check}); err == nil && len(summaries) == 0 {
+		errs["read the summary"] = vigil.NotFound("check")
+	} else {
+		errs["read the summary"] = err
+	}
+	return errs
+}
+
+// TestStalledDrills finds drills whose workflow was lost, and those that should have ended.
+func TestStalledDrills(t *testing.T) {
+	t.Parallel()
+	r := stagedDrill(newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook))
+	for _, step := range []struct {
+		after time.Duration
+		found int
+		old   bool
+	}{{29 * time.Second, 0, false}, {31 * time.Second, 1, false}, {vigil.MaxDrillTime, 1, true}} {
+		r.clock.set(r.drill.AskedAt.Add(step.after))
+		found, err := r.store.StalledDrills(t.Context(), 10)
+		if err != nil || len(found) != step.found || step.found > 0 && (found[0].ID != r.drill.ID || found[0].Old != step.old) {
+			t.Errorf("after %s: %+v, %v", step.after, found, err)
+		}
+	}
+	r.close()
+	if found, err := r.store.StalledDrills(t.Context(), 10); err != nil || len(found) > 0 {
+		t.Errorf("at its end: %+v, %v", found, err)
+	}
+	if n := r.count("SELECT count(*) FROM drills"); n != 1 {
+		t.Errorf("%d drills are stored", n)
+	}
+	keep := storage.DefaultRetention()
+	if err := r.store.DropExpired(t.Context(), r.clock.now().Add(91*24*time.Hour), keep); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.count("SELECT count(*) FROM drills"); n != 0 {
+		t.Errorf("%d drills are stored after their retention", n)
+	}
+}
