@@ -115,6 +115,13 @@ const (
 	DrillCanceled DrillVerdict = "canceled"
 )
 
+// StalledDrill is a drill whose workflow leaves no trace.
+type StalledDrill struct {
+	ID, OrgID uuid.UUID
+	// Old: it should have ended, so that it must be closed.
+	Old bool
+}
+
 // DrillFilter selects drills. Zero members select all.
 type DrillFilter struct {
 	ScheduleID uuid.UUID

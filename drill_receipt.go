@@ -168,6 +168,25 @@ func NewDrillReceipt(d *Drill, facts *DrillFacts, organization, version string, 
 	return r
 }
 
+// DrillEvent is the content of the event about a drill that has ended.
+func DrillEvent(r *DrillReceipt, now time.Time) SystemContext {
+	c := SystemContext{
+		Type: EventDrillPassed, OrgID: r.OrganizationID, SubjectID: r.DrillID, Time: now, OrganizationName: r.OrganizationName, Severity: Info,
+		Title: "A drill passed", Body: fmt.Sprintf("Both messages arrived at all %d channels within %d s.", len(r.Channels), r.ExpectWithinSeconds),
+		Data: map[string]any{"drill_id": r.DrillID, "verdict": r.Verdict, "failures": r.Failures},
+	}
+	if r.Verdict == DrillFailed {
+		c.Type, c.Severity, c.Title, c.Body = EventDrillFailed, Critical, "A drill failed: alerts may not arrive", ""
+		for i, f := range r.Failures {
+			if i > 0 {
+				c.Body += "\n"
+			}
+			c.Body += string(f.Hop) + ": " + f.Reason
+		}
+	}
+	return c
+}
+
 // drillHops returns the hops that were passed. One of several regions or channels is passed when
 // the first of them has passed it; a delivery and the withdrawal of a vote, when the last has.
 func drillHops(d *Drill, facts *DrillFacts) []DrillHopTime {

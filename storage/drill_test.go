@@ -142,12 +142,12 @@ func (r *drillRun) close() vigil.Drill {
 		signed++
 		return "signature", nil
 	}
-	drill, err := r.store.CloseDrill(r.Context(), r.drill.ID, "v1", sign)
-	if err != nil {
+	drill, closed, err := r.store.CloseDrill(r.Context(), r.drill.ID, "v1", sign)
+	if err != nil || !closed {
 		r.Fatal(err)
 	}
-	again, err := r.store.CloseDrill(r.Context(), r.drill.ID, "v2", sign)
-	if err != nil || signed != 1 || !reflect.DeepEqual(again.Receipt, drill.Receipt) {
+	again, closed, err := r.store.CloseDrill(r.Context(), r.drill.ID, "v2", sign)
+	if err != nil || closed || signed != 1 || !reflect.DeepEqual(again.Receipt, drill.Receipt) {
 		r.Fatalf("closed again, it is %+v, %v, after %d signatures", again.Receipt, err, signed)
 	}
 	return drill
@@ -196,6 +196,10 @@ func TestDrill(t *testing.T) {
 	})
 	if drill.Receipt.Verdict != vigil.DrillPassed || len(drill.Receipt.Failures) > 0 || drill.Signature != "signature" {
 		t.Errorf("the receipt is %+v, signed %q", drill.Receipt, drill.Signature)
+	}
+	events := r.events()
+	if last := events[len(events)-1]; last.Type != vigil.EventDrillPassed || last.IncidentID != drill.ID {
+		t.Errorf("the last event is %s of %s", last.Type, last.IncidentID)
 	}
 	if n := r.count("SELECT count(*) FROM checks WHERE id = ? AND NOT enabled AND expires_at IS NOT NULL", drill.ID); n != 1 {
 		t.Error("the hidden check runs on")

@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -48,6 +49,9 @@ func (s *Store) drillEdits(tx bun.Tx, orgID uuid.UUID) *Edits {
 // none of its channels is left, that is a CodeInvalid error.
 func (s *Store) StageDrill(ctx context.Context, id uuid.UUID) ([]vigil.Loop, error) {
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := lockOrganizationOfDrill(ctx, tx, id); err != nil {
+			return err
+		}
 		row, drill, err := lockDrill(ctx, tx, id)
 		if err != nil || drill.State != vigil.DrillAsked || drill.CanceledAt != nil {
 			return err
@@ -77,6 +81,20 @@ func (s *Store) StageDrill(ctx context.Context, id uuid.UUID) ([]vigil.Loop, err
 		return nil, pg.Wrap("stage a drill", err)
 	}
 	return s.loops.LoopsOf(ctx, id)
+}
+
+// lockOrganizationOfDrill refuses a drill whose organization was deleted meanwhile: its checks are
+// deleted once. That is a CodeInvalid error.
+func lockOrganizationOfDrill(ctx context.Context, tx bun.Tx, id uuid.UUID) error {
+	var orgID uuid.UUID
+	if err := tx.NewRaw("SELECT org_id FROM drills WHERE id = ?", id).Scan(ctx, &orgID); err != nil {
+		return pg.Found("drill", err)
+	}
+	_, err := accounts.LockOrganization(ctx, tx, orgID)
+	if vigil.ErrorCode(err) == vigil.CodeUnauthorized {
+		return vigil.Invalid("channel_ids", "the organization of the drill has been deleted")
+	}
+	return err
 }
 
 func storeDrill(ctx context.Context, tx bun.Tx, row *drillRow, columns ...string) error {
@@ -154,10 +172,11 @@ func (s *Store) editDrillCheck(ctx context.Context, tx bun.Tx, drill *vigil.Dril
 // CloseDrill ends a drill: it stores the receipt, ends what was not sent, and disables the hidden
 // check, whose loops and incident are to be woken. The receipt is made from what is stored, with
 // the version of the program, and sign returns a signature of its text, which may be empty.
-// Repeated, it changes nothing and returns the drill as it is.
+// Repeated, it changes nothing and returns the drill as it is; closed is then false. A drill that
+// was not canceled is followed by the event drill.passed or drill.failed.
 func (s *Store) CloseDrill(
 	ctx context.Context, id uuid.UUID, version string, sign func(receipt []byte) (string, error),
-) (drill vigil.Drill, err error) {
+) (drill vigil.Drill, closed bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		row, read, err := lockDrill(ctx, tx, id)
 		if drill = read; err != nil || drill.State == vigil.DrillClosed {
@@ -188,10 +207,16 @@ func (s *Store) CloseDrill(
 		if err := storeDrill(ctx, tx, &row, "state", "closed_at", "progress_at", "verdict", "receipt", "signature"); err != nil {
 			return err
 		}
-		drill, err = row.drill()
-		return err
+		if drill, err = row.drill(); err != nil {
+			return err
+		}
+		closed = true
+		if drill.CanceledAt != nil {
+			return nil
+		}
+		return s.incidents.PublishSystem(ctx, tx, vigil.DrillEvent(drill.Receipt, now))
 	})
-	return drill, pg.Wrap("close a drill", err)
+	return drill, closed && err == nil, pg.Wrap("close a drill", err)
 }
 
 // endDrillCheck disables the hidden check of a drill, lets it expire later, and ends the messages
@@ -207,20 +232,12 @@ func (s *Store) endDrillCheck(ctx context.Context, tx bun.Tx, drill *vigil.Drill
 	return s.incidents.CancelDeliveries(ctx, tx, drill.ID)
 }
 
-// OpenDrill is a drill that the sweep looks at.
-type OpenDrill struct {
-	ID    uuid.UUID `bun:"id"`
-	OrgID uuid.UUID `bun:"org_id"`
-	// Old: it is over vigil.MaxDrillTime, so that it must be closed.
-	Old bool `bun:"old"`
-}
-
 // drillSilence is for how long the workflow of a drill may leave no trace until it counts as lost.
 const drillSilence = 30 * time.Second
 
 // StalledDrills returns up to limit drills without progress for 30 s, or that should have ended.
-func (s *Store) StalledDrills(ctx context.Context, limit int) ([]OpenDrill, error) {
-	var rows []OpenDrill
+func (s *Store) StalledDrills(ctx context.Context, limit int) ([]vigil.StalledDrill, error) {
+	var rows []vigil.StalledDrill
 	now := s.db.Instant()
 	err := s.db.NewRaw(`SELECT id, org_id, asked_at <= ?0 AS old FROM drills
 		WHERE state <> 'closed' AND (progress_at <= ?1 OR asked_at <= ?0) ORDER BY progress_at LIMIT ?2`,
