@@ -34,13 +34,13 @@ type incidentWaker interface {
 	Refresh(ctx context.Context, checkID uuid.UUID) error
 }
 
-// DrillsOptions configure Drills. All members but Sign are required.
+// DrillsOptions configure Drills. All members but Signer are required.
 type DrillsOptions struct {
 	Store     drillStore
 	Loops     loopStarter
 	Incidents incidentWaker
-	// Sign returns a signature of a receipt; nil: receipts are not signed.
-	Sign func(receipt []byte) (string, error)
+	// Signer returns what signs a receipt; nil: receipts are not signed.
+	Signer func(ctx context.Context) (func(receipt []byte) (string, error), error)
 	// Version of the program, which the receipt names.
 	Version string
 	Log     *slog.Logger
@@ -120,9 +120,12 @@ func (d *Drills) HealDrill(ctx context.Context, id uuid.UUID) error {
 
 // CloseDrill makes the receipt of a drill and ends its hidden check.
 func (d *Drills) CloseDrill(ctx context.Context, id uuid.UUID) error {
-	sign := d.Sign
-	if sign == nil {
-		sign = func([]byte) (string, error) { return "", nil }
+	sign := func([]byte) (string, error) { return "", nil }
+	if d.Signer != nil {
+		var err error
+		if sign, err = d.Signer(ctx); err != nil {
+			return fmt.Errorf("read the signing key: %w", err)
+		}
 	}
 	drill, closed, err := d.Store.CloseDrill(ctx, id, d.Version, sign)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {

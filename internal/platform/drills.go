@@ -16,6 +16,10 @@ import (
 func (p *Platform) newDrills() *activities.Drills {
 	return activities.NewDrills(activities.DrillsOptions{
 		Store: p.store, Loops: p.loops, Incidents: p.incidents, Version: p.program.Version, Log: p.Log,
+		Signer: func(ctx context.Context) (func([]byte) (string, error), error) {
+			key, err := p.store.SigningKey(ctx)
+			return func(receipt []byte) (string, error) { return key.Sign(receipt), nil }, err
+		},
 	})
 }
 
