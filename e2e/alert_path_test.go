@@ -75,14 +75,14 @@ func newDrilled(t *testing.T, status int) *drilled {
 }
 
 // drill asks for a drill of a channel at the receiver, and waits for its receipt.
-func (d *drilled) drill(t *testing.T, api client) (channel string, answer drillAnswer) {
+func (d *drilled) drill(t *testing.T, api client, within int) (channel string, answer drillAnswer) {
 	t.Helper()
 	var made struct{ ID string }
 	api.into(&made, http.MethodPost, "/v1/notification-channels", object{"name": "ops", "type": "webhook", "config": object{"url": d.URL}})
 	api.into(&answer, http.MethodPost, "/v1/drills", object{
-		"channel_ids": []string{made.ID}, "regions": []string{"eu-central-fra"}, "expect_within_seconds": 60,
+		"channel_ids": []string{made.ID}, "regions": []string{"eu-central-fra"}, "expect_within_seconds": within,
 	})
-	eventually(t, "the drill has a receipt", func() bool {
+	eventuallyWithin(t, 3*time.Minute, "the drill has a receipt", func() bool {
 		api.into(&answer, http.MethodGet, "/v1/drills/"+answer.ID, nil)
 		return answer.State == "closed"
 	})
@@ -96,7 +96,7 @@ func TestAlertPath(t *testing.T) {
 	t.Parallel()
 	p, api := shared(t)
 	good := newDrilled(t, http.StatusNoContent)
-	_, passed := good.drill(t, api)
+	_, passed := good.drill(t, api, 60)
 	if passed.Receipt.Verdict != "passed" || len(passed.Receipt.Failures) > 0 || len(passed.Receipt.Hops) != 13 {
 		t.Fatalf("the receipt is %+v", passed.Receipt)
 	}
@@ -121,7 +121,7 @@ func TestAlertPath(t *testing.T) {
 		keepHistory(t, c, passed.WorkflowID, "drill")
 	}
 
-	channel, failed := newDrilled(t, http.StatusInternalServerError).drill(t, api)
+	channel, failed := newDrilled(t, http.StatusInternalServerError).drill(t, api, 10)
 	if f := failed.Receipt.Failures; failed.Receipt.Verdict != "failed" || len(f) != 1 || f[0].Hop != "delivered" || f[0].ChannelID != channel {
 		t.Errorf("with a receiver that answers 500 the receipt is %s with %+v", failed.Receipt.Verdict, f)
 	}
