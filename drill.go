@@ -15,7 +15,7 @@ const TypeDrill CheckType = "drill"
 
 // The mark of everything that a drill sends.
 const (
-	// DrillMark stands before the title of each message, whatever a template says.
+	// DrillMark stands before the title of each message, with any template.
 	DrillMark = "[DRILL] "
 	// VariableDrill is the template variable with the ID of the drill; empty elsewhere.
 	VariableDrill = "drill"
@@ -30,7 +30,7 @@ const (
 	MinDrillExpect     = 10 * time.Second
 	DefaultDrillExpect = 2 * time.Minute
 	MaxDrillExpect     = 10 * time.Minute
-	// MaxDrillTime is after what time a drill is closed, whatever it waits for.
+	// MaxDrillTime is after what time a drill is closed in any case.
 	MaxDrillTime = 15 * time.Minute
 	// maxDrillWait is after what time a drill waits for the end of its incident no longer, so
 	// that its receipt is made before MaxDrillTime.

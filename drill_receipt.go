@@ -130,7 +130,7 @@ func (f *DrillFacts) message(channel uuid.UUID, ends bool) *DrillMessage {
 	return found
 }
 
-// ended reports whether each channel has a message that is over, whatever became of it.
+// ended reports whether each channel has a message that is over: delivered or not.
 func (f *DrillFacts) ended(d *Drill, ends bool) bool {
 	return !slices.ContainsFunc(d.Channels, func(c DrillChannel) bool {
 		m := f.message(c.ID, ends)
@@ -171,9 +171,15 @@ func NewDrillReceipt(d *Drill, facts *DrillFacts, organization, version string, 
 // DrillEvent is the content of the event about a drill that has ended.
 func DrillEvent(r *DrillReceipt, now time.Time) SystemContext {
 	c := SystemContext{
-		Type: EventDrillPassed, OrgID: r.OrganizationID, SubjectID: r.DrillID, Time: now, OrganizationName: r.OrganizationName, Severity: Info,
-		Title: "A drill passed", Body: fmt.Sprintf("Both messages arrived at all %d channels within %d s.", len(r.Channels), r.ExpectWithinSeconds),
-		Data: map[string]any{"drill_id": r.DrillID, "verdict": r.Verdict, "failures": r.Failures},
+		Type:             EventDrillPassed,
+		OrgID:            r.OrganizationID,
+		SubjectID:        r.DrillID,
+		Time:             now,
+		OrganizationName: r.OrganizationName,
+		Severity:         Info,
+		Title:            "A drill passed",
+		Body:             fmt.Sprintf("Both messages arrived at all %d channels within %d s.", len(r.Channels), r.ExpectWithinSeconds),
+		Data:             map[string]any{"drill_id": r.DrillID, "verdict": r.Verdict, "failures": r.Failures},
 	}
 	if r.Verdict == DrillFailed {
 		c.Type, c.Severity, c.Title, c.Body = EventDrillFailed, Critical, "A drill failed: alerts may not arrive", ""
@@ -191,7 +197,11 @@ func DrillEvent(r *DrillReceipt, now time.Time) SystemContext {
 // the first of them has passed it; a delivery and the withdrawal of a vote, when the last has.
 func drillHops(d *Drill, facts *DrillFacts) []DrillHopTime {
 	at := map[DrillHop]time.Time{
-		HopAsked: d.AskedAt, HopStored: orZero(d.StagedAt), HopRedefined: orZero(d.HealedAt), HopOpened: facts.OpenedAt, HopResolved: facts.ResolvedAt,
+		HopAsked:     d.AskedAt,
+		HopStored:    orZero(d.StagedAt),
+		HopRedefined: orZero(d.HealedAt),
+		HopOpened:    facts.OpenedAt,
+		HopResolved:  facts.ResolvedAt,
 	}
 	for _, r := range facts.Regions {
 		for hop, passed := range map[DrillHop]time.Time{

@@ -81,7 +81,8 @@ func (d *Drills) StageDrill(ctx context.Context, id uuid.UUID) (DrillReport, err
 func (d *Drills) apply(ctx context.Context, loops []vigil.Loop) {
 	for _, loop := range loops {
 		if err := d.Loops.Apply(ctx, loop); err != nil {
-			d.Log.WarnContext(ctx, "a loop of a drill was not started; the sweep starts it", "check", loop.CheckID, "region", loop.Region, "error", err)
+			d.Log.WarnContext(ctx, "a loop of a drill was not started; the sweep starts it",
+				"check", loop.CheckID, "region", loop.Region, "error", err)
 		}
 	}
 }

@@ -20,7 +20,10 @@ const drills = "/v1/drills"
 // drillOf asks for a drill of a channel.
 func drillOf(t *testing.T, a person, channel uuid.UUID) string {
 	t.Helper()
-	return text(a.want(t, http.StatusAccepted, http.MethodPost, drills, map[string]any{"channel_ids": []string{channel.String()}}).data(t), "id")
+	return text(
+		a.want(t, http.StatusAccepted, http.MethodPost, drills, map[string]any{"channel_ids": []string{channel.String()}}).data(t),
+		"id",
+	)
 }
 
 func TestDrills(t *testing.T) {
@@ -43,8 +46,15 @@ func TestDrills(t *testing.T) {
 		if got := a.want(t, http.StatusOK, http.MethodGet, path, nil); encoded(t, got.data(t)) != encoded(t, drill) {
 			t.Errorf("read %s", got.raw)
 		}
-		if busy := a.want(t, http.StatusConflict, http.MethodPost, drills, map[string]any{"channel_ids": []string{e.channel.String()}}); busy.detail(
-			"channel_id") != e.channel.String() {
+		if busy := a.want(
+			t,
+			http.StatusConflict,
+			http.MethodPost,
+			drills,
+			map[string]any{"channel_ids": []string{e.channel.String()}},
+		); busy.detail(
+			"channel_id",
+		) != e.channel.String() {
 			t.Errorf("a second drill of the channel: %s", busy.raw)
 		}
 		a.want(t, http.StatusOK, http.MethodPost, path+"/cancel", nil)
@@ -106,7 +116,9 @@ func TestDrillIsInNoAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What says when, and the audit log, which has that a drill was asked for.
-	volatile := regexp.MustCompile(`"(remaining|resets_in_seconds|last_used_at|seen_at|last_seen_at|generated_at|request_id|time|now|at|until|to|from)":[^,}]*`)
+	volatile := regexp.MustCompile(
+		`"(remaining|resets_in_seconds|last_used_at|seen_at|last_seen_at|generated_at|request_id|time|now|at|until|to|from)":[^,}]*`,
+	)
 	walk := func(ids map[string]string) map[string]string {
 		answers := make(map[string]string)
 		for path, item := range document(t).Paths.Map() {
@@ -134,7 +146,13 @@ func TestDrillIsInNoAnswer(t *testing.T) {
 			t.Errorf("GET %s: before\n%s\nduring the drill\n%s", path, before[path], during[path])
 		}
 	}
-	hidden := map[string]string{"/v1/checks": drill, "/v1/incidents": incident, "/v1/deliveries": delivery, "/v1/alert-rules": rule, "ruleID": rule}
+	hidden := map[string]string{
+		"/v1/checks":      drill,
+		"/v1/incidents":   incident,
+		"/v1/deliveries":  delivery,
+		"/v1/alert-rules": rule,
+		"ruleID":          rule,
+	}
 	for path, answer := range walk(hidden) {
 		if strings.Contains(path, "{") && !strings.HasPrefix(answer, "Not Found") {
 			t.Errorf("GET %s finds a part of the drill: %s", path, answer)

@@ -14765,7 +14765,7 @@ type ClientInterface interface {
 
 	// CancelDrill Cancel a drill
 	//
-	// Its check is made healthy, so that whoever was notified of the opening is notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
+	// Its check is made healthy, so that those who were notified of the opening are notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
 	//
 	// Corresponds with POST /v1/drills/{id}/cancel (the `CancelDrill` operationId).
 	CancelDrill(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16760,7 +16760,7 @@ func (c *Client) GetDrill(ctx context.Context, id openapi_types.UUID, reqEditors
 
 // CancelDrill Cancel a drill
 //
-// Its check is made healthy, so that whoever was notified of the opening is notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
+// Its check is made healthy, so that those who were notified of the opening are notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
 //
 // Corresponds with POST /v1/drills/{id}/cancel (the `CancelDrill` operationId).
 func (c *Client) CancelDrill(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -25301,7 +25301,7 @@ type ClientWithResponsesInterface interface {
 
 	// CancelDrillWithResponse Cancel a drill
 	//
-	// Its check is made healthy, so that whoever was notified of the opening is notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
+	// Its check is made healthy, so that those who were notified of the opening are notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -37965,7 +37965,7 @@ func (c *ClientWithResponses) GetDrillWithResponse(ctx context.Context, id opena
 
 // CancelDrillWithResponse Cancel a drill
 //
-// Its check is made healthy, so that whoever was notified of the opening is notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
+// Its check is made healthy, so that those who were notified of the opening are notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
 //
 // Returns a wrapper object for the known response body format(s).
 //

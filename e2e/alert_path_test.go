@@ -105,7 +105,8 @@ func TestAlertPath(t *testing.T) {
 	}
 	good.mu.Lock()
 	defer good.mu.Unlock()
-	if len(good.titles) != 2 || good.marked != 2 || !strings.HasPrefix(good.titles[0], "[DRILL] ") || !strings.HasPrefix(good.titles[1], "[DRILL] ") {
+	if len(good.titles) != 2 || good.marked != 2 || !strings.HasPrefix(good.titles[0], "[DRILL] ") ||
+		!strings.HasPrefix(good.titles[1], "[DRILL] ") {
 		t.Errorf("the receiver got %q, %d of them marked", good.titles, good.marked)
 	}
 	for i, delivered := range []time.Time{passed.Receipt.Channels[0].Opening.DeliveredAt, passed.Receipt.Channels[0].Recovery.DeliveredAt} {
@@ -122,7 +123,8 @@ func TestAlertPath(t *testing.T) {
 	}
 
 	channel, failed := newDrilled(t, http.StatusInternalServerError).drill(t, api, 10)
-	if f := failed.Receipt.Failures; failed.Receipt.Verdict != "failed" || len(f) != 1 || f[0].Hop != "delivered" || f[0].ChannelID != channel {
+	if f := failed.Receipt.Failures; failed.Receipt.Verdict != "failed" || len(f) != 1 || f[0].Hop != "delivered" ||
+		f[0].ChannelID != channel {
 		t.Errorf("with a receiver that answers 500 the receipt is %s with %+v", failed.Receipt.Verdict, f)
 	}
 	var checks, incidents []struct{ ID string }

@@ -177,7 +177,10 @@ func TestDrill(t *testing.T) {
 	r.heal()
 	equal(t, r.follow(), vigil.DrillWait)
 	r.probe(true)
-	if _, err := r.store.ResolveIncident(t.Context(), vigil.ResolveRequest{ID: incident, Resolution: vigil.ResolvedAutomatically}); err != nil {
+	if _, err := r.store.ResolveIncident(
+		t.Context(),
+		vigil.ResolveRequest{ID: incident, Resolution: vigil.ResolvedAutomatically},
+	); err != nil {
 		t.Fatal(err)
 	}
 	recovery := r.deliver(incident, true)

@@ -60,7 +60,8 @@ func (s *drillSteps) CloseDrill(context.Context, uuid.UUID, string, func([]byte)
 
 func (s *drillSteps) LoopsOf(context.Context, uuid.UUID) ([]vigil.Loop, error) { return nil, nil }
 func (s *drillSteps) Apply(context.Context, vigil.Loop) error                  { return errors.New("away") }
-func (s *drillSteps) Refresh(context.Context, uuid.UUID) error                 { return errors.New("away") }
+
+func (s *drillSteps) Refresh(context.Context, uuid.UUID) error { return errors.New("away") }
 
 // TestDrill leads drills through their steps, while every activity fails once.
 func TestDrill(t *testing.T) {

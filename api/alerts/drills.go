@@ -171,7 +171,7 @@ func (d *drills) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: one + "/cancel", ID: "cancel-drill", Tag: resource.TagDrills, Scope: account.ScopeWrite,
 		Audit: "drill.cancel", Resource: resourceDrill, Summary: "Cancel a drill",
-		Description: "Its check is made healthy, so that whoever was notified of the opening is notified of the end, and its verdict is " +
+		Description: "Its check is made healthy, so that those who were notified of the opening are notified of the end, and its verdict is " +
 			"canceled. A drill that has ended is a conflict.",
 		Errors: []int{http.StatusConflict},
 	}, d.cancel)

@@ -16,7 +16,13 @@ import (
 func TestDrill(t *testing.T) {
 	t.Parallel()
 	known := probe.NewRegistry(nil)
-	if _, err := known.Parse(vigil.TypeDrill, json.RawMessage(`{"fails": true}`), vigil.DrillInterval); vigil.ErrorCode(err) != vigil.CodeInvalid {
+	if _, err := known.Parse(
+		vigil.TypeDrill,
+		json.RawMessage(`{"fails": true}`),
+		vigil.DrillInterval,
+	); vigil.ErrorCode(
+		err,
+	) != vigil.CodeInvalid {
 		t.Errorf("a registry of the API reads it: %v", err)
 	}
 	if slices.Contains(known.Types(), vigil.TypeDrill) || known.Config(vigil.TypeDrill) != nil {

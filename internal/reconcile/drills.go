@@ -20,7 +20,7 @@ type drills interface {
 }
 
 // repairDrills starts the workflows of drills again that were lost, and closes the drills that
-// should have ended, whatever holds them up.
+// should have ended.
 func (s *Sweep) repairDrills(ctx context.Context, w work) error {
 	stalled, err := s.drills.StalledDrills(ctx, passLimit)
 	if err != nil {

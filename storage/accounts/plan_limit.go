@@ -29,7 +29,11 @@ type counted struct {
 
 func limitedResources() map[account.Limited]counted {
 	return map[account.Limited]counted{
-		account.LimitChecks: {query: "SELECT count(*) FROM checks WHERE org_id = ? AND " + pg.NotDrill, where: "The organization", noun: "checks"},
+		account.LimitChecks: {
+			query: "SELECT count(*) FROM checks WHERE org_id = ? AND " + pg.NotDrill,
+			where: "The organization",
+			noun:  "checks",
+		},
 		account.LimitChannels: {
 			query: "SELECT count(*) FROM channels WHERE org_id = ?",
 			where: "The organization",

@@ -70,7 +70,11 @@ func (a *applyRun) readChecks(ctx context.Context, inv *project.Inventory) error
 		return err
 	}
 	var rows []definitions.CheckRow
-	err := a.tx.NewSelect().Model(&rows).Where("c.id IN (?) AND c."+pg.NotDrill, a.selection("checks", project.KindCheck)).OrderExpr("c.id").Scan(ctx)
+	err := a.tx.NewSelect().
+		Model(&rows).
+		Where("c.id IN (?) AND c."+pg.NotDrill, a.selection("checks", project.KindCheck)).
+		OrderExpr("c.id").
+		Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read the checks: %w", err)
 	}
@@ -208,8 +212,12 @@ func (a *applyRun) readRules(ctx context.Context, inv *project.Inventory) error 
 		known[i] = rows[i].ID
 	}
 	var users []definitions.RuleRow
-	err = a.tx.NewSelect().Model(&users).Where("ar.org_id = ? AND ar."+pg.NotDrill+" AND ar.channel_ids && ?::uuid[] AND NOT ar.id = ANY(?::uuid[])",
-		a.request.OrgID, pgdialect.Array(own), pgdialect.Array(known)).OrderExpr("ar.name, ar.id").Scan(ctx)
+	err = a.tx.NewSelect().
+		Model(&users).
+		Where("ar.org_id = ? AND ar."+pg.NotDrill+" AND ar.channel_ids && ?::uuid[] AND NOT ar.id = ANY(?::uuid[])",
+			a.request.OrgID, pgdialect.Array(own), pgdialect.Array(known)).
+		OrderExpr("ar.name, ar.id").
+		Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read the rules of the channels: %w", err)
 	}

@@ -317,8 +317,8 @@ func (s *Store) Drills(ctx context.Context, orgID uuid.UUID, f vigil.DrillFilter
 	return drills, extent, nil
 }
 
-// CancelDrill asks for the end of a drill: its check is made healthy, so that whoever was notified
-// of the opening is notified of the end, and the verdict is canceled. Repeated, it changes nothing.
+// CancelDrill asks for the end of a drill: its check is made healthy, so that those who were notified
+// of the opening are notified of the end, and the verdict is canceled. Repeated, it changes nothing.
 // A drill that has ended is a CodeConflict error, an unknown one a CodeNotFound error.
 func (s *Store) CancelDrill(ctx context.Context, orgID, id uuid.UUID) (vigil.Drill, error) {
 	var drill vigil.Drill

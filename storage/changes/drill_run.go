@@ -220,7 +220,7 @@ func (s *Store) CloseDrill(
 }
 
 // endDrillCheck disables the hidden check of a drill, lets it expire later, and ends the messages
-// that have not arrived: a drill must not be heard of hours after its end.
+// that have not arrived: nothing of a drill may arrive hours after its end.
 func (s *Store) endDrillCheck(ctx context.Context, tx bun.Tx, drill *vigil.Drill, now time.Time) error {
 	if err := s.editDrillCheck(ctx, tx, drill, func(c *vigil.Check) { c.Enabled = false }); err != nil {
 		return err

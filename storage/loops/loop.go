@@ -146,8 +146,11 @@ func loopsOf(rows []Row) []vigil.Loop {
 func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Loop, error) {
 	var rows []Row
 	now := s.db.Instant()
-	err := s.selectLoops(&rows).ColumnExpr(Unobserved(pg.SQLTime(now))+" AS unobserved").Where("c.id = ? AND c.org_id = ? AND c."+pg.NotDrill, checkID, orgID).
-		OrderExpr("array_position(c.regions, r.region)").Scan(ctx)
+	err := s.selectLoops(&rows).
+		ColumnExpr(Unobserved(pg.SQLTime(now))+" AS unobserved").
+		Where("c.id = ? AND c.org_id = ? AND c."+pg.NotDrill, checkID, orgID).
+		OrderExpr("array_position(c.regions, r.region)").
+		Scan(ctx)
 	if err != nil {
 		return nil, pg.Wrap("read the loops", err)
 	}

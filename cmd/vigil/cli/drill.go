@@ -69,7 +69,11 @@ func (a *app) drillListCommand() *cobra.Command {
 	limitFlag(cmd, &limit, recent)
 	complete(cmd, "verdict", func() []string { return []string{"passed", "failed", "canceled"} })
 	a.watched(cmd, func(ctx context.Context, s *session, _ []string) error {
-		all, err := list[client.Drill](s, limit, s.drills(ctx, client.ListDrillsParams{Verdict: optional(client.ListDrillsParamsVerdict(result))}))
+		all, err := list[client.Drill](
+			s,
+			limit,
+			s.drills(ctx, client.ListDrillsParams{Verdict: optional(client.ListDrillsParamsVerdict(result))}),
+		)
 		if err != nil {
 			return err
 		}
