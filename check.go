@@ -70,6 +70,8 @@ type Check struct {
 	// NoEvidence: failed results keep no evidence.
 	NoEvidence bool   `json:",omitempty"`
 	Labels     Labels `json:",omitempty"`
+	// DrillID is that of the drill whose hidden check this is; zero for every other check.
+	DrillID uuid.UUID `json:",omitzero"`
 	// Anchor is the origin of the slot grid that all regions share.
 	Anchor time.Time
 	// Revision increases by one with every change of the check or its rules.

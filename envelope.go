@@ -30,6 +30,11 @@ type envelopeData struct {
 	Organization envelopeOrganization `json:"organization"`
 	Message      envelopeMessage      `json:"message"`
 	Update       *PublishedUpdate     `json:"update,omitempty"`
+	Drill        *envelopeDrill       `json:"drill,omitempty"` // absent from what is no drill
+}
+
+type envelopeDrill struct {
+	ID uuid.UUID `json:"id"`
 }
 
 type envelopeIncident struct {
@@ -152,6 +157,9 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 			Message:      envelopeMessage{Title: truncate(title), Body: truncate(body)},
 			Update:       s.Update,
 		},
+	}
+	if s.Check.DrillID != uuid.Nil {
+		out.Data.Drill = &envelopeDrill{ID: s.Check.DrillID}
 	}
 	if s.Rule.ID != uuid.Nil {
 		out.Data.AlertRule.Condition = &s.Rule.Condition

@@ -121,6 +121,9 @@ const IncidentPage = "/app/incidents/"
 // cannot hold.
 func NewEvent(s EventContext) (Event, error) {
 	title, body := s.message()
+	if s.Check.DrillID != uuid.Nil {
+		title = DrillMark + title
+	}
 	envelope, err := s.envelope(title, body)
 	if err != nil {
 		return Event{}, err
@@ -223,7 +226,9 @@ func (s *EventContext) variables() map[string]string {
 	if i.ResolvedAt != nil {
 		values["resolved_at"] = stamp(*i.ResolvedAt)
 	}
-	if s.PublicURL != "" {
+	if s.Check.DrillID != uuid.Nil { // its incident is shown by its receipt alone
+		values[VariableDrill] = s.Check.DrillID.String()
+	} else if s.PublicURL != "" {
 		values["incident_url"] = s.PublicURL + IncidentPage + i.ID.String()
 	}
 	return values

@@ -226,6 +226,8 @@ type IncidentOutcome struct {
 	Incident IncidentHead `json:"incident"`
 	// Changed is false when an earlier call had made the change.
 	Changed bool `json:"changed,omitempty"`
+	// Drill: the incident is that of a drill, which no figure counts.
+	Drill bool `json:"-"`
 	// PendingDeliveries of the incident, one for each channel that has a message due.
 	PendingDeliveries []PendingDelivery `json:"pending_deliveries,omitempty"`
 	// Held is how long the check is in maintenance yet, when no incident was opened because

@@ -97,6 +97,10 @@ func Variables() []Variable {
 			"incident_url", "uri", "Page of the incident in the dashboard, or of the check that is not probed.",
 			"https://vigil.example.com/app/incidents/c1b0a0de-64e3-5a0c-9a35-7a6a0f0f6f52",
 		},
+		{
+			VariableDrill, "uuid", "Id of the drill that sends the message; empty for what really happened.",
+			"8a1d7f0c-2f7b-4d0e-9c3a-6b5e4d3c2b1a",
+		},
 	}
 }
 

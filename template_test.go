@@ -20,7 +20,7 @@ func TestVariables(t *testing.T) {
 			response_time_ms error_message evidence failure_count incident_id incident_title incident_status severity
 			worst_severity rules_firing started_at
 			resolved_at duration rule_id rule_name ssl_days_remaining dns_previous dns_current organization_name
-			event_type incident_url`)
+			event_type incident_url drill`)
 		if got := vigil.VariableNames(); !slices.Equal(got, want) {
 			t.Errorf("got %q", got)
 		}

@@ -162,6 +162,7 @@ func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {
 		Incident: e.IncidentID, Severity: next.Severity, Title: e.Title, Body: e.Body,
 		Variables: e.Variables, Envelope: vigil.FallbackEnvelope(e.Envelope, instead), Note: instead.Note(), Merged: next.Merged,
 		Previous:    next.Previous,
+		Drill:       e.Variables[vigil.VariableDrill] != "",
 		Traceparent: vigil.Traceparent(next.TraceID, attemptSpan(&next.Attempt)),
 	}
 }
@@ -212,7 +213,9 @@ func (d *Deliveries) record(
 		return DeliveryReport{}, fmt.Errorf("record the outcome: %w", err)
 	}
 	d.signal(ctx, remaining.Admitted)
-	countAttempt(ctx, next.Delivery.ChannelType, outcome, remaining)
+	if next.Event.Variables[vigil.VariableDrill] == "" {
+		countAttempt(ctx, next.Delivery.ChannelType, outcome, remaining)
+	}
 	d.traceAttempt(ctx, &next, &attempt, &remaining)
 	return DeliveryReport{
 		Done: !remaining.Pending, Next: remaining.Until, Status: remaining.Status, Failures: remaining.Failures,

@@ -27,9 +27,9 @@ func figuresOf(ctx context.Context) client.MetricsHandler {
 // labels is the labels of a figure.
 type labels = map[string]string
 
-// countResult counts a result that was stored, once: not a row that was there.
+// countResult counts a result that was stored, once: not a row that was there, and none of a drill.
 func countResult(ctx context.Context, t vigil.CheckType, recorded vigil.StoredResult) {
-	if !recorded.Inserted {
+	if !recorded.Inserted || t == vigil.TypeDrill {
 		return
 	}
 	r, to := recorded.Result, figuresOf(ctx)
@@ -81,14 +81,14 @@ func countAttempt(ctx context.Context, t vigil.ChannelType, attempted vigil.Atte
 
 // countOpened counts an incident that was opened just now.
 func countOpened(ctx context.Context, out vigil.IncidentOutcome, err error) {
-	if err == nil && out.Changed {
+	if err == nil && out.Changed && !out.Drill {
 		figuresOf(ctx).Counter("vigil_incidents_opened_total").Inc(1)
 	}
 }
 
 // countResolved counts an incident that was resolved just now.
 func countResolved(ctx context.Context, how vigil.Resolution, out vigil.IncidentOutcome, err error) {
-	if err == nil && out.Changed {
+	if err == nil && out.Changed && !out.Drill {
 		figuresOf(ctx).WithTags(labels{"resolution": string(how)}).Counter("vigil_incidents_resolved_total").Inc(1)
 	}
 }

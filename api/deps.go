@@ -111,6 +111,7 @@ type Config struct {
 // belongs to another organization.
 type Store interface {
 	systemStore
+	keyStore
 	accounts.Store
 	checks.Store
 	alerts.Store

@@ -100,6 +100,9 @@ func describeNulls(schemas map[string]*huma.Schema) {
 		{"LabelBacktest", "compare"},
 		{"Check", "maintenance"},
 		{"Delivery", "fallback_for"},
+		{"Drill", "receipt"},
+		{"DrillDelivered", "opening"},
+		{"DrillDelivered", "recovery"},
 	} {
 		nullObject(schemas[of.resource].Properties, of.member)
 	}

@@ -98,6 +98,8 @@ func (d *incidentStub) Send(_ context.Context, delivery vigil.PendingDelivery) e
 	return nil
 }
 
+func (d *incidentStub) StartDrill(context.Context, uuid.UUID, uuid.UUID) error { return nil }
+
 // used reports whether an action had the key.
 func (d *incidentStub) used(key string) bool {
 	d.mu.Lock()

@@ -32,6 +32,8 @@ func (noIncidentWorkflows) Recover(context.Context, vigil.Recovery) error { retu
 
 func (noIncidentWorkflows) Send(context.Context, vigil.PendingDelivery) error { return nil }
 
+func (noIncidentWorkflows) StartDrill(context.Context, uuid.UUID, uuid.UUID) error { return nil }
+
 func errNoIncidentWorkflows() error {
 	return vigil.Errorf(vigil.CodeUnavailable, "This server cannot change incidents: it was started without their workflows.")
 }

@@ -3,9 +3,12 @@
 package api
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 )
@@ -14,11 +17,17 @@ import (
 // people can share an address, and most answers come from memory.
 const publicPerMinute = 1200
 
-// servePublic serves what needs no credential and is no operation: status pages and badges.
+// keyStore reads the public keys that receipts are checked with.
+type keyStore interface {
+	PublicKeys(ctx context.Context) ([]vigil.PublicKey, error)
+}
+
+// keysPath is where the public keys are: a JSON Web Key Set (RFC 7517).
+const keysPath = "/.well-known/vigil-keys"
+
+// servePublic serves what needs no credential and is no operation: public keys, status pages and
+// badges.
 func servePublic(routes *resource.Routes, deps Deps) {
-	if deps.StatusPages == nil {
-		return
-	}
 	limit := publicPerMinute
 	if deps.Config.AddressRate == 0 {
 		limit = 0
@@ -27,13 +36,33 @@ func servePublic(routes *resource.Routes, deps Deps) {
 	if deps.PrivateTargets != nil {
 		window.Unless(deps.PrivateTargets.Open)
 	}
-	limited := func(w http.ResponseWriter, r *http.Request) {
-		if wait := window.Count(rest.Network(rest.RequestOf(r.Context()).Address)); wait > 0 {
-			rest.WriteError(r.Context(), w, rest.ErrTooMany("Too many requests from this address", wait))
+	limited := func(serve http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if wait := window.Count(rest.Network(rest.RequestOf(r.Context()).Address)); wait > 0 {
+				rest.WriteError(r.Context(), w, rest.ErrTooMany("Too many requests from this address", wait))
+				return
+			}
+			serve(w, r)
+		}
+	}
+	routes.Strict("GET "+keysPath, limited(publicKeys(deps.Store)))
+	if deps.StatusPages == nil {
+		return
+	}
+	routes.Lenient("GET /status/{page}", limited(deps.StatusPages.ServeHTTP))
+	routes.Lenient("GET /badge/{badge}", limited(deps.StatusPages.ServeHTTP))
+}
+
+// publicKeys answers with the public keys of the platform.
+func publicKeys(store keyStore) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		keys, err := store.PublicKeys(r.Context())
+		if err != nil {
+			rest.WriteError(r.Context(), w, err)
 			return
 		}
-		deps.StatusPages.ServeHTTP(w, r)
+		w.Header().Set("Content-Type", "application/jwk-set+json")
+		w.Header().Set("Cache-Control", "public, max-age=300")
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": keys}) // the client is gone
 	}
-	routes.Lenient("GET /status/{page}", limited)
-	routes.Lenient("GET /badge/{badge}", limited)
 }

@@ -92,8 +92,16 @@ func assemble(deps Deps) *Server {
 		PublicURL: config.PublicURL, Now: deps.Now,
 	})
 	alerting := alerts.New(store, alerts.Deps{
-		Channels: deps.Channels, Incidents: deps.Incidents, Notifier: notify, Mails: s.mails, Links: links, Recipients: recipientsOf(deps),
-		PublicURL: config.PublicURL, DeliverySchedule: config.DeliverySchedule, Now: deps.Now,
+		Channels:         deps.Channels,
+		Incidents:        deps.Incidents,
+		Notifier:         notify,
+		Plans:            limits,
+		Mails:            s.mails,
+		Links:            links,
+		Recipients:       recipientsOf(deps),
+		PublicURL:        config.PublicURL,
+		DeliverySchedule: config.DeliverySchedule,
+		Now:              deps.Now,
 	})
 	auth := s.accounts.Auth
 

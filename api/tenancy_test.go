@@ -66,6 +66,7 @@ func belongings(t *testing.T, b *testServer, a person) map[string]string {
 		"/v1/auth/sessions": sessionOf(t, b, a),
 		"/v1/incidents":     incident.String(),
 		"/v1/deliveries":    deliveries[0].ID.String(),
+		"/v1/drills":        drillOf(t, a, e.channel),
 		"ruleID":            e.rule.String(),
 		"recoveryID": text(a.want(t, http.StatusAccepted, http.MethodPost, "/v1/notification-channels/"+e.channel.String()+"/recover",
 			map[string]any{"since": "2026-03-01T00:00:00Z"}).data(t), "id"),
@@ -87,6 +88,7 @@ func snapshot(t *testing.T, a person) string {
 		"/v1/status-pages",
 		"/v1/maintenance-windows",
 		"/v1/subscriptions",
+		"/v1/drills",
 		"/v1/invitations",
 		"/v1/auth/sessions",
 	}

@@ -1551,6 +1551,321 @@ func (e DeliveryRecipientStatus) Valid() bool {
 	}
 }
 
+// Defines values for DrillSeverity.
+const (
+	DrillSeverityCritical DrillSeverity = "critical"
+	DrillSeverityInfo     DrillSeverity = "info"
+	DrillSeverityWarning  DrillSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the DrillSeverity enum.
+func (e DrillSeverity) Valid() bool {
+	switch e {
+	case DrillSeverityCritical:
+		return true
+	case DrillSeverityInfo:
+		return true
+	case DrillSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillState.
+const (
+	DrillStateAsked      DrillState = "asked"
+	DrillStateClosed     DrillState = "closed"
+	DrillStateFailing    DrillState = "failing"
+	DrillStateRecovering DrillState = "recovering"
+)
+
+// Valid indicates whether the value is a known member of the DrillState enum.
+func (e DrillState) Valid() bool {
+	switch e {
+	case DrillStateAsked:
+		return true
+	case DrillStateClosed:
+		return true
+	case DrillStateFailing:
+		return true
+	case DrillStateRecovering:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillVerdict.
+const (
+	DrillVerdictCanceled    DrillVerdict = "canceled"
+	DrillVerdictFailed      DrillVerdict = "failed"
+	DrillVerdictLessThannil DrillVerdict = "<nil>"
+	DrillVerdictPassed      DrillVerdict = "passed"
+)
+
+// Valid indicates whether the value is a known member of the DrillVerdict enum.
+func (e DrillVerdict) Valid() bool {
+	switch e {
+	case DrillVerdictCanceled:
+		return true
+	case DrillVerdictFailed:
+		return true
+	case DrillVerdictLessThannil:
+		return true
+	case DrillVerdictPassed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillChannelType.
+const (
+	DrillChannelTypeChat    DrillChannelType = "chat"
+	DrillChannelTypeEmail   DrillChannelType = "email"
+	DrillChannelTypePager   DrillChannelType = "pager"
+	DrillChannelTypePush    DrillChannelType = "push"
+	DrillChannelTypeWebhook DrillChannelType = "webhook"
+)
+
+// Valid indicates whether the value is a known member of the DrillChannelType enum.
+func (e DrillChannelType) Valid() bool {
+	switch e {
+	case DrillChannelTypeChat:
+		return true
+	case DrillChannelTypeEmail:
+		return true
+	case DrillChannelTypePager:
+		return true
+	case DrillChannelTypePush:
+		return true
+	case DrillChannelTypeWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillDeliveredType.
+const (
+	DrillDeliveredTypeChat    DrillDeliveredType = "chat"
+	DrillDeliveredTypeEmail   DrillDeliveredType = "email"
+	DrillDeliveredTypePager   DrillDeliveredType = "pager"
+	DrillDeliveredTypePush    DrillDeliveredType = "push"
+	DrillDeliveredTypeWebhook DrillDeliveredType = "webhook"
+)
+
+// Valid indicates whether the value is a known member of the DrillDeliveredType enum.
+func (e DrillDeliveredType) Valid() bool {
+	switch e {
+	case DrillDeliveredTypeChat:
+		return true
+	case DrillDeliveredTypeEmail:
+		return true
+	case DrillDeliveredTypePager:
+		return true
+	case DrillDeliveredTypePush:
+		return true
+	case DrillDeliveredTypeWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillFailureHop.
+const (
+	DrillFailureHopAsked             DrillFailureHop = "asked"
+	DrillFailureHopDelivered         DrillFailureHop = "delivered"
+	DrillFailureHopFirstAttempt      DrillFailureHop = "first_attempt"
+	DrillFailureHopLoopStarted       DrillFailureHop = "loop_started"
+	DrillFailureHopOpened            DrillFailureHop = "opened"
+	DrillFailureHopProbed            DrillFailureHop = "probed"
+	DrillFailureHopRecoveryDelivered DrillFailureHop = "recovery_delivered"
+	DrillFailureHopRedefined         DrillFailureHop = "redefined"
+	DrillFailureHopResolved          DrillFailureHop = "resolved"
+	DrillFailureHopSlot              DrillFailureHop = "slot"
+	DrillFailureHopStored            DrillFailureHop = "stored"
+	DrillFailureHopVoteWithdrawn     DrillFailureHop = "vote_withdrawn"
+	DrillFailureHopVoted             DrillFailureHop = "voted"
+)
+
+// Valid indicates whether the value is a known member of the DrillFailureHop enum.
+func (e DrillFailureHop) Valid() bool {
+	switch e {
+	case DrillFailureHopAsked:
+		return true
+	case DrillFailureHopDelivered:
+		return true
+	case DrillFailureHopFirstAttempt:
+		return true
+	case DrillFailureHopLoopStarted:
+		return true
+	case DrillFailureHopOpened:
+		return true
+	case DrillFailureHopProbed:
+		return true
+	case DrillFailureHopRecoveryDelivered:
+		return true
+	case DrillFailureHopRedefined:
+		return true
+	case DrillFailureHopResolved:
+		return true
+	case DrillFailureHopSlot:
+		return true
+	case DrillFailureHopStored:
+		return true
+	case DrillFailureHopVoteWithdrawn:
+		return true
+	case DrillFailureHopVoted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillHopName.
+const (
+	DrillHopNameAsked             DrillHopName = "asked"
+	DrillHopNameDelivered         DrillHopName = "delivered"
+	DrillHopNameFirstAttempt      DrillHopName = "first_attempt"
+	DrillHopNameLoopStarted       DrillHopName = "loop_started"
+	DrillHopNameOpened            DrillHopName = "opened"
+	DrillHopNameProbed            DrillHopName = "probed"
+	DrillHopNameRecoveryDelivered DrillHopName = "recovery_delivered"
+	DrillHopNameRedefined         DrillHopName = "redefined"
+	DrillHopNameResolved          DrillHopName = "resolved"
+	DrillHopNameSlot              DrillHopName = "slot"
+	DrillHopNameStored            DrillHopName = "stored"
+	DrillHopNameVoteWithdrawn     DrillHopName = "vote_withdrawn"
+	DrillHopNameVoted             DrillHopName = "voted"
+)
+
+// Valid indicates whether the value is a known member of the DrillHopName enum.
+func (e DrillHopName) Valid() bool {
+	switch e {
+	case DrillHopNameAsked:
+		return true
+	case DrillHopNameDelivered:
+		return true
+	case DrillHopNameFirstAttempt:
+		return true
+	case DrillHopNameLoopStarted:
+		return true
+	case DrillHopNameOpened:
+		return true
+	case DrillHopNameProbed:
+		return true
+	case DrillHopNameRecoveryDelivered:
+		return true
+	case DrillHopNameRedefined:
+		return true
+	case DrillHopNameResolved:
+		return true
+	case DrillHopNameSlot:
+		return true
+	case DrillHopNameStored:
+		return true
+	case DrillHopNameVoteWithdrawn:
+		return true
+	case DrillHopNameVoted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillMessageStatus.
+const (
+	DrillMessageStatusCanceled   DrillMessageStatus = "canceled"
+	DrillMessageStatusDelivered  DrillMessageStatus = "delivered"
+	DrillMessageStatusExhausted  DrillMessageStatus = "exhausted"
+	DrillMessageStatusPending    DrillMessageStatus = "pending"
+	DrillMessageStatusSuperseded DrillMessageStatus = "superseded"
+)
+
+// Valid indicates whether the value is a known member of the DrillMessageStatus enum.
+func (e DrillMessageStatus) Valid() bool {
+	switch e {
+	case DrillMessageStatusCanceled:
+		return true
+	case DrillMessageStatusDelivered:
+		return true
+	case DrillMessageStatusExhausted:
+		return true
+	case DrillMessageStatusPending:
+		return true
+	case DrillMessageStatusSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillReceiptSeverity.
+const (
+	DrillReceiptSeverityCritical DrillReceiptSeverity = "critical"
+	DrillReceiptSeverityInfo     DrillReceiptSeverity = "info"
+	DrillReceiptSeverityWarning  DrillReceiptSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the DrillReceiptSeverity enum.
+func (e DrillReceiptSeverity) Valid() bool {
+	switch e {
+	case DrillReceiptSeverityCritical:
+		return true
+	case DrillReceiptSeverityInfo:
+		return true
+	case DrillReceiptSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillReceiptVerdict.
+const (
+	DrillReceiptVerdictCanceled DrillReceiptVerdict = "canceled"
+	DrillReceiptVerdictFailed   DrillReceiptVerdict = "failed"
+	DrillReceiptVerdictPassed   DrillReceiptVerdict = "passed"
+)
+
+// Valid indicates whether the value is a known member of the DrillReceiptVerdict enum.
+func (e DrillReceiptVerdict) Valid() bool {
+	switch e {
+	case DrillReceiptVerdictCanceled:
+		return true
+	case DrillReceiptVerdictFailed:
+		return true
+	case DrillReceiptVerdictPassed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillRequestSeverity.
+const (
+	DrillRequestSeverityCritical DrillRequestSeverity = "critical"
+	DrillRequestSeverityInfo     DrillRequestSeverity = "info"
+	DrillRequestSeverityWarning  DrillRequestSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the DrillRequestSeverity enum.
+func (e DrillRequestSeverity) Valid() bool {
+	switch e {
+	case DrillRequestSeverityCritical:
+		return true
+	case DrillRequestSeverityInfo:
+		return true
+	case DrillRequestSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EmailChannelType.
 const (
 	EmailChannelTypeEmail EmailChannelType = "email"
@@ -2045,16 +2360,16 @@ func (e LoopHealthStatus) Valid() bool {
 
 // Defines values for LoopSource.
 const (
-	Stored   LoopSource = "stored"
-	Workflow LoopSource = "workflow"
+	LoopSourceStored   LoopSource = "stored"
+	LoopSourceWorkflow LoopSource = "workflow"
 )
 
 // Valid indicates whether the value is a known member of the LoopSource enum.
 func (e LoopSource) Valid() bool {
 	switch e {
-	case Stored:
+	case LoopSourceStored:
 		return true
-	case Workflow:
+	case LoopSourceWorkflow:
 		return true
 	default:
 		return false
@@ -2093,28 +2408,28 @@ func (e LoopState) Valid() bool {
 
 // Defines values for LoopTurnReason.
 const (
-	Budget      LoopTurnReason = "budget"
-	EverySlot   LoopTurnReason = "every_slot"
-	Growing     LoopTurnReason = "growing"
-	Kept        LoopTurnReason = "kept"
-	LessThannil LoopTurnReason = "<nil>"
-	Window      LoopTurnReason = "window"
+	LoopTurnReasonBudget      LoopTurnReason = "budget"
+	LoopTurnReasonEverySlot   LoopTurnReason = "every_slot"
+	LoopTurnReasonGrowing     LoopTurnReason = "growing"
+	LoopTurnReasonKept        LoopTurnReason = "kept"
+	LoopTurnReasonLessThannil LoopTurnReason = "<nil>"
+	LoopTurnReasonWindow      LoopTurnReason = "window"
 )
 
 // Valid indicates whether the value is a known member of the LoopTurnReason enum.
 func (e LoopTurnReason) Valid() bool {
 	switch e {
-	case Budget:
+	case LoopTurnReasonBudget:
 		return true
-	case EverySlot:
+	case LoopTurnReasonEverySlot:
 		return true
-	case Growing:
+	case LoopTurnReasonGrowing:
 		return true
-	case Kept:
+	case LoopTurnReasonKept:
 		return true
-	case LessThannil:
+	case LoopTurnReasonLessThannil:
 		return true
-	case Window:
+	case LoopTurnReasonWindow:
 		return true
 	default:
 		return false
@@ -3510,6 +3825,27 @@ func (e ListDeliveriesParamsStatus) Valid() bool {
 	case ListDeliveriesParamsStatusPending:
 		return true
 	case ListDeliveriesParamsStatusSuperseded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListDrillsParamsVerdict.
+const (
+	ListDrillsParamsVerdictCanceled ListDrillsParamsVerdict = "canceled"
+	ListDrillsParamsVerdictFailed   ListDrillsParamsVerdict = "failed"
+	ListDrillsParamsVerdictPassed   ListDrillsParamsVerdict = "passed"
+)
+
+// Valid indicates whether the value is a known member of the ListDrillsParamsVerdict enum.
+func (e ListDrillsParamsVerdict) Valid() bool {
+	switch e {
+	case ListDrillsParamsVerdictCanceled:
+		return true
+	case ListDrillsParamsVerdictFailed:
+		return true
+	case ListDrillsParamsVerdictPassed:
 		return true
 	default:
 		return false
@@ -5334,6 +5670,202 @@ type DomainMetadata struct {
 	// Timings How long each phase took
 	Timings Timings `json:"timings"`
 }
+
+// Drill defines model for Drill.
+type Drill struct {
+	AskedAt time.Time `json:"asked_at"`
+
+	// Channels The channels that must receive the messages.
+	Channels []DrillChannel `json:"channels"`
+
+	// ClosedAt Null while it runs.
+	ClosedAt *time.Time `json:"closed_at"`
+
+	// ExpectWithinSeconds How long the way to every channel may take, of the opening and of its end each.
+	ExpectWithinSeconds int64              `json:"expect_within_seconds"`
+	Id                  openapi_types.UUID `json:"id"`
+
+	// Receipt What it has shown; null while it runs. It never changes afterwards.
+	Receipt *DrillReceipt `json:"receipt"`
+
+	// Regions Where its check runs.
+	Regions []string `json:"regions"`
+
+	// RequestedBy Who asked for it; null for a schedule.
+	RequestedBy *string `json:"requested_by"`
+
+	// ScheduleId The schedule that asked for it; null for a person.
+	ScheduleId *openapi_types.UUID `json:"schedule_id"`
+	Severity   DrillSeverity       `json:"severity"`
+
+	// SignedReceipt The receipt as a JSON Web Signature in the compact form of RFC 7515, whose payload is the receipt; the public key is at /.well-known/vigil-keys. Null while it runs, and where the platform has no key.
+	SignedReceipt *string `json:"signed_receipt"`
+
+	// State asked: stored. failing: its check fails. recovering: its check is healthy again. closed: it has a receipt.
+	State DrillState `json:"state"`
+
+	// Verdict passed: every channel has received both messages in time; null while it runs.
+	Verdict *DrillVerdict `json:"verdict"`
+
+	// WorkflowId The workflow that leads it.
+	WorkflowId string `json:"workflow_id"`
+}
+
+// DrillSeverity defines model for Drill.Severity.
+type DrillSeverity string
+
+// DrillState asked: stored. failing: its check fails. recovering: its check is healthy again. closed: it has a receipt.
+type DrillState string
+
+// DrillVerdict passed: every channel has received both messages in time; null while it runs.
+type DrillVerdict string
+
+// DrillAnswer defines model for DrillAnswer.
+type DrillAnswer struct {
+	Data Drill `json:"data"`
+}
+
+// DrillChannel defines model for DrillChannel.
+type DrillChannel struct {
+	Id openapi_types.UUID `json:"id"`
+
+	// Name As it was when the drill was asked for.
+	Name string           `json:"name"`
+	Type DrillChannelType `json:"type"`
+}
+
+// DrillChannelType defines model for DrillChannel.Type.
+type DrillChannelType string
+
+// DrillDelivered defines model for DrillDelivered.
+type DrillDelivered struct {
+	Id openapi_types.UUID `json:"id"`
+
+	// Name As it was when the drill was asked for.
+	Name string `json:"name"`
+
+	// Opening The message about the opening; null when none was made.
+	Opening *DrillMessage `json:"opening"`
+
+	// Recovery The message about the end; null when none was made.
+	Recovery *DrillMessage      `json:"recovery"`
+	Type     DrillDeliveredType `json:"type"`
+}
+
+// DrillDeliveredType defines model for DrillDelivered.Type.
+type DrillDeliveredType string
+
+// DrillFailure defines model for DrillFailure.
+type DrillFailure struct {
+	// ChannelId The channel of the hop; absent where it has none.
+	ChannelId *openapi_types.UUID `json:"channel_id,omitempty"`
+	Hop       DrillFailureHop     `json:"hop"`
+
+	// Reason Why, for a person.
+	Reason string `json:"reason"`
+
+	// Region The region of the hop; absent where it has none.
+	Region *string `json:"region,omitempty"`
+}
+
+// DrillFailureHop defines model for DrillFailure.Hop.
+type DrillFailureHop string
+
+// DrillHop defines model for DrillHop.
+type DrillHop struct {
+	At time.Time `json:"at"`
+
+	// MsSincePrevious Milliseconds since the hop before it; 0 where clocks of several machines say less.
+	MsSincePrevious int64        `json:"ms_since_previous"`
+	Name            DrillHopName `json:"name"`
+}
+
+// DrillHopName defines model for DrillHop.Name.
+type DrillHopName string
+
+// DrillList defines model for DrillList.
+type DrillList struct {
+	Data []Drill `json:"data"`
+	Meta Meta    `json:"meta"`
+}
+
+// DrillMessage defines model for DrillMessage.
+type DrillMessage struct {
+	Attempts int64 `json:"attempts"`
+
+	// DeliveredAt Null when it did not arrive.
+	DeliveredAt *time.Time `json:"delivered_at"`
+
+	// Error Why the last attempt failed; null when it did not.
+	Error *string `json:"error"`
+
+	// FirstAttemptAt Null when none was made.
+	FirstAttemptAt *time.Time         `json:"first_attempt_at"`
+	Status         DrillMessageStatus `json:"status"`
+
+	// StatusCode Status of the last answer; null when there was none.
+	StatusCode *int64 `json:"status_code"`
+}
+
+// DrillMessageStatus defines model for DrillMessage.Status.
+type DrillMessageStatus string
+
+// DrillReceipt defines model for DrillReceipt.
+type DrillReceipt struct {
+	AskedAt             time.Time          `json:"asked_at"`
+	Channels            []DrillDelivered   `json:"channels"`
+	DrillId             openapi_types.UUID `json:"drill_id"`
+	EndedAt             time.Time          `json:"ended_at"`
+	ExpectWithinSeconds int64              `json:"expect_within_seconds"`
+
+	// Failures The hops that are missing or were late; empty for a drill that passed.
+	Failures []DrillFailure `json:"failures"`
+
+	// Hops The hops that were passed, in their order: asked, stored, loop_started, slot, probed, voted, opened, first_attempt, delivered, redefined, vote_withdrawn, resolved, recovery_delivered.
+	Hops             []DrillHop           `json:"hops"`
+	OrganizationId   openapi_types.UUID   `json:"organization_id"`
+	OrganizationName string               `json:"organization_name"`
+	Regions          []string             `json:"regions"`
+	RequestedBy      string               `json:"requested_by"`
+	Severity         DrillReceiptSeverity `json:"severity"`
+	Verdict          DrillReceiptVerdict  `json:"verdict"`
+
+	// Version Version of the platform.
+	Version string `json:"version"`
+}
+
+// DrillReceiptSeverity defines model for DrillReceipt.Severity.
+type DrillReceiptSeverity string
+
+// DrillReceiptVerdict defines model for DrillReceipt.Verdict.
+type DrillReceiptVerdict string
+
+// DrillRequest defines model for DrillRequest.
+type DrillRequest struct {
+	// ChannelIds Channels to notify, by a rule of the drill's own.
+	ChannelIds *[]string `json:"channel_ids,omitempty"`
+
+	// CheckId Check whose enabled rules are tried.
+	CheckId *openapi_types.UUID `json:"check_id,omitempty"`
+
+	// ConfirmPager Must be true when a pager channel is notified: it wakes people.
+	ConfirmPager *bool `json:"confirm_pager,omitempty"`
+
+	// ExpectWithinSeconds How long the way to every channel may take, of the opening and of its end each.
+	ExpectWithinSeconds *int64 `json:"expect_within_seconds,omitempty"`
+
+	// Regions Keys or aliases of the regions in which the drill runs. Default: those of the check that the rules belong to, else the default region.
+	Regions *[]string `json:"regions,omitempty"`
+
+	// RuleIds Alert rules whose channels, region policies and ways to notify are tried.
+	RuleIds *[]string `json:"rule_ids,omitempty"`
+
+	// Severity Severity of the incident.
+	Severity *DrillRequestSeverity `json:"severity,omitempty"`
+}
+
+// DrillRequestSeverity Severity of the incident.
+type DrillRequestSeverity string
 
 // EmailChannel What makes a channel of type email.
 type EmailChannel struct {
@@ -9218,6 +9750,33 @@ type RedeliverParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// ListDrillsParams defines parameters for ListDrills.
+type ListDrillsParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Verdict Drills that ended so.
+	Verdict *ListDrillsParamsVerdict `form:"verdict,omitempty" json:"verdict,omitempty"`
+
+	// ScheduleId Drills of a schedule.
+	ScheduleId *openapi_types.UUID `form:"schedule_id,omitempty" json:"schedule_id,omitempty"`
+}
+
+// ListDrillsParamsVerdict defines parameters for ListDrills.
+type ListDrillsParamsVerdict string
+
+// CreateDrillParams defines parameters for CreateDrill.
+type CreateDrillParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // ListIncidentsParams defines parameters for ListIncidents.
 type ListIncidentsParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -9649,6 +10208,9 @@ type BacktestAlertRulesJSONRequestBody = BacktestRequest
 
 // UpdateAlertRuleJSONRequestBody defines body for UpdateAlertRule for application/json ContentType.
 type UpdateAlertRuleJSONRequestBody = AlertRuleUpdate
+
+// CreateDrillJSONRequestBody defines body for CreateDrill for application/json ContentType.
+type CreateDrillJSONRequestBody = DrillRequest
 
 // ResolveIncidentJSONRequestBody defines body for ResolveIncident for application/json ContentType.
 type ResolveIncidentJSONRequestBody = ResolveRequest
@@ -14173,6 +14735,41 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
 	Redeliver(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListDrills List the drills, newest first
+	//
+	// Corresponds with GET /v1/drills (the `ListDrills` operationId).
+	ListDrills(ctx context.Context, params *ListDrillsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDrillWithBody Prove that alerts arrive
+	//
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/drills (the `CreateDrill` operationId).
+	CreateDrillWithBody(ctx context.Context, params *CreateDrillParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDrill Prove that alerts arrive
+	//
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/drills (the `CreateDrill` operationId).
+	CreateDrill(ctx context.Context, params *CreateDrillParams, body CreateDrillJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetDrill Get a drill with its receipt
+	//
+	// Corresponds with GET /v1/drills/{id} (the `GetDrill` operationId).
+	GetDrill(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelDrill Cancel a drill
+	//
+	// Its check is made healthy, so that those who were notified of the opening are notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
+	//
+	// Corresponds with POST /v1/drills/{id}/cancel (the `CancelDrill` operationId).
+	CancelDrill(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListIncidents List the incidents, newest first
 	//
 	// Corresponds with GET /v1/incidents (the `ListIncidents` operationId).
@@ -16083,6 +16680,91 @@ func (c *Client) GetDeliveryMessage(ctx context.Context, id openapi_types.UUID, 
 // Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
 func (c *Client) Redeliver(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRedeliverRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListDrills List the drills, newest first
+//
+// Corresponds with GET /v1/drills (the `ListDrills` operationId).
+func (c *Client) ListDrills(ctx context.Context, params *ListDrillsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDrillsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDrillWithBody Prove that alerts arrive
+//
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/drills (the `CreateDrill` operationId).
+func (c *Client) CreateDrillWithBody(ctx context.Context, params *CreateDrillParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDrillRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDrill Prove that alerts arrive
+//
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/drills (the `CreateDrill` operationId).
+func (c *Client) CreateDrill(ctx context.Context, params *CreateDrillParams, body CreateDrillJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDrillRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetDrill Get a drill with its receipt
+//
+// Corresponds with GET /v1/drills/{id} (the `GetDrill` operationId).
+func (c *Client) GetDrill(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDrillRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelDrill Cancel a drill
+//
+// Its check is made healthy, so that those who were notified of the opening are notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
+//
+// Corresponds with POST /v1/drills/{id}/cancel (the `CancelDrill` operationId).
+func (c *Client) CancelDrill(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelDrillRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -20593,6 +21275,231 @@ func NewRedeliverRequest(server string, id openapi_types.UUID, params *Redeliver
 	return req, nil
 }
 
+// NewListDrillsRequest constructs an http.Request for the ListDrills method
+func NewListDrillsRequest(server string, params *ListDrillsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/drills")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Verdict != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "verdict", *params.Verdict, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.ScheduleId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "schedule_id", *params.ScheduleId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateDrillRequest calls the generic CreateDrill builder with application/json body
+func NewCreateDrillRequest(server string, params *CreateDrillParams, body CreateDrillJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateDrillRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateDrillRequestWithBody constructs an http.Request for the CreateDrill method, with any body, and a specified content type
+func NewCreateDrillRequestWithBody(server string, params *CreateDrillParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/drills")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetDrillRequest constructs an http.Request for the GetDrill method
+func NewGetDrillRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/drills/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCancelDrillRequest constructs an http.Request for the CancelDrill method
+func NewCancelDrillRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/drills/%s/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListIncidentsRequest constructs an http.Request for the ListIncidents method
 func NewListIncidentsRequest(server string, params *ListIncidentsParams) (*http.Request, error) {
 	var err error
@@ -24359,6 +25266,47 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
 	RedeliverWithResponse(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*RedeliverResponse, error)
+
+	// ListDrillsWithResponse List the drills, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/drills (the `ListDrills` operationId).
+	ListDrillsWithResponse(ctx context.Context, params *ListDrillsParams, reqEditors ...RequestEditorFn) (*ListDrillsResponse, error)
+
+	// CreateDrillWithBodyWithResponse Prove that alerts arrive
+	//
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/drills (the `CreateDrill` operationId).
+	CreateDrillWithBodyWithResponse(ctx context.Context, params *CreateDrillParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDrillResponse, error)
+
+	// CreateDrillWithResponse Prove that alerts arrive
+	//
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/drills (the `CreateDrill` operationId).
+	CreateDrillWithResponse(ctx context.Context, params *CreateDrillParams, body CreateDrillJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDrillResponse, error)
+
+	// GetDrillWithResponse Get a drill with its receipt
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/drills/{id} (the `GetDrill` operationId).
+	GetDrillWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetDrillResponse, error)
+
+	// CancelDrillWithResponse Cancel a drill
+	//
+	// Its check is made healthy, so that those who were notified of the opening are notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/drills/{id}/cancel (the `CancelDrill` operationId).
+	CancelDrillWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*CancelDrillResponse, error)
 
 	// ListIncidentsWithResponse List the incidents, newest first
 	//
@@ -30336,6 +31284,409 @@ func (r RedeliverResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RedeliverResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListDrillsResponse200Headers the declared response headers of an HTTP 200 response for ListDrills
+type ListDrillsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListDrillsResponse429Headers the declared response headers of an HTTP 429 response for ListDrills
+type ListDrillsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListDrillsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DrillList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListDrillsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListDrillsResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDrillsResponse) GetJSON200() *DrillList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListDrillsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListDrillsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListDrillsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListDrillsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListDrillsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDrillsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDrillsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDrillsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDrillsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateDrillResponse202Headers the declared response headers of an HTTP 202 response for CreateDrill
+type CreateDrillResponse202Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// CreateDrillResponse429Headers the declared response headers of an HTTP 429 response for CreateDrill
+type CreateDrillResponse429Headers struct {
+	RetryAfter *int
+}
+
+type CreateDrillResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *DrillAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *CreateDrillResponse202Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CreateDrillResponse429Headers
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r CreateDrillResponse) GetJSON202() *DrillAnswer {
+	return r.JSON202
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateDrillResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateDrillResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateDrillResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateDrillResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CreateDrillResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateDrillResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateDrillResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateDrillResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateDrillResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateDrillResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateDrillResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetDrillResponse200Headers the declared response headers of an HTTP 200 response for GetDrill
+type GetDrillResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetDrillResponse429Headers the declared response headers of an HTTP 429 response for GetDrill
+type GetDrillResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetDrillResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DrillAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetDrillResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetDrillResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDrillResponse) GetJSON200() *DrillAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetDrillResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetDrillResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetDrillResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetDrillResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetDrillResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetDrillResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDrillResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDrillResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDrillResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDrillResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CancelDrillResponse200Headers the declared response headers of an HTTP 200 response for CancelDrill
+type CancelDrillResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// CancelDrillResponse429Headers the declared response headers of an HTTP 429 response for CancelDrill
+type CancelDrillResponse429Headers struct {
+	RetryAfter *int
+}
+
+type CancelDrillResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DrillAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *CancelDrillResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CancelDrillResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelDrillResponse) GetJSON200() *DrillAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CancelDrillResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CancelDrillResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CancelDrillResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r CancelDrillResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CancelDrillResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CancelDrillResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CancelDrillResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelDrillResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelDrillResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelDrillResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelDrillResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -36554,6 +37905,77 @@ func (c *ClientWithResponses) RedeliverWithResponse(ctx context.Context, id open
 		return nil, err
 	}
 	return ParseRedeliverResponse(rsp)
+}
+
+// ListDrillsWithResponse List the drills, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/drills (the `ListDrills` operationId).
+func (c *ClientWithResponses) ListDrillsWithResponse(ctx context.Context, params *ListDrillsParams, reqEditors ...RequestEditorFn) (*ListDrillsResponse, error) {
+	rsp, err := c.ListDrills(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDrillsResponse(rsp)
+}
+
+// CreateDrillWithBodyWithResponse Prove that alerts arrive
+//
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/drills (the `CreateDrill` operationId).
+func (c *ClientWithResponses) CreateDrillWithBodyWithResponse(ctx context.Context, params *CreateDrillParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDrillResponse, error) {
+	rsp, err := c.CreateDrillWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDrillResponse(rsp)
+}
+
+// CreateDrillWithResponse Prove that alerts arrive
+//
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/drills (the `CreateDrill` operationId).
+func (c *ClientWithResponses) CreateDrillWithResponse(ctx context.Context, params *CreateDrillParams, body CreateDrillJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDrillResponse, error) {
+	rsp, err := c.CreateDrill(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDrillResponse(rsp)
+}
+
+// GetDrillWithResponse Get a drill with its receipt
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/drills/{id} (the `GetDrill` operationId).
+func (c *ClientWithResponses) GetDrillWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*GetDrillResponse, error) {
+	rsp, err := c.GetDrill(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDrillResponse(rsp)
+}
+
+// CancelDrillWithResponse Cancel a drill
+//
+// Its check is made healthy, so that those who were notified of the opening are notified of the end, and its verdict is canceled. A drill that has ended is a conflict.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/drills/{id}/cancel (the `CancelDrill` operationId).
+func (c *ClientWithResponses) CancelDrillWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*CancelDrillResponse, error) {
+	rsp, err := c.CancelDrill(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelDrillResponse(rsp)
 }
 
 // ListIncidentsWithResponse List the incidents, newest first
@@ -43181,6 +44603,433 @@ func ParseRedeliverResponse(rsp *http.Response) (*RedeliverResponse, error) {
 		response.Headers202 = &headers
 	case rsp.StatusCode == 429:
 		var headers RedeliverResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListDrillsResponse parses an HTTP response from a ListDrillsWithResponse call
+func ParseListDrillsResponse(rsp *http.Response) (*ListDrillsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDrillsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DrillList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListDrillsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListDrillsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateDrillResponse parses an HTTP response from a CreateDrillWithResponse call
+func ParseCreateDrillResponse(rsp *http.Response) (*CreateDrillResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateDrillResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest DrillAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 202:
+		var headers CreateDrillResponse202Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers202 = &headers
+	case rsp.StatusCode == 429:
+		var headers CreateDrillResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetDrillResponse parses an HTTP response from a GetDrillWithResponse call
+func ParseGetDrillResponse(rsp *http.Response) (*GetDrillResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDrillResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DrillAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetDrillResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetDrillResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCancelDrillResponse parses an HTTP response from a CancelDrillWithResponse call
+func ParseCancelDrillResponse(rsp *http.Response) (*CancelDrillResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelDrillResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DrillAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers CancelDrillResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers CancelDrillResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -30,9 +30,9 @@ func days(member string) string {
 var figuresQuery = `WITH clock AS MATERIALIZED (SELECT coalesce($4::timestamptz, clock_timestamp()) AS now),
 	open AS MATERIALIZED (SELECT DISTINCT check_id FROM incidents WHERE ($1::uuid IS NULL OR org_id = $1) AND status <> 'resolved'),
 	shown AS MATERIALIZED (
-		SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.created_at, c.labels, c.id IN (SELECT check_id FROM open) AS open,
+		SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.created_at, c.labels, c.drill_id, c.id IN (SELECT check_id FROM open) AS open,
 			EXISTS (SELECT ` + loops.RunningOf + `) AS held, ARRAY(SELECT coalesce(c.labels->>k, '') FROM unnest($2::text[]) AS k) AS chosen
-		FROM clock, checks AS c WHERE ($1::uuid IS NULL OR c.org_id = $1) ORDER BY c.created_at, c.id LIMIT $3
+		FROM clock, checks AS c WHERE ($1::uuid IS NULL OR c.org_id = $1) AND c.` + pg.NotDrill + ` ORDER BY c.created_at, c.id LIMIT $3
 	)
 	SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.open, c.held, c.chosen, r.region, ` + loops.ObservedHealth("$5::timestamptz") + `,
 		r.last_time,

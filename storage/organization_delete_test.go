@@ -87,6 +87,9 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 		"INSERT INTO maintenance_holds (check_id, org_id, held_at, until_at, swept_at) VALUES (?1, ?0, now(), now(), now())",
 		"INSERT INTO incident_updates (id, org_id, incident_id, state, text, author, created_at) " +
 			"VALUES (gen_random_uuid(), ?0, ?2, 'monitoring', '', '', now())",
+		"INSERT INTO drills VALUES (gen_random_uuid(), ?0, 'asked', '{}', '[]', '{}', '{}', '[]', DEFAULT, '', NULL, '[]', " +
+			"now(), NULL, NULL, NULL, NULL, now())",
+		"INSERT INTO drill_schedules VALUES (gen_random_uuid(), ?0, '', '', '', '{}', true, NULL, 1, now(), now())",
 		"INSERT INTO unobserved_checks (check_id, id, org_id, since, regions, described, created_at) " +
 			"VALUES (?1, gen_random_uuid(), ?0, now(), '{}', '{}', now())",
 		"INSERT INTO unobserved_channels (check_id, channel_id, id, org_id, since, regions, partly, described, recipient, created_at) " +

@@ -43,10 +43,14 @@ func (s *Store) sealedTables() []sealedTable {
 }
 
 // Reseal seals every stored secret again, under the current key, and returns how
-// many configs that changed. Afterwards no older key is needed. It may run while
+// many configs and signing keys that changed. Afterwards no older key is needed. It may run while
 // the platform works, and repeatedly.
 func (s *Store) Reseal(ctx context.Context) (changed int, err error) {
-	return s.rewriteConfigs(ctx, func(fields secret.Fields, config json.RawMessage) (json.RawMessage, error) {
+	keys, err := s.resealSigningKeys(ctx)
+	if err != nil {
+		return 0, err
+	}
+	changed, err = s.rewriteConfigs(ctx, func(fields secret.Fields, config json.RawMessage) (json.RawMessage, error) {
 		opened, err := s.Keyring.OpenSecrets(fields, config)
 		if err != nil {
 			return nil, err
@@ -56,6 +60,7 @@ func (s *Store) Reseal(ctx context.Context) (changed int, err error) {
 		}
 		return s.Keyring.SealSecrets(fields, opened)
 	})
+	return changed + keys, err
 }
 
 // SealConfigs seals the secrets that were stored in clear, because their members

@@ -38,6 +38,9 @@ func DefaultRetention() Retention {
 	}
 }
 
+// drillRetention is for how long the receipts of drills are kept.
+const drillRetention = 90 * 24 * time.Hour
+
 // dropTime bounds how long one call of DropExpired deletes one kind of data. The next
 // call goes on.
 const dropTime = 30 * time.Second
@@ -127,6 +130,7 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop removed occurrences", "maintenance_occurrences", "t.removed_at < ?", 24 * time.Hour},
 		{"drop old occurrences", "maintenance_occurrences", "t.removed_at IS NULL AND t.ends_at < ?", keep.Results},
 		{"drop deleted maintenance windows", "maintenance_windows", "t.deleted_at < ?", keep.Results},
+		{"drop drills", "drills", "t.closed_at < ?", drillRetention},
 		{"drop running tests", "running_tests", "t.ends < ?", time.Hour},
 	} {
 		kinds = append(kinds, expired{rows.what, rows.keep, func(ctx context.Context, before time.Time) error {

@@ -36,8 +36,9 @@ type ControlOptions struct {
 	Incidents  *activities.Incidents
 	Deliveries *activities.Deliveries
 	Recoveries *activities.Recoveries
-	OnFatal    func(error) // receives the error of a worker that stops polling for good; nil ignores it
-	Deployment Deployment  // the zero value is unversioned
+	OnFatal    func(error)        // receives the error of a worker that stops polling for good; nil ignores it
+	Deployment Deployment         // the zero value is unversioned
+	Drills     *activities.Drills // nil: drills are left to others
 	// DeliverySlots is how many attempts of deliveries the process makes at a time; 0
 	// means 1,000.
 	DeliverySlots int
@@ -59,6 +60,15 @@ func NewControl(temporal client.Client, opts ControlOptions) *Control {
 		"Resolve": opts.Incidents.Resolve, "KeepLatch": opts.Incidents.KeepLatch, "ChangeRules": opts.Incidents.ChangeRules,
 	} {
 		control.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
+	}
+	if opts.Drills != nil {
+		control.RegisterWorkflowWithOptions(workflows.Drill, registered("Drill"))
+		for name, act := range map[string]any{
+			"StageDrill": opts.Drills.StageDrill, "FollowDrill": opts.Drills.FollowDrill, "HealDrill": opts.Drills.HealDrill,
+			"CloseDrill": opts.Drills.CloseDrill,
+		} {
+			control.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
+		}
 	}
 	delivery := worker.New(temporal, vigil.DeliveryQueue, controlOptions(opts, cmp.Or(opts.DeliverySlots, deliverySlots), deliveryTasks))
 	delivery.RegisterWorkflowWithOptions(workflows.Delivery, registered("Delivery"))

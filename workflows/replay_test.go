@@ -44,6 +44,7 @@ func TestReplay(t *testing.T) {
 			replayer.RegisterWorkflowWithOptions(workflows.Incident, workflow.RegisterOptions{Name: "Incident"})
 			replayer.RegisterWorkflowWithOptions(workflows.Delivery, workflow.RegisterOptions{Name: "Delivery"})
 			replayer.RegisterWorkflowWithOptions(workflows.Recovery, workflow.RegisterOptions{Name: "Recovery"})
+			replayer.RegisterWorkflowWithOptions(workflows.Drill, workflow.RegisterOptions{Name: "Drill"})
 			quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 			if err := replayer.ReplayWorkflowHistoryFromJSONFile(quiet, file); err != nil {
 				t.Fatal(err)

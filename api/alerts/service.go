@@ -21,6 +21,7 @@ type Store interface {
 	deliveryStore
 	recoveryStore
 	subscriptionStore
+	drillStore
 }
 
 // Deps is what alerting needs beside its store.
@@ -28,6 +29,7 @@ type Deps struct {
 	Channels  resource.ChannelTypes
 	Incidents resource.IncidentWorkflows
 	Notifier  *resource.Notifier
+	Plans     resource.Plans
 	Mails     *resource.Tasks
 	Links     resource.WorkflowLinks
 	// Recipients is nil where mail does not leave the machine.
@@ -61,6 +63,7 @@ func New(store Store, d Deps) *Service {
 		&timelines{store: store, links: d.Links},
 		&subscriptions{store: store},
 		&incidentUpdates{store: store, notifier: d.Notifier, publicURL: d.PublicURL},
+		&drills{store: store, notifier: d.Notifier, plans: d.Plans},
 		&deliveries{store: store, workflows: d.Incidents, links: d.Links, schedule: d.DeliverySchedule},
 	}}
 }

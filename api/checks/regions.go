@@ -166,6 +166,16 @@ func resolveRegions(names []string) ([]string, error) {
 	return keys, nil
 }
 
+// RegionsOf returns the keys of regions that are named by key or alias, each once. One that is
+// not known, or that the plan does not include, is refused.
+func RegionsOf(names []string, plan account.Plan) ([]string, error) {
+	keys, err := resolveRegions(names)
+	if err != nil {
+		return nil, err
+	}
+	return keys, permitRegions(keys, plan)
+}
+
 // permitRegions refuses regions that the plan does not include.
 func permitRegions(keys []string, plan account.Plan) error {
 	if plan.PrimaryOnly {

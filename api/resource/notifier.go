@@ -97,6 +97,11 @@ func (n *Notifier) Send(ctx context.Context, deliveries []vigil.PendingDelivery)
 	})
 }
 
+// StartDrill starts the workflow of a drill.
+func (n *Notifier) StartDrill(ctx context.Context, orgID, id uuid.UUID) {
+	n.Tasks.Start(ctx, "start a drill", func(ctx context.Context) error { return n.Incidents.StartDrill(ctx, orgID, id) })
+}
+
 // RefreshIncident has the incident of a check evaluated again, after something
 // that it depends on changed.
 func (n *Notifier) RefreshIncident(ctx context.Context, check uuid.UUID) {

@@ -9,6 +9,7 @@ const (
 	TagChannels     = "Notification channels"
 	TagChecks       = "Checks"
 	TagDeliveries   = "Deliveries"
+	TagDrills       = "Drills"
 	TagIncidents    = "Incidents"
 	TagKeys         = "API keys"
 	TagMaintenance  = "Maintenance"

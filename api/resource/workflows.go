@@ -40,6 +40,8 @@ type IncidentWorkflows interface {
 	Refresh(ctx context.Context, checkID uuid.UUID) error
 	// Recover starts the workflow of a recovery, unless it runs. It is an attempt as well.
 	Recover(ctx context.Context, recovery vigil.Recovery) error
+	// StartDrill starts the workflow of a drill. It is an attempt as well.
+	StartDrill(ctx context.Context, orgID, id uuid.UUID) error
 	// Send starts the workflow of a delivery, or wakes it. It is an attempt as well.
 	Send(ctx context.Context, delivery vigil.PendingDelivery) error
 }

@@ -239,6 +239,18 @@ func (t Tier) Limit(kind Limited) int64 {
 // MaintenanceOfAll reports whether one maintenance window may cover every check.
 func (t Tier) MaintenanceOfAll() bool { return t == TierPaid || t == TierEnterprise }
 
+// DrillsPerDay is how many drills an organization may begin within 24 hours, or Unlimited.
+func (t Tier) DrillsPerDay() int64 {
+	switch t {
+	case TierEnterprise:
+		return Unlimited
+	case TierPaid:
+		return 50
+	case TierFree:
+	}
+	return 3
+}
+
 // Allowance limits the checks that an organization may create in an hour.
 type Allowance struct {
 	CreationsPerHour int64 // or Unlimited

@@ -158,6 +158,8 @@ func (incidents) Recover(context.Context, vigil.Recovery) error { return nil }
 
 func (incidents) Send(context.Context, vigil.PendingDelivery) error { return nil }
 
+func (incidents) StartDrill(context.Context, uuid.UUID, uuid.UUID) error { return nil }
+
 const password = "difference engine"
 
 // account is an organization with a key.

@@ -55,6 +55,8 @@ type Message struct {
 	Traceparent string
 	// Merged: one message for an incident that has already ended.
 	Merged bool
+	// Drill: a drill sends the message, which no template can hide.
+	Drill bool
 	// Previous is Outcome.Reference of the message that this one ends; empty where it is not
 	// known, and then the message stands alone.
 	Previous string

@@ -39,6 +39,7 @@ func Sample(channel vigil.Channel, org account.Organization, publicURL string, n
 			values[name] = value
 		}
 	}
+	values[vigil.VariableDrill] = "" // a test is none
 	// The incident does not exist, so a link to it would lead nowhere: the page of the channel does.
 	values["incident_url"] = publicURL + vigil.ChannelPage + channel.ID.String()
 	return Message{

@@ -38,11 +38,14 @@ func (w Wording) check() error {
 
 // title is one line of text: the channel's own, or the default where it has none or where
 // its variables leave nothing to read. Each value goes through escape, and so does the
-// default as a whole.
+// default as a whole. The title of a drill begins with its mark in any case.
 func (w Wording) title(m *Message, escape func(string) string) string {
 	text := singleLine(render(w.TitleTemplate, m.Variables, func(value string) string { return escape(singleLine(value)) }))
 	if blank(text) {
 		text = escape(singleLine(m.Title))
+	}
+	if mark := escape(vigil.DrillMark); m.Drill && !strings.HasPrefix(text, mark) {
+		text = mark + text
 	}
 	return cut(text, maxTitle)
 }

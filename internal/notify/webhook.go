@@ -135,6 +135,9 @@ func (w *webhook) Send(ctx context.Context, m Message) Outcome {
 	header.Set("X-Service-Event", string(m.Type))
 	header.Set("X-Service-Delivery", m.Delivery.String())
 	header.Set("X-Service-Attempt", strconv.Itoa(m.Attempt))
+	if m.Drill {
+		header.Set("X-Service-Drill", "1")
+	}
 	header.Set(headerWebhookID, m.Event.String())
 	header.Set(headerWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	if w.config.Traceparent && m.Traceparent != "" && header.Get(headerTraceparent) == "" {

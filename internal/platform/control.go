@@ -20,6 +20,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 	sealConfigs(ctx, p.store, p.Log)
 	name := workerName()
 	mails := notices{p.store, p.mailer, string(p.settings.PublicURL)}
+	drills := p.newDrills()
 	sweep := reconcile.New(reconcile.Options{
 		Process:       name,
 		Loops:         p.loops,
@@ -32,6 +33,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 		PublicURL:     string(p.settings.PublicURL),
 		Sentinel:      dispatch.NewSentinel(p.temporal.Client, p.settings.TemporalNamespace),
 		Epochs:        p.store,
+		Drills:        sweptDrills{p.store, p.incidents, drills},
 		Away:          func(err error) bool { return vigil.ErrorCode(err) == vigil.CodeUnavailable || dispatch.Away(err) },
 		Now:           time.Now,
 		Log:           p.Log,
@@ -48,7 +50,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 		}
 	})
 	opts := workers.ControlOptions{
-		Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment,
+		Drills: drills, Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
 			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Log: p.Log,
 		}),

@@ -87,6 +87,7 @@ type Platform struct {
 	names     *dispatch.Names // nil: workflows do not show the names of checks
 	demand    *workers.Demand // the regions that this process gives work to
 	probes    *probe.Registry
+	probing   *probe.Registry // probes, and those of drills
 	channels  *notify.Registry
 	mailer    *mail.Mailer
 	Private   *privateTargets
@@ -135,6 +136,7 @@ func newPlatform(ctx context.Context, p *Process, in inputs) (*Platform, error) 
 		names:     names,
 		demand:    demand,
 		probes:    probe.NewRegistry(guard),
+		probing:   probe.NewRegistry(guard, probe.WithDrills()),
 		channels:  notify.NewRegistry(guard, channels...),
 		mailer:    mailer,
 		Private:   &privateTargets{guard: guard, store: in.store, log: p.Log},

@@ -31,7 +31,7 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 		}
 	}()
 	catalogue := activities.NewCatalogue(activities.CatalogueOptions{
-		Store: p.store, Parser: p.probes, Regions: regions, Now: time.Now,
+		Store: p.store, Parser: p.probing, Regions: regions, Now: time.Now,
 		Maintenance: p.store, Log: p.Log,
 	})
 	if err := catalogue.Load(ctx); err != nil {

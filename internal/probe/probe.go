@@ -80,6 +80,8 @@ func WithRoots(roots *x509.CertPool) Option {
 type environment struct {
 	guard *egress.Guard
 	roots *x509.CertPool // nil: the machine's
+	// drills: the registry has the type of the hidden checks of drills.
+	drills bool
 	// bootstrap knows the RDAP servers; nil until the domain type is made: IANA's list.
 	bootstrap *bootstrap
 	// tokens are the access tokens of HTTP checks.
@@ -112,6 +114,9 @@ func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
 	for _, build := range builders {
 		prober := build(env)
 		r.probers[prober.Type()] = prober
+	}
+	if env.drills {
+		r.probers[vigil.TypeDrill] = drillProber{}
 	}
 	r.secrets = r.readSecrets(r.readSecrets(nil))
 	return r

@@ -97,6 +97,7 @@ type Options struct {
 	IncidentStore incidentStore
 	Sentinel      sentinel
 	Epochs        epochStore
+	Drills        drills // nil: drills are left out
 	// PublicURL is the address at which the platform is reached, for links in messages.
 	PublicURL string
 	// KeyEnds mails the owners of API keys that end soon; nil: none is mailed.
@@ -118,6 +119,7 @@ type Options struct {
 type Sweep struct {
 	loops        loops
 	store        loopStore
+	drills       drills
 	housekeeping housekeeping
 	keyEnds      func(ctx context.Context) error
 	channels     func(ctx context.Context) error
@@ -151,6 +153,7 @@ func New(opts Options) *Sweep {
 		store:        opts.Store,
 		housekeeping: opts.Housekeeping,
 		keyEnds:      opts.KeyEnds,
+		drills:       opts.Drills,
 		channels:     opts.Channels,
 		now:          opts.Now,
 		log:          opts.Log,
@@ -224,6 +227,9 @@ func (s *Sweep) passes() []pass {
 	}
 	if s.incidents != nil {
 		all = append(all, s.incidents.passes()...)
+	}
+	if s.drills != nil {
+		all = append(all, pass{"drills", incidentsInterval, passTimeout, ofCommon, s.repairDrills})
 	}
 	if s.temporalStore != nil {
 		all = append(all, pass{"temporal store", loopsInterval, passTimeout, ofCommon, s.temporalStore.check})

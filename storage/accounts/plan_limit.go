@@ -29,16 +29,21 @@ type counted struct {
 
 func limitedResources() map[account.Limited]counted {
 	return map[account.Limited]counted{
-		account.LimitChecks: {query: "SELECT count(*) FROM checks WHERE org_id = ?", where: "The organization", noun: "checks"},
+		account.LimitChecks: {
+			query: "SELECT count(*) FROM checks WHERE org_id = ? AND " + pg.NotDrill,
+			where: "The organization",
+			noun:  "checks",
+		},
 		account.LimitChannels: {
 			query: "SELECT count(*) FROM channels WHERE org_id = ?",
 			where: "The organization",
 			noun:  "notification channels",
 		},
 		account.LimitRulesPerCheck: {
-			query:   "SELECT count(*) FROM alert_rules WHERE check_id = ?",
-			largest: "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM alert_rules WHERE org_id = ? GROUP BY check_id) AS c",
-			where:   "The check", noun: "alert rules",
+			query: "SELECT count(*) FROM alert_rules WHERE check_id = ?",
+			largest: "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM alert_rules WHERE org_id = ? AND " +
+				pg.NotDrill + " GROUP BY check_id) AS c",
+			where: "The check", noun: "alert rules",
 		},
 		account.LimitStatusPages: {
 			query: "SELECT count(*) FROM status_pages WHERE org_id = ?", where: "The organization", noun: "status pages",
@@ -130,7 +135,7 @@ func PlanLimit(tier account.Tier, limit int64, current, requested float64, forma
 // organization.
 func (s *Store) Usage(ctx context.Context, orgID uuid.UUID) (account.Usage, error) {
 	usage := account.Usage{Counts: make(map[account.Limited]int64)}
-	columns := []string{"(SELECT " + HourlyCost + " FROM checks WHERE org_id = ? AND enabled)"}
+	columns := []string{"(SELECT " + HourlyCost + " FROM checks WHERE org_id = ? AND enabled AND " + pg.NotDrill + ")"}
 	args, into := []any{orgID}, []any{&usage.ExecutionsPerHour}
 	counts := make(map[account.Limited]*int64)
 	for kind, resource := range limitedResources() {

@@ -225,7 +225,8 @@ func (s *Store) markEmailVerified(ctx context.Context, tx bun.Tx, user *account.
 	if err != nil {
 		return fmt.Errorf("store the address: %w", err)
 	}
-	_, err = tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE org_id = ? AND expires_at IS NOT NULL", user.OrgID).Exec(ctx)
+	_, err = tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE org_id = ? AND expires_at IS NOT NULL AND "+pg.NotDrill, user.OrgID).
+		Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("make the checks permanent: %w", err)
 	}

@@ -70,7 +70,11 @@ func (a *applyRun) readChecks(ctx context.Context, inv *project.Inventory) error
 		return err
 	}
 	var rows []definitions.CheckRow
-	err := a.tx.NewSelect().Model(&rows).Where("c.id IN (?)", a.selection("checks", project.KindCheck)).OrderExpr("c.id").Scan(ctx)
+	err := a.tx.NewSelect().
+		Model(&rows).
+		Where("c.id IN (?) AND c."+pg.NotDrill, a.selection("checks", project.KindCheck)).
+		OrderExpr("c.id").
+		Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read the checks: %w", err)
 	}
@@ -191,7 +195,7 @@ func (a *applyRun) readRules(ctx context.Context, inv *project.Inventory) error 
 	var rows []definitions.RuleRow
 	err := a.tx.NewSelect().Model(&rows).Where(`ar.id IN (SELECT id FROM alert_rules WHERE check_id = ANY(?0::uuid[])
 			UNION SELECT id FROM alert_rules WHERE org_id = ?1 AND managed_tool = ?2 AND managed_project = ?3
-			UNION SELECT id FROM alert_rules WHERE org_id = ?1 AND id = ANY(?4::uuid[]))`,
+			UNION SELECT id FROM alert_rules WHERE org_id = ?1 AND id = ANY(?4::uuid[])) AND ar.`+pg.NotDrill,
 		pgdialect.Array(checks), a.request.OrgID, vigil.ToolApply, a.request.Project,
 		pgdialect.Array(append([]uuid.UUID{}, a.request.IDs[project.KindRule]...))).OrderExpr("ar.id").Scan(ctx)
 	if err != nil {
@@ -208,8 +212,12 @@ func (a *applyRun) readRules(ctx context.Context, inv *project.Inventory) error 
 		known[i] = rows[i].ID
 	}
 	var users []definitions.RuleRow
-	err = a.tx.NewSelect().Model(&users).Where("ar.org_id = ? AND ar.channel_ids && ?::uuid[] AND NOT ar.id = ANY(?::uuid[])",
-		a.request.OrgID, pgdialect.Array(own), pgdialect.Array(known)).OrderExpr("ar.name, ar.id").Scan(ctx)
+	err = a.tx.NewSelect().
+		Model(&users).
+		Where("ar.org_id = ? AND ar."+pg.NotDrill+" AND ar.channel_ids && ?::uuid[] AND NOT ar.id = ANY(?::uuid[])",
+			a.request.OrgID, pgdialect.Array(own), pgdialect.Array(known)).
+		OrderExpr("ar.name, ar.id").
+		Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read the rules of the channels: %w", err)
 	}

@@ -53,7 +53,7 @@ func (s *Store) OrganizationVersion(ctx context.Context, orgID uuid.UUID) (versi
 			SELECT id FROM audit_log WHERE org_id = $1 ORDER BY at DESC, id DESC LIMIT 5
 		) AS l),
 		(SELECT concat_ws(' ', ms, seq) FROM stream_heads WHERE org_id = $1),
-		(SELECT count(*) FROM checks WHERE org_id = $1),
+		(SELECT count(*) FROM checks WHERE org_id = $1 AND `+pg.NotDrill+`),
 		(SELECT md5(string_agg(concat_ws(' ', o.window_id, o.starts_at, o.ends_at), ',' ORDER BY o.window_id, o.starts_at))
 			FROM maintenance_occurrences AS o
 			WHERE o.org_id = $1 AND o.removed_at IS NULL AND o.ends_at > `+now+` AND o.starts_at <= `+now+`),

@@ -44,7 +44,7 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan account.Pla
 // organization, is a CodeNotFound error.
 func (s *Store) Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error) {
 	var row definitions.CheckRow
-	err := s.definitions.SelectChecks(s.db, &row).Where("c.id = ? AND c.org_id = ?", id, orgID).Scan(ctx)
+	err := s.definitions.SelectChecks(s.db, &row).Where("c.id = ? AND c.org_id = ? AND c."+pg.NotDrill, id, orgID).Scan(ctx)
 	if err != nil {
 		return vigil.Check{}, pg.Found("check", err)
 	}
@@ -89,10 +89,17 @@ func Deletion(checks ...vigil.Check) *project.Changes {
 	return &project.Changes{Checks: edits}
 }
 
-// lockCheck serializes changes of a check. The lock mode, FOR NO KEY UPDATE, still
+// lockCheck serializes changes of a check; that of a drill is not found. The lock mode, FOR NO KEY UPDATE, still
 // lets other transactions insert rows that refer to the check: the result writer
 // holds the locks of the loops and must not wait for this one.
 func lockCheck(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
+	var locked uuid.UUID
+	err := tx.NewRaw("SELECT id FROM checks WHERE id = ? AND org_id = ? AND "+pg.NotDrill+" FOR NO KEY UPDATE", id, orgID).Scan(ctx, &locked)
+	return pg.Found("check", err)
+}
+
+// lockAnyCheck is lockCheck for that of a drill as well.
+func lockAnyCheck(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 	var locked uuid.UUID
 	err := tx.NewRaw("SELECT id FROM checks WHERE id = ? AND org_id = ? FOR NO KEY UPDATE", id, orgID).Scan(ctx, &locked)
 	return pg.Found("check", err)
@@ -127,7 +134,7 @@ func (s *Store) ExpireChecks(ctx context.Context, now time.Time) (n int, err err
 // organization are permanent.
 func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) (deleted bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockCheck(ctx, tx, orgID, id); err != nil {
+		if err := lockAnyCheck(ctx, tx, orgID, id); err != nil {
 			return err
 		}
 		var due bool
@@ -135,7 +142,8 @@ func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) 
 		if err != nil || !due {
 			return err
 		}
-		permanent, err := tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE id = ? AND "+accounts.HasVerifiedEmail, id, orgID).Exec(ctx)
+		permanent, err := tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE id = ? AND "+pg.NotDrill+" AND "+accounts.HasVerifiedEmail, id, orgID).
+			Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -134,7 +134,7 @@ func (s *Store) checkSelection(
 
 // whereChecks adds a filter to a query, except its health and state.
 func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f vigil.CheckFilter) *bun.SelectQuery {
-	query = query.Where("c.org_id = ?", orgID)
+	query = query.Where("c.org_id = ? AND c."+pg.NotDrill, orgID)
 	if f.IDs != nil {
 		query = query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(f.IDs))
 	}

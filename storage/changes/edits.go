@@ -44,6 +44,8 @@ type Edits struct {
 	allow account.Allowance
 	now   time.Time // of the judgement, and of what is written
 
+	// unjudged edits are those of a drill, which no plan counts.
+	unjudged bool
 	// apply notes the version that is stored as the one that was applied.
 	apply bool
 	// entry is the model of the audit entry of each edit. It is nil where the transaction

@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // judge returns a CodePlanLimit error when the edits together exceed the plan: the numbers of
@@ -20,6 +21,9 @@ import (
 // the edits is stored yet.
 func (e *Edits) judge(ctx context.Context, changes *project.Changes) error {
 	e.now = e.db.db.Instant()
+	if e.unjudged {
+		return nil
+	}
 	for _, step := range []func(context.Context, *project.Changes) error{e.judgeNumbers, e.judgeRules, e.judgeBudgets, e.judgeCreations} {
 		if err := step(ctx, changes); err != nil {
 			return err
@@ -151,7 +155,7 @@ const hourlyBytes = `3600000.0 / c.interval_ms * cardinality(c.regions) * (1 + c
 
 // usedExecutions is what the stored and enabled checks need, in executions an hour.
 func (e *Edits) usedExecutions(ctx context.Context) (used float64, err error) {
-	err = e.tx.NewRaw("SELECT "+accounts.HourlyCost+" FROM checks WHERE org_id = ? AND enabled", e.orgID).Scan(ctx, &used)
+	err = e.tx.NewRaw("SELECT "+accounts.HourlyCost+" FROM checks WHERE org_id = ? AND enabled AND "+pg.NotDrill, e.orgID).Scan(ctx, &used)
 	if err != nil {
 		return 0, fmt.Errorf("sum the budget: %w", err)
 	}
@@ -160,7 +164,7 @@ func (e *Edits) usedExecutions(ctx context.Context) (used float64, err error) {
 
 // usedThroughput is how many bytes an hour the stored and enabled checks may move.
 func (e *Edits) usedThroughput(ctx context.Context) (used float64, err error) {
-	err = e.tx.NewRaw("SELECT coalesce(sum("+hourlyBytes+"), 0) FROM checks AS c WHERE c.org_id = ? AND c.enabled"+
+	err = e.tx.NewRaw("SELECT coalesce(sum("+hourlyBytes+"), 0) FROM checks AS c WHERE c.org_id = ? AND c.enabled AND c."+pg.NotDrill+
 		" AND c.type IN ('throughput', 'multistep')", vigil.DefaultThroughputBytes, e.orgID).Scan(ctx, &used)
 	if err != nil {
 		return 0, fmt.Errorf("sum the bytes of throughput checks: %w", err)

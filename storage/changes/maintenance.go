@@ -161,7 +161,7 @@ func checkScope(ctx context.Context, tx bun.Tx, w *maintenance.Window, tier acco
 		return nil
 	}
 	var own []uuid.UUID
-	err := tx.NewRaw("SELECT id FROM checks WHERE org_id = ? AND id = ANY(?) ORDER BY id FOR KEY SHARE", w.OrgID,
+	err := tx.NewRaw("SELECT id FROM checks WHERE org_id = ? AND id = ANY(?) AND "+pg.NotDrill+" ORDER BY id FOR KEY SHARE", w.OrgID,
 		pgdialect.Array(w.Scope.CheckIDs)).Scan(ctx, &own)
 	if err != nil {
 		return fmt.Errorf("read the checks: %w", err)

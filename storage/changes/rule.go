@@ -56,7 +56,11 @@ func (s *Store) editRule(ctx context.Context, tx bun.Tx, orgID uuid.UUID, tier a
 // Rule finds an alert rule of a check of the organization. An unknown rule is a
 // CodeNotFound error.
 func (s *Store) Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error) {
-	return definitions.ReadRule(ctx, s.db, orgID, checkID, id)
+	rule, err := s.RuleByID(ctx, orgID, id)
+	if err == nil && rule.CheckID != checkID {
+		return vigil.Rule{}, vigil.NotFound("rule")
+	}
+	return rule, err
 }
 
 // UpdateRule changes an alert rule: change edits a copy of the stored rule, and may
@@ -142,7 +146,7 @@ func raiseLocked(ctx context.Context, tx bun.Tx, checks []uuid.UUID) error {
 // rulesUsing returns the names of the rules that notify a channel.
 func rulesUsing(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]string, error) {
 	var names []string
-	err := tx.NewRaw("SELECT name FROM alert_rules WHERE org_id = ? AND ? = ANY(channel_ids) ORDER BY name, id",
+	err := tx.NewRaw("SELECT name FROM alert_rules WHERE org_id = ? AND ? = ANY(channel_ids) AND "+pg.NotDrill+" ORDER BY name, id",
 		orgID, channelID).Scan(ctx, &names)
 	if err != nil {
 		return nil, fmt.Errorf("find the rules of a channel: %w", err)

@@ -17,7 +17,7 @@ import (
 // first, and the extent of the list. An unknown check is a CodeNotFound error.
 func (s *Store) CheckRules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.Page) ([]vigil.Rule, vigil.Extent, error) {
 	var exists bool
-	err := s.db.NewRaw("SELECT true FROM checks WHERE id = ? AND org_id = ?", checkID, orgID).Scan(ctx, &exists)
+	err := s.db.NewRaw("SELECT true FROM checks WHERE id = ? AND org_id = ? AND "+pg.NotDrill, checkID, orgID).Scan(ctx, &exists)
 	if err != nil {
 		return nil, vigil.Extent{}, pg.Found("check", err)
 	}
@@ -40,7 +40,7 @@ func (s *Store) Rules(ctx context.Context, orgID uuid.UUID, f vigil.RuleFilter) 
 }
 
 func whereRules(query *bun.SelectQuery, orgID uuid.UUID, f vigil.RuleFilter) *bun.SelectQuery {
-	query = query.Where("ar.org_id = ?", orgID)
+	query = query.Where("ar.org_id = ? AND ar."+pg.NotDrill, orgID)
 	if f.CheckID != uuid.Nil {
 		query = query.Where("ar.check_id = ?", f.CheckID)
 	}
@@ -60,7 +60,7 @@ func whereRules(query *bun.SelectQuery, orgID uuid.UUID, f vigil.RuleFilter) *bu
 // error.
 func (s *Store) RuleByID(ctx context.Context, orgID, id uuid.UUID) (vigil.Rule, error) {
 	var row definitions.RuleRow
-	if err := s.db.NewSelect().Model(&row).Where("ar.id = ? AND ar.org_id = ?", id, orgID).Scan(ctx); err != nil {
+	if err := s.db.NewSelect().Model(&row).Where("ar.id = ? AND ar.org_id = ? AND ar."+pg.NotDrill, id, orgID).Scan(ctx); err != nil {
 		return vigil.Rule{}, pg.Found("rule", err)
 	}
 	rule, err := row.Rule()

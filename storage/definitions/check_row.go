@@ -35,6 +35,7 @@ type CheckRow struct {
 	Simultaneous bool            `bun:"simultaneous"`
 	Evidence     bool            `bun:"evidence"`
 	Labels       vigil.Labels    `bun:"labels,type:jsonb"`
+	DrillID      *uuid.UUID      `bun:"drill_id,type:uuid"`
 	Anchor       time.Time       `bun:"anchor"`
 	Revision     int64           `bun:"revision"`
 	Version      int64           `bun:"version"`
@@ -89,7 +90,7 @@ func (s *Store) SealedRow(c *vigil.Check) (*CheckRow, error) {
 	return &CheckRow{
 		ID: c.ID, OrgID: c.OrgID, Name: c.Name, Type: string(c.Type), Config: sealed, Target: c.Target,
 		IntervalMS: pg.Milliseconds(c.Interval), Regions: c.Regions, Enabled: c.Enabled, Simultaneous: c.Simultaneous,
-		Evidence: !c.NoEvidence, Labels: storedLabels(c.Labels),
+		Evidence: !c.NoEvidence, Labels: storedLabels(c.Labels), DrillID: vigil.NilIfZero(c.DrillID),
 		Anchor: c.Anchor, Revision: c.Revision, Version: c.Version, ExpiresAt: c.ExpiresAt, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 		retryRow: retryColumns(c.Retry), ManagedRow: ManagedColumns(c.ManagedBy, c.AppliedVersion),
 	}, nil
@@ -114,6 +115,9 @@ func (s *Store) Opened(r *CheckRow) (vigil.Check, error) {
 	}
 	if check.Health == "" {
 		check.Health = vigil.Unknown
+	}
+	if r.DrillID != nil {
+		check.DrillID = *r.DrillID
 	}
 	return check, nil
 }

@@ -208,7 +208,7 @@ func firstDeliveries(i *vigil.Incident, checkName string, to []vigil.Recipient) 
 // Delivery finds a delivery of the organization.
 func (s *Store) Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delivery, error) {
 	var row deliveryRow
-	err := s.db.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Where(checkOfDelivery).Scan(ctx)
+	err := s.db.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Where(shownDelivery).Scan(ctx)
 	if err != nil {
 		return vigil.Delivery{}, pg.Found("delivery", err)
 	}
@@ -280,7 +280,7 @@ func (s *Store) DeliveryMessage(ctx context.Context, orgID, id uuid.UUID) (vigil
 // that the filter selects.
 func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.DeliveryFilter) ([]vigil.Delivery, vigil.Extent, error) {
 	where := func(query *bun.SelectQuery) *bun.SelectQuery {
-		query = query.Where("d.org_id = ?", orgID).Where(checkOfDelivery)
+		query = query.Where("d.org_id = ?", orgID).Where(shownDelivery)
 		if f.IncidentID != uuid.Nil {
 			query = query.Where("d.incident_id = ? AND "+ofIncident, f.IncidentID)
 		}
@@ -339,7 +339,7 @@ func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vig
 	var pending vigil.PendingDelivery
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row deliveryRow
-		err := tx.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Where(checkOfDelivery).For("UPDATE").Scan(ctx)
+		err := tx.NewSelect().Model(&row).Where("d.id = ? AND d.org_id = ?", id, orgID).Where(shownDelivery).For("UPDATE").Scan(ctx)
 		if err != nil {
 			return pg.Found("delivery", err)
 		}

@@ -19,7 +19,7 @@ import (
 // The result that triggered it has its evidence.
 func (s *Store) Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error) {
 	var row Row
-	err := s.db.NewSelect().Model(&row).Where("i.id = ? AND i.org_id = ?", id, orgID).Where(checkOfIncident).Scan(ctx)
+	err := s.db.NewSelect().Model(&row).Where("i.id = ? AND i.org_id = ?", id, orgID).Where(shownIncident).Scan(ctx)
 	if err != nil {
 		return vigil.Incident{}, pg.Found("incident", err)
 	}
@@ -50,6 +50,13 @@ func (s *Store) evidence(ctx context.Context, r *vigil.Result) (*vigil.Evidence,
 const (
 	checkOfIncident = "EXISTS (SELECT FROM checks AS c WHERE c.id = i.check_id)"
 	checkOfDelivery = "(d.check_id = '00000000-0000-0000-0000-000000000000' OR EXISTS (SELECT FROM checks AS c WHERE c.id = d.check_id))"
+)
+
+// shownIncident and shownDelivery are those conditions for what people are shown: the check is
+// not that of a drill.
+const (
+	shownIncident = "EXISTS (SELECT FROM checks AS c WHERE c.id = i.check_id AND c." + pg.NotDrill + ")"
+	shownDelivery = "EXISTS (SELECT FROM checks AS c WHERE c.id = d.check_id AND c." + pg.NotDrill + ")"
 )
 
 // checkNameOfDelivery is the SQL of the name of a delivery's check; that of a deleted check
@@ -93,7 +100,7 @@ func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.Incident
 }
 
 func whereIncidents(query *bun.SelectQuery, orgID uuid.UUID, f vigil.IncidentFilter) *bun.SelectQuery {
-	query = query.TableExpr("incidents AS i").Where("i.org_id = ?", orgID).Where(checkOfIncident)
+	query = query.TableExpr("incidents AS i").Where("i.org_id = ?", orgID).Where(shownIncident)
 	if f.Status != "" {
 		query = query.Where("i.status = ?", string(f.Status))
 	}

@@ -108,7 +108,7 @@ func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*i
 		if err := change(&c); err != nil {
 			return err
 		}
-		out.Changed = c.done
+		out.Changed, out.Drill = c.done, c.check.DrillID != uuid.Nil
 		if out.Incident, err = c.row.head(); err != nil {
 			return err
 		}

@@ -77,8 +77,15 @@ func (s *Store) lockForIncident(ctx context.Context, tx bun.Tx, checkID uuid.UUI
 	return vigil.Check{
 		ID: row.ID, OrgID: row.OrgID, Name: row.Name, Type: vigil.CheckType(row.Type), Target: row.Target,
 		Interval: pg.FromMilliseconds(row.IntervalMS), Regions: row.Regions, Enabled: row.Enabled,
-		Labels: definitions.LabelsOf(row.Labels),
+		Labels: definitions.LabelsOf(row.Labels), DrillID: drillOf(&row),
 	}, org.Organization(), nil
+}
+
+func drillOf(row *definitions.CheckRow) uuid.UUID {
+	if row.DrillID == nil {
+		return uuid.Nil
+	}
+	return *row.DrillID
 }
 
 // existingIncident returns the incident that an earlier attempt of the request opened,
@@ -153,7 +160,7 @@ func (s *Store) insertIncident(
 	}
 	notified := vigil.OpeningRecipients(recipients)
 	return vigil.IncidentOutcome{
-		Incident: incident.Head(), Changed: true,
+		Incident: incident.Head(), Changed: true, Drill: check.DrillID != uuid.Nil,
 		PendingDeliveries: firstDeliveries(&incident, check.Name, notified),
 	}, s.publish(ctx, tx, event, notified)
 }
@@ -188,6 +195,11 @@ func firingRegions(votes []vigil.Vote) []string {
 	}
 	slices.Sort(regions)
 	return regions
+}
+
+// Recipients returns whom rules of an organization notify, as an incident that opens now does.
+func (s *Store) Recipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Recipient, error) {
+	return s.readRecipients(ctx, tx, orgID, rules)
 }
 
 // readRecipients reads the channels of the rules and returns the recipients.

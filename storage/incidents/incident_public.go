@@ -34,7 +34,7 @@ func (s *Store) CreateIncidentUpdate(
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		c := incidentChange{db: s, tx: tx}
 		var checkID, id uuid.UUID
-		err := tx.NewRaw("SELECT i.check_id, i.id FROM incidents AS i WHERE i.id = ? AND i.org_id = ? AND "+checkOfIncident,
+		err := tx.NewRaw("SELECT i.check_id, i.id FROM incidents AS i WHERE i.id = ? AND i.org_id = ? AND "+shownIncident,
 			u.IncidentID, u.OrgID).Scan(ctx, &checkID, &id)
 		if err != nil {
 			return pg.Found("incident", err)

@@ -173,6 +173,16 @@ func endUnsent(ctx context.Context, tx bun.Tx, ids []uuid.UUID, status vigil.Del
 	return pg.Wrap("end unsent deliveries", err)
 }
 
+// CancelDeliveries ends the deliveries of a check that have not arrived. Attempts in flight may
+// arrive yet.
+func (s *Store) CancelDeliveries(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
+	now := s.db.Instant()
+	_, err := tx.NewRaw(`UPDATE deliveries SET status = 'canceled', redeliver = false, next_attempt_at = NULL, finished_at = ?0, updated_at = ?0
+		WHERE status = 'pending' AND incident_id IN (SELECT id FROM incidents WHERE check_id = ?1)`, now, checkID).
+		Exec(ctx)
+	return pg.Wrap("end unsent deliveries", err)
+}
+
 // lastStatus is that of the last delivery of an outbox with nothing to send.
 func lastStatus(box []deliveryRow, decision vigil.DeliveryDecision) vigil.DeliveryStatus {
 	last := &box[len(box)-1]

@@ -128,7 +128,7 @@ func (s *Store) Unobserved(ctx context.Context, now, since time.Time, shards []i
 				OR EXISTS (SELECT FROM (`+rulesNotifying(longUnobserved(now, since))+`) AS n, unnest(n.channel_ids) AS of (channel_id)
 					WHERE EXISTS (SELECT FROM channels AS ch WHERE ch.id = of.channel_id AND ch.enabled)
 						AND NOT EXISTS (SELECT FROM unobserved_channels AS o WHERE o.check_id = c.id AND o.channel_id = of.channel_id)))
-			AND NOT EXISTS (SELECT `+loops.RunningOf+`)
+			AND NOT EXISTS (SELECT `+loops.RunningOf+`) AND c.`+pg.NotDrill+`
 		ORDER BY c.id LIMIT ?1`, loops.InShards("r.check_id", shards), limit).Scan(ctx, &rows)
 	return checksOf(rows), pg.Wrap("find unobserved checks", err)
 }
@@ -334,7 +334,7 @@ func (s *Store) UnobservedLoops(ctx context.Context) (map[string]int64, error) {
 		N      int64
 	}
 	err := s.db.NewRaw("SELECT r.region, count(*) AS n FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id WHERE "+
-		loops.Unobserved(pg.SQLTime(s.db.Instant()))+" GROUP BY r.region").Scan(ctx, &rows)
+		loops.Unobserved(pg.SQLTime(s.db.Instant()))+" AND c."+pg.NotDrill+" GROUP BY r.region").Scan(ctx, &rows)
 	counts := make(map[string]int64, len(rows))
 	for _, row := range rows {
 		counts[row.Region] = row.N

@@ -146,8 +146,11 @@ func loopsOf(rows []Row) []vigil.Loop {
 func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Loop, error) {
 	var rows []Row
 	now := s.db.Instant()
-	err := s.selectLoops(&rows).ColumnExpr(Unobserved(pg.SQLTime(now))+" AS unobserved").Where("c.id = ? AND c.org_id = ?", checkID, orgID).
-		OrderExpr("array_position(c.regions, r.region)").Scan(ctx)
+	err := s.selectLoops(&rows).
+		ColumnExpr(Unobserved(pg.SQLTime(now))+" AS unobserved").
+		Where("c.id = ? AND c.org_id = ? AND c."+pg.NotDrill, checkID, orgID).
+		OrderExpr("array_position(c.regions, r.region)").
+		Scan(ctx)
 	if err != nil {
 		return nil, pg.Wrap("read the loops", err)
 	}
@@ -169,6 +172,13 @@ func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Lo
 		}
 	}
 	return loops, nil
+}
+
+// LoopsOf returns the loops of a check of any organization, also of that of a drill.
+func (s *Store) LoopsOf(ctx context.Context, checkID uuid.UUID) ([]vigil.Loop, error) {
+	var rows []Row
+	err := s.selectLoops(&rows).Where("c.id = ?", checkID).OrderExpr("r.region").Scan(ctx)
+	return loopsOf(rows), pg.Wrap("read the loops", err)
 }
 
 // anyLagging reads the generation of Temporal's store, and whether any loop is behind its
@@ -238,6 +248,7 @@ func (s *Store) WaitingToStart(ctx context.Context, shards []int, after time.Tim
 func (s *Store) MarkApplied(ctx context.Context, loop vigil.Loop) error {
 	err := s.db.SteadyExec(ctx, s.db, `WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
 		UPDATE check_regions SET applied = greatest(applied, $1), generation = greatest(generation, $2),
+			applied_at = coalesce(applied_at, clock_timestamp()),
 			nudged_at = CASE WHEN applied = 0 AND next_due < clock_timestamp() THEN clock_timestamp() ELSE nudged_at END
 		FROM unawaited
 		WHERE setting = 'off' AND check_id = $3 AND region = $4 AND (applied < $1 OR generation < $2)`,

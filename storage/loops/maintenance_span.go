@@ -15,8 +15,8 @@ import (
 )
 
 // Covers is an SQL condition about a maintenance window, alias w, and a check of any
-// organization, alias c: the window covers the check.
-const Covers = `(w.org_id = c.org_id AND (w.all_checks OR c.id = ANY(w.check_ids) OR EXISTS (
+// organization, alias c: the window covers the check. None covers that of a drill.
+const Covers = `(w.org_id = c.org_id AND c.` + pg.NotDrill + ` AND (w.all_checks OR c.id = ANY(w.check_ids) OR EXISTS (
 	SELECT FROM unnest(w.labels) AS l
 	WHERE c.labels @> jsonb_build_object(split_part(l, '=', 1), substr(l, strpos(l, '=') + 1)))))`
 

@@ -8,6 +8,11 @@ import (
 	"github.com/google/uuid"
 )
 
+// NotDrill is an SQL condition: the row, of checks or alert_rules, belongs to no drill. What lists,
+// counts or sums checks and rules for people has it, with their alias and a dot before it; what
+// runs them has not.
+const NotDrill = "drill_id IS NULL"
+
 // Micro rounds a time down to the microsecond, the precision of timestamptz.
 func Micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 

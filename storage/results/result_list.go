@@ -61,7 +61,8 @@ func (r *listedResultRow) position() vigil.PagePosition {
 func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f vigil.ResultFilter) ([]vigil.Result, vigil.Extent, error) {
 	w := resultWalk{s: s, check: checkID, f: f}
 	var created time.Time
-	if err := s.db.NewRaw("SELECT created_at FROM checks WHERE id = ? AND org_id = ?", checkID, orgID).Scan(ctx, &created); err != nil {
+	if err := s.db.NewRaw("SELECT created_at FROM checks WHERE id = ? AND org_id = ? AND "+pg.NotDrill, checkID, orgID).
+		Scan(ctx, &created); err != nil {
 		return nil, vigil.Extent{}, pg.Found("check", err)
 	}
 	w.floor = DayOf(created) - 1

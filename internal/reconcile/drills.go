@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+)
+
+// drills are those that the sweep looks after. Every call may be repeated.
+type drills interface {
+	// StalledDrills returns drills without progress, or that should have ended.
+	StalledDrills(ctx context.Context, limit int) ([]vigil.StalledDrill, error)
+	StartDrill(ctx context.Context, orgID, id uuid.UUID) error
+	CloseDrill(ctx context.Context, id uuid.UUID) error
+}
+
+// repairDrills starts the workflows of drills again that were lost, and closes the drills that
+// should have ended.
+func (s *Sweep) repairDrills(ctx context.Context, w work) error {
+	stalled, err := s.drills.StalledDrills(ctx, passLimit)
+	if err != nil {
+		return err
+	}
+	list := make([]repair, len(stalled))
+	for i, drill := range stalled {
+		list[i] = repair{common: true, check: drill.ID, kind: "drill", id: drill.ID.String()}
+		list[i].do = func(ctx context.Context, _ fleet.SweepLease) error {
+			if drill.Old {
+				return s.drills.CloseDrill(ctx, drill.ID)
+			}
+			return s.drills.StartDrill(ctx, drill.OrgID, drill.ID)
+		}
+	}
+	return s.repairs.run(ctx, w, startParallelism, list)
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package changes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/pg"
+)
+
+// FollowDrill reads how far a drill is, keeps the instants that rows show only for a while, and
+// returns what comes next.
+func (s *Store) FollowDrill(ctx context.Context, id uuid.UUID) (step vigil.NextDrillStep, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		row, drill, err := lockDrill(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if drill.State == vigil.DrillClosed || drill.State == vigil.DrillAsked && drill.CanceledAt != nil {
+			step = vigil.DrillClose
+			return nil
+		}
+		facts, err := s.drillFacts(ctx, tx, &row)
+		if err != nil {
+			return err
+		}
+		if row.Seen, err = json.Marshal(facts.Regions); err != nil {
+			return fmt.Errorf("encode what was seen: %w", err)
+		}
+		now := s.db.Instant()
+		step, row.ProgressAt = drill.NextStep(&facts, now), now
+		return storeDrill(ctx, tx, &row, "seen", "progress_at")
+	})
+	return step, pg.Wrap("follow a drill", err)
+}
+
+// drillFacts reads what rows say of a drill. It is empty before the drill is staged.
+func (s *Store) drillFacts(ctx context.Context, tx bun.Tx, row *drillRow) (vigil.DrillFacts, error) {
+	var facts vigil.DrillFacts
+	if row.StagedAt == nil {
+		return facts, nil
+	}
+	if err := json.Unmarshal(row.Seen, &facts.Regions); err != nil {
+		return facts, fmt.Errorf("decode what was seen: %w", err)
+	}
+	var incident struct {
+		ID         *uuid.UUID `bun:"id"`
+		CreatedAt  time.Time  `bun:"created_at"`
+		ResolvedAt *time.Time `bun:"resolved_at"`
+	}
+	err := tx.NewRaw("SELECT id, created_at, resolved_at FROM incidents WHERE check_id = ? ORDER BY created_at LIMIT 1", row.ID).
+		Scan(ctx, &incident)
+	if err != nil && !pg.IsNoRow(err) {
+		return facts, fmt.Errorf("read the incident: %w", err)
+	}
+	if incident.ID != nil {
+		facts.OpenedAt, facts.ResolvedAt = incident.CreatedAt.UTC(), pg.ZeroIfNil(incident.ResolvedAt).UTC()
+		if facts.Messages, err = readDrillMessages(ctx, tx, *incident.ID); err != nil {
+			return facts, err
+		}
+	}
+	return facts, s.readDrillRegions(ctx, tx, row, &facts)
+}
+
+// readDrillRegions adds what rows show now of each region to what was seen before.
+func (s *Store) readDrillRegions(ctx context.Context, tx bun.Tx, row *drillRow, facts *vigil.DrillFacts) error {
+	var rows []struct {
+		Region  string     `bun:"region"`
+		Applied *time.Time `bun:"applied_at"`
+		Slot    *time.Time `bun:"slot"`
+		Time    *time.Time `bun:"time"`
+		Voted   *time.Time `bun:"voted"`
+		Firing  bool       `bun:"firing"`
+	}
+	err := tx.NewRaw(`SELECT r.region, r.applied_at, first.slot, first.time, v.swept_at AS voted, coalesce(v.firing <> '{}', false) AS firing
+		FROM check_regions AS r
+		LEFT JOIN LATERAL (SELECT n.slot, n.time FROM results AS n
+			WHERE n.check_id = r.check_id AND n.region = r.region AND n.slot >= ? AND NOT n.success ORDER BY n.slot LIMIT 1) AS first ON true
+		LEFT JOIN region_votes AS v ON v.check_id = r.check_id AND v.region = r.region
+		WHERE r.check_id = ? ORDER BY r.region`, row.StagedAt.Add(-time.Minute), row.ID).Scan(ctx, &rows)
+	if err != nil {
+		return fmt.Errorf("read the regions: %w", err)
+	}
+	seen := make(map[string]vigil.DrillRegion, len(facts.Regions))
+	for _, r := range facts.Regions {
+		seen[r.Region] = r
+	}
+	facts.Regions = make([]vigil.DrillRegion, len(rows))
+	for i, now := range rows {
+		r := seen[now.Region]
+		r.Region = now.Region
+		keep(&r.LoopStarted, now.Applied)
+		keep(&r.Slot, now.Slot)
+		keep(&r.Probed, now.Time)
+		switch {
+		case now.Voted != nil && now.Firing:
+			keep(&r.Voted, now.Voted)
+		case now.Voted != nil && row.HealedAt != nil:
+			// The vote that fired was replaced before it was seen: it opened the incident.
+			if r.Voted.IsZero() && !facts.OpenedAt.IsZero() {
+				r.Voted = facts.OpenedAt
+			}
+			keep(&r.Withdrawn, now.Voted)
+		}
+		facts.Regions[i] = r
+	}
+	return nil
+}
+
+// keep sets an instant when it is seen for the first time.
+func keep(into *time.Time, seen *time.Time) {
+	if into.IsZero() && seen != nil {
+		*into = seen.UTC()
+	}
+}
+
+func readDrillMessages(ctx context.Context, tx bun.Tx, incident uuid.UUID) ([]vigil.DrillMessageFacts, error) {
+	var rows []struct {
+		ChannelID   uuid.UUID  `bun:"channel_id"`
+		EventType   string     `bun:"event_type"`
+		Status      string     `bun:"status"`
+		Attempts    int        `bun:"attempts"`
+		First       *time.Time `bun:"first"`
+		DeliveredAt *time.Time `bun:"delivered_at"`
+		StatusCode  *int       `bun:"status_code"`
+		Error       string     `bun:"error"`
+	}
+	err := tx.NewRaw(`SELECT d.channel_id, d.event_type, d.status, d.attempts, made.first, made.delivered_at, last.status_code,
+			coalesce(last.error, '') AS error
+		FROM deliveries AS d
+		CROSS JOIN LATERAL (SELECT min(a.started_at) AS first,
+			max(a.finished_at) FILTER (WHERE a.error_code = '' AND d.status = 'delivered') AS delivered_at
+			FROM attempts AS a WHERE a.delivery_id = d.id) AS made
+		LEFT JOIN LATERAL (SELECT a.status_code, a.error FROM attempts AS a
+			WHERE a.delivery_id = d.id AND a.finished_at IS NOT NULL ORDER BY a.number DESC LIMIT 1) AS last ON true
+		WHERE d.incident_id = ? ORDER BY d.created_at, d.id`, incident).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read the deliveries: %w", err)
+	}
+	messages := make([]vigil.DrillMessageFacts, len(rows))
+	for i, row := range rows {
+		messages[i] = vigil.DrillMessageFacts{
+			ChannelID: row.ChannelID, Ends: vigil.EventType(row.EventType).Ends(),
+			DrillMessage: vigil.DrillMessage{
+				Status: vigil.DeliveryStatus(row.Status), Attempts: row.Attempts, StatusCode: row.StatusCode, Error: vigil.NilIfZero(row.Error),
+				FirstAttemptAt: utc(row.First), DeliveredAt: utc(row.DeliveredAt),
+			},
+		}
+	}
+	return messages, nil
+}
