@@ -104,7 +104,7 @@ func subscriptionWarnings(ctx context.Context, tx bun.Tx, s *vigil.Subscription)
 	if err != nil {
 		return nil, err
 	}
-	checks := tx.NewSelect().TableExpr("checks AS c").ColumnExpr("1").Where("c.org_id = ?", s.OrgID)
+	checks := tx.NewSelect().TableExpr("checks AS c").ColumnExpr("1").Where("c.org_id = ? AND c."+pg.NotDrill, s.OrgID)
 	if s.Selector.CheckIDs != nil {
 		checks = checks.Where("c.id = ANY(?)", pgdialect.Array(s.Selector.CheckIDs))
 	}

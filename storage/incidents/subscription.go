@@ -42,10 +42,12 @@ type topic struct {
 	labels  vigil.Labels
 	// severities are the least ones that select it.
 	severities []string
+	// drill: it is about the check of a drill, which notifies its own rules only.
+	drill bool
 }
 
 func aboutCheck(c *vigil.Check, severity vigil.Severity) topic {
-	return topic{orgID: c.OrgID, checkID: c.ID, labels: c.Labels, severities: severity.UpTo()}
+	return topic{orgID: c.OrgID, checkID: c.ID, labels: c.Labels, severities: severity.UpTo(), drill: c.DrillID != uuid.Nil}
 }
 
 // subscribers reads the subscriptions that select an event of one of the types. Channels that are
@@ -57,6 +59,9 @@ func (s *Store) subscribers(ctx context.Context, tx bun.IDB, of topic, types ...
 
 // allSubscribers is subscribers with those whose channels are disabled.
 func (s *Store) allSubscribers(ctx context.Context, tx bun.IDB, of topic, types ...vigil.EventType) ([]vigil.Subscriber, error) {
+	if of.drill {
+		return nil, nil
+	}
 	var patterns []string
 	for _, t := range types {
 		patterns = append(patterns, t.Patterns()...)

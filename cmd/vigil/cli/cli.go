@@ -63,6 +63,7 @@ func Commands(host Host) []*cobra.Command {
 		a.channelCommand(),
 		a.incidentCommand(),
 		a.deliveryCommand(),
+		a.drillCommand(),
 		a.tailCommand(),
 		a.subscriptionCommand(),
 		a.maintenanceCommand(),
@@ -84,11 +85,6 @@ func Commands(host Host) []*cobra.Command {
 		a.exportCommand(),
 		a.adoptCommand(),
 		a.releaseCommand(),
-		a.loginCommand(), a.logoutCommand(), a.authCommand(), a.contextCommand(),
-		a.statusCommand(), a.checkCommand(), a.ruleCommand(), a.channelCommand(), a.incidentCommand(), a.deliveryCommand(), a.drillCommand(),
-		a.tailCommand(), a.maintenanceCommand(), a.statusPageCommand(), a.memberCommand(), a.orgCommand(), a.keyCommand(), a.usageCommand(),
-		a.regionCommand(), a.auditCommand(), a.requestCommand(), a.doctorCommand(), a.demoCommand(), a.mcpCommand(),
-		a.validateCommand(), a.planCommand(), a.applyCommand(), a.trialCommand(), a.exportCommand(), a.adoptCommand(), a.releaseCommand(),
 		a.schemaCommand(),
 	}
 	for _, cmd := range commands {
