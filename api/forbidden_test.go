@@ -252,16 +252,6 @@ func checkConfigs() map[string]string {
 	}
 }
 
-func channelConfigs() map[string]string {
-	return map[string]string{
-		"chat":    `{"webhook_url":"https://example.com/hook"}`,
-		"email":   `{"to":["ada@example.com"]}`,
-		"pager":   `{"routing_key":"abc"}`,
-		"push":    `{"topic":"alerts"}`,
-		"webhook": `{"url":"https://example.com/hook","headers":{"X-A":"b"},"secret":"s"}`,
-	}
-}
-
 // specimens are requests with a body, for every operation that takes one.
 // The resources that they name are owned ones.
 func specimens(t *testing.T, owned map[string]string) []specimen {
@@ -296,11 +286,8 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 		`"statuses":["exhausted"],"event_types":["incident.triggered"]}`)
 	channel := owned["/v1/notification-channels"]
 	add(post, "/v1/checks/{id}/alerts", `{"name":"x","condition":{"failure_threshold":3},"notification_channel_ids":["`+channel+`"]}`)
-	add(
-		post,
-		"/v1/checks/{id}/alerts",
-		`{"name":"x","condition_type":"response_time","threshold":5,"notification_channel_ids":["`+channel+`"]}`,
-	)
+	add(post, "/v1/checks/{id}/alerts",
+		`{"name":"x","condition_type":"response_time","threshold":5,"notification_channel_ids":["`+channel+`"]}`)
 	add(post, "/v1/checks/{id}/alerts",
 		`{"name":"x","condition":{"type":"response_time","threshold":5},"notification_channel_ids":["`+channel+`"]}`)
 	add(put, "/v1/checks/{id}/alerts/{ruleID}", `{"name":"x","condition":{"failure_threshold":3}}`)

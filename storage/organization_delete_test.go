@@ -352,12 +352,8 @@ func TestDeleteOrganization(t *testing.T) {
 		f := furnish(t, s, c)
 		execute(t, s, "DELETE FROM invitations WHERE org_id = ?", f.org.ID)
 		editor := newMember(t, s, f.org, f.owner, account.RoleEditor)
-		_, _, err := s.DeleteOrganization(
-			t.Context(),
-			f.org.ID,
-			f.org.Name,
-			account.Credential{UserID: editor.ID, SessionVersion: editor.SessionVersion},
-		)
+		credential := account.Credential{UserID: editor.ID, SessionVersion: editor.SessionVersion}
+		_, _, err := s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, credential)
 		wantCode(t, err, vigil.CodeForbidden)
 		_, _, err = s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, account.Credential{UserID: f.owner.ID, SessionVersion: 99})
 		wantCode(t, err, vigil.CodeUnauthorized)
