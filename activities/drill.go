@@ -69,9 +69,10 @@ func (d *Drills) StageDrill(ctx context.Context, id uuid.UUID) (DrillReport, err
 	switch vigil.ErrorCode(err) {
 	case vigil.CodeInvalid, vigil.CodeNotFound:
 		return DrillReport{Step: vigil.DrillClose}, nil
-	}
-	if err != nil {
-		return DrillReport{}, fmt.Errorf("stage: %w", err)
+	default:
+		if err != nil {
+			return DrillReport{}, fmt.Errorf("stage: %w", err)
+		}
 	}
 	d.apply(ctx, loops)
 	return DrillReport{Step: vigil.DrillWait}, nil

@@ -146,7 +146,8 @@ func fullWindows(check string) []string {
 func fullSubscriptions(channel, check string) []string {
 	named := `{"name":"x","channel_id":"` + channel + `",`
 	return []string{
-		named + `"events":["incident.*","check.paused"],"selector":{"labels":["team=shop"],"check_ids":["` + check + `"],"severity_min":"warning"},
+		named + `"events":["incident.*","check.paused"],
+			"selector":{"labels":["team=shop"],"check_ids":["` + check + `"],"severity_min":"warning"},
 			"enabled":false,` + managedAs(
 			"subscription",
 		) + `}`,

@@ -138,7 +138,11 @@ func TestAlertPath(t *testing.T) {
 // verifyReceipt checks a signed receipt with what is published alone.
 func verifyReceipt(t *testing.T, api client, signed string) {
 	t.Helper()
-	res, err := http.Get(api.url + "/.well-known/vigil-keys")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api.url+"/.well-known/vigil-keys", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,8 @@ func TestChannelHealth(t *testing.T) {
 			t.Fatalf("events %+v and %+v", began, ended)
 		}
 		data := a.dataOf(began[0])
-		if c := data.Channel; c.ID != a.channels[vigil.ChannelWebhook].ID || c.Delivery.State != "failing" || c.Delivery.ConsecutiveFailures != 5 ||
+		if c := data.Channel; c.ID != a.channels[vigil.ChannelWebhook].ID || c.Delivery.State != "failing" ||
+			c.Delivery.ConsecutiveFailures != 5 ||
 			c.Delivery.LastError == nil ||
 			!c.Delivery.FailingSince.Equal(epoch()) {
 			t.Errorf("data %+v", data)

@@ -3,6 +3,7 @@
 package storage_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -332,10 +333,8 @@ func TestDeletedFallback(t *testing.T) {
 	}
 	_, err = a.store.DeleteChannel(t.Context(), a.org.ID, push, false, nil)
 	wantCode(t, err, vigil.CodeConflict)
-	if names, _ := err.(*vigil.Error).Details["channels"].([]string); !slices.Equal(
-		names,
-		[]string{"webhook"},
-	) { //nolint:errorlint // as it is
+	refusal, _ := errors.AsType[*vigil.Error](err)
+	if names, _ := refusal.Details["channels"].([]string); !slices.Equal(names, []string{"webhook"}) {
 		t.Errorf("%v names %q", err, names)
 	}
 	a.at(time.Minute)

@@ -95,7 +95,8 @@ func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.
 		SELECT r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.deadline_ms,
 			coalesce(r.last_slot, r.start_at), `+loops.ObservedHealth("$3::timestamptz")+`
 		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id
-		WHERE r.check_id = ANY($1::text[]::uuid[]) AND r.org_id = $2 AND c.`+pg.NotDrill+` ORDER BY r.check_id, r.region`, pg.UUIDTexts(ids), orgID, pg.Micro(now))
+		WHERE r.check_id = ANY($1::text[]::uuid[]) AND r.org_id = $2 AND c.`+pg.NotDrill+` ORDER BY r.check_id, r.region`,
+		pg.UUIDTexts(ids), orgID, pg.Micro(now))
 	if err != nil {
 		return nil, fmt.Errorf("read loops: %w", err)
 	}

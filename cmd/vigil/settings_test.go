@@ -75,7 +75,9 @@ func TestSettings(t *testing.T) {
 		if got := settingsOf(t, given).Canaries; !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
-		for _, wrong := range []string{"1.1.1.1", "1.1.1.1:53,9.9.9.9", "1.1.1.1:0", "1.1.1.1:dns", ":53", "https://a.example:443", "1.1.1.1:53,,"} {
+		for _, wrong := range []string{
+			"1.1.1.1", "1.1.1.1:53,9.9.9.9", "1.1.1.1:0", "1.1.1.1:dns", ":53", "https://a.example:443", "1.1.1.1:53,,",
+		} {
 			_, err := platform.ParseSettings(map[string]string{"VIGIL_CANARIES": wrong})
 			if err == nil || !strings.Contains(err.Error(), "VIGIL_CANARIES (--canaries) holds") {
 				t.Errorf("%s: %v", wrong, err)

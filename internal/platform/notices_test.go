@@ -89,9 +89,11 @@ func TestOwnersAreMailedAboutAChannelOnce(t *testing.T) {
 	for _, statement := range []string{
 		"UPDATE users SET email_verified = true",
 		`INSERT INTO users (id, org_id, email, name, role, email_verified, password_hash, session_version, created_at, updated_at)
-			SELECT gen_random_uuid(), org_id, 'bob@example.com', 'Bob', 'owner', false, password_hash, session_version, created_at, updated_at FROM users`,
+			SELECT gen_random_uuid(), org_id, 'bob@example.com', 'Bob', 'owner', false, password_hash, session_version, created_at, updated_at
+			FROM users`,
 		`INSERT INTO users (id, org_id, email, name, role, email_verified, password_hash, session_version, created_at, updated_at)
-			SELECT gen_random_uuid(), org_id, 'eve@example.com', 'Eve', 'editor', true, password_hash, session_version, created_at, updated_at FROM users LIMIT 1`,
+			SELECT gen_random_uuid(), org_id, 'eve@example.com', 'Eve', 'editor', true, password_hash, session_version, created_at, updated_at
+			FROM users LIMIT 1`,
 	} {
 		if _, err := store.DB().NewRaw(statement).Exec(t.Context()); err != nil {
 			t.Fatal(err)

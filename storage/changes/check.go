@@ -142,8 +142,8 @@ func (s *Store) expire(ctx context.Context, orgID, id uuid.UUID, now time.Time) 
 		if err != nil || !due {
 			return err
 		}
-		permanent, err := tx.NewRaw("UPDATE checks SET expires_at = NULL WHERE id = ? AND "+pg.NotDrill+" AND "+accounts.HasVerifiedEmail, id, orgID).
-			Exec(ctx)
+		const permanently = "UPDATE checks SET expires_at = NULL WHERE id = ? AND " + pg.NotDrill + " AND " + accounts.HasVerifiedEmail
+		permanent, err := tx.NewRaw(permanently, id, orgID).Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -124,8 +124,8 @@ func storePageChecks(ctx context.Context, tx bun.Tx, p *overview.StatusPage) err
 		return nil
 	}
 	var own []uuid.UUID
-	err := tx.NewRaw("SELECT id FROM checks WHERE org_id = ? AND id = ANY(?) AND "+pg.NotDrill+" ORDER BY id FOR KEY SHARE", p.OrgID, pgdialect.Array(ids)).
-		Scan(ctx, &own)
+	err := tx.NewRaw("SELECT id FROM checks WHERE org_id = ? AND id = ANY(?) AND "+pg.NotDrill+" ORDER BY id FOR KEY SHARE",
+		p.OrgID, pgdialect.Array(ids)).Scan(ctx, &own)
 	if err != nil {
 		return fmt.Errorf("read the checks: %w", err)
 	}

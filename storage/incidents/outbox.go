@@ -177,7 +177,8 @@ func endUnsent(ctx context.Context, tx bun.Tx, ids []uuid.UUID, status vigil.Del
 // arrive yet.
 func (s *Store) CancelDeliveries(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
 	now := s.db.Instant()
-	_, err := tx.NewRaw(`UPDATE deliveries SET status = 'canceled', redeliver = false, next_attempt_at = NULL, finished_at = ?0, updated_at = ?0
+	_, err := tx.NewRaw(`UPDATE deliveries SET status = 'canceled', redeliver = false, next_attempt_at = NULL,
+			finished_at = ?0, updated_at = ?0
 		WHERE status = 'pending' AND incident_id IN (SELECT id FROM incidents WHERE check_id = ?1)`, now, checkID).
 		Exec(ctx)
 	return pg.Wrap("end unsent deliveries", err)

@@ -20,7 +20,11 @@ import (
 // while they are disabled. An unknown check is a CodeNotFound error.
 func (s *Store) CheckRecipients(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.CheckRecipient, error) {
 	var check definitions.CheckRow
-	err := s.db.NewSelect().Model(&check).Column("id", "org_id", "labels").Where("c.id = ? AND c.org_id = ? AND c."+pg.NotDrill, checkID, orgID).Scan(ctx)
+	err := s.db.NewSelect().
+		Model(&check).
+		Column("id", "org_id", "labels").
+		Where("c.id = ? AND c.org_id = ? AND c."+pg.NotDrill, checkID, orgID).
+		Scan(ctx)
 	if err != nil {
 		return nil, pg.Found("check", err)
 	}

@@ -50,7 +50,19 @@ func (a *app) channelListCommand() *cobra.Command {
 }
 
 func channelColumns() []console.Column {
-	return console.Columns("ID", "NAME", "TYPE", "STATE", "REASON", "CREATED", "MANAGED BY", "+FAILING SINCE", "+DELIVERED", "+FALLBACK", "+LABELS")
+	return console.Columns(
+		"ID",
+		"NAME",
+		"TYPE",
+		"STATE",
+		"REASON",
+		"CREATED",
+		"MANAGED BY",
+		"+FAILING SINCE",
+		"+DELIVERED",
+		"+FALLBACK",
+		"+LABELS",
+	)
 }
 
 // channelRow shows an enabled channel whose messages do not arrive by that, with the last error.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/vigil-monitor/vigil/client"
 	"github.com/vigil-monitor/vigil/internal/console"
-	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 func (a *app) drillCommand() *cobra.Command {
@@ -203,7 +202,7 @@ func (a *app) drillRunCommand() *cobra.Command {
 			return err
 		}
 		for !f.detach && answer.Data.Receipt == nil {
-			if err := timing.Sleep(ctx, drillPoll); err != nil {
+			if err := pause(ctx, drillPoll); err != nil {
 				return err
 			}
 			if answer, text, err = s.readDrill(ctx, answer.Data.Id); err != nil {
