@@ -334,7 +334,7 @@ func TestTemplateVariables(t *testing.T) {
 		`check_id check_name check_type check_target region regions_down status_code response_time_ms error_message failure_count incident_id
 		incident_title incident_status severity worst_severity rules_firing started_at resolved_at duration
 		rule_id rule_name ssl_days_remaining dns_previous
-		dns_current organization_name event_type incident_url evidence label.team`,
+		dns_current organization_name event_type incident_url evidence drill label.team`,
 	)
 	slices.Sort(names)
 	slices.Sort(want)
