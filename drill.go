@@ -55,9 +55,7 @@ type Drill struct {
 	// Labels of the check that the drill is about; none for one about channels or rules.
 	Labels      Labels
 	RequestedBy string
-	// ScheduleID of the schedule that asked for it; zero: a person did.
-	ScheduleID uuid.UUID
-	State      DrillState
+	State       DrillState
 	// AskedAt is when it was asked for; the others are nil until their time has come.
 	AskedAt                                  time.Time
 	StagedAt, HealedAt, CanceledAt, ClosedAt *time.Time
@@ -124,8 +122,7 @@ type StalledDrill struct {
 
 // DrillFilter selects drills. Zero members select all.
 type DrillFilter struct {
-	ScheduleID uuid.UUID
-	Verdict    DrillVerdict
+	Verdict DrillVerdict
 	Page
 }
 

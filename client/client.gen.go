@@ -5691,12 +5691,9 @@ type Drill struct {
 	// Regions Where its check runs.
 	Regions []string `json:"regions"`
 
-	// RequestedBy Who asked for it; null for a schedule.
-	RequestedBy *string `json:"requested_by"`
-
-	// ScheduleId The schedule that asked for it; null for a person.
-	ScheduleId *openapi_types.UUID `json:"schedule_id"`
-	Severity   DrillSeverity       `json:"severity"`
+	// RequestedBy Who asked for it.
+	RequestedBy *string       `json:"requested_by"`
+	Severity    DrillSeverity `json:"severity"`
 
 	// SignedReceipt The receipt as a JSON Web Signature in the compact form of RFC 7515, whose payload is the receipt; the public key is at /.well-known/vigil-keys. Null while it runs, and where the platform has no key.
 	SignedReceipt *string `json:"signed_receipt"`
@@ -9763,9 +9760,6 @@ type ListDrillsParams struct {
 
 	// Verdict Drills that ended so.
 	Verdict *ListDrillsParamsVerdict `form:"verdict,omitempty" json:"verdict,omitempty"`
-
-	// ScheduleId Drills of a schedule.
-	ScheduleId *openapi_types.UUID `form:"schedule_id,omitempty" json:"schedule_id,omitempty"`
 }
 
 // ListDrillsParamsVerdict defines parameters for ListDrills.
@@ -21342,18 +21336,6 @@ func NewListDrillsRequest(server string, params *ListDrillsParams) (*http.Reques
 		if params.Verdict != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "verdict", *params.Verdict, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if params.ScheduleId != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "schedule_id", *params.ScheduleId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -43,8 +43,7 @@ type drillView struct {
 	Regions     []string           `json:"regions" doc:"Where its check runs."`
 	Severity    vigil.Severity     `json:"severity" enum:"critical,warning,info"`
 	Expect      int64              `json:"expect_within_seconds" doc:"How long the way to every channel may take, of the opening and of its end each."`
-	RequestedBy *string            `json:"requested_by" doc:"Who asked for it; null for a schedule."`
-	ScheduleID  *uuid.UUID         `json:"schedule_id" format:"uuid" nullable:"true" doc:"The schedule that asked for it; null for a person."`
+	RequestedBy *string            `json:"requested_by" doc:"Who asked for it."`
 	AskedAt     time.Time          `json:"asked_at"`
 	ClosedAt    *time.Time         `json:"closed_at" doc:"Null while it runs."`
 	Receipt     *drillReceiptView  `json:"receipt" doc:"What it has shown; null while it runs. It never changes afterwards."`
@@ -110,7 +109,7 @@ func showDrill(d vigil.Drill) drillView {
 	view := drillView{
 		ID: d.ID, State: d.State, Channels: make([]drillChannelView, len(d.Channels)), Regions: append([]string{}, d.Regions...),
 		Severity: vigil.Info, Expect: int64(d.Request.ExpectWithin / time.Second), RequestedBy: vigil.NilIfZero(d.RequestedBy),
-		ScheduleID: vigil.NilIfZero(d.ScheduleID), AskedAt: d.AskedAt.UTC(), ClosedAt: resource.InUTC(d.ClosedAt),
+		AskedAt: d.AskedAt.UTC(), ClosedAt: resource.InUTC(d.ClosedAt),
 		Signed: vigil.NilIfZero(d.Signature), WorkflowID: vigil.DrillWorkflowID(d.ID),
 	}
 	for i, c := range d.Channels {
@@ -257,19 +256,15 @@ func (d *drills) create(ctx context.Context, in *struct{ Body drillBody }) (*res
 type listDrillsInput struct {
 	rest.ListQuery
 
-	Verdict    vigil.DrillVerdict `query:"verdict" enum:"passed,failed,canceled" doc:"Drills that ended so."`
-	ScheduleID string             `query:"schedule_id" format:"uuid" doc:"Drills of a schedule."`
+	Verdict vigil.DrillVerdict `query:"verdict" enum:"passed,failed,canceled" doc:"Drills that ended so."`
 }
 
 func (d *drills) list(ctx context.Context, in *listDrillsInput) (*rest.Listing[drillView], error) {
-	page, cursor, err := in.Open(rest.MaxPage, "drills", string(in.Verdict), in.ScheduleID)
+	page, cursor, err := in.Open(rest.MaxPage, "drills", string(in.Verdict))
 	if err != nil {
 		return nil, err
 	}
 	filter := vigil.DrillFilter{Verdict: in.Verdict, Page: page}
-	if filter.ScheduleID, err = resource.FilterID("schedule_id", in.ScheduleID); err != nil {
-		return nil, err
-	}
 	rows, extent, err := d.store.Drills(ctx, rest.CallerOf(ctx).Org.ID, filter)
 	if err != nil {
 		return nil, err

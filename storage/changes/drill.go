@@ -33,7 +33,6 @@ type drillRow struct {
 	Rules       json.RawMessage `bun:"rules,type:jsonb"`
 	Labels      vigil.Labels    `bun:"labels,type:jsonb"`
 	RequestedBy string          `bun:"requested_by"`
-	ScheduleID  *uuid.UUID      `bun:"schedule_id,type:uuid"`
 	Seen        json.RawMessage `bun:"seen,type:jsonb"`
 	AskedAt     time.Time       `bun:"asked_at"`
 	StagedAt    *time.Time      `bun:"staged_at"`
@@ -49,7 +48,7 @@ type drillRow struct {
 func rowOfDrill(d *vigil.Drill) (*drillRow, error) {
 	row := &drillRow{
 		ID: d.ID, OrgID: d.OrgID, State: string(d.State), Regions: d.Regions, Labels: d.Labels, RequestedBy: d.RequestedBy,
-		ScheduleID: vigil.NilIfZero(d.ScheduleID), Seen: json.RawMessage("[]"), AskedAt: d.AskedAt, ProgressAt: d.AskedAt,
+		Seen: json.RawMessage("[]"), AskedAt: d.AskedAt, ProgressAt: d.AskedAt,
 	}
 	if row.Labels == nil {
 		row.Labels = vigil.Labels{}
@@ -72,9 +71,6 @@ func (r *drillRow) drill() (vigil.Drill, error) {
 		ID: r.ID, OrgID: r.OrgID, Regions: r.Regions, Labels: definitions.LabelsOf(r.Labels), RequestedBy: r.RequestedBy,
 		State: vigil.DrillState(r.State), AskedAt: r.AskedAt.UTC(), StagedAt: utc(r.StagedAt), HealedAt: utc(r.HealedAt),
 		CanceledAt: utc(r.CanceledAt), ClosedAt: utc(r.ClosedAt), Signature: r.Signature,
-	}
-	if r.ScheduleID != nil {
-		d.ScheduleID = *r.ScheduleID
 	}
 	parts := map[any]json.RawMessage{&d.Request: r.Request, &d.Channels: r.Channels, &d.Rules: r.Rules}
 	if r.Receipt != nil {
@@ -295,9 +291,6 @@ func (s *Store) Drills(ctx context.Context, orgID uuid.UUID, f vigil.DrillFilter
 		What: "drills", Alias: "dr", Order: pg.Newest("asked_at"),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery {
 			query = query.Where("dr.org_id = ?", orgID)
-			if f.ScheduleID != uuid.Nil {
-				query = query.Where("dr.schedule_id = ?", f.ScheduleID)
-			}
 			if f.Verdict != "" {
 				query = query.Where("dr.verdict = ?", string(f.Verdict))
 			}

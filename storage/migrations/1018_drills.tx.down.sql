@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 
 DROP TABLE IF EXISTS signing_keys;
-DROP TABLE IF EXISTS drill_schedules;
 DELETE FROM checks WHERE type = 'drill';
 DROP TABLE IF EXISTS drills;
 ALTER TABLE check_regions DROP COLUMN IF EXISTS applied_at;

@@ -24,7 +24,6 @@ CREATE TABLE IF NOT EXISTS drills (
     rules        jsonb       NOT NULL,
     labels       jsonb       NOT NULL DEFAULT '{}',
     requested_by text        NOT NULL DEFAULT '',
-    schedule_id  uuid,
     seen         jsonb       NOT NULL DEFAULT '[]',
     asked_at     timestamptz NOT NULL,
     staged_at    timestamptz,
@@ -40,24 +39,6 @@ CREATE TABLE IF NOT EXISTS drills (
 CREATE INDEX IF NOT EXISTS drills_newest_idx ON drills (org_id, asked_at DESC, id DESC);
 CREATE INDEX IF NOT EXISTS drills_open_idx ON drills (progress_at) WHERE state <> 'closed';
 CREATE INDEX IF NOT EXISTS drills_closed_idx ON drills (closed_at) WHERE state = 'closed';
-CREATE INDEX IF NOT EXISTS drills_schedule_idx ON drills (schedule_id, asked_at DESC) WHERE schedule_id IS NOT NULL;
-
--- When drills run by themselves. next_at is the next instant of cron in the time zone; NULL: disabled.
-CREATE TABLE IF NOT EXISTS drill_schedules (
-    id         uuid        PRIMARY KEY,
-    org_id     uuid        NOT NULL REFERENCES organizations ON DELETE CASCADE,
-    name       text        NOT NULL,
-    cron       text        NOT NULL,
-    timezone   text        NOT NULL,
-    request    jsonb       NOT NULL,
-    enabled    boolean     NOT NULL,
-    next_at    timestamptz,
-    version    bigint      NOT NULL DEFAULT 1,
-    created_at timestamptz NOT NULL,
-    updated_at timestamptz NOT NULL
-);
-CREATE INDEX IF NOT EXISTS drill_schedules_newest_idx ON drill_schedules (org_id, created_at DESC, id DESC);
-CREATE INDEX IF NOT EXISTS drill_schedules_due_idx ON drill_schedules (next_at) WHERE next_at IS NOT NULL;
 
 -- The keys that receipts are signed with. The public one is published; the private one is sealed.
 -- The newest one signs, the older ones stay published.
