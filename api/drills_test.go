@@ -118,7 +118,8 @@ func TestDrillIsInNoAnswer(t *testing.T) {
 	// What says when, among it when the channel got a message, and the audit log, which has that a drill
 	// was asked for.
 	volatile := regexp.MustCompile(
-		`"(remaining|resets_in_seconds|last_used_at|last_delivered_at|seen_at|last_seen_at|generated_at|request_id|time|now|at|until|to|from)":[^,}]*`,
+		`"(remaining|resets_in_seconds|last_used_at|last_delivered_at|seen_at|last_seen_at|generated_at|request_id|time|now|at|` +
+			`until|to|from)":[^,}]*`,
 	)
 	walk := func(ids map[string]string) map[string]string {
 		answers := make(map[string]string)

@@ -83,9 +83,11 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 			"VALUES (gen_random_uuid(), ?0, ?2, 'monitoring', '', '', now())",
 		"INSERT INTO drills VALUES (gen_random_uuid(), ?0, 'asked', '{}', '[]', '{}', '{}', '[]', DEFAULT, '', '[]', " +
 			"now(), NULL, NULL, NULL, NULL, now())",
-		"INSERT INTO blind_regions (region, since, ended_at) VALUES ('na-east-ewr', now(), now())",
+		"INSERT INTO blind_regions (id, region, since, ended_at) " + // of the platform, so that both organizations share it
+			"VALUES ('5d3e7a9c-816c-4d8f-8d95-13dd8822b889', 'na-east-ewr', now(), now()) ON CONFLICT DO NOTHING",
 		"INSERT INTO blind_organizations (blind_id, org_id) SELECT id, ?0 FROM blind_regions LIMIT 1",
-		"INSERT INTO recoveries (id, org_id, channel_id, state, since, until, statuses, event_types, total, started_at, finished_at, stepped_at) " +
+		"INSERT INTO recoveries (id, org_id, channel_id, state, since, until, statuses, event_types, total, started_at, " +
+			"finished_at, stepped_at) " +
 			"SELECT gen_random_uuid(), ?0, channel_id, 'done', now(), now(), '[]', '[]', 1, now(), now(), now() " +
 			"FROM deliveries WHERE org_id = ?0 LIMIT 1",
 		"INSERT INTO recovery_items (recovery_id, position, delivery_id, incident_id, state) " +

@@ -18,9 +18,24 @@ var update = flag.Bool("update", false, "write the files that are made from othe
 // roots are the schemas that the provider reads; those that they use come along.
 func roots() []string {
 	return []string{
-		"CheckCreate", "Check", "AlertRuleCreate", "AlertRule", "NotificationChannelCreate", "NotificationChannel",
-		"StatusPageCreate", "StatusPage", "MaintenanceWindowCreate", "MaintenanceWindow", "SubscriptionCreate", "Subscription", "KeyRequest", "Key",
-		"Region", "Organization", "Usage", "TemplateVariable",
+		"CheckCreate",
+		"Check",
+		"AlertRuleCreate",
+		"AlertRule",
+		"NotificationChannelCreate",
+		"NotificationChannel",
+		"StatusPageCreate",
+		"StatusPage",
+		"MaintenanceWindowCreate",
+		"MaintenanceWindow",
+		"SubscriptionCreate",
+		"Subscription",
+		"KeyRequest",
+		"Key",
+		"Region",
+		"Organization",
+		"Usage",
+		"TemplateVariable",
 	}
 }
 

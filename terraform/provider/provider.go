@@ -54,7 +54,8 @@ func (p *vigil) Metadata(_ context.Context, _ tfprovider.MetadataRequest, respon
 // Schema returns the attributes of the provider.
 func (p *vigil) Schema(_ context.Context, _ tfprovider.SchemaRequest, response *tfprovider.SchemaResponse) {
 	response.Schema = schema.Schema{
-		MarkdownDescription: "Manages the checks, alert rules, notification channels, subscriptions, status pages and maintenance windows of Vigil.",
+		MarkdownDescription: "Manages the checks, alert rules, notification channels, subscriptions, status pages " +
+			"and maintenance windows of Vigil.",
 		Attributes: map[string]schema.Attribute{
 			"url": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Address of the server, such as `https://vigil.example.com`. Environment: `VIGIL_URL`.",
