@@ -148,8 +148,9 @@ func request(t *testing.T, method, target, body string, headers ...string) *http
 func listening(t *testing.T, pid int) []int {
 	t.Helper()
 	sockets := make(map[string]int) // ports by inode
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		text, err := os.ReadFile(table)
+	// Those of the platform's process: the main thread of this one may be in a network namespace of another test.
+	for _, table := range []string{"tcp", "tcp6"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
 		if err != nil {
 			continue
 		}
