@@ -53,7 +53,7 @@ func (a *app) channelRecoverCommand() *cobra.Command {
 			return err
 		}
 		for f.wait && answer.Data.State == client.RecoveryStateRunning {
-			if err := pause(ctx, recoveryPause); err != nil {
+			if err := sleep(ctx, recoveryPause); err != nil {
 				return err
 			}
 			response, err := s.api.GetRecovery(ctx, found.ID, answer.Data.Id)
@@ -74,18 +74,6 @@ func (a *app) channelRecoverCommand() *cobra.Command {
 
 // recoveryPause is the pause between two looks at a recovery.
 const recoveryPause = time.Second
-
-// pause waits, or ends with the context.
-func pause(ctx context.Context, length time.Duration) error {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // recovery begins, shows or cancels a recovery.
 func (s *session) recovery(ctx context.Context, channel uuid.UUID, f *recoverFlags) (client.RecoveryAnswer, []byte, error) {

@@ -202,7 +202,7 @@ func (a *app) drillRunCommand() *cobra.Command {
 			return err
 		}
 		for !f.detach && answer.Data.Receipt == nil {
-			if err := pause(ctx, drillPoll); err != nil {
+			if err := sleep(ctx, drillPoll); err != nil {
 				return err
 			}
 			if answer, text, err = s.readDrill(ctx, answer.Data.Id); err != nil {
