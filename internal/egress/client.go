@@ -77,7 +77,7 @@ func (g *Guard) transport(ctx context.Context, opts *ClientOptions) *http.Transp
 			if err != nil {
 				return nil, err
 			}
-			conn.shut()
+			conn.shut(writesHTTP1)
 			return conn, nil
 		},
 		DialTLSContext: func(values context.Context, network, address string) (net.Conn, error) {

@@ -10,21 +10,32 @@ import (
 	"sync"
 )
 
-// gate holds reads back until the next write. HTTP/1.1 clients speak first; the
-// transport logs what a server says before that, so a target that speaks first
-// could fill the log.
+// Writes of a client before it reads. HTTP/1.1 clients speak first; the transport logs what a
+// server says before that, so a target that speaks first could fill the log. HTTP/2 clients send
+// their preface and then the request (RFC 9113, section 3.4); the transport forgets what a server
+// says before the request, as if the connection had been closed.
+const (
+	writesHTTP1 = 1
+	writesHTTP2 = 2
+)
+
+// gate holds reads back until the client has begun a number of writes.
 type gate struct {
 	net.Conn
 
 	mu     sync.Mutex
 	opened chan struct{} // nil: reads pass
+	writes int           // that are to come before opened
 }
 
-// shut makes reads wait for a write that begins after this moment.
-func (g *gate) shut() {
+// shut makes reads wait for that many writes that begin after this moment.
+func (g *gate) shut(writes int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.opened = make(chan struct{})
+	if g.opened == nil {
+		g.opened = make(chan struct{})
+	}
+	g.writes = writes
 }
 
 func (g *gate) open() {
@@ -36,8 +47,19 @@ func (g *gate) open() {
 	}
 }
 
+// passed counts a write, and opens the gate when it is the last one that reads wait for.
+func (g *gate) passed() {
+	g.mu.Lock()
+	g.writes--
+	last := g.writes <= 0
+	g.mu.Unlock()
+	if last {
+		g.open()
+	}
+}
+
 func (g *gate) Write(p []byte) (int, error) {
-	g.open()
+	g.passed()
 	return g.Conn.Write(p)
 }
 
@@ -70,6 +92,6 @@ func handshake(ctx context.Context, conn *gate, config *tls.Config, host string)
 		_ = conn.Close()
 		return nil, err
 	}
-	conn.shut()
+	conn.shut(writesHTTP1)
 	return secured, nil
 }

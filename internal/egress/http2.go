@@ -30,7 +30,14 @@ func (g *Guard) HTTP2Client(ctx context.Context, opts ClientOptions) *http.Clien
 	protocols.SetUnencryptedHTTP2(true)
 	transport := g.transport(ctx, &opts)
 	transport.Protocols = protocols
-	dialTLS := transport.DialTLSContext
+	dial, dialTLS := transport.DialContext, transport.DialTLSContext
+	transport.DialContext = func(values context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(values, network, address)
+		if err == nil {
+			awaitRequest(conn)
+		}
+		return conn, err
+	}
 	transport.DialTLSContext = func(values context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialTLS(values, network, address)
 		if err != nil {
@@ -40,6 +47,7 @@ func (g *Guard) HTTP2Client(ctx context.Context, opts ClientOptions) *http.Clien
 			_ = conn.Close()
 			return nil, ErrNoHTTP2Agreed
 		}
+		awaitRequest(conn)
 		return conn, nil
 	}
 	return &http.Client{Transport: transport, CheckRedirect: opts.CheckRedirect}

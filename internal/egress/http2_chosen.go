@@ -16,6 +16,7 @@ func offered() []string { return []string{"h2", "http/1.1"} }
 // overHTTP2 makes the exchange over a connection whose server chose HTTP/2 (RFC 9113). Nothing of it
 // costs a client whose server did not.
 func (o *ClientOptions) overHTTP2(_ string, conn *tls.Conn) http.RoundTripper {
+	awaitRequest(conn)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	return &http.Transport{
@@ -24,6 +25,16 @@ func (o *ClientOptions) overHTTP2(_ string, conn *tls.Conn) http.RoundTripper {
 		DisableKeepAlives:      true,
 		DisableCompression:     o.AcceptEncoding != "",
 		MaxResponseHeaderBytes: MaxHeaderBytes,
+	}
+}
+
+// awaitRequest holds the reads of a new connection back until the client has sent its request over HTTP/2.
+func awaitRequest(conn net.Conn) {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	if held, ok := conn.(*gate); ok {
+		held.shut(writesHTTP2)
 	}
 }
 

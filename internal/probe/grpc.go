@@ -214,9 +214,6 @@ func explainHTTP2(ctx context.Context, err error) error {
 		return err // what the end of the time did to the connection
 	}
 	text := err.Error()
-	if strings.Contains(text, "conn could not be established") { // it ended before the settings of the server
-		return failUnanswered("the connection was closed before the server answered with HTTP/2")
-	}
 	for _, known := range [...][2]string{
 		{"looked like an HTTP/1.1 header", "the server did not answer with HTTP/2, which gRPC needs"},
 		{"GOAWAY", "the server ended the HTTP/2 connection before it answered (GOAWAY)"},

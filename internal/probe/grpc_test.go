@@ -109,9 +109,16 @@ func TestGRPC(t *testing.T) {
 		return serveGRPC(t, healthServer(grpc.Creds(credentials.NewServerTLSFromCert(&certificate))))
 	}
 	trusted, dated := secure(w.authority.Issue(t)), secure(w.authority.Issue(t, probetest.Expired()))
-	// It answers and reads on: what closes at once may reset the connection before the answer is read.
-	web := tcp(t, banner("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
+	// They answer and read on: what closes at once may reset the connection before the answer is read.
+	old := banner("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	web := tcp(t, old)
 	webTLS := strings.TrimPrefix(w.https(w.authority.Issue(t), func(http.ResponseWriter, *http.Request) {}), "https://")
+	agreed, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{w.authority.Issue(t)}, NextProtos: []string{"h2"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	closed := closedPort(t)
 	for name, c := range map[string]struct {
 		address string
@@ -151,12 +158,13 @@ func TestGRPC(t *testing.T) {
 			object{"security": "none", "service": "slow", "timeout_seconds": 1},
 			"", "", "timed out after 1s while waiting for the first byte",
 		},
-		"Expired":          {dated, object{}, "", "", "the certificate expired on "},
-		"TLSOfAPlainPort":  {plain, object{}, "", "", "the server did not answer with TLS"},
-		"PlainOfATLSPort":  {trusted, object{"security": "none"}, "", "", "the connection was "},
-		"WebServer":        {web, object{"security": "none"}, "", "", "the server did not answer with HTTP/2, which gRPC needs"},
-		"WebServerWithTLS": {webTLS, object{}, "", "", "the server did not agree on HTTP/2 in the TLS handshake (ALPN)"},
-		"Refused":          {closed, object{}, "", "", "connection refused by " + closed},
+		"Expired":                   {dated, object{}, "", "", "the certificate expired on "},
+		"TLSOfAPlainPort":           {plain, object{}, "", "", "the server did not answer with TLS"},
+		"PlainOfATLSPort":           {trusted, object{"security": "none"}, "", "", "the connection was "},
+		"WebServer":                 {web, object{"security": "none"}, "", "", "the server did not answer with HTTP/2, which gRPC needs"},
+		"WebServerWithTLS":          {webTLS, object{}, "", "", "the server did not agree on HTTP/2 in the TLS handshake (ALPN)"},
+		"AgreesAndAnswersWithHTTP1": {serveOn(t, agreed, old), object{}, "", "", "the server did not answer with HTTP/2, which gRPC needs"},
+		"Refused":                   {closed, object{}, "", "", "connection refused by " + closed},
 		"Banner": {
 			tcp(t, banner("SSH-2.0-OpenSSH_9.9\r\n")), object{"security": "none"}, "", "", "the server did not answer with HTTP/2, which gRPC needs",
 		},
