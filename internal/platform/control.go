@@ -50,7 +50,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 		}
 	})
 	opts := workers.ControlOptions{
-		Drills: drills, Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment,
+		Drills: drills, Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment, TurnRate: p.settings.TurnRate,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
 			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Log: p.Log,
 		}),

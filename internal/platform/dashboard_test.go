@@ -16,6 +16,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/internal/probe"
@@ -39,7 +40,7 @@ func (noLoops) Test(context.Context, vigil.Check, string, bool) (vigil.Result, e
 func TestRootLeadsBrowsersToTheDashboard(t *testing.T) {
 	t.Parallel()
 	server, err := api.New(api.Deps{
-		Store: storagetest.New(t), Loops: noLoops{}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Stores: apitest.Stores(storagetest.New(t)), Loops: noLoops{}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Probes:   probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 		Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 		Config:   api.Config{SigningKey: make([]byte, 32), Version: "test"},

@@ -18,6 +18,9 @@ import (
 	"github.com/vigil-monitor/vigil/internal/pgbin"
 )
 
+// ClusterDir is the directory of the private Postgres in a data directory.
+const ClusterDir = "postgres"
+
 const superuser = "vigil"
 
 // cluster is the directory of a private Postgres, and what it takes to run it.
@@ -30,7 +33,7 @@ type cluster struct {
 
 // openCluster finds or creates the cluster in the data directory.
 func openCluster(ctx context.Context, data *DataDir, binDirs []string) (cluster, error) {
-	dir := filepath.Join(data.Path(), "postgres")
+	dir := filepath.Join(data.Path(), ClusterDir)
 	acc, err := clusterAccount(dir)
 	if err != nil {
 		return cluster{}, err
@@ -237,7 +240,7 @@ func awaitExit(ctx context.Context, pid int, dir string, limit time.Duration) bo
 // use. The error is that of such a start: none was found, or not of the version that made
 // the cluster.
 func InspectCluster(ctx context.Context, dataDir string) (pgbin.Installation, error) {
-	major, err := clusterMajor(filepath.Join(dataDir, "postgres"))
+	major, err := clusterMajor(filepath.Join(dataDir, ClusterDir))
 	if err != nil {
 		return pgbin.Installation{}, err
 	}

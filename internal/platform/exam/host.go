@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package exam
 
 import (
 	"context"
@@ -17,22 +17,22 @@ import (
 
 	"github.com/vigil-monitor/vigil/internal/doctor"
 	"github.com/vigil-monitor/vigil/internal/instance"
-
 	"github.com/vigil-monitor/vigil/internal/platform"
+	"github.com/vigil-monitor/vigil/internal/standalone"
 )
 
-func (m *machineExam) judgeInstance(context.Context) *doctor.Finding {
-	if m.several() {
+func (e *Exam) judgeInstance(context.Context) *doctor.Finding {
+	if e.several() {
 		return nil
 	}
 	return new(doctor.Instance{
-		DataDir: m.settings.DataDir, Running: m.running, PID: m.instance.PID, Version: m.instance.Version,
-		Started: m.instance.StartedAt, Now: m.now(),
+		DataDir: e.Settings.DataDir, Running: e.Running, PID: e.Instance.PID, Version: e.Instance.Version,
+		Started: e.Instance.StartedAt, Now: e.Now(),
 	}.Judge())
 }
 
-func (m *machineExam) judgeDataDir(context.Context) *doctor.Finding {
-	dir := doctor.DataDir{Path: m.settings.DataDir, Owner: ownerOf(m.settings.DataDir)}
+func (e *Exam) judgeDataDir(context.Context) *doctor.Finding {
+	dir := doctor.DataDir{Path: e.Settings.DataDir, Owner: platform.OwnerOf(e.Settings.DataDir)}
 	if known, err := user.Current(); err == nil {
 		dir.User = known.Username
 	}
@@ -50,8 +50,8 @@ func (m *machineExam) judgeDataDir(context.Context) *doctor.Finding {
 	return new(dir.Judge())
 }
 
-func (m *machineExam) judgeDisk(context.Context) *doctor.Finding {
-	path := m.settings.DataDir
+func (e *Exam) judgeDisk(context.Context) *doctor.Finding {
+	path := e.Settings.DataDir
 	for {
 		_, err := os.Stat(path)
 		if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
@@ -70,17 +70,17 @@ func (m *machineExam) judgeDisk(context.Context) *doctor.Finding {
 
 // judgePorts connects to the addresses of a running instance, and tries to listen on those
 // of one that does not run.
-func (m *machineExam) judgePorts(ctx context.Context) []doctor.Finding {
-	if m.running {
-		return doctor.Ports(m.portsInUse(ctx))
+func (e *Exam) judgePorts(ctx context.Context) []doctor.Finding {
+	if e.Running {
+		return doctor.Ports(e.portsInUse(ctx))
 	}
-	return doctor.Ports(m.portsToUse(ctx))
+	return doctor.Ports(e.portsToUse(ctx))
 }
 
-func (m *machineExam) portsInUse(ctx context.Context) []doctor.Port {
+func (e *Exam) portsInUse(ctx context.Context) []doctor.Port {
 	var ports []doctor.Port
 	for _, served := range []struct{ what, address string }{
-		{"the API", hostOf(m.instance.APIURL)}, {"Temporal", m.instance.TemporalAddress}, {"Temporal's UI", hostOf(m.instance.UIURL)},
+		{"the API", hostOf(e.Instance.APIURL)}, {"Temporal", e.Instance.TemporalAddress}, {"Temporal's UI", hostOf(e.Instance.UIURL)},
 	} {
 		if served.address == "" {
 			continue
@@ -107,8 +107,8 @@ func hostOf(text string) string {
 	return parsed.Host
 }
 
-func (m *machineExam) portsToUse(ctx context.Context) []doctor.Port {
-	s := &m.settings
+func (e *Exam) portsToUse(ctx context.Context) []doctor.Port {
+	s := &e.Settings
 	wanted := []doctor.Port{{What: "the API", Setting: "VIGIL_LISTEN", Address: string(s.Listen)}}
 	if s.TemporalAddress == "" {
 		wanted = append(wanted,
@@ -124,7 +124,7 @@ func (m *machineExam) portsToUse(ctx context.Context) []doctor.Port {
 			continue
 		}
 		err := canListen(ctx, port.Address)
-		if err != nil && m.several() && port.Setting == "VIGIL_LISTEN" && answersHealth(ctx, s.Listen.Reachable()) {
+		if err != nil && e.several() && port.Setting == "VIGIL_LISTEN" && answersHealth(ctx, s.Listen.Reachable()) {
 			port.Ours, err = true, nil
 		}
 		if err != nil {
@@ -174,11 +174,11 @@ func answersHealth(ctx context.Context, address string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-func (m *machineExam) judgeSecretKey(context.Context) *doctor.Finding {
+func (e *Exam) judgeSecretKey(context.Context) *doctor.Finding {
 	key := doctor.SecretKey{
-		Given: len(m.settings.SecretKeys) > 0, Path: filepath.Join(m.settings.DataDir, platform.SecretKeyFile), Now: m.now(),
+		Given: len(e.Settings.SecretKeys) > 0, Path: filepath.Join(e.Settings.DataDir, platform.SecretKeyFile), Now: e.Now(),
 	}
-	_, clusterErr := os.Stat(filepath.Join(m.settings.DataDir, clusterDir))
+	_, clusterErr := os.Stat(filepath.Join(e.Settings.DataDir, standalone.ClusterDir))
 	key.Needed = clusterErr == nil
 	info, err := os.Stat(key.Path)
 	switch {
@@ -189,21 +189,21 @@ func (m *machineExam) judgeSecretKey(context.Context) *doctor.Finding {
 	default:
 		key.Mode, key.Made = info.Mode(), info.ModTime()
 	}
-	if made, ok := readLastBackup(m.settings.DataDir); ok {
+	if made, ok := platform.ReadLastBackup(e.Settings.DataDir); ok {
 		key.Backup, key.Into = made.At, made.File
 	}
 	return new(key.Judge())
 }
 
-func (m *machineExam) judgeApplied(context.Context) *doctor.Finding {
-	applied, ok, err := instance.ReadApplied(m.settings.DataDir)
+func (e *Exam) judgeApplied(context.Context) *doctor.Finding {
+	applied, ok, err := instance.ReadApplied(e.Settings.DataDir)
 	if err != nil {
 		return &doctor.Finding{Part: "apply", State: doctor.Warn, Message: fmt.Sprintf("not known: %v", err)}
 	}
-	if !ok || !m.running {
+	if !ok || !e.Running {
 		return nil
 	}
-	judged := doctor.Applied{Path: applied.Path, Problems: applied.Errors, Now: m.now()}
+	judged := doctor.Applied{Path: applied.Path, Problems: applied.Errors, Now: e.Now()}
 	if applied.State != instance.AppliedNow && len(judged.Problems) == 0 {
 		judged.Problems = []string{"its state is " + string(applied.State)}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package platform
 
 import (
 	"encoding/json"
@@ -16,21 +16,21 @@ import (
 // done, for `vigil doctor`. It has no secret.
 const lastBackupFile = "last-backup.json"
 
-// lastBackup describes a backup.
-type lastBackup struct {
+// LastBackup describes a backup.
+type LastBackup struct {
 	At   time.Time `json:"at"`
 	File string    `json:"file"` // -: standard output
 }
 
-// noteBackup notes a backup in the data directory, where there is one.
-func noteBackup(dataDir, file string, at time.Time) error {
+// NoteBackup notes a backup in the data directory, where there is one.
+func NoteBackup(dataDir, file string, at time.Time) error {
 	if _, err := os.Stat(dataDir); err != nil {
 		return nil //nolint:nilerr // the platform has its database elsewhere
 	}
 	if absolute, err := filepath.Abs(file); err == nil && file != "-" {
 		file = absolute
 	}
-	text, err := json.Marshal(lastBackup{At: at.UTC().Truncate(time.Second), File: file})
+	text, err := json.Marshal(LastBackup{At: at.UTC().Truncate(time.Second), File: file})
 	if err != nil {
 		return err
 	}
@@ -41,8 +41,8 @@ func noteBackup(dataDir, file string, at time.Time) error {
 	return os.Rename(path+".new", path)
 }
 
-// readLastBackup reads what is known of the last backup.
-func readLastBackup(dataDir string) (made lastBackup, ok bool) {
+// ReadLastBackup reads what is known of the last backup.
+func ReadLastBackup(dataDir string) (made LastBackup, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dataDir, lastBackupFile)) //nolint:gosec // a fixed name
 	if err != nil {
 		return made, false
