@@ -27,7 +27,7 @@ func (d *dashboard) closedLoop() []string {
 // they are.
 func (d *dashboard) picturesOfTheLoop(pages []string) {
 	for i, name := range []string{"channel", "recover", "recovery", "rotate", "subscription", "recipients"} {
-		d.b.visit(append(pages, d.check)[i])
+		d.b.visit(append(pages, d.check+"#check-recipients")[i])
 		for _, width := range []int64{360, 768, 1024, 1440} {
 			d.b.picture(fmt.Sprintf("widths/%s-%d", name, width), "light", width)
 			d.b.picture(fmt.Sprintf("widths/%s-dark-%d", name, width), "dark", width)

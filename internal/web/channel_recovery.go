@@ -213,7 +213,7 @@ func recoveryBodyOf(r *request, channel *client.NotificationChannel, recovery *c
 		{Name: "Arrived", Value: number(recovery.Sent)},
 		{Name: "Not needed", Value: number(recovery.Skipped)},
 		{Name: "Failed again", Value: number(recovery.Failed)},
-		{Name: "Messages since", Time: new(r.date(recovery.Since))},
+		{Name: "Since", Time: new(r.date(recovery.Since))},
 		{Name: "Until", Time: new(r.date(recovery.Until))},
 		{Name: "Started", Time: new(r.date(recovery.StartedAt))},
 	}
