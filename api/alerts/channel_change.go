@@ -27,6 +27,7 @@ type ChannelMembers struct {
 
 	ID             any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	OrgID          any `json:"org_id,omitempty" readOnly:"true" doc:"Ignored."`
+	Format         any `json:"effective_format,omitempty" readOnly:"true" doc:"Ignored."`
 	DisabledReason any `json:"disabled_reason,omitempty" readOnly:"true" doc:"Ignored."`
 	SecretOverlap  any `json:"secret_overlap_ends_at,omitempty" readOnly:"true" doc:"Ignored."`
 	Recipients     any `json:"recipients,omitempty" readOnly:"true" doc:"Ignored."`

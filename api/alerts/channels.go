@@ -77,6 +77,7 @@ type notificationChannelView struct {
 	Name           string                  `json:"name" minLength:"1" maxLength:"200" example:"On call"`
 	Type           vigil.ChannelType       `json:"type" doc:"How messages are sent." example:"webhook"`
 	Config         channelConfig           `json:"config" doc:"Where messages go; its members depend on the type. Secrets are shown as ***."`
+	Format         *string                 `json:"effective_format" example:"slack" doc:"The format in which messages are sent: config.format, or the one that the host of the address names, or the default of the type; null for a type that has one form."`
 	Enabled        bool                    `json:"enabled" doc:"Whether messages are sent."`
 	Labels         map[string]string       `json:"labels" doc:"Names and values that you give, to group and to filter."`
 	ManagedBy      *resource.ManagedByView `json:"managed_by" doc:"The program that manages the channel, such as a project of files; null when none does."`
@@ -119,6 +120,7 @@ func (c *Channels) show(channel vigil.Channel) notificationChannelView {
 		Labels:    checks.LabelsView(channel.Labels),
 		ManagedBy: resource.ShowManagedBy(channel.ManagedBy),
 		Config:    c.Types.Secrets(channel.Type).Mask(channel.Config),
+		Format:    vigil.NilIfZero(c.Types.Format(channel.Type, channel.Config)),
 		Revision:  channel.Version, SecretOverlap: resource.InUTC(channel.SecretOverlapEndsAt),
 		FallbackID: vigil.NilIfZero(channel.Fallback), Delivery: showHealth(vigil.ChannelHealth{}),
 		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
