@@ -41,6 +41,10 @@ build: postgres ## Build bin/vigil
 release: ## Build the archives of a release in dist, see docs/release.md
 	@.ci/release
 
+.PHONY: publish
+publish: ## Make a draft of a release on GitHub from dist (VERSION is its tag)
+	@.ci/publish
+
 .PHONY: setup
 setup: postgres tools ## Install what the other targets need
 	go mod download
