@@ -41,6 +41,10 @@ build: postgres ## Build bin/vigil
 release: ## Build the archives of a release in dist, see docs/release.md
 	@.ci/release
 
+.PHONY: publish
+publish: ## Make a draft of a release on GitHub from dist (VERSION is its tag)
+	@.ci/publish
+
 .PHONY: setup
 setup: postgres tools ## Install what the other targets need
 	go mod download
@@ -82,6 +86,14 @@ terraform-docs: $(TOFU) # write terraform/docs and the provider's copy of the Op
 	cd terraform && go test ./provider -run TestDefinitions -update
 	cd terraform && TF_ACC=1 TF_ACC_TERRAFORM_PATH=$(TOFU) CHECKPOINT_DISABLE=1 go test ./provider -run TestDocs -update
 
+.PHONY: clients
+clients: ## Write what the clients of TypeScript and Python have from api/openapi.yaml again
+	@go run ./.ci/clients
+
+.PHONY: clients-check
+clients-check: # compare it
+	@go run ./.ci/clients --check
+
 .PHONY: test-race
 test-race: postgres ## Run all tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -timeout 40m $(TESTFLAGS) ./...
@@ -122,7 +134,7 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full .ci/test-provider -v -run Killed
 
 .PHONY: check
-check: format vet lint terraform words sleeps arrows openapi tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
+check: format vet lint terraform words sleeps arrows openapi clients-check tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
