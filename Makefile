@@ -134,7 +134,7 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full .ci/test-provider -v -run Killed
 
 .PHONY: check
-check: format vet lint terraform words sleeps arrows openapi clients-check tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
+check: format vet lint terraform charts words sleeps arrows openapi clients-check tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
@@ -153,6 +153,10 @@ lint: tools ## Run golangci-lint and workflowcheck
 .PHONY: terraform
 terraform: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Vet, lint and test the module of the Terraform provider, without terraform
 	cd terraform && go vet ./... && $(GOLANGCI) run ./... && go test $(TESTFLAGS) ./...
+
+.PHONY: charts
+charts: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Render the chart in charts with many values, and decode it by the types of Kubernetes
+	cd charts && go vet ./... && $(GOLANGCI) run --config ../terraform/.golangci.yml ./... && go test $(TESTFLAGS) ./...
 
 .PHONY: arrows
 arrows: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show that a wrong import fails the lint
@@ -173,7 +177,7 @@ openapi: ## Compare api/openapi.yaml with what the code says
 
 .PHONY: tidy
 tidy:
-	@for module in . terraform terraform/tools terraform/opentofu; do \
+	@for module in . charts terraform terraform/tools terraform/opentofu; do \
 		(cd $$module && go mod tidy -diff) || { echo "tidy: run go mod tidy in $$module"; exit 1; }; done
 
 .PHONY: size

@@ -39,6 +39,8 @@ var notRun = []struct{ document, text, reason string }{ //nolint:gochecknoglobal
 	{"docs/backup.md", "createdb", "needs another Postgres; TestBackup does it"},
 	{"docs/backup.md", "vigil migrate", "needs another Postgres; TestBackup does it"},
 	{"docs/backup.md", "vigil restored", "would take the running platform for a restored one; TestDrillRestore does it"},
+	{"docs/kubernetes.md", "helm ", "needs a cluster; charts renders what it would install"},
+	{"docs/kubernetes.md", "kubectl ", "needs a cluster, too"},
 	{"docs/temporal.md", "temporal workflow", "needs the command line of Temporal"},
 	{"docs/temporal.md", "export TEMPORAL_CONFIG_FILE", "is for the command line of Temporal; TestTemporalProfile reads that file"},
 }
