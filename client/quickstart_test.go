@@ -17,6 +17,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 	"github.com/vigil-monitor/vigil/client"
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/notify"
@@ -73,7 +74,7 @@ func serve(t *testing.T) string {
 	guard := egress.New(egress.Policy{AllowPrivate: true})
 	registry := probe.NewRegistry(guard)
 	server, err := api.New(api.Deps{
-		Store: store, Loops: &prober{store: store, probes: registry, writer: writer}, Probes: registry, Channels: notify.NewRegistry(guard),
+		Stores: apitest.Stores(store), Loops: &prober{store: store, probes: registry, writer: writer}, Probes: registry, Channels: notify.NewRegistry(guard),
 		Config: api.Config{SigningKey: bytes.Repeat([]byte{1}, 32), EnterpriseMinInterval: time.Second, TaskDeadline: 30 * time.Second},
 		Now:    time.Now,
 	})
