@@ -150,7 +150,7 @@ func (p *pkg) mention(name *ast.Ident, what ast.Node) {
 		ast.Inspect(what, func(n ast.Node) bool {
 			if field, ok := n.(*ast.Field); ok && len(field.Names) > 0 && !slices.ContainsFunc(field.Names, (*ast.Ident).IsExported) {
 				_, function := what.(*ast.FuncType)
-				return function // the fields of a struct that nobody sees
+				return function // the fields of a struct that no other package sees
 			}
 			if ident, ok := n.(*ast.Ident); ok && ident.IsExported() {
 				names = append(names, ident.Name)
