@@ -134,7 +134,7 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full .ci/test-provider -v -run Killed
 
 .PHONY: check
-check: format vet lint terraform charts words sleeps arrows openapi clients-check tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
+check: format vet lint terraform charts words names sleeps arrows openapi clients-check tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
@@ -165,6 +165,10 @@ arrows: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show that a wrong import fai
 .PHONY: words
 words: ## Find private words in names, comments and texts
 	@go run ./.ci/words
+
+.PHONY: names
+names: ## Find exported names of the root package that no other package uses, and hold their number
+	@go run ./.ci/names
 
 .PHONY: sleeps
 sleeps: ## Find fixed waits in tests, which wait for conditions instead

@@ -64,8 +64,8 @@ type SecretRotation struct {
 	Force bool
 }
 
-// MaxSecretOverlap bounds for how long a replaced secret still signs messages.
-const MaxSecretOverlap = 7 * 24 * time.Hour
+// maxSecretOverlap bounds for how long a replaced secret still signs messages.
+const maxSecretOverlap = 7 * 24 * time.Hour
 
 // ChannelFilter selects channels. Zero members select all.
 type ChannelFilter struct {

@@ -25,11 +25,11 @@ const (
 const (
 	// DrillInterval is the interval of the hidden check.
 	DrillInterval = 5 * time.Second
-	// MinDrillExpect and MaxDrillExpect bound DrillRequest.ExpectWithin; DefaultDrillExpect is
+	// minDrillExpect and maxDrillExpect bound DrillRequest.ExpectWithin; DefaultDrillExpect is
 	// its default.
-	MinDrillExpect     = 10 * time.Second
+	minDrillExpect     = 10 * time.Second
 	DefaultDrillExpect = 2 * time.Minute
-	MaxDrillExpect     = 10 * time.Minute
+	maxDrillExpect     = 10 * time.Minute
 	// MaxDrillTime is after what time a drill is closed in any case.
 	MaxDrillTime = 15 * time.Minute
 	// maxDrillWait is after what time a drill waits for the end of its incident no longer, so
