@@ -34,7 +34,7 @@ type cluster struct {
 // openCluster finds or creates the cluster in the data directory.
 func openCluster(ctx context.Context, data *DataDir, binDirs []string) (cluster, error) {
 	dir := filepath.Join(data.Path(), ClusterDir)
-	acc, err := clusterAccount(dir)
+	acc, err := clusterAccount(ctx, dir)
 	if err != nil {
 		return cluster{}, err
 	}
@@ -44,6 +44,9 @@ func openCluster(ctx context.Context, data *DataDir, binDirs []string) (cluster,
 	}
 	bin, err := findPostgres(ctx, binDirs, major)
 	if err != nil {
+		return cluster{}, err
+	}
+	if bin, err = acc.reachable(bin); err != nil {
 		return cluster{}, err
 	}
 	password, err := data.Secret("postgres.password", 24)
@@ -63,11 +66,10 @@ func findPostgres(ctx context.Context, dirs []string, major int) (pgbin.Installa
 	found, err := pgbin.Find(ctx, dirs, major)
 	if wrong, ok := errors.AsType[pgbin.VersionError](err); ok && wrong.Want != 0 {
 		return found, fmt.Errorf(
-			"the data directory was made by Postgres %d and only Postgres %d was found: "+
-				"install Postgres %d, or choose another directory with VIGIL_DATA_DIR",
-			wrong.Want,
-			wrong.Found,
-			wrong.Want,
+			"the data directory was made by Postgres %d and only Postgres %d was found: install Postgres %d, "+
+				"or choose another directory with VIGIL_DATA_DIR; to move to Postgres %d, take a backup where Postgres %d is "+
+				"(vigil backup) and restore it into another directory (vigil restore)",
+			wrong.Want, wrong.Found, wrong.Want, wrong.Found, wrong.Want,
 		)
 	}
 	if err != nil {
