@@ -171,7 +171,7 @@ func (d *endsDrill) notifyByFormat(episodes int) map[string]*product {
 		d.c.into(&made, http.MethodPost, "/v1/checks", body)
 		var to []string
 		for _, kind := range []string{"chat", "push", "pager"} {
-			to = append(to, channels[names[kind][(i/ways+i%ways)%len(names[kind])]])
+			to = append(to, channels[names[kind][(i/ways*5+i%ways)%len(names[kind])]])
 		}
 		var rule struct{ ID string }
 		d.c.into(&rule, http.MethodPost, "/v1/checks/"+made.ID+"/alerts", object{
