@@ -63,7 +63,8 @@ func TestGatusProvidersWithAFormat(t *testing.T) {
 		},
 		"alertmanager": {
 			`{urls: ["https://am.example/", "https://other.example"], default-severity: page}`, "pager",
-			`{"format":"alertmanager","url":"https://am.example"}`, []string{"https://other.example", "default-severity"},
+			`{"format":"alertmanager","url":"https://am.example"}`,
+			[]string{"https://other.example", "default-severity"},
 		},
 		"signal": {
 			`{api-url: "https://signal.example", number: "+1", recipients: ["+2"]}`, "webhook",
