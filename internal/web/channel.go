@@ -29,6 +29,7 @@ type channelBody struct {
 	Outcome        *channelOutcome
 	DeliveriesHref string
 	Health         []fact // how its messages arrive
+	Recovers       string // what ends the state of one that fails
 	RecoverHref    string // of an enabled channel
 	Recoveries     []recoveryLine
 	RotateHref     string // of a webhook
@@ -171,6 +172,9 @@ func (s *Server) renderChannel(
 	}
 	if c.Enabled {
 		body.RecoverHref = row.Href + "/recover"
+	}
+	if _, failing := healthMark(&c.Delivery); failing {
+		body.Recovers = "The next message that arrives, or a test, makes it ok."
 	}
 	var err error
 	if body.Recoveries, err = newestRecoveries(r, c.Id); err != nil {
