@@ -109,10 +109,7 @@ func TestQuickStart(t *testing.T) {
 		t.Fatalf("sign up: %v %s", err, signup.Body)
 	}
 	key := signup.JSON201.Data.ApiKey
-	vigilClient, err := client.NewClientWithResponses(address, client.WithRequestEditorFn(func(_ context.Context, req *http.Request) error {
-		req.Header.Set("Authorization", "Bearer "+key)
-		return nil
-	}))
+	vigilClient, err := client.NewClientWithResponses(address, client.WithAPIKey(key))
 	if err != nil {
 		t.Fatal(err)
 	}
