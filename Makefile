@@ -18,6 +18,8 @@ WORKFLOWCHECK_VERSION := 0.6.0
 TOFU_VERSION := $(shell sed -nE 's|.*github.com/opentofu/opentofu v([0-9.]+).*|\1|p' terraform/opentofu/go.mod)
 GOLANGCI := $(BIN)/golangci-lint
 WORKFLOWCHECK := $(BIN)/workflowcheck
+COMPOSE_VERSION := $(shell sed -nE 's|.*github.com/docker/compose/v2 v([0-9.]+).*|\1|p' docker/compose/go.mod)
+COMPOSE := $(BIN)/docker-compose-$(COMPOSE_VERSION)
 TOFU := $(BIN)/tofu-$(TOFU_VERSION)
 
 .PHONY: help
@@ -58,7 +60,7 @@ test: ready ## Run all tests; a line for each package, then the slowest tests (T
 	@.ci/test $(TESTFLAGS)
 
 .PHONY: ready
-ready: postgres chromium # what the tests need, so that a start of them is not a build
+ready: postgres chromium docker compose # what the tests need, so that a start of them is not a build
 	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
 
 .PHONY: flaky
@@ -73,9 +75,20 @@ test-fast: postgres ## Run what takes minutes, between two edits: no end-to-end 
 chromium: # find a Chromium, or install the Debian package
 	@.ci/chromium
 
+.PHONY: docker
+docker: # find a container engine, or install the Debian package
+	@.ci/docker
+
+.PHONY: compose
+compose: $(COMPOSE) # build Docker Compose, with which the tests start docker/compose.yaml
+
 .PHONY: test-browser
 test-browser: postgres chromium ## Run the browser tests only (a part of make test); SCREENSHOTS=1 renews docs/images
 	go test -count=1 -v -timeout 10m -run '^TestBrowser' $(TESTFLAGS) ./e2e $(if $(SCREENSHOTS),-screenshots $(CURDIR)/docs/images)
+
+.PHONY: test-install
+test-install: ready ## Take each way to start Vigil that the documents have, to the last line of the demo
+	@for way in .ci/install-*; do echo "$$way"; "$$way"; done
 
 .PHONY: test-terraform
 test-terraform: postgres ## Run the acceptance tests of the Terraform provider, with OpenTofu (TF_ACC_TERRAFORM_PATH is another program)
@@ -181,7 +194,7 @@ openapi: ## Compare api/openapi.yaml with what the code says
 
 .PHONY: tidy
 tidy:
-	@for module in . charts terraform terraform/tools terraform/opentofu; do \
+	@for module in . charts docker/compose terraform terraform/tools terraform/opentofu; do \
 		(cd $$module && go mod tidy -diff) || { echo "tidy: run go mod tidy in $$module"; exit 1; }; done
 
 .PHONY: size
@@ -247,5 +260,13 @@ $(TOFU): terraform/opentofu/go.mod
 	@echo "Building OpenTofu $(TOFU_VERSION), which takes some minutes once"
 	@cd terraform/opentofu && go build -ldflags "-s -w -X github.com/opentofu/opentofu/version.dev=no" -o $@.new \
 		github.com/opentofu/opentofu/cmd/tofu
+	@mv $@.new $@
+	@touch $@
+
+# What Debian has of it refuses files of today.
+$(COMPOSE): docker/compose/go.mod
+	@mkdir -p $(BIN)
+	@cd docker/compose && ../../.ci/progress "Building Docker Compose $(COMPOSE_VERSION), which takes some minutes once" \
+		go build -v -ldflags "-s -w -X github.com/docker/compose/v2/internal.Version=v$(COMPOSE_VERSION)" -o $@.new github.com/docker/compose/v2/cmd
 	@mv $@.new $@
 	@touch $@

@@ -24,7 +24,8 @@ import (
 
 // combinations are values that are tried alone and, for each mode, with all the others.
 var combinations = map[string]string{
-	"ingress":     "{publicURL: https://vigil.example.com, ingress: {enabled: true, className: nginx, host: vigil.example.com, tlsSecret: vigil-tls, annotations: {a: b}}}",
+	"ingress": "{publicURL: https://vigil.example.com, ingress: {enabled: true, className: nginx, " +
+		"host: vigil.example.com, tlsSecret: vigil-tls, annotations: {a: b}}}",
 	"monitor":     "{metrics: {serviceMonitor: {enabled: true, interval: 15s, labels: {release: prometheus}}}}",
 	"no metrics":  "{metrics: {enabled: false}}",
 	"no policies": "{networkPolicy: {enabled: false}, podDisruptionBudget: {enabled: false}}",
@@ -36,16 +37,21 @@ var combinations = map[string]string{
 	"one hook":    "{temporal: {setup: false}}",
 	"account":     "{serviceAccount: {create: false, name: shared}}",
 	"its account": "{serviceAccount: {create: true, name: own, annotations: {a: b}}}",
-	"pods":        "{podLabels: {team: ops}, podAnnotations: {a: b}, priorityClassName: high, nodeSelector: {a: b}, tolerations: [{key: a, operator: Exists}], affinity: {nodeAffinity: {}}}",
-	"images":      "{image: {roles: registry.example.com/vigil-roles, tag: v1.2.3, pullPolicy: Always, pullSecrets: [{name: pull}]}, api: {tag: v1.2.2}}",
-	"service":     "{service: {type: LoadBalancer, port: 8080, annotations: {a: b}}}",
-	"groups":      "{workers: {groups: [{name: eu, regions: [eu-central-fra], replicas: 1, nodeSelector: {region: eu}}, {name: us, regions: [na-east-ewr, na-west-sea], replicas: 3}]}}",
-	"no workers":  "{workers: {groups: []}}",
-	"alone":       "{api: {replicas: 1}, control: {replicas: 0}, workers: {groups: [{name: a, regions: [eu-central-fra], replicas: 0}]}}",
-	"storage":     "{allInOne: {storage: {size: 200Gi, className: fast}, sharedMemory: 1Gi, regions: all}}",
-	"claim":       "{allInOne: {storage: {existingClaim: old}}}",
-	"values":      `{secret: {existing: "", values: {DATABASE_URL: "postgres://v:p@db/v?a=b", VIGIL_SECRET_KEY: "00", VIGIL_SMTP_URL: "smtp://mail"}}}`,
-	"resources":   `{api: {resources: {requests: {cpu: 1, memory: 1Gi}, limits: {memory: 2Gi}}}, control: {resources: {}}, workers: {resources: {limits: {cpu: "2"}}}}`,
+	"pods": "{podLabels: {team: ops}, podAnnotations: {a: b}, priorityClassName: high, nodeSelector: {a: b}, " +
+		"tolerations: [{key: a, operator: Exists}], affinity: {nodeAffinity: {}}}",
+	"images": "{image: {roles: registry.example.com/vigil-roles, tag: v1.2.3, pullPolicy: Always, " +
+		"pullSecrets: [{name: pull}]}, api: {tag: v1.2.2}}",
+	"service": "{service: {type: LoadBalancer, port: 8080, annotations: {a: b}}}",
+	"groups": "{workers: {groups: [{name: eu, regions: [eu-central-fra], replicas: 1, nodeSelector: {region: eu}}, " +
+		"{name: us, regions: [na-east-ewr, na-west-sea], replicas: 3}]}}",
+	"no workers": "{workers: {groups: []}}",
+	"alone":      "{api: {replicas: 1}, control: {replicas: 0}, workers: {groups: [{name: a, regions: [eu-central-fra], replicas: 0}]}}",
+	"storage":    "{allInOne: {storage: {size: 200Gi, className: fast}, sharedMemory: 1Gi, regions: all}}",
+	"claim":      "{allInOne: {storage: {existingClaim: old}}}",
+	"values": `{secret: {existing: "", values: {DATABASE_URL: "postgres://v:p@db/v?a=b", ` +
+		`VIGIL_SECRET_KEY: "00", VIGIL_SMTP_URL: "smtp://mail"}}}`,
+	"resources": `{api: {resources: {requests: {cpu: 1, memory: 1Gi}, limits: {memory: 2Gi}}}, ` +
+		`control: {resources: {}}, workers: {resources: {limits: {cpu: "2"}}}}`,
 }
 
 // profiles are the modes, each as a minimum of values.
