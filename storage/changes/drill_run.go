@@ -118,7 +118,7 @@ func keptRules(ctx context.Context, tx bun.Tx, drill *vigil.Drill) ([]vigil.Rule
 	var rules []vigil.Rule
 	for _, rule := range drill.Rules {
 		rule.Channels = slices.DeleteFunc(rule.Channels, func(id uuid.UUID) bool { return !slices.Contains(known, id) })
-		if len(rule.Channels) > 0 {
+		if len(rule.Channels) > 0 || len(drill.Request.SubscriptionIDs) > 0 {
 			rules = append(rules, rule)
 		}
 	}
