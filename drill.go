@@ -87,6 +87,8 @@ type DrillRequest struct {
 	ExpectWithin time.Duration `json:"expect_within"`
 	// ConfirmPager: that a pager rings is wanted.
 	ConfirmPager bool `json:"confirm_pager,omitempty"`
+	// Refused says why a drill of a schedule could not begin; empty for all others.
+	Refused string `json:"refused,omitempty"`
 }
 
 // DrillChannel is a channel of a drill.
@@ -131,6 +133,16 @@ type StalledDrill struct {
 	// Old: it should have ended, so that it must be closed.
 	Old bool
 }
+
+// ChannelDrill is the last drill of a channel that has ended.
+type ChannelDrill struct {
+	DrillID uuid.UUID
+	Verdict DrillVerdict
+	At      time.Time
+}
+
+// DrillPage is the path of the dashboard's page of a drill, without its id.
+const DrillPage = "/app/drills/"
 
 // DrillFilter selects drills. Zero members select all.
 type DrillFilter struct {

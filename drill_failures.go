@@ -12,6 +12,9 @@ import (
 // the slowest one where a message was late. What follows from a failure is not named beside it.
 func drillFailures(d *Drill, facts *DrillFacts, hops []DrillHopTime) []DrillFailure {
 	within := d.Request.ExpectWithin
+	if d.Request.Refused != "" {
+		return []DrillFailure{{Hop: HopStored, Reason: "The schedule could not run the drill: " + d.Request.Refused}}
+	}
 	if d.StagedAt == nil {
 		return []DrillFailure{{Hop: HopStored, Reason: fmt.Sprintf("The check of the drill was not stored within %s.", within)}}
 	}

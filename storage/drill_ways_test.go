@@ -70,6 +70,13 @@ func TestDrillOfSubscriptions(t *testing.T) {
 	if receipt.Verdict != vigil.DrillPassed || len(receipt.Channels) != 1 || receipt.Channels[0].Subscriptions[0].ID != named.ID {
 		t.Errorf("the receipt is %+v", receipt)
 	}
+	last, err := r.store.LastDrills(t.Context(), r.org.ID, []uuid.UUID{named.ChannelID})
+	if err != nil || last[named.ChannelID].DrillID != r.drill.ID || last[named.ChannelID].Verdict != vigil.DrillPassed {
+		t.Errorf("the last drills are %v, %v", last, err)
+	}
+	if due, err := r.store.ClaimDrillNotices(t.Context(), 10); err != nil || len(due) > 0 {
+		t.Errorf("owners are mailed about a drill that passed: %v, %v", due, err)
+	}
 	if n := r.count("SELECT count(*) FROM deliveries WHERE incident_id = ?", incident); n != 2 {
 		t.Errorf("%d messages were made", n)
 	}
@@ -130,6 +137,22 @@ func TestDrillNamesTheFallback(t *testing.T) {
 	r.record(r.claim(incident, vigil.ChannelPush), "http_status", nil)
 	equal(t, r.follow(), vigil.DrillHeal)
 	f := r.close().Receipt.Failures
+	for mailed := range 3 {
+		due, err := r.store.ClaimDrillNotices(t.Context(), 10)
+		if want := mailed == 0 || mailed == 2; err != nil || (len(due) == 1) != want {
+			t.Errorf("claim %d of the mail is %d, %v", mailed, len(due), err)
+		}
+		if mailed == 1 {
+			r.clock.set(r.clock.now().Add(3 * time.Minute)) // the process that claimed it died
+		}
+	}
+	if err := r.store.DrillNoticeMailed(t.Context(), r.drill.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.set(r.clock.now().Add(3 * time.Minute))
+	if due, err := r.store.ClaimDrillNotices(t.Context(), 10); err != nil || len(due) > 0 {
+		t.Errorf("the owners are mailed twice: %v, %v", due, err)
+	}
 	if len(f) != 3 || f[0].Hop != vigil.HopDelivered || f[1].Hop != vigil.HopFallbackDelivered ||
 		f[1].ChannelID != r.channels[vigil.ChannelPush].ID {
 		t.Errorf("the failures are %+v", f)

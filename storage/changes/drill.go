@@ -43,6 +43,7 @@ type drillRow struct {
 	Verdict     string          `bun:"verdict"`
 	Receipt     *string         `bun:"receipt"`
 	Signature   string          `bun:"signature"`
+	NoticeDueAt *time.Time      `bun:"notice_due_at"`
 }
 
 func rowOfDrill(d *vigil.Drill) (*drillRow, error) {

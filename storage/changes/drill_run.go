@@ -204,7 +204,14 @@ func (s *Store) CloseDrill(
 		}
 		row.State, row.ClosedAt, row.ProgressAt, row.Verdict = string(vigil.DrillClosed), &now, now, string(receipt.Verdict)
 		row.Receipt = new(string(text))
-		if err := storeDrill(ctx, tx, &row, "state", "closed_at", "progress_at", "verdict", "receipt", "signature"); err != nil {
+		if receipt.Verdict == vigil.DrillFailed {
+			row.NoticeDueAt = &now
+		}
+		err = storeDrill(ctx, tx, &row, "state", "closed_at", "progress_at", "verdict", "receipt", "signature", "notice_due_at")
+		if err != nil {
+			return err
+		}
+		if err := noteLastDrill(ctx, tx, &row, now); err != nil {
 			return err
 		}
 		if drill, err = row.drill(); err != nil {

@@ -163,9 +163,9 @@ func (a *app) drillCancelCommand() *cobra.Command {
 // drillFlags are what a drill is asked for.
 type drillFlags struct {
 	channels, rules, subscriptions, regions []string
-	check, severity          string
-	within                   time.Duration
-	pager, detach            bool
+	check, severity                         string
+	within                                  time.Duration
+	pager, detach                           bool
 }
 
 // drillPoll is how often the command looks whether a drill has ended.
