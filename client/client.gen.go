@@ -2347,6 +2347,27 @@ func (e KeyRequestScopes) Valid() bool {
 	}
 }
 
+// Defines values for LastDrillVerdict.
+const (
+	LastDrillVerdictCanceled LastDrillVerdict = "canceled"
+	LastDrillVerdictFailed   LastDrillVerdict = "failed"
+	LastDrillVerdictPassed   LastDrillVerdict = "passed"
+)
+
+// Valid indicates whether the value is a known member of the LastDrillVerdict enum.
+func (e LastDrillVerdict) Valid() bool {
+	switch e {
+	case LastDrillVerdictCanceled:
+		return true
+	case LastDrillVerdictFailed:
+		return true
+	case LastDrillVerdictPassed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for LoopHealthStatus.
 const (
 	LoopHealthStatusHealthy   LoopHealthStatus = "healthy"
@@ -6730,6 +6751,17 @@ type LabelBacktestRequest struct {
 	To *time.Time `json:"to,omitempty"`
 }
 
+// LastDrill defines model for LastDrill.
+type LastDrill struct {
+	// At When it ended.
+	At      time.Time          `json:"at"`
+	Id      openapi_types.UUID `json:"id"`
+	Verdict LastDrillVerdict   `json:"verdict"`
+}
+
+// LastDrillVerdict defines model for LastDrill.Verdict.
+type LastDrillVerdict string
+
 // Limit defines model for Limit.
 type Limit struct {
 	// Limit How many the tier allows; null without a limit.
@@ -7376,6 +7408,9 @@ type NotificationChannel struct {
 
 	// Labels Names and values that you give, to group and to filter.
 	Labels map[string]string `json:"labels"`
+
+	// LastDrill The last drill of the channel that has ended; null without one.
+	LastDrill LastDrill `json:"last_drill"`
 
 	// ManagedBy The program that manages the channel, such as a project of files; null when none does.
 	ManagedBy *ManagedBy `json:"managed_by"`
@@ -13004,6 +13039,11 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	object["last_drill"], err = json.Marshal(t.LastDrill)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'last_drill': %w", err)
+	}
+
 	object["managed_by"], err = json.Marshal(t.ManagedBy)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'managed_by': %w", err)
@@ -13116,6 +13156,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Labels)
 		if err != nil {
 			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
+	if raw, found := object["last_drill"]; found {
+		err = json.Unmarshal(raw, &t.LastDrill)
+		if err != nil {
+			return fmt.Errorf("error reading 'last_drill': %w", err)
 		}
 	}
 
