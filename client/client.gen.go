@@ -1674,19 +1674,21 @@ func (e DrillDeliveredType) Valid() bool {
 
 // Defines values for DrillFailureHop.
 const (
-	DrillFailureHopAsked             DrillFailureHop = "asked"
-	DrillFailureHopDelivered         DrillFailureHop = "delivered"
-	DrillFailureHopFirstAttempt      DrillFailureHop = "first_attempt"
-	DrillFailureHopLoopStarted       DrillFailureHop = "loop_started"
-	DrillFailureHopOpened            DrillFailureHop = "opened"
-	DrillFailureHopProbed            DrillFailureHop = "probed"
-	DrillFailureHopRecoveryDelivered DrillFailureHop = "recovery_delivered"
-	DrillFailureHopRedefined         DrillFailureHop = "redefined"
-	DrillFailureHopResolved          DrillFailureHop = "resolved"
-	DrillFailureHopSlot              DrillFailureHop = "slot"
-	DrillFailureHopStored            DrillFailureHop = "stored"
-	DrillFailureHopVoteWithdrawn     DrillFailureHop = "vote_withdrawn"
-	DrillFailureHopVoted             DrillFailureHop = "voted"
+	DrillFailureHopAsked                     DrillFailureHop = "asked"
+	DrillFailureHopDelivered                 DrillFailureHop = "delivered"
+	DrillFailureHopFallbackDelivered         DrillFailureHop = "fallback_delivered"
+	DrillFailureHopFirstAttempt              DrillFailureHop = "first_attempt"
+	DrillFailureHopLoopStarted               DrillFailureHop = "loop_started"
+	DrillFailureHopOpened                    DrillFailureHop = "opened"
+	DrillFailureHopProbed                    DrillFailureHop = "probed"
+	DrillFailureHopRecoveryDelivered         DrillFailureHop = "recovery_delivered"
+	DrillFailureHopRecoveryFallbackDelivered DrillFailureHop = "recovery_fallback_delivered"
+	DrillFailureHopRedefined                 DrillFailureHop = "redefined"
+	DrillFailureHopResolved                  DrillFailureHop = "resolved"
+	DrillFailureHopSlot                      DrillFailureHop = "slot"
+	DrillFailureHopStored                    DrillFailureHop = "stored"
+	DrillFailureHopVoteWithdrawn             DrillFailureHop = "vote_withdrawn"
+	DrillFailureHopVoted                     DrillFailureHop = "voted"
 )
 
 // Valid indicates whether the value is a known member of the DrillFailureHop enum.
@@ -1695,6 +1697,8 @@ func (e DrillFailureHop) Valid() bool {
 	case DrillFailureHopAsked:
 		return true
 	case DrillFailureHopDelivered:
+		return true
+	case DrillFailureHopFallbackDelivered:
 		return true
 	case DrillFailureHopFirstAttempt:
 		return true
@@ -1705,6 +1709,8 @@ func (e DrillFailureHop) Valid() bool {
 	case DrillFailureHopProbed:
 		return true
 	case DrillFailureHopRecoveryDelivered:
+		return true
+	case DrillFailureHopRecoveryFallbackDelivered:
 		return true
 	case DrillFailureHopRedefined:
 		return true
@@ -1725,19 +1731,21 @@ func (e DrillFailureHop) Valid() bool {
 
 // Defines values for DrillHopName.
 const (
-	DrillHopNameAsked             DrillHopName = "asked"
-	DrillHopNameDelivered         DrillHopName = "delivered"
-	DrillHopNameFirstAttempt      DrillHopName = "first_attempt"
-	DrillHopNameLoopStarted       DrillHopName = "loop_started"
-	DrillHopNameOpened            DrillHopName = "opened"
-	DrillHopNameProbed            DrillHopName = "probed"
-	DrillHopNameRecoveryDelivered DrillHopName = "recovery_delivered"
-	DrillHopNameRedefined         DrillHopName = "redefined"
-	DrillHopNameResolved          DrillHopName = "resolved"
-	DrillHopNameSlot              DrillHopName = "slot"
-	DrillHopNameStored            DrillHopName = "stored"
-	DrillHopNameVoteWithdrawn     DrillHopName = "vote_withdrawn"
-	DrillHopNameVoted             DrillHopName = "voted"
+	DrillHopNameAsked                     DrillHopName = "asked"
+	DrillHopNameDelivered                 DrillHopName = "delivered"
+	DrillHopNameFallbackDelivered         DrillHopName = "fallback_delivered"
+	DrillHopNameFirstAttempt              DrillHopName = "first_attempt"
+	DrillHopNameLoopStarted               DrillHopName = "loop_started"
+	DrillHopNameOpened                    DrillHopName = "opened"
+	DrillHopNameProbed                    DrillHopName = "probed"
+	DrillHopNameRecoveryDelivered         DrillHopName = "recovery_delivered"
+	DrillHopNameRecoveryFallbackDelivered DrillHopName = "recovery_fallback_delivered"
+	DrillHopNameRedefined                 DrillHopName = "redefined"
+	DrillHopNameResolved                  DrillHopName = "resolved"
+	DrillHopNameSlot                      DrillHopName = "slot"
+	DrillHopNameStored                    DrillHopName = "stored"
+	DrillHopNameVoteWithdrawn             DrillHopName = "vote_withdrawn"
+	DrillHopNameVoted                     DrillHopName = "voted"
 )
 
 // Valid indicates whether the value is a known member of the DrillHopName enum.
@@ -1746,6 +1754,8 @@ func (e DrillHopName) Valid() bool {
 	case DrillHopNameAsked:
 		return true
 	case DrillHopNameDelivered:
+		return true
+	case DrillHopNameFallbackDelivered:
 		return true
 	case DrillHopNameFirstAttempt:
 		return true
@@ -1756,6 +1766,8 @@ func (e DrillHopName) Valid() bool {
 	case DrillHopNameProbed:
 		return true
 	case DrillHopNameRecoveryDelivered:
+		return true
+	case DrillHopNameRecoveryFallbackDelivered:
 		return true
 	case DrillHopNameRedefined:
 		return true
@@ -2329,6 +2341,27 @@ func (e KeyRequestScopes) Valid() bool {
 	case KeyRequestScopesRespond:
 		return true
 	case KeyRequestScopesWrite:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LastDrillVerdict.
+const (
+	LastDrillVerdictCanceled LastDrillVerdict = "canceled"
+	LastDrillVerdictFailed   LastDrillVerdict = "failed"
+	LastDrillVerdictPassed   LastDrillVerdict = "passed"
+)
+
+// Valid indicates whether the value is a known member of the LastDrillVerdict enum.
+func (e LastDrillVerdict) Valid() bool {
+	switch e {
+	case LastDrillVerdictCanceled:
+		return true
+	case LastDrillVerdictFailed:
+		return true
+	case LastDrillVerdictPassed:
 		return true
 	default:
 		return false
@@ -5725,8 +5758,11 @@ type DrillChannel struct {
 	Id openapi_types.UUID `json:"id"`
 
 	// Name As it was when the drill was asked for.
-	Name string           `json:"name"`
-	Type DrillChannelType `json:"type"`
+	Name string `json:"name"`
+
+	// Subscriptions The subscriptions of the drill that the channel receives it by; absent without one.
+	Subscriptions *[]DrillSubscription `json:"subscriptions,omitempty"`
+	Type          DrillChannelType     `json:"type"`
 }
 
 // DrillChannelType defines model for DrillChannel.Type.
@@ -5734,7 +5770,9 @@ type DrillChannelType string
 
 // DrillDelivered defines model for DrillDelivered.
 type DrillDelivered struct {
-	Id openapi_types.UUID `json:"id"`
+	// FallbackForChannelId The channel in whose place this one got the messages; absent for a channel of the drill.
+	FallbackForChannelId *openapi_types.UUID `json:"fallback_for_channel_id,omitempty"`
+	Id                   openapi_types.UUID  `json:"id"`
 
 	// Name As it was when the drill was asked for.
 	Name string `json:"name"`
@@ -5743,8 +5781,11 @@ type DrillDelivered struct {
 	Opening *DrillMessage `json:"opening"`
 
 	// Recovery The message about the end; null when none was made.
-	Recovery *DrillMessage      `json:"recovery"`
-	Type     DrillDeliveredType `json:"type"`
+	Recovery *DrillMessage `json:"recovery"`
+
+	// Subscriptions The subscriptions of the drill that the channel receives it by; absent without one.
+	Subscriptions *[]DrillSubscription `json:"subscriptions,omitempty"`
+	Type          DrillDeliveredType   `json:"type"`
 }
 
 // DrillDeliveredType defines model for DrillDelivered.Type.
@@ -5816,7 +5857,7 @@ type DrillReceipt struct {
 	// Failures The hops that are missing or were late; empty for a drill that passed.
 	Failures []DrillFailure `json:"failures"`
 
-	// Hops The hops that were passed, in their order: asked, stored, loop_started, slot, probed, voted, opened, first_attempt, delivered, redefined, vote_withdrawn, resolved, recovery_delivered.
+	// Hops The hops that were passed, in their order: asked, stored, loop_started, slot, probed, voted, opened, first_attempt, delivered, fallback_delivered, redefined, vote_withdrawn, resolved, recovery_delivered, recovery_fallback_delivered.
 	Hops             []DrillHop           `json:"hops"`
 	OrganizationId   openapi_types.UUID   `json:"organization_id"`
 	OrganizationName string               `json:"organization_name"`
@@ -5857,10 +5898,21 @@ type DrillRequest struct {
 
 	// Severity Severity of the incident.
 	Severity *DrillRequestSeverity `json:"severity,omitempty"`
+
+	// SubscriptionIds Subscriptions whose channels are notified, whatever they select.
+	SubscriptionIds *[]string `json:"subscription_ids,omitempty"`
 }
 
 // DrillRequestSeverity Severity of the incident.
 type DrillRequestSeverity string
+
+// DrillSubscription defines model for DrillSubscription.
+type DrillSubscription struct {
+	Id openapi_types.UUID `json:"id"`
+
+	// Name As it was when the drill was asked for.
+	Name string `json:"name"`
+}
 
 // EmailChannel What makes a channel of type email.
 type EmailChannel struct {
@@ -6699,6 +6751,17 @@ type LabelBacktestRequest struct {
 	To *time.Time `json:"to,omitempty"`
 }
 
+// LastDrill defines model for LastDrill.
+type LastDrill struct {
+	// At When it ended.
+	At      time.Time          `json:"at"`
+	Id      openapi_types.UUID `json:"id"`
+	Verdict LastDrillVerdict   `json:"verdict"`
+}
+
+// LastDrillVerdict defines model for LastDrill.Verdict.
+type LastDrillVerdict string
+
 // Limit defines model for Limit.
 type Limit struct {
 	// Limit How many the tier allows; null without a limit.
@@ -7350,6 +7413,9 @@ type NotificationChannel struct {
 
 	// Labels Names and values that you give, to group and to filter.
 	Labels map[string]string `json:"labels"`
+
+	// LastDrill The last drill of the channel that has ended; null without one.
+	LastDrill LastDrill `json:"last_drill"`
 
 	// ManagedBy The program that manages the channel, such as a project of files; null when none does.
 	ManagedBy *ManagedBy `json:"managed_by"`
@@ -13007,6 +13073,11 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		}
 	}
 
+	object["last_drill"], err = json.Marshal(t.LastDrill)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'last_drill': %w", err)
+	}
+
 	object["managed_by"], err = json.Marshal(t.ManagedBy)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'managed_by': %w", err)
@@ -13126,6 +13197,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Labels)
 		if err != nil {
 			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
+	if raw, found := object["last_drill"]; found {
+		err = json.Unmarshal(raw, &t.LastDrill)
+		if err != nil {
+			return fmt.Errorf("error reading 'last_drill': %w", err)
 		}
 	}
 
@@ -14787,7 +14865,7 @@ type ClientInterface interface {
 
 	// CreateDrillWithBody Prove that alerts arrive
 	//
-	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14796,7 +14874,7 @@ type ClientInterface interface {
 
 	// CreateDrill Prove that alerts arrive
 	//
-	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -16757,7 +16835,7 @@ func (c *Client) ListDrills(ctx context.Context, params *ListDrillsParams, reqEd
 
 // CreateDrillWithBody Prove that alerts arrive
 //
-// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 //
 // Takes any type of body and a specified content type.
 //
@@ -16776,7 +16854,7 @@ func (c *Client) CreateDrillWithBody(ctx context.Context, params *CreateDrillPar
 
 // CreateDrill Prove that alerts arrive
 //
-// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -25414,7 +25492,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateDrillWithBodyWithResponse Prove that alerts arrive
 	//
-	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -25423,7 +25501,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateDrillWithResponse Prove that alerts arrive
 	//
-	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -38166,7 +38244,7 @@ func (c *ClientWithResponses) ListDrillsWithResponse(ctx context.Context, params
 
 // CreateDrillWithBodyWithResponse Prove that alerts arrive
 //
-// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -38181,7 +38259,7 @@ func (c *ClientWithResponses) CreateDrillWithBodyWithResponse(ctx context.Contex
 
 // CreateDrillWithResponse Prove that alerts arrive
 //
-// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
