@@ -74,9 +74,12 @@ func serve(t *testing.T) string {
 	guard := egress.New(egress.Policy{AllowPrivate: true})
 	registry := probe.NewRegistry(guard)
 	server, err := api.New(api.Deps{
-		Stores: apitest.Stores(store), Loops: &prober{store: store, probes: registry, writer: writer}, Probes: registry, Channels: notify.NewRegistry(guard),
-		Config: api.Config{SigningKey: bytes.Repeat([]byte{1}, 32), EnterpriseMinInterval: time.Second, TaskDeadline: 30 * time.Second},
-		Now:    time.Now,
+		Stores:   apitest.Stores(store),
+		Loops:    &prober{store: store, probes: registry, writer: writer},
+		Probes:   registry,
+		Channels: notify.NewRegistry(guard),
+		Config:   api.Config{SigningKey: bytes.Repeat([]byte{1}, 32), EnterpriseMinInterval: time.Second, TaskDeadline: 30 * time.Second},
+		Now:      time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
