@@ -45,7 +45,7 @@ func (s *sentDeliveries) Send(context.Context, vigil.PendingDelivery) error {
 	return nil
 }
 
-// TestRecoveryLeavesPlacesOfItsChannel holds that a recovery, whatever its rate, never requests more
+// TestRecoveryLeavesPlacesOfItsChannel holds that a recovery never requests, at any rate, more
 // attempts at once than the channel has places for, less two for the messages of new incidents.
 func TestRecoveryLeavesPlacesOfItsChannel(t *testing.T) {
 	t.Parallel()

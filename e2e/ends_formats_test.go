@@ -211,7 +211,7 @@ func (d *endsDrill) verifyProducts(products map[string]*product) {
 				d.t.Errorf("%s: the incident %s ended and never began", format, incident)
 			}
 		}
-		d.t.Logf("%s: %d beginnings, each ended, and %d told by one message", format, both, len(p.ended)-both)
+		d.t.Logf("%s: %d beginnings, each ended, and %d with one message for both", format, both, len(p.ended)-both)
 		if len(p.odd) > 0 {
 			d.t.Errorf("%s: %d requests name no incident: %s", format, len(p.odd), p.odd[0])
 		}

@@ -83,11 +83,11 @@ func TestSendAgainToAChannel(t *testing.T) {
 	stranger.post(t, http.StatusNotFound, recovery+"/cancel", url.Values{})
 	b.get(t, http.StatusNotFound, path+"/recoveries/"+uuid.NewString())
 
-	// The page of the check says who hears of it, and why.
+	// The page of the check says who receives its events, and why.
 	s.create(t, b, "/v1/subscriptions", `{"name":"All of it","channel_id":"`+channel+`","events":["incident.*"]}`)
 	b.get(t, http.StatusOK, "/app/checks/"+check).
-		shows(t, "Who hears what", path, "acknowledgements", ">Down</a>", ">All of it</a>")
+		shows(t, "Who receives what", path, "acknowledgements", ">Down</a>", ">All of it</a>")
 	other, _ := s.statusCheck(t, email, "alone")
 	b.follow(t, path+"/enabled", url.Values{"enabled": {"false"}})
-	b.get(t, http.StatusOK, "/app/checks/"+other.String()).shows(t, "Disabled: it hears nothing")
+	b.get(t, http.StatusOK, "/app/checks/"+other.String()).shows(t, "Disabled: it receives nothing")
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/vigil-monitor/vigil/client"
 )
 
-// heardLine is a channel that hears of a check, what it hears, and why.
-type heardLine struct {
+// receivingLine is a channel that receives events of a check, which, and why.
+type receivingLine struct {
 	Mark       mark
 	Name, Href string
 	Events     string
 	Because    []link
 }
 
-// heardWords say what a channel hears by a type of event.
-func heardWords() map[string]string {
+// receivedWords say what a channel receives by a type of event.
+func receivedWords() map[string]string {
 	return map[string]string{
 		"incident.triggered": "openings", "incident.resolved": "ends", "incident.acknowledged": "acknowledgements",
 		"incident.updated": "updates", "check.unobserved": "missing results", "check.observed": "results that are back",
@@ -26,22 +26,22 @@ func heardWords() map[string]string {
 	}
 }
 
-// readHeard reads who hears of the check, the first hundred.
-func (r *request) readHeard(ctx context.Context, d *checkData) error {
+// readReceiving reads who receives events of the check, the first hundred.
+func (r *request) readReceiving(ctx context.Context, d *checkData) error {
 	limit := int64(100)
 	got, err := r.api.ListCheckRecipientsWithResponse(ctx, d.check.Id, &client.ListCheckRecipientsParams{Limit: &limit})
-	return keep(err, func() { d.heard = got.JSON200.Data })
+	return keep(err, func() { d.receiving = got.JSON200.Data })
 }
 
-// heardLines are the channels that hear of a check.
-func heardLines(check *client.Check, recipients []client.CheckRecipient) []heardLine {
-	lines := make([]heardLine, len(recipients))
-	words := heardWords()
+// receivingLines are the channels that receive events of a check.
+func receivingLines(check *client.Check, recipients []client.CheckRecipient) []receivingLine {
+	lines := make([]receivingLine, len(recipients))
+	words := receivedWords()
 	for i := range recipients {
 		to := &recipients[i]
-		line := heardLine{Name: to.Channel.Name, Href: "/app/channels/" + to.Channel.Id.String(), Mark: newMark("up", "Enabled")}
+		line := receivingLine{Name: to.Channel.Name, Href: "/app/channels/" + to.Channel.Id.String(), Mark: newMark("up", "Enabled")}
 		if !to.Enabled {
-			line.Mark = newMark("paused", "Disabled: it hears nothing")
+			line.Mark = newMark("paused", "Disabled: it receives nothing")
 		}
 		var events []string
 		for _, event := range to.Events {
