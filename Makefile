@@ -47,6 +47,10 @@ release: ## Build the archives of a release in dist, see docs/release.md
 publish: ## Make a draft of a release on GitHub from dist (VERSION is its tag)
 	@.ci/publish
 
+.PHONY: docs
+docs: ## Write the guide, which the platform serves at /docs/guide, as a site for any web server in bin/docs
+	@go run ./.ci/docs
+
 .PHONY: setup
 setup: postgres tools ## Install what the other targets need
 	go mod download

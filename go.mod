@@ -65,6 +65,8 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require github.com/yuin/goldmark v1.8.7
+
 require (
 	github.com/andybalholm/brotli v1.3.0
 	github.com/distribution/reference v0.5.0 // indirect
