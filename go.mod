@@ -65,7 +65,10 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/yuin/goldmark v1.8.7
+require (
+	github.com/yuin/goldmark v1.8.7
+	golang.org/x/mod v0.42.0
+)
 
 require (
 	github.com/andybalholm/brotli v1.3.0

@@ -46,7 +46,7 @@ func newRootCommand() *cobra.Command {
 	root.SetCompletionCommandGroupID(cli.GroupID)
 	root.SetHelpCommandGroupID(cli.GroupID)
 	root.AddCommand(cli.Commands(clientHost())...)
-	root.AddCommand(newVersionCommand())
+	root.AddCommand(newVersionCommand(), newUpgradeCommand())
 	root.AddCommand(serverCommands()...)
 	showSettings(root)
 	cli.UsageErrors(root)
