@@ -70,6 +70,8 @@ require (
 	golang.org/x/mod v0.42.0
 )
 
+require github.com/CycloneDX/cyclonedx-go v0.12.0
+
 require (
 	github.com/andybalholm/brotli v1.3.0
 	github.com/distribution/reference v0.5.0 // indirect
