@@ -23,7 +23,8 @@ func attested(t *testing.T, made map[string][]byte) {
 		return hex.EncodeToString(sum[:])
 	}
 	latest, err := releases.Parse(made["latest.json"])
-	if err != nil || latest.Version != "v1.2.0" || latest.Notes != "- more" || len(latest.Files) != 6 || latest.ReleasedAt.Unix() != 1790000000 {
+	if err != nil || latest.Version != "v1.2.0" || latest.Notes != "- more" || len(latest.Files) != 6 ||
+		latest.ReleasedAt.Unix() != 1790000000 {
 		t.Errorf("latest.json: %+v, %v", latest, err)
 	}
 	for _, file := range latest.Files {

@@ -45,7 +45,8 @@ func newUpgradeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !opts.check || len(args) == 0 {
 				return console.Errorf(console.Usage, "Vigil knows no address to ask by itself: "+
-					"name latest.json of a release, as in `vigil upgrade --check latest.json`, or its https address. It is only compared; nothing is installed")
+					"name latest.json of a release, as in `vigil upgrade --check latest.json`, or its https address. "+
+					"It is only compared; nothing is installed")
 			}
 			return checkUpgrade(cmd.Context(), cmd.OutOrStdout(), args[0], &opts)
 		},
@@ -53,7 +54,7 @@ func newUpgradeCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&opts.check, "check", false, "compare, and change nothing; there is no other way to call this command")
 	cmd.Flags().BoolVar(&opts.exitCode, "exit-code", false, "exit with 3 when there is a newer release")
 	cmd.Flags().BoolVar(&opts.asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&opts.allowHTTP, "allow-http", false, "allow an address without TLS on another machine: what is on the way can change the answer")
+	cmd.Flags().BoolVar(&opts.allowHTTP, "allow-http", false, "allow an address without TLS on another machine")
 	return cmd
 }
 
@@ -104,7 +105,13 @@ func (a *upgradeAnswer) text(way installation) string {
 		fmt.Fprintf(&out, "%s\nThe newest release is %s: there is nothing to upgrade.\n", this, newest)
 		return out.String()
 	case releases.TooFar:
-		fmt.Fprintf(&out, "%s\nThe newest release is %s. It upgrades %s and newer: go to a release in between first.\n", this, newest, l.MinimumUpgradeFrom)
+		fmt.Fprintf(
+			&out,
+			"%s\nThe newest release is %s. It upgrades %s and newer: go to a release in between first.\n",
+			this,
+			newest,
+			l.MinimumUpgradeFrom,
+		)
 	case releases.Unknown:
 		fmt.Fprintf(&out, "%s\nThe newest release is %s. This build has no version to compare with it.\n", this, newest)
 	case releases.Newer:
@@ -214,7 +221,11 @@ func permitted(address *url.URL, allowHTTP bool) error {
 	case address.Scheme == "https", address.Scheme == "http" && (allowHTTP || loopback(address.Hostname())):
 		return nil
 	case address.Scheme == "http":
-		return console.Errorf(console.Usage, "%s has no TLS, so anything on the way could change it: use https, or --allow-http", address.Redacted())
+		return console.Errorf(
+			console.Usage,
+			"%s has no TLS, so anything on the way could change it: use https, or --allow-http",
+			address.Redacted(),
+		)
 	default:
 		return console.Errorf(console.Usage, "%s is neither a file nor an https address", address.Redacted())
 	}

@@ -41,12 +41,17 @@ func TestUpgradeCheck(t *testing.T) {
 	}
 	good := write("latest.json", fmt.Sprintf(latestOfTest, "v1.2.0"))
 	code, out, _ := upgrade(t, "--check", good)
-	if code != 0 || !strings.Contains(out, "The newest release is v1.2.0 of 2026-09-21") || !strings.Contains(out, "- one thing[2J") || strings.Contains(out, "\x1b") {
+	if code != 0 || !strings.Contains(out, "The newest release is v1.2.0 of 2026-09-21") || !strings.Contains(out, "- one thing[2J") ||
+		strings.Contains(out, "\x1b") {
 		t.Errorf("%d: %q", code, out)
 	}
 	code, out, _ = upgrade(t, "--check", "--json", good)
 	var answer upgradeAnswer
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 0 || answer.Latest.Version != "v1.2.0" || answer.Verdict != "unknown" {
+	if err := json.Unmarshal(
+		[]byte(out),
+		&answer,
+	); err != nil || code != 0 || answer.Latest.Version != "v1.2.0" ||
+		answer.Verdict != "unknown" {
 		t.Errorf("%d: %s, %v", code, out, err)
 	}
 	for name, c := range map[string]struct {
@@ -131,7 +136,12 @@ func TestUpgradeCheckByAddress(t *testing.T) {
 			t.Errorf("%s: %d %q %q", path, code, out, errOut)
 		}
 	}
-	if code, _, errOut := upgrade(t, "--check", "http://ada:secret@"+closed.Addr().String()+"/"); code != 7 || strings.Contains(errOut, "secret") {
+	if code, _, errOut := upgrade(
+		t,
+		"--check",
+		"http://ada:secret@"+closed.Addr().String()+"/",
+	); code != 7 ||
+		strings.Contains(errOut, "secret") {
 		t.Errorf("a closed port: %d %q", code, errOut)
 	}
 	if asked.Load() < 9 {
