@@ -194,7 +194,7 @@ sleeps: ## Find fixed waits in tests, which wait for conditions instead
 .PHONY: openapi
 openapi: ## Compare api/openapi.yaml with what the code says
 	@go run -tags slim ./cmd/vigil openapi | diff -u api/openapi.yaml - || { \
-		echo "openapi: renew it and the clients with: go test ./api -run TestOpenAPI -update && make clients"; exit 1; }
+		echo "openapi: renew it and the clients with: go test ./api -run TestOpenAPI -update"; exit 1; }
 
 .PHONY: tidy
 tidy:
