@@ -986,6 +986,16 @@ class Operations:
         """List the notification channels, newest first"""
         return self._list("/v1/notification-channels", {"limit": limit, "query": query, "type": type, "enabled": enabled, "label": label, "tool": tool, "project": project, "key": key}, timeout)
 
+    def list_recoveries(
+        self,
+        id: str,
+        *,
+        limit: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Pages[types.Recovery]:
+        """List the recoveries of a channel, newest first"""
+        return self._list(f"/v1/notification-channels/{quote(id, safe='')}/recoveries", {"limit": limit}, timeout)
+
     def list_regions(
         self,
         *,

@@ -2392,6 +2392,11 @@ class _NotificationChannelRequired(TypedDict):
     """How the messages of the channel arrive."""
     disabled_reason: Optional[str]
     """Why the platform disabled the channel by itself; null when it did not."""
+    effective_format: Optional[str]
+    """
+    The format in which messages are sent: config.format, or the one that the host of the address names,
+    or the default of the type; null for a type that has one form.
+    """
     enabled: bool
     """Whether messages are sent."""
     fallback_channel_id: Optional[str]
@@ -2830,6 +2835,11 @@ class Recovery(TypedDict):
 
 class RecoveryAnswer(TypedDict):
     data: Recovery
+
+
+class RecoveryList(TypedDict):
+    data: List[Recovery]
+    meta: Meta
 
 
 class Region(TypedDict):

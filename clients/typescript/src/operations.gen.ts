@@ -292,6 +292,15 @@ export interface ListNotificationChannelsQuery {
   key?: string;
 }
 
+/** What listRecoveries selects. */
+export interface ListRecoveriesQuery {
+  /**
+   * How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset
+   * plus the number of rows received.
+   */
+  limit?: number;
+}
+
 /** What listRegions selects. */
 export interface ListRegionsQuery {
   /**
@@ -901,6 +910,10 @@ export abstract class Operations {
   /** List the notification channels, newest first */
   listNotificationChannels(query?: ListNotificationChannelsQuery, options?: RequestOptions): Pages<t.NotificationChannel> {
     return this.list("/v1/notification-channels", query, options);
+  }
+  /** List the recoveries of a channel, newest first */
+  listRecoveries(id: string, query?: ListRecoveriesQuery, options?: RequestOptions): Pages<t.Recovery> {
+    return this.list(`/v1/notification-channels/${encodeURIComponent(id)}/recoveries`, query, options);
   }
   /** List the regions that checks can run in */
   listRegions(query?: ListRegionsQuery, options?: RequestOptions): Pages<t.Region> {

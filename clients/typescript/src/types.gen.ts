@@ -2254,6 +2254,11 @@ export type NotificationChannel = {
   delivery: ChannelDelivery;
   /** Why the platform disabled the channel by itself; null when it did not. */
   disabled_reason: string | null;
+  /**
+   * The format in which messages are sent: config.format, or the one that the host of the address names, or the
+   * default of the type; null for a type that has one form.
+   */
+  effective_format: string | null;
   /** Whether messages are sent. */
   enabled: boolean;
   /** The channel that gets, once, what this one cannot deliver; null when there is none. */
@@ -2667,6 +2672,11 @@ export interface Recovery {
 
 export interface RecoveryAnswer {
   data: Recovery;
+}
+
+export interface RecoveryList {
+  data: Recovery[];
+  meta: Meta;
 }
 
 export interface Region {
