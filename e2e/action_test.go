@@ -101,13 +101,16 @@ func TestAction(t *testing.T) {
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	t.Cleanup(target.Close)
 	a := &action{t: t, path: filepath.Dir(binary), url: c.url, key: c.key, dir: t.TempDir()}
-	write(t, a.dir, "monitoring/shop.yaml", fmt.Sprintf(
-		"version: 1\nproject: action\nchecks:\n  home: {name: Home page, type: http, interval: 1h, labels: {team: shop}, config: {url: %q}}\n", target.URL))
-	write(t, a.dir, "bin/gh", "#!/bin/sh\necho \"$GH_TOKEN $*\" >>"+a.dir+"/gh\nfor word; do case $word in body=@*) cat \"${word#body=@}\" >>"+a.dir+"/gh ;; esac; done\n")
+	const project = "version: 1\nproject: action\nchecks:\n" +
+		"  home: {name: Home page, type: http, interval: 1h, labels: {team: shop}, config: {url: %q}}\n"
+	write(t, a.dir, "monitoring/shop.yaml", fmt.Sprintf(project, target.URL))
+	write(t, a.dir, "bin/gh", "#!/bin/sh\nexec >>"+a.dir+"/gh\necho \"$GH_TOKEN $*\"\n"+
+		"for word; do case $word in body=@*) cat \"${word#body=@}\" ;; esac; done\n")
 	a.path = filepath.Join(a.dir, "bin") + ":" + a.path
 
-	code, printed, outputs, summary := a.run(map[string]string{"command": "plan", "comment": "true", "token": "ghs_test"}, "GITHUB_REF=refs/pull/7/merge")
-	if code != 0 || outputs != "changes=true\n" || !strings.Contains(summary, "Home page") && !strings.Contains(summary, "home") || !strings.Contains(printed, summary) {
+	inputs := map[string]string{"command": "plan", "comment": "true", "token": "ghs_test"}
+	code, printed, outputs, summary := a.run(inputs, "GITHUB_REF=refs/pull/7/merge")
+	if code != 0 || outputs != "changes=true\n" || !strings.Contains(summary, "home") || !strings.Contains(printed, summary) {
 		t.Errorf("plan: %d, outputs %q, summary %q\n%s", code, outputs, summary, printed)
 	}
 	comment, _ := os.ReadFile(filepath.Join(a.dir, "gh"))
@@ -121,10 +124,13 @@ func TestAction(t *testing.T) {
 	if code, printed, _, _ = a.run(map[string]string{"command": "apply"}); code != 0 {
 		t.Fatalf("apply: %d\n%s", code, printed)
 	}
-	if code, printed, outputs, _ = a.run(map[string]string{"command": "plan", "files": "\n  monitoring/shop.yaml\n"}); code != 0 || outputs != "changes=false\n" {
+	inputs = map[string]string{"command": "plan", "files": "\n  monitoring/shop.yaml\n"}
+	if code, printed, outputs, _ = a.run(inputs); code != 0 || outputs != "changes=false\n" {
 		t.Errorf("plan after apply: %d, outputs %q\n%s", code, outputs, printed)
 	}
-	for _, inputs := range []map[string]string{{"command": "test", "checks": "Home page"}, {"command": "test", "labels": "team=shop", "arguments": "--dry-run"}} {
+	for _, inputs := range []map[string]string{
+		{"command": "test", "checks": "Home page"}, {"command": "test", "labels": "team=shop", "arguments": "--dry-run"},
+	} {
 		if code, printed, _, _ = a.run(inputs); code != 0 || !strings.Contains(printed, "Home page") {
 			t.Errorf("test %v: %d\n%s", inputs, code, printed)
 		}

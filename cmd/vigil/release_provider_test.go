@@ -66,7 +66,10 @@ func releaseProvider(t *testing.T, home string) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
 	files := map[string]string{
-		"go.mod": "module vigil\n\ngo 1.26\n", "LICENSE": "Apache-2.0\n", "NOTICE": "Vigil\n", "cmd/vigil/main.go": "package main\n\nfunc main() {}\n",
+		"go.mod":            "module vigil\n\ngo 1.26\n",
+		"LICENSE":           "Apache-2.0\n",
+		"NOTICE":            "Vigil\n",
+		"cmd/vigil/main.go": "package main\n\nfunc main() {}\n",
 		"terraform/go.mod":  "module vigil/terraform\n\ngo 1.26\n",
 		"terraform/main.go": "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
 	}
@@ -84,7 +87,8 @@ func releaseProvider(t *testing.T, home string) map[string][]byte {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(dir, ".ci/release"))
-	cmd.Env = append(os.Environ(), "VERSION=v1.2.0", "COMMIT=0123456789abcdef", "SOURCE_DATE_EPOCH=1790000000", "KINDS=slim", "GOFLAGS=-tags=other")
+	cmd.Env = append(os.Environ(), "VERSION=v1.2.0", "COMMIT=0123456789abcdef", "SOURCE_DATE_EPOCH=1790000000",
+		"KINDS=slim", "GOFLAGS=-tags=other")
 	if home != "" {
 		cmd.Env = append(cmd.Env, "GNUPGHOME="+home, "GPG_KEY=release@example.com")
 	}
@@ -129,7 +133,8 @@ func newKeyring(t *testing.T) string {
 		t.Fatal(err)
 	}
 	gpg := func(args ...string) *exec.Cmd {
-		cmd := exec.Command("gpg", append([]string{"--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", ""}, args...)...) //nolint:noctx // runs at the end, too
+		args = append([]string{"--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", ""}, args...)
+		cmd := exec.Command("gpg", args...) //nolint:noctx // as the test that makes it
 		cmd.Env = append(os.Environ(), "GNUPGHOME="+home)
 		return cmd
 	}
