@@ -32,6 +32,7 @@ type ChannelMembers struct {
 	SecretOverlap  any `json:"secret_overlap_ends_at,omitempty" readOnly:"true" doc:"Ignored."`
 	Recipients     any `json:"recipients,omitempty" readOnly:"true" doc:"Ignored."`
 	Delivery       any `json:"delivery,omitempty" readOnly:"true" doc:"Ignored."`
+	LastDrill      any `json:"last_drill,omitempty" readOnly:"true" doc:"Ignored."`
 	Revision       any `json:"revision,omitempty" readOnly:"true" doc:"Ignored."`
 	CreatedAt      any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
 	UpdatedAt      any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`

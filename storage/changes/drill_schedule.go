@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/google/uuid"
@@ -186,7 +187,7 @@ func (s *Store) DrillSchedules(ctx context.Context, orgID uuid.UUID, page vigil.
 }
 
 // UpdateDrillSchedule changes a schedule: change edits a copy of what is stored, and may return an
-// error, which UpdateDrillSchedule returns unchanged. Errors are those of CreateDrillSchedule; an
+// error, which UpdateDrillSchedule returns unchanged. A change that leaves it equal is none. Errors are those of CreateDrillSchedule; an
 // unknown one is a CodeNotFound error.
 func (s *Store) UpdateDrillSchedule(
 	ctx context.Context, orgID, id uuid.UUID, region string, change func(*vigil.DrillSchedule) error,
@@ -201,8 +202,14 @@ func (s *Store) UpdateDrillSchedule(
 		if err := change(&after); err != nil {
 			return err
 		}
+		if reflect.DeepEqual(after, before) {
+			return nil
+		}
 		if err := s.judgeSchedule(ctx, tx, &after, region); err != nil {
 			return err
+		}
+		if after.Recurrence == before.Recurrence && after.Enabled == before.Enabled {
+			after.NextAt = before.NextAt // also where it is due and has not run yet
 		}
 		after.Version, after.UpdatedAt = before.Version+1, s.db.Instant()
 		row, err := rowOfDrillSchedule(&after)
