@@ -74,7 +74,7 @@ type DrillRequest struct {
 	ChannelIDs []uuid.UUID `json:"channel_ids,omitempty"`
 	// RuleIDs are copied with their channels, region policy and severity.
 	RuleIDs []uuid.UUID `json:"rule_ids,omitempty"`
-	// SubscriptionIDs have their channels receive the drill, whatever they select.
+	// SubscriptionIDs have their channels receive the drill, without a look at what they select.
 	SubscriptionIDs []uuid.UUID `json:"subscription_ids,omitempty"`
 	// CheckID: its enabled rules are copied.
 	CheckID uuid.UUID `json:"check_id,omitzero"`
@@ -167,10 +167,20 @@ func DrillRules(drill *Drill, copied []Rule) []Rule {
 	rules := make([]Rule, 0, len(copied))
 	for _, rule := range copied {
 		rules = append(rules, Rule{
-			ID: uuid.NewSHA1(drill.ID, append([]byte("rule"), rule.ID[:]...)), OrgID: drill.OrgID, CheckID: drill.ID, Name: rule.Name,
+			ID:        uuid.NewSHA1(drill.ID, append([]byte("rule"), rule.ID[:]...)),
+			OrgID:     drill.OrgID,
+			CheckID:   drill.ID,
+			Name:      rule.Name,
 			Condition: Condition{HealthStatus: "down", Severity: severity},
-			Channels:  append([]uuid.UUID{}, rule.Channels...), NotifyOn: NotifyBoth, Policy: rule.Policy, Unobserved: UnobservedIgnore, Enabled: true,
-			CreatedAt: drill.AskedAt, UpdatedAt: drill.AskedAt,
+			Channels: append(
+				[]uuid.UUID{},
+				rule.Channels...),
+			NotifyOn:   NotifyBoth,
+			Policy:     rule.Policy,
+			Unobserved: UnobservedIgnore,
+			Enabled:    true,
+			CreatedAt:  drill.AskedAt,
+			UpdatedAt:  drill.AskedAt,
 		})
 	}
 	return rules

@@ -82,7 +82,10 @@ func TestDrillSchedule(t *testing.T) {
 			run.drill = *drill
 		}
 	}
-	if s = a.schedule(s.ID); s.NextAt == nil || !s.NextAt.Equal(time.Date(2026, 5, 1, 7, 0, 0, 0, time.UTC)) || s.SkippedAt != nil || s.Last != nil {
+	if s = a.schedule(
+		s.ID,
+	); s.NextAt == nil || !s.NextAt.Equal(time.Date(2026, 5, 1, 7, 0, 0, 0, time.UTC)) || s.SkippedAt != nil ||
+		s.Last != nil {
 		t.Errorf("the schedule is %+v", s)
 	}
 	run.close()
@@ -145,7 +148,8 @@ func TestDrillScheduleFails(t *testing.T) {
 	}
 	run := &drillRun{alerts: a, drill: *drill}
 	receipt := run.close().Receipt
-	if receipt.Verdict != vigil.DrillFailed || len(receipt.Failures) != 1 || !strings.Contains(receipt.Failures[0].Reason, "no enabled channel") {
+	if receipt.Verdict != vigil.DrillFailed || len(receipt.Failures) != 1 ||
+		!strings.Contains(receipt.Failures[0].Reason, "no enabled channel") {
 		t.Errorf("the receipt is %s with %+v", receipt.Verdict, receipt.Failures)
 	}
 	if due, err := a.store.ClaimDrillNotices(t.Context(), 10); err != nil || len(due) != 1 {
@@ -184,7 +188,12 @@ func TestDrillScheduleRefusals(t *testing.T) {
 	if err != nil || off.NextAt != nil {
 		t.Errorf("disabled it is %+v, %v", off, err)
 	}
-	if list, extent, err := a.store.DrillSchedules(t.Context(), a.org.ID, vigil.Page{Limit: 10}); err != nil || len(list) != 1 || extent.Total != 1 {
+	if list, extent, err := a.store.DrillSchedules(
+		t.Context(),
+		a.org.ID,
+		vigil.Page{Limit: 10},
+	); err != nil || len(list) != 1 ||
+		extent.Total != 1 {
 		t.Errorf("listed are %+v, %v", list, err)
 	}
 	if err := a.store.DeleteDrillSchedule(t.Context(), a.org.ID, s.ID, nil); err != nil {

@@ -48,7 +48,7 @@ func hopsOf(receipt *vigil.DrillReceipt) []vigil.DrillHop {
 }
 
 // TestDrillOfSubscriptions notifies the channel of a subscription that selects nothing of the drill,
-// and nobody else.
+// and no other channel.
 func TestDrillOfSubscriptions(t *testing.T) {
 	t.Parallel()
 	r := &drillRun{alerts: newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)}
@@ -118,7 +118,8 @@ func TestDrillFallsBack(t *testing.T) {
 		vigil.HopFirstAttempt, vigil.HopFallbackDelivered, vigil.HopRedefined, vigil.HopVoteWithdrawn, vigil.HopResolved,
 		vigil.HopRecoveryFallbackDelivered,
 	})
-	if f := receipt.Failures; receipt.Verdict != vigil.DrillFailed || len(f) != 1 || f[0].Hop != vigil.HopDelivered || f[0].ChannelID != webhook {
+	if f := receipt.Failures; receipt.Verdict != vigil.DrillFailed || len(f) != 1 || f[0].Hop != vigil.HopDelivered ||
+		f[0].ChannelID != webhook {
 		t.Errorf("the verdict is %s with %+v", receipt.Verdict, f)
 	}
 	c := receipt.Channels

@@ -192,7 +192,11 @@ func (m *DrillScheduleMembers) changeSubject(request *vigil.DrillRequest) (err e
 func (d *drillSchedules) Register(r *rest.Registrar) {
 	const list, one = "/v1/drill-schedules", "/v1/drill-schedules/{id}"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: list, ID: "list-drill-schedules", Tag: resource.TagDrills, Summary: "List the schedules of drills, newest first",
+		Method:  http.MethodGet,
+		Path:    list,
+		ID:      "list-drill-schedules",
+		Tag:     resource.TagDrills,
+		Summary: "List the schedules of drills, newest first",
 	}, d.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: list, ID: "create-drill-schedule", Tag: resource.TagDrills, Scope: account.ScopeWrite,
@@ -209,7 +213,7 @@ func (d *drillSchedules) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPut, Path: one, ID: "update-drill-schedule", Tag: resource.TagDrills, Scope: account.ScopeWrite,
 		Audit: "drill_schedule.update", Resource: resourceDrillSchedule, Revisioned: true, Summary: "Update a schedule of drills",
-		Description: "Members that are left out stay as they are. The next time is found anew when recurrence or enabled changes.",
+		Description: "Members that are left out stay as they are. The next time changes with recurrence and enabled only.",
 	}, d.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: one, ID: "delete-drill-schedule", Tag: resource.TagDrills, Scope: account.ScopeWrite,

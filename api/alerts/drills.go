@@ -201,7 +201,7 @@ func (d *drills) Register(r *rest.Registrar) {
 type drillBody struct {
 	ChannelIDs      []string       `json:"channel_ids,omitempty" minItems:"1" maxItems:"50" doc:"Channels to notify, by a rule of the drill's own."`
 	RuleIDs         []string       `json:"rule_ids,omitempty" minItems:"1" maxItems:"50" doc:"Alert rules whose channels, region policies and ways to notify are tried."`
-	SubscriptionIDs []string       `json:"subscription_ids,omitempty" minItems:"1" maxItems:"50" doc:"Subscriptions whose channels are notified, whatever they select."`
+	SubscriptionIDs []string       `json:"subscription_ids,omitempty" minItems:"1" maxItems:"50" doc:"Subscriptions whose channels are notified, without a look at what they select."`
 	CheckID         string         `json:"check_id,omitempty" format:"uuid" doc:"Check whose enabled rules are tried."`
 	Regions         []string       `json:"regions,omitempty" minItems:"1" maxItems:"33" doc:"Keys or aliases of the regions in which the drill runs. Default: those of the check that the rules belong to, else the default region."`
 	Severity        vigil.Severity `json:"severity,omitempty" enum:"critical,warning,info" default:"info" doc:"Severity of the incident."`

@@ -107,6 +107,7 @@ func insertScheduled(ctx context.Context, tx bun.Tx, drill *vigil.Drill, schedul
 
 // moveSchedule stores when a schedule runs next, and the time that was skipped.
 func moveSchedule(ctx context.Context, tx bun.Tx, id uuid.UUID, next time.Time, skipped *time.Time) error {
-	_, err := tx.NewRaw("UPDATE drill_schedules SET next_at = ?, skipped_at = coalesce(?, skipped_at) WHERE id = ?", next, skipped, id).Exec(ctx)
+	_, err := tx.NewRaw("UPDATE drill_schedules SET next_at = ?, skipped_at = coalesce(?, skipped_at) WHERE id = ?", next, skipped, id).
+		Exec(ctx)
 	return pg.Wrap("move a schedule", err)
 }
