@@ -6000,7 +6000,7 @@ type DrillRequest struct {
 	// Severity Severity of the incident.
 	Severity *DrillRequestSeverity `json:"severity,omitempty"`
 
-	// SubscriptionIds Subscriptions whose channels are notified, whatever they select.
+	// SubscriptionIds Subscriptions whose channels are notified, without a look at what they select.
 	SubscriptionIds *[]string `json:"subscription_ids,omitempty"`
 }
 
@@ -15222,7 +15222,7 @@ type ClientInterface interface {
 
 	// UpdateDrillScheduleWithBody Update a schedule of drills
 	//
-	// Members that are left out stay as they are. The next time is found anew when recurrence or enabled changes.
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -15231,7 +15231,7 @@ type ClientInterface interface {
 
 	// UpdateDrillSchedule Update a schedule of drills
 	//
-	// Members that are left out stay as they are. The next time is found anew when recurrence or enabled changes.
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -17285,7 +17285,7 @@ func (c *Client) GetDrillSchedule(ctx context.Context, id openapi_types.UUID, pa
 
 // UpdateDrillScheduleWithBody Update a schedule of drills
 //
-// Members that are left out stay as they are. The next time is found anew when recurrence or enabled changes.
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17304,7 +17304,7 @@ func (c *Client) UpdateDrillScheduleWithBody(ctx context.Context, id openapi_typ
 
 // UpdateDrillSchedule Update a schedule of drills
 //
-// Members that are left out stay as they are. The next time is found anew when recurrence or enabled changes.
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -26322,7 +26322,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateDrillScheduleWithBodyWithResponse Update a schedule of drills
 	//
-	// Members that are left out stay as they are. The next time is found anew when recurrence or enabled changes.
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -26331,7 +26331,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateDrillScheduleWithResponse Update a schedule of drills
 	//
-	// Members that are left out stay as they are. The next time is found anew when recurrence or enabled changes.
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -39676,7 +39676,7 @@ func (c *ClientWithResponses) GetDrillScheduleWithResponse(ctx context.Context, 
 
 // UpdateDrillScheduleWithBodyWithResponse Update a schedule of drills
 //
-// Members that are left out stay as they are. The next time is found anew when recurrence or enabled changes.
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -39691,7 +39691,7 @@ func (c *ClientWithResponses) UpdateDrillScheduleWithBodyWithResponse(ctx contex
 
 // UpdateDrillScheduleWithResponse Update a schedule of drills
 //
-// Members that are left out stay as they are. The next time is found anew when recurrence or enabled changes.
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
