@@ -87,10 +87,10 @@ func buildProgram(ctx context.Context, name, out string, variables ...string) er
 	return nil
 }
 
-// programs is the directory of the programs of the images; TestMain removes it.
-var programs = sync.OnceValues(
-	func() (string, error) { return os.MkdirTemp("", "vigil-programs") },
-) //nolint:gochecknoglobals // for all tests
+// programs makes the directory of the programs of the images, once; TestMain removes it.
+var programs = sync.OnceValues(makePrograms) //nolint:gochecknoglobals // for all tests
+
+func makePrograms() (string, error) { return os.MkdirTemp("", "vigil-programs") }
 
 // slim builds the program of the roles, once.
 var slim = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // for all tests
