@@ -114,7 +114,8 @@ endpoints:
 		})
 	}
 	for provider, given := range map[string]string{
-		"telegram": `{token: abc, id: "1"}`, "zulip": `{bot-email: a}`, "opsgenie": `{}`, "alertmanager": `{urls: []}`, "signal": `{number: "1"}`, "line": `{user-ids: ["${WHO}"]}`,
+		"telegram": `{token: abc, id: "1"}`, "zulip": `{bot-email: a}`, "opsgenie": `{}`, "alertmanager": `{urls: []}`,
+		"signal": `{number: "1"}`, "line": `{user-ids: ["${WHO}"]}`,
 		"twilio": `{sid: a, token: b, from: c, to: "${TO}"}`,
 	} {
 		got := gatusText(t, "alerting:\n  "+provider+": "+given+`
