@@ -103,7 +103,7 @@ func (t *tree) resolve(name string) (string, bool) {
 // Postgres finds its libraries and its shared files relative to its programs as long as they lie
 // as they were configured, so that the folders below usr keep their names. The programs are in
 // libexec; what lies in their place is a script that runs the program by the loader beside it:
-// no library of the machine is used, whatever distribution that is, however old.
+// no library of the machine is used, of any distribution and age.
 func (t *tree) choose() error {
 	for _, name := range programs {
 		if err := t.take(binDir+name, "lib/postgresql/15/libexec/"+name); err != nil {
@@ -215,8 +215,8 @@ func (t *tree) write(out string) error {
 	return nil
 }
 
-// launcher runs a program by the loader that is beside it. The program hears its own path as
-// that of the script, by which it finds the others.
+// launcher runs a program by the loader that is beside it. The program gets the path of the script
+// as its own, by which it finds the others.
 func launcher(loader, name string) string {
 	return "#!/bin/sh\n" +
 		"# Runs " + name + " with the libraries of this folder.\n" +

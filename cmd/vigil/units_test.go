@@ -34,7 +34,10 @@ func TestUnits(t *testing.T) {
 		if err != nil || found.ParseFlags(rest) != nil || !found.Runnable() {
 			t.Errorf("%s: %q is no command of vigil: %v", name, line[1], err)
 		}
-		for _, want := range []string{"User=vigil", "NoNewPrivileges=yes", "CapabilityBoundingSet=\n", "ProtectSystem=strict", "StateDirectory=vigil"} {
+		for _, want := range []string{
+			"User=vigil", "NoNewPrivileges=yes", "CapabilityBoundingSet=\n",
+			"ProtectSystem=strict", "StateDirectory=vigil",
+		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s has no %s", name, strings.TrimSpace(want))
 			}

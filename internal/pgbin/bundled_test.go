@@ -62,7 +62,7 @@ func TestInstalledIsPreferred(t *testing.T) {
 func program(t *testing.T, dir, name, version string) {
 	t.Helper()
 	text := "#!/bin/sh\necho '" + name + " (PostgreSQL) " + version + "'\n"
-	err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700)) //nolint:gosec // a program
+	err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,19 +88,19 @@ func TestReachable(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("gives folders to other users")
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "reachable")
+	dir, err := os.MkdirTemp("/var/tmp", "reachable") //nolint:usetesting // the folders above are open to all
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	program := filepath.Join(dir, "program")
-	if err := os.WriteFile(program, nil, 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(program, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if standalone.Reachable(program, 77, 77) {
 		t.Error("a user reaches a program below a folder that only root may enter")
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // all may enter it
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if !standalone.Reachable(program, 77, 77) {

@@ -69,7 +69,7 @@ func copyBundle(root string) (string, error) {
 	}
 	sum := sha256.Sum256(versions)
 	to := filepath.Join(copies, hex.EncodeToString(sum[:6]))
-	if _, err := os.Stat(to); err == nil {
+	if _, err := os.Stat(to); err == nil { //nolint:gosec // a name made of a checksum
 		return to, nil
 	}
 	if err := errors.Join(os.MkdirAll(copies, 0o755), os.Chmod(copies, 0o755)); err != nil { //nolint:gosec // programs, for all
@@ -95,12 +95,13 @@ func copyBundle(root string) (string, error) {
 		if info.IsDir() || info.Mode().Perm()&0o100 != 0 {
 			mode = 0o755
 		}
-		return os.Chmod(path, mode)
+		return os.Chmod(path, mode) //nolint:gosec // below a new folder that only root may write
 	})
 	if err != nil {
 		return "", err
 	}
-	if err := os.Rename(draft, to); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTEMPTY) {
+	err = os.Rename(draft, to) //nolint:gosec // as above
+	if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTEMPTY) {
 		return "", err
 	}
 	return to, nil
