@@ -292,7 +292,7 @@ func TestPartsKilledInTurn(t *testing.T) {
 func TestMassOutage(t *testing.T) {
 	t.Parallel()
 	d := pick(
-		drill{checks: 200, interval: 4 * time.Second, window: 16 * time.Second},
+		drill{checks: 200, interval: 10 * time.Second, window: 30 * time.Second},
 		drill{checks: 1000, interval: 10 * time.Second, window: 60 * time.Second})
 	site := newSwitchable(t)
 	s := newCluster(t, wideTurns(d.window)...)
