@@ -38,28 +38,20 @@ func (g *gate) shut(writes int) {
 	g.writes = writes
 }
 
+// open lets reads pass; mu is held.
 func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if g.opened != nil {
 		close(g.opened)
 		g.opened = nil
 	}
 }
 
-// passed counts a write, and opens the gate when it is the last one that reads wait for.
-func (g *gate) passed() {
+func (g *gate) Write(p []byte) (int, error) {
 	g.mu.Lock()
-	g.writes--
-	last := g.writes <= 0
-	g.mu.Unlock()
-	if last {
+	if g.writes--; g.writes <= 0 {
 		g.open()
 	}
-}
-
-func (g *gate) Write(p []byte) (int, error) {
-	g.passed()
+	g.mu.Unlock()
 	return g.Conn.Write(p)
 }
 
@@ -74,7 +66,9 @@ func (g *gate) Read(p []byte) (int, error) {
 }
 
 func (g *gate) Close() error {
+	g.mu.Lock()
 	g.open()
+	g.mu.Unlock()
 	return g.Conn.Close()
 }
 
