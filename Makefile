@@ -18,6 +18,8 @@ WORKFLOWCHECK_VERSION := 0.6.0
 TOFU_VERSION := $(shell sed -nE 's|.*github.com/opentofu/opentofu v([0-9.]+).*|\1|p' terraform/opentofu/go.mod)
 GOLANGCI := $(BIN)/golangci-lint
 WORKFLOWCHECK := $(BIN)/workflowcheck
+COMPOSE_VERSION := $(shell sed -nE 's|.*github.com/docker/compose/v2 v([0-9.]+).*|\1|p' docker/compose/go.mod)
+COMPOSE := $(BIN)/docker-compose-$(COMPOSE_VERSION)
 TOFU := $(BIN)/tofu-$(TOFU_VERSION)
 
 .PHONY: help
@@ -41,6 +43,14 @@ build: postgres ## Build bin/vigil
 release: ## Build the archives of a release in dist, see docs/release.md
 	@.ci/release
 
+.PHONY: publish
+publish: ## Make a draft of a release on GitHub from dist (VERSION is its tag)
+	@.ci/publish
+
+.PHONY: docs
+docs: ## Write the guide, which the platform serves at /docs/guide, as a site for any web server in bin/docs
+	@go run ./.ci/docs
+
 .PHONY: setup
 setup: postgres tools ## Install what the other targets need
 	go mod download
@@ -54,7 +64,7 @@ test: ready ## Run all tests; a line for each package, then the slowest tests (T
 	@.ci/test $(TESTFLAGS)
 
 .PHONY: ready
-ready: postgres chromium # what the tests need, so that a start of them is not a build
+ready: postgres chromium docker compose # what the tests need, so that a start of them is not a build
 	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
 
 .PHONY: flaky
@@ -69,9 +79,20 @@ test-fast: postgres ## Run what takes minutes, between two edits: no end-to-end 
 chromium: # find a Chromium, or install the Debian package
 	@.ci/chromium
 
+.PHONY: docker
+docker: # find a container engine, or install the Debian package
+	@.ci/docker
+
+.PHONY: compose
+compose: $(COMPOSE) # build Docker Compose, with which the tests start docker/compose.yaml
+
 .PHONY: test-browser
 test-browser: postgres chromium ## Run the browser tests only (a part of make test); SCREENSHOTS=1 renews docs/images
 	go test -count=1 -v -timeout 10m -run '^TestBrowser' $(TESTFLAGS) ./e2e $(if $(SCREENSHOTS),-screenshots $(CURDIR)/docs/images)
+
+.PHONY: test-install
+test-install: ready ## Take each way to start Vigil that the documents have, to the last line of the demo
+	@for way in .ci/install-*; do echo "$$way"; "$$way"; done
 
 .PHONY: test-terraform
 test-terraform: postgres ## Run the acceptance tests of the Terraform provider, with OpenTofu (TF_ACC_TERRAFORM_PATH is another program)
@@ -81,6 +102,14 @@ test-terraform: postgres ## Run the acceptance tests of the Terraform provider, 
 terraform-docs: $(TOFU) # write terraform/docs and the provider's copy of the OpenAPI document again
 	cd terraform && go test ./provider -run TestDefinitions -update
 	cd terraform && TF_ACC=1 TF_ACC_TERRAFORM_PATH=$(TOFU) CHECKPOINT_DISABLE=1 go test ./provider -run TestDocs -update
+
+.PHONY: clients
+clients: ## Write what the clients of TypeScript and Python have from api/openapi.yaml again
+	@go run ./.ci/clients
+
+.PHONY: clients-check
+clients-check: # compare it
+	@go run ./.ci/clients --check
 
 .PHONY: test-race
 test-race: postgres ## Run all tests with the race detector (needs a C compiler)
@@ -122,7 +151,7 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full .ci/test-provider -v -run Killed
 
 .PHONY: check
-check: format vet lint terraform words sleeps arrows openapi tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
+check: format vet lint terraform charts words names sleeps arrows openapi clients-check tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
@@ -142,6 +171,10 @@ lint: tools ## Run golangci-lint and workflowcheck
 terraform: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Vet, lint and test the module of the Terraform provider, without terraform
 	cd terraform && go vet ./... && $(GOLANGCI) run ./... && go test $(TESTFLAGS) ./...
 
+.PHONY: charts
+charts: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Render the chart in charts with many values, and decode it by the types of Kubernetes
+	cd charts && go vet ./... && $(GOLANGCI) run --config ../terraform/.golangci.yml ./... && go test $(TESTFLAGS) ./...
+
 .PHONY: arrows
 arrows: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show that a wrong import fails the lint
 	@.ci/arrows
@@ -150,6 +183,10 @@ arrows: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show that a wrong import fai
 words: ## Find private words in names, comments and texts
 	@go run ./.ci/words
 
+.PHONY: names
+names: ## Find exported names of the root package that no other package uses, and hold their number
+	@go run ./.ci/names
+
 .PHONY: sleeps
 sleeps: ## Find fixed waits in tests, which wait for conditions instead
 	@go run ./.ci/sleeps
@@ -157,11 +194,11 @@ sleeps: ## Find fixed waits in tests, which wait for conditions instead
 .PHONY: openapi
 openapi: ## Compare api/openapi.yaml with what the code says
 	@go run -tags slim ./cmd/vigil openapi | diff -u api/openapi.yaml - || { \
-		echo "openapi: renew it and the client with: go test ./api -run TestOpenAPI -update"; exit 1; }
+		echo "openapi: renew it and the clients with: go test ./api -run TestOpenAPI -update"; exit 1; }
 
 .PHONY: tidy
 tidy:
-	@for module in . terraform terraform/tools terraform/opentofu; do \
+	@for module in . charts docker/compose terraform terraform/tools terraform/opentofu tools/nfpm; do \
 		(cd $$module && go mod tidy -diff) || { echo "tidy: run go mod tidy in $$module"; exit 1; }; done
 
 .PHONY: size
@@ -227,5 +264,13 @@ $(TOFU): terraform/opentofu/go.mod
 	@echo "Building OpenTofu $(TOFU_VERSION), which takes some minutes once"
 	@cd terraform/opentofu && go build -ldflags "-s -w -X github.com/opentofu/opentofu/version.dev=no" -o $@.new \
 		github.com/opentofu/opentofu/cmd/tofu
+	@mv $@.new $@
+	@touch $@
+
+# What Debian has of it refuses files of today.
+$(COMPOSE): docker/compose/go.mod
+	@mkdir -p $(BIN)
+	@cd docker/compose && ../../.ci/progress "Building Docker Compose $(COMPOSE_VERSION), which takes some minutes once" \
+		go build -v -ldflags "-s -w -X github.com/docker/compose/v2/internal.Version=v$(COMPOSE_VERSION)" -o $@.new github.com/docker/compose/v2/cmd
 	@mv $@.new $@
 	@touch $@

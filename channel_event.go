@@ -126,7 +126,7 @@ func DeliveryExhaustedEvent(e *ExhaustedDelivery, publicURL string, at time.Time
 	}
 	body := fmt.Sprintf("%s was not delivered after %s.", message, attempts)
 	if e.Error != "" {
-		body += " The last error: " + Shorten(e.Error, maxChannelError)
+		body += " The last error: " + shorten(e.Error, maxChannelError)
 	}
 	if e.Fallback.ID != uuid.Nil {
 		body += fmt.Sprintf("\nThe channel %s gets it instead.", Truncate(e.Fallback.Name, maxRuleLabel))

@@ -70,7 +70,7 @@ func SeenOf(outcome *AttemptOutcome, exhausted bool, at time.Time) ChannelSeen {
 	}
 	a := &outcome.Attempt
 	return ChannelSeen{
-		At: at, Delivered: outcome.Delivered, Error: Shorten(CleanText(a.Error), maxChannelError),
+		At: at, Delivered: outcome.Delivered, Error: shorten(CleanText(a.Error), maxChannelError),
 		Failed:  !outcome.Delivered && !outcome.Progress && !a.Manual && a.ErrorCode != AttemptUnknown,
 		GivenUp: exhausted, Gone: outcome.Gone,
 	}
@@ -150,7 +150,7 @@ func (f *FallbackFor) Note() string {
 	if f == nil {
 		return ""
 	}
-	return "Sent here because the channel " + Shorten(f.ChannelName, maxRuleLabel) + " could not be reached."
+	return "Sent here because the channel " + shorten(f.ChannelName, maxRuleLabel) + " could not be reached."
 }
 
 // FallbackEnvelope returns the envelope of a message that is sent in the place of another

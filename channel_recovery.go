@@ -50,6 +50,3 @@ type RecoveryStep struct {
 
 // RecoveryWorkflowID is the id of the workflow of a recovery.
 func RecoveryWorkflowID(recovery uuid.UUID) string { return "recovery/" + recovery.String() }
-
-// DefaultRecoveryRate is how many messages a second a recovery sends at most.
-const DefaultRecoveryRate = 10

@@ -34,7 +34,7 @@ const (
 // Keys of the keyed form that never make a rule fire.
 const (
 	KeyRecoveryThreshold = "recovery_threshold"
-	KeySeverity          = "severity"
+	keySeverity          = "severity"
 )
 
 // Bounds of the numbers in a condition, inclusive. A rule beyond them could never
@@ -44,7 +44,7 @@ const (
 	MaxRecoveryThreshold = 100
 	maxResponseTimeMS    = 24 * 60 * 60 * 1000
 	minStatusCode        = 100
-	MaxStatusCode        = 999
+	maxStatusCode        = 999
 	MaxSSLDays           = 36500
 )
 
@@ -93,10 +93,10 @@ func malformed(member, format string, args ...any) *Error {
 	return err
 }
 
-// ParseCondition parses a condition object in keyed form, or in the legacy form with
+// parseCondition parses a condition object in keyed form, or in the legacy form with
 // type and threshold. It rejects a condition that could never fire. The error has
 // CodeInvalid and lists the accepted forms.
-func ParseCondition(data json.RawMessage) (Condition, error) {
+func parseCondition(data json.RawMessage) (Condition, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil || members == nil {
 		return Condition{}, malformed("condition", "must be an object")
@@ -116,8 +116,8 @@ func ParseCondition(data json.RawMessage) (Condition, error) {
 	return c, nil
 }
 
-// ReferenceCondition returns the condition of a condition_type and its threshold.
-func ReferenceCondition(kind ConditionType, threshold float64) (Condition, error) {
+// referenceCondition returns the condition of a condition_type and its threshold.
+func referenceCondition(kind ConditionType, threshold float64) (Condition, error) {
 	return pairCondition("condition_type", "threshold", kind, threshold)
 }
 
@@ -130,7 +130,7 @@ func pairCondition(kindMember, numberMember string, kind ConditionType, threshol
 	case ResponseTime:
 		c.ResponseTimeMS, err = pointer(boundedInt(numberMember, threshold, 0, maxResponseTimeMS))
 	case StatusCode:
-		c.StatusCode, err = boundedInt(numberMember, threshold, minStatusCode, MaxStatusCode)
+		c.StatusCode, err = boundedInt(numberMember, threshold, minStatusCode, maxStatusCode)
 	case SSLExpiry:
 		c.SSLDaysRemaining, err = pointer(boundedInt(numberMember, threshold, 0, MaxSSLDays))
 	default:
@@ -184,7 +184,7 @@ func (in ConditionInput) Resolve(stored *Condition) (Condition, error) {
 	var fromObject, fromPair Condition
 	var err error
 	if object {
-		if fromObject, err = ParseCondition(in.Condition); err != nil {
+		if fromObject, err = parseCondition(in.Condition); err != nil {
 			return Condition{}, err
 		}
 	}
@@ -232,7 +232,7 @@ func (in ConditionInput) pair(stored *Condition) (Condition, error) {
 	case threshold == nil:
 		return Condition{}, malformed("threshold", "is missing")
 	}
-	c, err := ReferenceCondition(*kind, *threshold)
+	c, err := referenceCondition(*kind, *threshold)
 	if err == nil && stored != nil {
 		c = c.like(*stored)
 	}
@@ -275,14 +275,14 @@ func (c *Condition) setMember(key string, value json.RawMessage) (err error) {
 	switch key {
 	case KeyHealthStatus:
 		return parseChoice(member, value, &c.HealthStatus, "down", "unhealthy", "up", "healthy")
-	case KeySeverity:
+	case keySeverity:
 		return parseChoice(member, value, &c.Severity, Critical, Warning, Info)
 	case KeyFailureThreshold:
 		c.FailureThreshold, err = parseWholeNumber(member, value, 1, MaxFailureThreshold)
 	case KeyResponseTime:
 		c.ResponseTimeMS, err = pointer(parseWholeNumber(member, value, 0, maxResponseTimeMS))
 	case KeyStatusCode:
-		c.StatusCode, err = parseWholeNumber(member, value, minStatusCode, MaxStatusCode)
+		c.StatusCode, err = parseWholeNumber(member, value, minStatusCode, maxStatusCode)
 	case KeyRecoveryThreshold:
 		c.RecoveryThreshold, err = parseWholeNumber(member, value, 1, MaxRecoveryThreshold)
 	case KeySSLDaysRemaining:

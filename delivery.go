@@ -64,9 +64,6 @@ type SecretRotation struct {
 	Force bool
 }
 
-// MaxSecretOverlap bounds for how long a replaced secret still signs messages.
-const MaxSecretOverlap = 7 * 24 * time.Hour
-
 // ChannelFilter selects channels. Zero members select all.
 type ChannelFilter struct {
 	Query   string // a part of the name, in any case

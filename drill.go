@@ -3,7 +3,6 @@
 package vigil
 
 import (
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,11 +24,11 @@ const (
 const (
 	// DrillInterval is the interval of the hidden check.
 	DrillInterval = 5 * time.Second
-	// MinDrillExpect and MaxDrillExpect bound DrillRequest.ExpectWithin; DefaultDrillExpect is
+	// minDrillExpect and maxDrillExpect bound DrillRequest.ExpectWithin; DefaultDrillExpect is
 	// its default.
-	MinDrillExpect     = 10 * time.Second
+	minDrillExpect     = 10 * time.Second
 	DefaultDrillExpect = 2 * time.Minute
-	MaxDrillExpect     = 10 * time.Minute
+	maxDrillExpect     = 10 * time.Minute
 	// MaxDrillTime is after what time a drill is closed in any case.
 	MaxDrillTime = 15 * time.Minute
 	// maxDrillWait is after what time a drill waits for the end of its incident no longer, so
@@ -38,6 +37,8 @@ const (
 	// MaxDrillChannels and MaxDrillRules bound what one drill asks for.
 	MaxDrillChannels = 50
 	MaxDrillRules    = 50
+	// MaxDrillSubscriptions bounds DrillRequest.SubscriptionIDs.
+	MaxDrillSubscriptions = 50
 )
 
 // Drill proves that an alert arrives: a check of its own fails, is healthy again and ends, and
@@ -66,12 +67,15 @@ type Drill struct {
 	Signature string
 }
 
-// DrillRequest says what a drill is about. Exactly one of ChannelIDs, RuleIDs and CheckID is set.
+// DrillRequest says what a drill is about. Exactly one of ChannelIDs, RuleIDs, SubscriptionIDs and
+// CheckID is set.
 type DrillRequest struct {
 	// ChannelIDs are notified by a rule of the drill's own.
 	ChannelIDs []uuid.UUID `json:"channel_ids,omitempty"`
 	// RuleIDs are copied with their channels, region policy and severity.
 	RuleIDs []uuid.UUID `json:"rule_ids,omitempty"`
+	// SubscriptionIDs have their channels receive the drill, without a look at what they select.
+	SubscriptionIDs []uuid.UUID `json:"subscription_ids,omitempty"`
 	// CheckID: its enabled rules are copied.
 	CheckID uuid.UUID `json:"check_id,omitzero"`
 	// Regions in which the hidden check runs; empty: those of the check, else one.
@@ -83,6 +87,8 @@ type DrillRequest struct {
 	ExpectWithin time.Duration `json:"expect_within"`
 	// ConfirmPager: that a pager rings is wanted.
 	ConfirmPager bool `json:"confirm_pager,omitempty"`
+	// Refused says why a drill of a schedule could not begin; empty for all others.
+	Refused string `json:"refused,omitempty"`
 }
 
 // DrillChannel is a channel of a drill.
@@ -90,6 +96,14 @@ type DrillChannel struct {
 	ID   uuid.UUID   `json:"id"`
 	Name string      `json:"name"`
 	Type ChannelType `json:"type"`
+	// Subscriptions of the request that the channel receives the drill by.
+	Subscriptions []DrillSubscription `json:"subscriptions,omitempty"`
+}
+
+// DrillSubscription is a subscription of a drill.
+type DrillSubscription struct {
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"name"`
 }
 
 // DrillState is where a drill stands.
@@ -120,6 +134,16 @@ type StalledDrill struct {
 	Old bool
 }
 
+// ChannelDrill is the last drill of a channel that has ended.
+type ChannelDrill struct {
+	DrillID uuid.UUID
+	Verdict DrillVerdict
+	At      time.Time
+}
+
+// DrillPage is the path of the dashboard's page of a drill, without its id.
+const DrillPage = "/app/drills/"
+
 // DrillFilter selects drills. Zero members select all.
 type DrillFilter struct {
 	Verdict DrillVerdict
@@ -131,7 +155,7 @@ func DrillWorkflowID(id uuid.UUID) string { return "drill/" + id.String() }
 
 // DrillRules returns the rules of the hidden check of a drill: a copy of each rule that notifies
 // someone, which fires when the check is down and notifies of its beginning and its end. Without
-// rules it is one that notifies the channels.
+// rules it is one that notifies the channels; that of subscriptions names none.
 func DrillRules(drill *Drill, copied []Rule) []Rule {
 	severity := drill.Request.Severity
 	if severity == "" {
@@ -143,10 +167,20 @@ func DrillRules(drill *Drill, copied []Rule) []Rule {
 	rules := make([]Rule, 0, len(copied))
 	for _, rule := range copied {
 		rules = append(rules, Rule{
-			ID: uuid.NewSHA1(drill.ID, append([]byte("rule"), rule.ID[:]...)), OrgID: drill.OrgID, CheckID: drill.ID, Name: rule.Name,
+			ID:        uuid.NewSHA1(drill.ID, append([]byte("rule"), rule.ID[:]...)),
+			OrgID:     drill.OrgID,
+			CheckID:   drill.ID,
+			Name:      rule.Name,
 			Condition: Condition{HealthStatus: "down", Severity: severity},
-			Channels:  slices.Clone(rule.Channels), NotifyOn: NotifyBoth, Policy: rule.Policy, Unobserved: UnobservedIgnore, Enabled: true,
-			CreatedAt: drill.AskedAt, UpdatedAt: drill.AskedAt,
+			Channels: append(
+				[]uuid.UUID{},
+				rule.Channels...),
+			NotifyOn:   NotifyBoth,
+			Policy:     rule.Policy,
+			Unobserved: UnobservedIgnore,
+			Enabled:    true,
+			CreatedAt:  drill.AskedAt,
+			UpdatedAt:  drill.AskedAt,
 		})
 	}
 	return rules

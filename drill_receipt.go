@@ -25,10 +25,13 @@ const (
 	HopOpened            DrillHop = "opened"             // the incident, its event and its deliveries were stored
 	HopFirstAttempt      DrillHop = "first_attempt"      // the first message was on its way
 	HopDelivered         DrillHop = "delivered"          // the last channel has answered
+	HopFallbackDelivered DrillHop = "fallback_delivered" // the last fallback has, of channels that failed
 	HopRedefined         DrillHop = "redefined"          // the check was made healthy
 	HopVoteWithdrawn     DrillHop = "vote_withdrawn"     // no region says any more that it fails
 	HopResolved          DrillHop = "resolved"           // the end of the incident was stored
 	HopRecoveryDelivered DrillHop = "recovery_delivered" // the last channel has answered the end
+	// HopRecoveryFallbackDelivered: the last fallback has answered the end.
+	HopRecoveryFallbackDelivered DrillHop = "recovery_fallback_delivered"
 )
 
 // DrillReceipt is what a drill has shown. It is frozen when the drill ends.
@@ -61,6 +64,9 @@ type DrillHopTime struct {
 // DrillDelivered is what reached a channel; null: no message was made.
 type DrillDelivered struct {
 	DrillChannel
+	// FallbackFor is the channel in whose place this one got the messages; absent for a channel of
+	// the drill.
+	FallbackFor uuid.UUID `json:"fallback_for_channel_id,omitzero"`
 
 	Opening  *DrillMessage `json:"opening"`
 	Recovery *DrillMessage `json:"recovery"`
@@ -109,8 +115,12 @@ type DrillRegion struct {
 
 // DrillMessageFacts is a delivery of a drill.
 type DrillMessageFacts struct {
-	ChannelID uuid.UUID
-	Ends      bool // it is about the end of the incident
+	ChannelID   uuid.UUID
+	ChannelName string
+	ChannelType ChannelType
+	// FallbackFor is the channel in whose place this one gets it; zero: none.
+	FallbackFor uuid.UUID
+	Ends        bool // it is about the end of the incident
 	DrillMessage
 }
 
@@ -130,12 +140,26 @@ func (f *DrillFacts) message(channel uuid.UUID, ends bool) *DrillMessage {
 	return found
 }
 
-// ended reports whether each channel has a message that is over: delivered or not.
+// ended reports whether the message to each channel is over, delivered or not, and that to its
+// fallback, which is made in the transaction that gives the first one up. All messages are made in
+// the transaction that opens the incident or ends it: one that is not there by then never comes.
 func (f *DrillFacts) ended(d *Drill, ends bool) bool {
+	made := f.OpenedAt
+	if ends {
+		made = f.ResolvedAt
+	}
+	if slices.ContainsFunc(f.fallbacks(ends), func(m DrillMessageFacts) bool { return m.Status == DeliveryPending }) {
+		return false
+	}
 	return !slices.ContainsFunc(d.Channels, func(c DrillChannel) bool {
 		m := f.message(c.ID, ends)
-		return m == nil || m.Status == DeliveryPending
+		return m == nil && made.IsZero() || m != nil && m.Status == DeliveryPending
 	})
+}
+
+// fallbacks returns the deliveries of the opening, or of the end, in the place of others.
+func (f *DrillFacts) fallbacks(ends bool) []DrillMessageFacts {
+	return slices.DeleteFunc(slices.Clone(f.Messages), func(m DrillMessageFacts) bool { return m.FallbackFor == uuid.Nil || m.Ends != ends })
 }
 
 // quiet reports whether no region says any more that the check fails.
@@ -153,12 +177,10 @@ func NewDrillReceipt(d *Drill, facts *DrillFacts, organization, version string, 
 	r := DrillReceipt{
 		DrillID: d.ID, OrganizationID: d.OrgID, OrganizationName: organization, RequestedBy: d.RequestedBy, AskedAt: d.AskedAt.UTC(),
 		EndedAt: now.UTC(), ExpectWithinSeconds: int64(d.Request.ExpectWithin / time.Second), Severity: severity, Regions: orEmpty(d.Regions),
-		Hops: drillHops(d, facts), Channels: make([]DrillDelivered, len(d.Channels)), Failures: []DrillFailure{}, Version: version,
+		Hops: drillHops(d, facts), Failures: []DrillFailure{}, Version: version,
 		Verdict: DrillPassed,
 	}
-	for i, c := range d.Channels {
-		r.Channels[i] = DrillDelivered{DrillChannel: c, Opening: facts.message(c.ID, false), Recovery: facts.message(c.ID, true)}
-	}
+	r.Channels = drillDelivered(d, facts)
 	switch failures := drillFailures(d, facts, r.Hops); {
 	case d.CanceledAt != nil:
 		r.Verdict = DrillCanceled
@@ -166,6 +188,25 @@ func NewDrillReceipt(d *Drill, facts *DrillFacts, organization, version string, 
 		r.Verdict, r.Failures = DrillFailed, failures
 	}
 	return r
+}
+
+// drillDelivered returns what reached each channel of a drill, and after them each fallback.
+func drillDelivered(d *Drill, facts *DrillFacts) []DrillDelivered {
+	list := make([]DrillDelivered, 0, len(d.Channels))
+	add := func(c DrillChannel, instead uuid.UUID) {
+		if !slices.ContainsFunc(list, func(known DrillDelivered) bool { return known.ID == c.ID }) {
+			list = append(list, DrillDelivered{
+				DrillChannel: c, FallbackFor: instead, Opening: facts.message(c.ID, false), Recovery: facts.message(c.ID, true),
+			})
+		}
+	}
+	for _, c := range d.Channels {
+		add(c, uuid.Nil)
+	}
+	for _, m := range append(facts.fallbacks(false), facts.fallbacks(true)...) {
+		add(DrillChannel{ID: m.ChannelID, Name: m.ChannelName, Type: m.ChannelType}, m.FallbackFor)
+	}
+	return list
 }
 
 // DrillEvent is the content of the event about a drill that has ended.
@@ -227,6 +268,18 @@ func drillHops(d *Drill, facts *DrillFacts) []DrillHopTime {
 			at[last.hop] = lastOf(at[last.hop], *m.DeliveredAt)
 		}
 	}
+	for _, last := range []struct {
+		ends bool
+		hop  DrillHop
+	}{{false, HopFallbackDelivered}, {true, HopRecoveryFallbackDelivered}} {
+		for _, m := range facts.fallbacks(last.ends) {
+			if m.DeliveredAt == nil {
+				delete(at, last.hop)
+				break
+			}
+			at[last.hop] = lastOf(at[last.hop], *m.DeliveredAt)
+		}
+	}
 	for _, m := range facts.Messages {
 		if !m.Ends && m.FirstAttemptAt != nil {
 			at[HopFirstAttempt] = firstOf(at[HopFirstAttempt], *m.FirstAttemptAt)
@@ -235,7 +288,7 @@ func drillHops(d *Drill, facts *DrillFacts) []DrillHopTime {
 	var hops []DrillHopTime
 	for _, name := range []DrillHop{
 		HopAsked, HopStored, HopLoopStarted, HopSlot, HopProbed, HopVoted, HopOpened, HopFirstAttempt, HopDelivered,
-		HopRedefined, HopVoteWithdrawn, HopResolved, HopRecoveryDelivered,
+		HopFallbackDelivered, HopRedefined, HopVoteWithdrawn, HopResolved, HopRecoveryDelivered, HopRecoveryFallbackDelivered,
 	} {
 		if at[name].IsZero() {
 			continue
@@ -268,128 +321,4 @@ func lastOf(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// drillFailures names the first hop that is missing on the way to each region and channel, and
-// the slowest one where a message was late. What follows from a failure is not named beside it.
-func drillFailures(d *Drill, facts *DrillFacts, hops []DrillHopTime) []DrillFailure {
-	within := d.Request.ExpectWithin
-	if d.StagedAt == nil {
-		return []DrillFailure{{Hop: HopStored, Reason: fmt.Sprintf("The check of the drill was not stored within %s.", within)}}
-	}
-	failures := regionFailures(facts, false)
-	if facts.OpenedAt.IsZero() {
-		if len(failures) == 0 {
-			failures = append(failures, DrillFailure{Hop: HopOpened, Reason: fmt.Sprintf("No incident opened within %s.", within)})
-		}
-		return failures
-	}
-	failures = append(failures, messageFailures(d, facts, false, hops)...)
-	if d.HealedAt == nil {
-		return append(failures, DrillFailure{Hop: HopRedefined, Reason: "The check of the drill was not made healthy."})
-	}
-	if withdrawn := regionFailures(facts, true); facts.ResolvedAt.IsZero() {
-		if len(withdrawn) == 0 {
-			withdrawn = []DrillFailure{{Hop: HopResolved, Reason: fmt.Sprintf("The incident did not end within %s.", within)}}
-		}
-		return append(failures, withdrawn...)
-	}
-	return append(failures, messageFailures(d, facts, true, hops)...)
-}
-
-// regionFailures names the first hop that is missing in each region, on the way to its vote or to
-// the withdrawal of it.
-func regionFailures(facts *DrillFacts, withdrawal bool) (failures []DrillFailure) {
-	for _, r := range facts.Regions {
-		failure := DrillFailure{Region: r.Region}
-		switch {
-		case withdrawal && !r.Voted.IsZero() && r.Withdrawn.IsZero():
-			failure.Hop, failure.Reason = HopVoteWithdrawn, "The region did not see that the check is healthy again."
-		case withdrawal:
-		case r.Voted.IsZero() && r.Probed.IsZero() && r.LoopStarted.IsZero():
-			failure.Hop, failure.Reason = HopLoopStarted, "Temporal did not accept the loop of the region."
-		case r.Voted.IsZero() && r.Probed.IsZero():
-			failure.Hop, failure.Reason = HopProbed, "No worker of the region has probed the check."
-		case r.Voted.IsZero():
-			failure.Hop, failure.Reason = HopVoted, "The region probed the check and did not vote."
-		}
-		if failure.Hop != "" {
-			failures = append(failures, failure)
-		}
-	}
-	return failures
-}
-
-// messageFailures names what is wrong with the messages to each channel. An end is not looked at
-// where the opening did not arrive: the policy of the channel may leave it out.
-func messageFailures(d *Drill, facts *DrillFacts, ends bool, hops []DrillHopTime) (failures []DrillFailure) {
-	due, hop, what := d.OpeningDue(), HopDelivered, "The message about the opening"
-	if ends {
-		due, hop, what = d.RecoveryDue(), HopRecoveryDelivered, "The message about the end"
-	}
-	for _, c := range d.Channels {
-		m := facts.message(c.ID, ends)
-		failure := DrillFailure{Hop: hop, ChannelID: c.ID}
-		switch opening := facts.message(c.ID, false); {
-		case ends && (opening == nil || opening.DeliveredAt == nil):
-			continue
-		case m == nil && ends:
-			failure.Reason = "The end of the incident did not notify the channel."
-		case m == nil:
-			failure.Hop, failure.Reason = HopOpened, "The incident did not notify the channel: it was disabled or deleted meanwhile."
-		case m.DeliveredAt != nil && !m.DeliveredAt.After(due):
-			continue
-		case m.DeliveredAt != nil:
-			failure.Hop = slowestHop(hops, hop, *m.DeliveredAt)
-			failure.Reason = fmt.Sprintf("%s was delivered %s too late; this hop took the longest.",
-				what, m.DeliveredAt.Sub(due).Round(time.Millisecond))
-		case m.FirstAttemptAt == nil && !ends:
-			failure.Hop, failure.Reason = HopFirstAttempt, what+" was not attempted."
-		default:
-			failure.Reason = what + " was not delivered: " + m.problem()
-		}
-		failures = append(failures, failure)
-	}
-	return failures
-}
-
-// problem says why a message was not delivered.
-func (m *DrillMessage) problem() string {
-	switch {
-	case m.Error != nil && m.StatusCode != nil:
-		return fmt.Sprintf("attempt %d was answered %d (%s).", m.Attempts, *m.StatusCode, *m.Error)
-	case m.Error != nil:
-		return fmt.Sprintf("attempt %d failed (%s).", m.Attempts, *m.Error)
-	case m.Attempts > 0 && m.Status == DeliveryPending:
-		return fmt.Sprintf("attempt %d has no answer yet.", m.Attempts)
-	}
-	return fmt.Sprintf("it is %s after %d attempts.", m.Status, m.Attempts)
-}
-
-// slowestHop returns the hop that took the longest on the way to the delivery of a message to one
-// channel; last is the hop of the delivery itself. The way to the end begins when the check is
-// made healthy.
-func slowestHop(hops []DrillHopTime, last DrillHop, delivered time.Time) DrillHop {
-	from := HopAsked
-	if last == HopRecoveryDelivered {
-		from = HopRedefined
-	}
-	begin := slices.IndexFunc(hops, func(h DrillHopTime) bool { return h.Name == from })
-	if begin < 0 {
-		return last
-	}
-	slowest, took, before := last, int64(0), hops[begin].At
-	for _, h := range hops[begin+1:] {
-		if h.Name == HopRedefined || h.Name == last || h.Name == HopDelivered {
-			break
-		}
-		if ms := h.At.Sub(before).Milliseconds(); ms > took {
-			slowest, took = h.Name, ms
-		}
-		before = h.At
-	}
-	if delivered.Sub(before).Milliseconds() >= took {
-		return last
-	}
-	return slowest
 }

@@ -201,7 +201,7 @@ func (r *envelopeResult) dropMetadata() {
 }
 
 // truncate shortens a text to maxEnvelopeText with a mark at its end.
-func truncate(text string) string { return Shorten(text, maxEnvelopeText) }
+func truncate(text string) string { return shorten(text, maxEnvelopeText) }
 
 // NilIfZero returns a pointer to v, or nil for the zero value of its type: what JSON
 // shows as null, and SQL stores as NULL.

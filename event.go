@@ -205,7 +205,7 @@ func (s *EventContext) variables() map[string]string {
 	values := variablesOf(&s.Check, map[string]string{
 		"check_id": i.CheckID.String(), "check_name": s.Check.Name, "check_type": string(s.Check.Type), "check_target": s.Check.Target,
 		"region": r.Region, "regions_down": strings.Join(s.Regions, ", "), "error_message": r.Error,
-		"evidence":    r.Evidence.Text(MaxEvidenceText),
+		"evidence":    r.Evidence.Text(maxEvidenceText),
 		"incident_id": i.ID.String(), "incident_title": i.Title, "incident_status": string(i.Status), "severity": string(i.Severity),
 		"started_at": stamp(i.StartedAt), "duration": s.duration(),
 		"rules_firing": s.firingText(uuid.Nil), "worst_severity": string(i.WorstSeverity()),

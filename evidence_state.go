@@ -26,8 +26,8 @@ const (
 	evidenceRefill = 30 * time.Minute
 )
 
-// MaxEvidencePerDay is how many results of a loop keep evidence on one day at most.
-const MaxEvidencePerDay = evidenceBurst + int(24*time.Hour/evidenceRefill)
+// maxEvidencePerDay is how many results of a loop keep evidence on one day at most.
+const maxEvidencePerDay = evidenceBurst + int(24*time.Hour/evidenceRefill)
 
 // evidenceState is what a loop remembers of the evidence that its results kept. It enters
 // workflow histories: instants and hashes only.

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// MaxEvidenceText is the maximum length of evidence in a message, in bytes.
-const MaxEvidenceText = 1024
+// maxEvidenceText is the maximum length of evidence in a message, in bytes.
+const maxEvidenceText = 1024
 
 // Text returns the evidence for a message: a line for each fact, the most useful first, and
 // the body at the end, of at most limit bytes. Empty for nil.
 func (e *Evidence) Text(limit int) string {
-	return Shorten(strings.Join(e.Lines(), "\n"), limit)
+	return shorten(strings.Join(e.Lines(), "\n"), limit)
 }
 
 // Lines returns the evidence for people, a line for each fact and each line of the body.

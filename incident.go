@@ -149,7 +149,7 @@ type IncidentHead struct {
 type Latch struct {
 	IncidentID uuid.UUID `json:"incident_id"`
 	Quiet      []string  `json:"quiet,omitempty"` // regions quiet since, sorted
-	// Rules that are held, sorted; none: all are.
+	// Rules that are latched, sorted; none: all are.
 	Rules []uuid.UUID `json:"rules,omitempty"`
 }
 
@@ -213,8 +213,8 @@ type ResolveRequest struct {
 	// Latch the incident. Quiet are the voting regions in which no rule fires.
 	Latch bool     `json:"latch,omitempty"`
 	Quiet []string `json:"quiet,omitempty"`
-	// Held are the rules that the latch holds, sorted; none: all.
-	Held []uuid.UUID `json:"held,omitempty"`
+	// LatchedRules are the rules that the latch keeps, sorted; none: all.
+	LatchedRules []uuid.UUID `json:"held,omitempty"`
 	// Regions in which a rule fires, sorted.
 	Regions []string `json:"regions,omitempty"`
 	// PublicURL is the address of the API for links, set by the activity.
@@ -230,9 +230,9 @@ type IncidentOutcome struct {
 	Drill bool `json:"-"`
 	// PendingDeliveries of the incident, one for each channel that has a message due.
 	PendingDeliveries []PendingDelivery `json:"pending_deliveries,omitempty"`
-	// Held is how long the check is in maintenance yet, when no incident was opened because
+	// MaintenanceLeft is how long the check is in maintenance yet, when no incident was opened because
 	// of it; 0 otherwise.
-	Held time.Duration `json:"-"`
+	MaintenanceLeft time.Duration `json:"-"`
 }
 
 // ResultSpan is a part of the results of a loop, with slots in [From, To).

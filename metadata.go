@@ -24,12 +24,12 @@ const minShare = 64
 // cutMark ends a text that was cut.
 const cutMark = "..."
 
-// BoundMetadata returns metadata whose JSON has at most MaxMetadata bytes. It cuts the
+// boundMetadata returns metadata whose JSON has at most MaxMetadata bytes. It cuts the
 // largest values: texts and lists lose their ends, objects their largest members. What
 // is small stays as it is, and so do the members that rules depend on. Metadata that is
 // cut has the member MetadataTruncated, and changed is true. The values must be those of
 // decoded JSON; the argument is not changed.
-func BoundMetadata(metadata map[string]any) (bounded map[string]any, changed bool) {
+func boundMetadata(metadata map[string]any) (bounded map[string]any, changed bool) {
 	if jsonSize(metadata) <= MaxMetadata {
 		return metadata, false
 	}

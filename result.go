@@ -160,7 +160,7 @@ func BoundResult(r Result) (bounded Result, metadata []byte, err error) {
 		}
 	}
 	var cut bool
-	if r.Metadata, cut = BoundMetadata(r.Metadata); cut {
+	if r.Metadata, cut = boundMetadata(r.Metadata); cut {
 		if metadata, err = json.Marshal(r.Metadata); err != nil {
 			return Result{}, nil, fmt.Errorf("encode metadata: %w", err)
 		}

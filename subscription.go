@@ -14,8 +14,8 @@ import (
 
 // Limits of the lists of a subscription.
 const (
-	MaxSubscriptionEvents = 30
-	MaxSubscriptionChecks = 1000
+	maxSubscriptionEvents = 30
+	maxSubscriptionChecks = 1000
 )
 
 // Subscription makes a channel receive events without being named by a rule. It is resolved at
@@ -68,7 +68,7 @@ type SubscriptionFilter struct {
 func SubscribedEvents() []EventType {
 	return append([]EventType{
 		EventTriggered, EventAcknowledged, EventUpdated, EventResolved, EventUnobserved, EventObserved,
-	}, SystemEvents()...)
+	}, systemEvents()...)
 }
 
 // EventPatterns returns what Subscription.Events can have: each type of SubscribedEvents, the
@@ -96,15 +96,15 @@ func (t EventType) noun() string {
 // Patterns returns the patterns that this type of event matches.
 func (t EventType) Patterns() []string { return []string{string(t), t.noun(), everyEvent} }
 
-// Receives reports whether patterns name a type of event.
-func Receives(patterns []string, t EventType) bool {
+// receives reports whether patterns name a type of event.
+func receives(patterns []string, t EventType) bool {
 	return slices.ContainsFunc(t.Patterns(), func(p string) bool { return slices.Contains(patterns, p) })
 }
 
 // Validate returns a CodeInvalid error that names the member at fault.
 func (s *Subscription) Validate() error {
-	if len(s.Events) == 0 || len(s.Events) > MaxSubscriptionEvents {
-		return Invalid("events", "must have 1 to %d types of events or patterns such as incident.*", MaxSubscriptionEvents)
+	if len(s.Events) == 0 || len(s.Events) > maxSubscriptionEvents {
+		return Invalid("events", "must have 1 to %d types of events or patterns such as incident.*", maxSubscriptionEvents)
 	}
 	known := EventPatterns()
 	for i, pattern := range s.Events {
@@ -117,8 +117,8 @@ func (s *Subscription) Validate() error {
 
 // Validate returns a CodeInvalid error that names the member at fault.
 func (s *SubscriptionSelector) Validate() error {
-	if len(s.CheckIDs) > MaxSubscriptionChecks {
-		return Invalid("selector.check_ids", "must have at most %d ids", MaxSubscriptionChecks)
+	if len(s.CheckIDs) > maxSubscriptionChecks {
+		return Invalid("selector.check_ids", "must have at most %d ids", maxSubscriptionChecks)
 	}
 	switch s.SeverityMin {
 	case "", Info, Warning, Critical:
@@ -187,7 +187,7 @@ func JoinSubscribers(known []Recipient, subscribers []Subscriber, opening, endin
 	all := slices.Clone(known)
 	for i := range subscribers {
 		one := &subscribers[i]
-		begins, ends := Receives(one.Events, opening), Receives(one.Events, ending)
+		begins, ends := receives(one.Events, opening), receives(one.Events, ending)
 		if !begins && !ends {
 			continue
 		}
@@ -206,7 +206,7 @@ func SubscribedTo(t EventType, subscribers []Subscriber, policies DeliveryPolici
 	var to []Recipient
 	for i := range subscribers {
 		one := &subscribers[i]
-		if Receives(one.Events, t) && !slices.ContainsFunc(to, func(r Recipient) bool { return r.ChannelID == one.Channel.ID }) {
+		if receives(one.Events, t) && !slices.ContainsFunc(to, func(r Recipient) bool { return r.ChannelID == one.Channel.ID }) {
 			to = append(to, one.recipient(policies))
 		}
 	}
@@ -274,7 +274,7 @@ func CheckRecipientsOf(rules []Rule, channels []Channel, subscribers []Subscribe
 	}
 	for i := range subscribers {
 		one := &subscribers[i]
-		add(one.Channel, RecipientReason{ID: one.ID, Name: one.Name}, func(t EventType) bool { return Receives(one.Events, t) })
+		add(one.Channel, RecipientReason{ID: one.ID, Name: one.Name}, func(t EventType) bool { return receives(one.Events, t) })
 	}
 	return list
 }

@@ -27,8 +27,8 @@ const (
 	EventCheckResumed      EventType = "check.resumed"
 )
 
-// SystemEvents returns the types of system events.
-func SystemEvents() []EventType {
+// systemEvents returns the types of system events.
+func systemEvents() []EventType {
 	return []EventType{
 		EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
 		EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed,
@@ -62,7 +62,7 @@ func (t EventType) Ends() bool {
 
 // SystemContext is the content of a system event.
 type SystemContext struct {
-	Type  EventType // one of SystemEvents
+	Type  EventType // one of systemEvents
 	OrgID uuid.UUID
 	// SubjectID is what the event is about, and stands in the place of an incident's ID in the
 	// event and its deliveries. A beginning and its end have the same one: that of the time in

@@ -79,9 +79,9 @@ func TruncateCharacters(text string, limit int) string {
 	return text
 }
 
-// Shorten cuts a text to at most limit bytes, at the border of a character, with … where its
+// shorten cuts a text to at most limit bytes, at the border of a character, with … where its
 // end was. Limit is at least 3, which are the bytes of the mark.
-func Shorten(text string, limit int) string {
+func shorten(text string, limit int) string {
 	const mark = "…"
 	if len(text) <= limit {
 		return text

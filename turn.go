@@ -74,13 +74,15 @@ type TurnPlan struct {
 	Span, Slots int
 	// Last is the last of these slots.
 	Last time.Time
-	// Held is when a turn with news ends that goes on in a burst of news, zero for another one.
-	// It replaces Last.
-	Held time.Time
+	// ExtendedTo is when a turn with news ends that goes on in a burst of news, zero for another
+	// one. It replaces Last.
+	ExtendedTo time.Time
 }
 
 // Covers reports whether the turn goes on until a slot, as far as it is planned.
-func (p TurnPlan) Covers(slot time.Time) bool { return !slot.After(p.Last) || !slot.After(p.Held) }
+func (p TurnPlan) Covers(slot time.Time) bool {
+	return !slot.After(p.Last) || !slot.After(p.ExtendedTo)
+}
 
 // planned returns the plan of a turn that may cover up to span slots from the next one on,
 // beside those that it has covered. No slot of it is after f.Latest.

@@ -17,10 +17,10 @@ import (
 //     incidents;
 //   - a turn whose last slot falls among the ends of hundreds of others.
 const (
-	// newsHold is how long a turn with news goes on at most, and leastHold the shortest time
-	// that is worth it.
-	newsHold  = time.Minute
-	leastHold = time.Second
+	// newsExtension is how long a turn with news goes on at most, and leastExtension the shortest
+	// time that is worth it.
+	newsExtension  = time.Minute
+	leastExtension = time.Second
 	// crowdLimit is how far beyond its last slot a turn may go in a crowd.
 	crowdLimit = 6 * time.Second
 )
@@ -148,8 +148,8 @@ func NextTurnStep(f TurnFacts) TurnStep {
 		return f.goOn()
 	case f.Revision > f.Plan.Revision:
 		return f.stop(TurnChanged)
-	case !f.Plan.Held.IsZero():
-		return f.hold()
+	case !f.Plan.ExtendedTo.IsZero():
+		return f.extended()
 	case f.widens():
 		if !f.Reported {
 			return TurnStep{Action: TurnReport, Plan: f.Plan}
@@ -181,8 +181,8 @@ func (f *TurnFacts) span() int {
 // then the turn ends at its latest time, and the next one waits on.
 func (f *TurnFacts) goOn() TurnStep {
 	until := earliest(f.Next, f.Latest)
-	if !f.Plan.Held.IsZero() {
-		until = earliest(until, f.Plan.Held)
+	if !f.Plan.ExtendedTo.IsZero() {
+		until = earliest(until, f.Plan.ExtendedTo)
 	}
 	switch {
 	case f.Now.Before(f.Latest):
@@ -204,18 +204,18 @@ func (f *TurnFacts) widens() bool {
 // and in a burst of news somewhat later. That a check is healthy at first is no news, and an
 // adopted turn does not know with which state it began.
 func (f *TurnFacts) news() TurnStep {
-	held := earliest(f.Now.Add(newsHold), f.Latest)
-	if !f.Burst || f.Before == "" || f.Adopted || f.EverySlot || f.Revision > f.Known || held.Sub(f.Now) < leastHold {
+	extended := earliest(f.Now.Add(newsExtension), f.Latest)
+	if !f.Burst || f.Before == "" || f.Adopted || f.EverySlot || f.Revision > f.Known || extended.Sub(f.Now) < leastExtension {
 		return f.stop(TurnChanged)
 	}
-	f.Plan.Held = held
-	return f.hold()
+	f.Plan.ExtendedTo = extended
+	return f.extended()
 }
 
-// hold goes on with a turn that has news, and reports each vote at once.
-func (f *TurnFacts) hold() TurnStep {
+// extended goes on with a turn that has news, and reports each vote at once.
+func (f *TurnFacts) extended() TurnStep {
 	switch {
-	case !f.Now.Before(f.Plan.Held):
+	case !f.Now.Before(f.Plan.ExtendedTo):
 		return f.stop(TurnChanged)
 	case f.Fires:
 		return TurnStep{Action: TurnReport, Plan: f.Plan}

@@ -48,7 +48,7 @@ func fails(f *vigil.TurnFacts)    { f.Health = vigil.Unhealthy }
 func fires(f *vigil.TurnFacts)    { f.Health, f.Fires = vigil.Unhealthy, true }
 func burst(f *vigil.TurnFacts)    { fires(f); f.Burst = true }
 func held(f *vigil.TurnFacts) {
-	f.Before, f.Health, f.Plan.Held = vigil.Unhealthy, vigil.Unhealthy, after(30)
+	f.Before, f.Health, f.Plan.ExtendedTo = vigil.Unhealthy, vigil.Unhealthy, after(30)
 }
 
 func first(f *vigil.TurnFacts) {
@@ -140,11 +140,11 @@ func TestNextTurnStep(t *testing.T) {
 				change(&f)
 			}
 			if test.want.held.IsZero() && test.want.action != vigil.TurnStop {
-				test.want.held = f.Plan.Held
+				test.want.held = f.Plan.ExtendedTo
 			}
 			got := vigil.NextTurnStep(f)
 			if got.Action != test.want.action || got.End != test.want.end || !got.Until.Equal(test.want.until) ||
-				got.Action != vigil.TurnStop && !got.Plan.Held.Equal(test.want.held) {
+				got.Action != vigil.TurnStop && !got.Plan.ExtendedTo.Equal(test.want.held) {
 				t.Errorf("the step is %+v, want %+v", got, test.want)
 			}
 		})
@@ -187,8 +187,8 @@ func TestTurnPlans(t *testing.T) {
 			if !got.Covers(got.Last) || got.Covers(got.Last.Add(turnInterval)) {
 				t.Errorf("%+v covers more or less than its slots", got)
 			}
-			got.Held = got.Last.Add(2 * turnInterval)
-			if !got.Covers(got.Held) || got.Covers(got.Held.Add(time.Second)) {
+			got.ExtendedTo = got.Last.Add(2 * turnInterval)
+			if !got.Covers(got.ExtendedTo) || got.Covers(got.ExtendedTo.Add(time.Second)) {
 				t.Errorf("%+v covers more or less than until it is held", got)
 			}
 		})
@@ -285,7 +285,7 @@ func (m *turnModel) next(t *rapid.T) {
 	}
 	m.Stopping, m.Named = seldom(t, "stopping"), rapid.Bool().Draw(t, "named")
 	got := vigil.NextTurnStep(m.TurnFacts)
-	if m.Plan = got.Plan; !m.Plan.Held.IsZero() && m.newsAt.IsZero() {
+	if m.Plan = got.Plan; !m.Plan.ExtendedTo.IsZero() && m.newsAt.IsZero() {
 		m.newsAt = m.Now
 	}
 	m.planned = got.Plan.Last

@@ -116,11 +116,11 @@ type DecisionInput struct {
 	Open     bool
 	Incident *IncidentHead
 	// Latched is true while an incident that a user resolved is latched; Quiet are the
-	// regions that have been quiet since, sorted, and Held the rules that it holds, sorted.
-	// Without one it holds all.
-	Latched bool
-	Quiet   []string
-	Held    []uuid.UUID
+	// regions that have been quiet since, sorted, and LatchedRules the rules that open no other
+	// incident until then, sorted; none: all.
+	Latched      bool
+	Quiet        []string
+	LatchedRules []uuid.UUID
 	// InMaintenance is true while the check is in maintenance: no incident opens, and no
 	// rule begins to fire in one that is open. Everything else is as outside of it.
 	InMaintenance bool
@@ -139,12 +139,12 @@ type Decision struct {
 	// Begun are the rules that begin to fire in the incident that stays open: their region
 	// policies are met. Ended are those of its rules that fire in no voting region any more.
 	Begun, Ended []uuid.UUID
-	// Quiet are the regions that have been quiet since the latch was set, sorted, and Held
-	// the rules that it still holds. Unlatch is true when these are all voting regions, or
-	// it holds no rule any more.
-	Quiet   []string
-	Held    []uuid.UUID
-	Unlatch bool
+	// Quiet are the regions that have been quiet since the latch was set, sorted, and LatchedRules
+	// the rules that are still latched. Unlatch is true when these are all voting regions, or
+	// no rule is latched any more.
+	Quiet        []string
+	LatchedRules []uuid.UUID
+	Unlatch      bool
 	// Firing is true when a rule fires in a voting region.
 	Firing bool
 }
@@ -152,7 +152,7 @@ type Decision struct {
 // Decide applies the region policies to the votes (spec section 3). Without votes of
 // an enabled check it changes nothing.
 func Decide(in DecisionInput) Decision {
-	d := Decision{Quiet: in.Quiet, Held: in.Held}
+	d := Decision{Quiet: in.Quiet, LatchedRules: in.LatchedRules}
 	if !in.Enabled {
 		d.Remove, d.Unlatch = in.Open, in.Latched
 		return d
@@ -164,11 +164,11 @@ func Decide(in DecisionInput) Decision {
 		d.latch(&in)
 	}
 	latched := in.Latched && !d.Unlatch
-	wrong := false // a rule fires that no latch holds
+	wrong := false // a rule fires that is not latched
 	for _, rule := range in.Rules {
 		n := in.firingIn(rule.ID)
 		d.Firing = d.Firing || n > 0
-		if latched && slices.Contains(d.Held, rule.ID) {
+		if latched && slices.Contains(d.LatchedRules, rule.ID) {
 			continue
 		}
 		wrong = wrong || n > 0
@@ -176,7 +176,7 @@ func Decide(in DecisionInput) Decision {
 			d.Rules = append(d.Rules, rule.ID)
 		}
 	}
-	d.Open = !in.Open && !in.InMaintenance && len(d.Rules) > 0 && (!latched || len(d.Held) > 0)
+	d.Open = !in.Open && !in.InMaintenance && len(d.Rules) > 0 && (!latched || len(d.LatchedRules) > 0)
 	d.Resolve = in.Open && !wrong
 	if in.Open && !d.Resolve && in.Incident != nil && len(in.Incident.Rules) > 0 {
 		d.change(&in)
@@ -214,14 +214,14 @@ func (d *Decision) change(in *DecisionInput) {
 	}
 }
 
-// latch decides what the latch still holds: the regions in which no held rule has fired at
+// latch decides what is still latched: the regions in which no latched rule has fired at
 // some time since it was set are quiet. It ends with the last rule and when every voting
 // region is quiet.
 func (d *Decision) latch(in *DecisionInput) {
-	holds := func(rule uuid.UUID) bool { return len(in.Held) == 0 || slices.Contains(in.Held, rule) }
+	latched := func(rule uuid.UUID) bool { return len(in.LatchedRules) == 0 || slices.Contains(in.LatchedRules, rule) }
 	quiet, all := slices.Clone(in.Quiet), true
 	for _, vote := range in.Votes {
-		fires := slices.ContainsFunc(in.Rules, func(r RulePolicy) bool { return holds(r.ID) && slices.Contains(vote.Firing, r.ID) })
+		fires := slices.ContainsFunc(in.Rules, func(r RulePolicy) bool { return latched(r.ID) && slices.Contains(vote.Firing, r.ID) })
 		switch {
 		case slices.Contains(quiet, vote.Region):
 		case fires:
@@ -232,9 +232,9 @@ func (d *Decision) latch(in *DecisionInput) {
 	}
 	slices.Sort(quiet)
 	d.Quiet, d.Unlatch = quiet, all
-	d.Held = slices.DeleteFunc(slices.Clone(in.Held), func(rule uuid.UUID) bool {
+	d.LatchedRules = slices.DeleteFunc(slices.Clone(in.LatchedRules), func(rule uuid.UUID) bool {
 		enabled := slices.ContainsFunc(in.Rules, func(r RulePolicy) bool { return r.ID == rule })
 		return !enabled || in.firingIn(rule) == 0
 	})
-	d.Unlatch = d.Unlatch || len(in.Held) > 0 && len(d.Held) == 0
+	d.Unlatch = d.Unlatch || len(in.LatchedRules) > 0 && len(d.LatchedRules) == 0
 }

@@ -207,16 +207,16 @@ func TestDecideRulesOfAnOpenIncident(t *testing.T) {
 		"AHeldRuleFiresBesideTheIncident": {
 			vigil.DecisionInput{
 				Rules: any2, Votes: votes(ids(warn, page), nil), Incident: open(vigil.FiredRule{ID: page, Opened: true}),
-				Latched: true, Held: ids(warn), Quiet: []string{"b"},
+				Latched: true, LatchedRules: ids(warn), Quiet: []string{"b"},
 			},
-			vigil.Decision{Firing: true, Quiet: []string{"b"}, Held: ids(warn)},
+			vigil.Decision{Firing: true, Quiet: []string{"b"}, LatchedRules: ids(warn)},
 		},
 		"OnlyAHeldRuleFires": {
 			vigil.DecisionInput{
 				Rules: any2, Votes: votes(ids(warn), nil), Incident: open(vigil.FiredRule{ID: page, Opened: true}),
-				Latched: true, Held: ids(warn), Quiet: []string{"b"},
+				Latched: true, LatchedRules: ids(warn), Quiet: []string{"b"},
 			},
-			vigil.Decision{Resolve: true, Firing: true, Quiet: []string{"b"}, Held: ids(warn)},
+			vigil.Decision{Resolve: true, Firing: true, Quiet: []string{"b"}, LatchedRules: ids(warn)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,32 +244,32 @@ func TestDecideLatchHoldsRules(t *testing.T) {
 		want vigil.Decision
 	}{
 		"AHeldRuleGoesOn": {
-			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn), ids(warn)), Held: ids(warn)},
-			vigil.Decision{Firing: true, Held: ids(warn)},
+			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn), ids(warn)), LatchedRules: ids(warn)},
+			vigil.Decision{Firing: true, LatchedRules: ids(warn)},
 		},
 		"AnotherRuleFires": {
-			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn, page), ids(warn)), Held: ids(warn)},
-			vigil.Decision{Open: true, Rules: ids(page), Firing: true, Held: ids(warn)},
+			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn, page), ids(warn)), LatchedRules: ids(warn)},
+			vigil.Decision{Open: true, Rules: ids(page), Firing: true, LatchedRules: ids(warn)},
 		},
 		"AnotherRuleFiresInMaintenance": {
-			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn, page), ids(warn)), Held: ids(warn), InMaintenance: true},
-			vigil.Decision{Firing: true, Held: ids(warn)},
+			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn, page), ids(warn)), LatchedRules: ids(warn), InMaintenance: true},
+			vigil.Decision{Firing: true, LatchedRules: ids(warn)},
 		},
 		"AHeldRuleStops": {
-			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn), ids(warn)), Held: ids(warn, page)},
-			vigil.Decision{Firing: true, Held: ids(warn)},
+			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn), ids(warn)), LatchedRules: ids(warn, page)},
+			vigil.Decision{Firing: true, LatchedRules: ids(warn)},
 		},
 		"AHeldRuleFiresInOneRegionYet": {
-			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn), nil), Held: ids(warn)},
-			vigil.Decision{Firing: true, Quiet: []string{"b"}, Held: ids(warn)},
+			vigil.DecisionInput{Rules: rules, Votes: votes(ids(warn), nil), LatchedRules: ids(warn)},
+			vigil.Decision{Firing: true, Quiet: []string{"b"}, LatchedRules: ids(warn)},
 		},
 		"EveryRegionWasQuietOnce": {
-			vigil.DecisionInput{Rules: rules, Votes: votes(nil, ids(warn)), Held: ids(warn), Quiet: []string{"b"}},
-			vigil.Decision{Open: true, Rules: ids(warn), Unlatch: true, Firing: true, Quiet: []string{"a", "b"}, Held: ids(warn)},
+			vigil.DecisionInput{Rules: rules, Votes: votes(nil, ids(warn)), LatchedRules: ids(warn), Quiet: []string{"b"}},
+			vigil.Decision{Open: true, Rules: ids(warn), Unlatch: true, Firing: true, Quiet: []string{"a", "b"}, LatchedRules: ids(warn)},
 		},
 		"TheLastHeldRuleIsDisabled": {
-			vigil.DecisionInput{Rules: rules[1:], Votes: votes(ids(warn), ids(warn)), Held: ids(warn)},
-			vigil.Decision{Unlatch: true, Quiet: []string{"a", "b"}, Held: []uuid.UUID{}},
+			vigil.DecisionInput{Rules: rules[1:], Votes: votes(ids(warn), ids(warn)), LatchedRules: ids(warn)},
+			vigil.Decision{Unlatch: true, Quiet: []string{"a", "b"}, LatchedRules: []uuid.UUID{}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

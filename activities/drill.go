@@ -41,6 +41,8 @@ type DrillsOptions struct {
 	Incidents incidentWaker
 	// Signer returns what signs a receipt; nil: receipts are not signed.
 	Signer func(ctx context.Context) (func(receipt []byte) (string, error), error)
+	// Ended counts a drill that has ended; nil: none is counted.
+	Ended func(ctx context.Context, verdict string)
 	// Version of the program, which the receipt names.
 	Version string
 	Log     *slog.Logger
@@ -135,6 +137,9 @@ func (d *Drills) CloseDrill(ctx context.Context, id uuid.UUID) error {
 	}
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
+	}
+	if closed && d.Ended != nil {
+		d.Ended(ctx, string(drill.Receipt.Verdict))
 	}
 	if closed {
 		d.Log.InfoContext(ctx, "a drill has ended", "drill", id, "verdict", drill.Receipt.Verdict, "failures", drill.Receipt.Failures)

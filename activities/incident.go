@@ -61,8 +61,8 @@ type LatchState struct {
 	ID    uuid.UUID `json:"id"`              // of the incident
 	Quiet []string  `json:"quiet,omitempty"` // regions that have been quiet since it was resolved, sorted
 	Ended bool      `json:"ended,omitempty"` // the latch is released
-	// Held are the rules that it holds yet, sorted.
-	Held []uuid.UUID `json:"held,omitempty"`
+	// LatchedRules are the rules that it keeps yet, sorted.
+	LatchedRules []uuid.UUID `json:"held,omitempty"`
 }
 
 // ReadContext reads the context of a check's incidents. For a deleted check it
@@ -83,18 +83,18 @@ func (i *Incidents) Open(ctx context.Context, request vigil.OpenRequest) (vigil.
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return vigil.IncidentHead{}, nil // the next ReadContext returns Deleted
 	}
-	if out.Held > 0 {
+	if out.MaintenanceLeft > 0 {
 		// The maintenance began after the workflow read its context, which it reads again at
 		// once: the pause bounds how often.
-		return vigil.IncidentHead{}, timing.Sleep(ctx, min(out.Held, heldPause))
+		return vigil.IncidentHead{}, timing.Sleep(ctx, min(out.MaintenanceLeft, maintenancePause))
 	}
 	countOpened(ctx, out, err)
 	i.traceIncident(ctx, vigil.SpanOpen, &out, err)
 	return i.startDeliveries(ctx, out, err)
 }
 
-// heldPause bounds how often a workflow asks to open an incident during maintenance.
-const heldPause = time.Second
+// maintenancePause bounds how often a workflow asks to open an incident during maintenance.
+const maintenancePause = time.Second
 
 // Acknowledge acknowledges an incident.
 func (i *Incidents) Acknowledge(ctx context.Context, a Acknowledgement) (vigil.IncidentHead, error) {
@@ -117,8 +117,8 @@ func (i *Incidents) Resolve(ctx context.Context, request vigil.ResolveRequest) (
 func (i *Incidents) ChangeRules(ctx context.Context, request vigil.RulesRequest) (vigil.IncidentHead, error) {
 	request.PublicURL = i.PublicURL
 	out, err := i.Store.ChangeRules(ctx, request)
-	if out.Held > 0 { // see Open
-		if err := timing.Sleep(ctx, min(out.Held, heldPause)); err != nil {
+	if out.MaintenanceLeft > 0 { // see Open
+		if err := timing.Sleep(ctx, min(out.MaintenanceLeft, maintenancePause)); err != nil {
 			return vigil.IncidentHead{}, err
 		}
 	}
@@ -127,7 +127,7 @@ func (i *Incidents) ChangeRules(ctx context.Context, request vigil.RulesRequest)
 
 // KeepLatch stores the latch of an incident.
 func (i *Incidents) KeepLatch(ctx context.Context, latch LatchState) error {
-	return i.Store.KeepLatch(ctx, vigil.Latch{IncidentID: latch.ID, Quiet: latch.Quiet, Rules: latch.Held}, latch.Ended)
+	return i.Store.KeepLatch(ctx, vigil.Latch{IncidentID: latch.ID, Quiet: latch.Quiet, Rules: latch.LatchedRules}, latch.Ended)
 }
 
 // startDeliveries starts a delivery workflow for every pending delivery. A retry is

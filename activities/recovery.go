@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,11 +19,13 @@ import (
 const (
 	// recoverTime is for how long one activity works on a recovery.
 	recoverTime = 30 * time.Second
-	// recoverPause is the pause between two steps.
-	recoverPause = 250 * time.Millisecond
-	// minOutstanding is how many requested attempts of a recovery may be without an outcome in any
-	// case. They take places of the channel, which has more.
-	minOutstanding = 4
+	// recoverPause is the longest pause between two steps, and leastRecoverPause the shortest.
+	recoverPause      = 250 * time.Millisecond
+	leastRecoverPause = 20 * time.Millisecond
+	// minOutstanding and maxOutstanding are how many requested attempts of a recovery may be without an
+	// outcome. They take places of the channel, which has eight: a request without a place would be
+	// attempted twice, and would stand before the messages of new incidents.
+	minOutstanding, maxOutstanding = 4, 6
 )
 
 // recoveryStore keeps recoveries.
@@ -62,9 +65,10 @@ type RecoveryReport struct {
 // records what became of them. It may be cut short and repeated.
 func (r *Recoveries) Recover(ctx context.Context, recoveryID uuid.UUID) (RecoveryReport, error) {
 	stopping := activity.GetWorkerStopChannel(ctx)
-	each := float64(r.Rate) * recoverPause.Seconds()
-	outstanding := max(minOutstanding, int(2*each))
-	began, allowed := r.Now(), each
+	pause := min(recoverPause, max(leastRecoverPause, time.Duration(maxOutstanding*float64(time.Second)/float64(r.Rate))))
+	each := float64(r.Rate) * pause.Seconds()
+	outstanding := min(max(minOutstanding, int(2*each)), maxOutstanding)
+	began, allowed, wait := r.Now(), each, pause
 	for {
 		step, err := r.Store.StepRecovery(ctx, recoveryID, int(allowed), outstanding)
 		if vigil.ErrorCode(err) == vigil.CodeNotFound {
@@ -73,7 +77,12 @@ func (r *Recoveries) Recover(ctx context.Context, recoveryID uuid.UUID) (Recover
 		if err != nil {
 			return RecoveryReport{}, fmt.Errorf("continue a recovery: %w", err)
 		}
-		allowed = min(allowed-float64(len(step.Requested))+each, max(1, 2*each))
+		if len(step.Requested) > 0 {
+			wait = pause
+		} else {
+			wait = min(2*wait, recoverPause) // a slow receiver is not asked about all the time
+		}
+		allowed = min(allowed-float64(len(step.Requested))+float64(r.Rate)*wait.Seconds(), max(1, 2*each))
 		r.signal(ctx, step.Requested)
 		activity.RecordHeartbeat(ctx)
 		report := RecoveryReport{Done: step.Done, Total: step.Total, Sent: step.Sent, Skipped: step.Skipped, Failed: step.Failed}
@@ -85,7 +94,7 @@ func (r *Recoveries) Recover(ctx context.Context, recoveryID uuid.UUID) (Recover
 			return report, nil
 		default:
 		}
-		if err := timing.Sleep(ctx, recoverPause); err != nil {
+		if err := timing.Sleep(ctx, wait); err != nil {
 			return report, err
 		}
 	}
@@ -95,10 +104,14 @@ func (r *Recoveries) Recover(ctx context.Context, recoveryID uuid.UUID) (Recover
 func (r *Recoveries) signal(ctx context.Context, requested []vigil.PendingDelivery) {
 	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
 	defer cancel()
+	var sending sync.WaitGroup
 	for _, delivery := range requested {
-		if err := r.Workflows.Send(ctx, delivery); err != nil {
-			r.Log.WarnContext(ctx, "a requested delivery was not signaled; the sweep signals it again",
-				"incident", delivery.IncidentID, "channel", delivery.ChannelID, "error", err)
-		}
+		sending.Go(func() {
+			if err := r.Workflows.Send(ctx, delivery); err != nil {
+				r.Log.WarnContext(ctx, "a requested delivery was not signaled; the sweep signals it again",
+					"incident", delivery.IncidentID, "channel", delivery.ChannelID, "error", err)
+			}
+		})
 	}
+	sending.Wait()
 }

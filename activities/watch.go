@@ -232,8 +232,8 @@ func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, 
 		f.Most, _ = t.budget.Most(now, schedule.Interval, t.QuietWindow)
 		f.BeyondBudget = !t.budget.Left(now)
 	}
-	if t.covered > 0 && before != "" && t.plan.Held.IsZero() && (f.Fires || before != f.Health) {
-		f.Burst = t.news.Add(now) // each turn with news counts once: it ends, or is held
+	if t.covered > 0 && before != "" && t.plan.ExtendedTo.IsZero() && (f.Fires || before != f.Health) {
+		f.Burst = t.news.Add(now) // each turn with news counts once: it ends, or is extended
 	}
 	f.Crowded = t.covered > 0 && f.Next.After(t.plan.Last) && t.budget.Crowded(now) && t.lateness.Punctual(now)
 	return f

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/backtests"
 	"github.com/vigil-monitor/vigil/internal/backtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -256,7 +257,7 @@ func TestBacktestOfTheChecksWithALabel(t *testing.T) {
 
 // slowReplay has each replay wait until it is let go.
 type slowReplay struct {
-	*storage.Store
+	backtests.Store
 	started chan struct{}
 	goOn    chan struct{}
 }
@@ -272,7 +273,7 @@ func (s *slowReplay) ReplayResults(
 func TestAnOrganizationRunsTwoBacktestsAtOnce(t *testing.T) {
 	t.Parallel()
 	slow := &slowReplay{started: make(chan struct{}), goOn: make(chan struct{})}
-	b := setup(t, func(d *api.Deps) { slow.Store = d.Store.(*storage.Store); d.Store = slow })
+	b := setup(t, func(d *api.Deps) { slow.Store = d.Stores.Backtests; d.Stores.Backtests = slow })
 	a := b.signup(t)
 	path := "/v1/checks/" + text(a.check(t), "id") + "/alerts/backtest"
 	b.clock.advance(time.Hour)

@@ -83,8 +83,10 @@ func TestReadOnlyMembers(t *testing.T) {
 	check, channel := text(a.check(t), "id"), text(a.channel(t), "id")
 	rule := text(a.rule(t, check, channel), "id")
 	for path, members := range map[string][]string{
-		"/v1/checks/" + check:                     {"id", "org_id", "health_status", "last_checked", "expires_at", "created_at", "updated_at"},
-		"/v1/notification-channels/" + channel:    {"id", "org_id", "disabled_reason", "secret_overlap_ends_at", "created_at", "updated_at"},
+		"/v1/checks/" + check: {"id", "org_id", "health_status", "last_checked", "expires_at", "created_at", "updated_at"},
+		"/v1/notification-channels/" + channel: {
+			"id", "org_id", "effective_format", "disabled_reason", "secret_overlap_ends_at", "created_at", "updated_at",
+		},
 		"/v1/checks/" + check + "/alerts/" + rule: {"id", "check_id", "created_at", "updated_at"},
 	} {
 		t.Run(path[len("/v1/"):], func(t *testing.T) {

@@ -139,6 +139,25 @@ func TestFilesHaveFallbacks(t *testing.T) {
 			t.Errorf("%s: %s", path, answer)
 		}
 	}
+	// A circle that goes over channels outside of the project is found by a dry run too.
+	first := a.channel(t, with("name", "first"))
+	apply(http.StatusOK, object{"alpha": hook(nil), "beta": hook(nil), "gamma": hook(nil)})
+	list, _, err := b.store.Channels(t.Context(), a.org, vigil.ChannelFilter{Query: "alpha", Page: vigil.Page{Limit: 10}})
+	if err != nil || len(list) != 1 {
+		t.Fatalf("channels %v, %v", list, err)
+	}
+	second := a.channel(t, with("name", "second"), with(vigil.MemberFallback, list[0].ID))
+	a.want(t, http.StatusOK, http.MethodPut, "/v1/notification-channels/"+text(first, "id"), object{vigil.MemberFallback: second["id"]})
+	for _, dry := range []bool{true, false} {
+		body := object{"project": "shop", "dry_run": dry, "document": object{"version": 1, "project": "shop", "channels": object{
+			"alpha": hook("name:first"), "beta": hook(nil), "gamma": hook(nil),
+		}}}
+		answer := a.want(t, http.StatusBadRequest, http.MethodPost, "/v1/apply", body)
+		if shown := encoded(t, answer.body); !strings.Contains(shown, "channels.alpha.fallback_channel") {
+			t.Errorf("a circle outside of the project, dry run %v: %s", dry, shown)
+		}
+	}
+	a.want(t, http.StatusOK, http.MethodPut, "/v1/notification-channels/"+text(first, "id"), object{vigil.MemberFallback: nil})
 	apply(http.StatusOK, object{"alpha": hook(nil), "beta": hook("alpha"), "gamma": hook(nil)})
 	if got := of("alpha"); got != nil {
 		t.Errorf("without the member alpha falls back to %v", got)

@@ -70,6 +70,10 @@ func TestChannelTypes(t *testing.T) {
 				made["disabled_reason"] != nil || made["org_id"] != a.org.String() {
 				t.Errorf("channel %v", made)
 			}
+			want := object{"push": "ntfy", "chat": "slack", "pager": "pagerduty"}[tt.kind] // nil: it has one form
+			if format, given := made["effective_format"]; !given || format != want {
+				t.Errorf("the format in effect is %v, want %v", format, want)
+			}
 			path := "/v1/notification-channels/" + text(made, "id")
 			shown := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t)
 			back := a.want(t, http.StatusOK, http.MethodPut, path, shown).data(t)

@@ -32,11 +32,6 @@ const (
 	preflightAge = "600"
 )
 
-// codecStore is what the endpoint needs of the database.
-type codecStore interface {
-	RecordAudit(ctx context.Context) error
-}
-
 // codecEndpoint serves Temporal's remote codec protocol, for the Temporal UI and the
 // temporal CLI. It is no part of /v1: payloads belong to all organizations, so only the
 // operator's own account may use it, with an API key that has the scope admin. A browser
@@ -46,7 +41,7 @@ type codecEndpoint struct {
 	auth      *accounts.Authenticator
 	addresses *rest.RateWindow // counts refused credentials
 	window    *rest.RateWindow // counts requests of an account
-	store     codecStore
+	store     AuditStore
 	tokens    *accounts.Signer
 	noted     *resource.Cache[struct{}] // what the audit log has of each credential already
 	origin    string                    // of the UI; empty: no page may call
@@ -60,10 +55,15 @@ func newCodecEndpoint(deps Deps, auth *accounts.Authenticator, addresses *rest.R
 		return nil
 	}
 	return &codecEndpoint{
-		codec: deps.Codec, auth: auth, addresses: addresses, window: rest.NewRateWindow(codecRate, time.Minute, deps.Now),
-		store: deps.Store, tokens: accounts.NewSigner(accounts.AudienceCodec, deps.Config.SigningKey, deps.Config.OlderSigningKeys, deps.Now),
-		noted:  resource.NewCache[struct{}](codecAuditEvery, accounts.AuthEntries, deps.Now),
-		origin: deps.Config.TemporalUIOrigin, secure: strings.HasPrefix(deps.Config.PublicURL, "https://"),
+		codec:     deps.Codec,
+		auth:      auth,
+		addresses: addresses,
+		window:    rest.NewRateWindow(codecRate, time.Minute, deps.Now),
+		store:     deps.Stores.Audit,
+		tokens:    accounts.NewSigner(accounts.AudienceCodec, deps.Config.SigningKey, deps.Config.OlderSigningKeys, deps.Now),
+		noted:     resource.NewCache[struct{}](codecAuditEvery, accounts.AuthEntries, deps.Now),
+		origin:    deps.Config.TemporalUIOrigin,
+		secure:    strings.HasPrefix(deps.Config.PublicURL, "https://"),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/vigil-monitor/vigil"
@@ -24,7 +25,7 @@ import (
 
 // Deps is what the API needs.
 type Deps struct {
-	Store    Store
+	Stores   Stores
 	Loops    resource.LoopWorkflows
 	Probes   resource.CheckTypes
 	Channels resource.ChannelTypes
@@ -106,30 +107,51 @@ type Config struct {
 	BodyDeadline time.Duration
 }
 
-// Store is what the API needs of the database: what each part of it needs, declared
-// there. Every method that takes orgID returns vigil.NotFound for what
-// belongs to another organization.
-type Store interface {
-	systemStore
-	keyStore
-	accounts.Store
-	checks.Store
-	alerts.Store
-	backtests.Store
-	apply.Store
-	rest.LeaseStore
-	rest.RepeatStore
-	stream.Store
+// Stores are what the API needs of the database: a field for each part of it, with the
+// interface that is declared there. All are required; one store may be all of them. Every
+// method that takes orgID returns vigil.NotFound for what belongs to another organization.
+type Stores struct {
+	Accounts  accounts.Store
+	Checks    checks.Store
+	Alerts    alerts.Store
+	Backtests backtests.Store
+	Apply     apply.Store
+	// Loops are read when a change wakes them.
+	Loops resource.LoopStore
+	// Events are those of the alert streams.
+	Events stream.Store
+	// Rates counts the requests of organizations, for all processes together.
+	Rates rest.LeaseStore
+	// Repeats keeps the answers to requests that have an Idempotency-Key.
+	Repeats rest.RepeatStore
+	// Audit keeps the entries of requests that no transaction has stored.
+	Audit AuditStore
+	// Keys are the public keys that receipts are checked with.
+	Keys KeyStore
+	// System answers /ready.
+	System SystemStore
+}
 
+// AuditStore writes the audit log.
+type AuditStore interface {
 	// RecordAudit stores the audit entry of ctx, unless a transaction has stored it.
 	RecordAudit(ctx context.Context) error
+}
+
+// complete reports whether no field is missing.
+func (s *Stores) complete() bool {
+	return !slices.Contains([]any{
+		s.Accounts, s.Checks, s.Alerts, s.Backtests, s.Apply, s.Loops, s.Events, s.Rates, s.Repeats, s.Audit, s.Keys, s.System,
+	}, nil)
 }
 
 // validate reports what is missing.
 func (d *Deps) validate() error {
 	switch {
-	case d.Store == nil || d.Loops == nil || d.Probes == nil:
-		return errors.New("api: a store, loops and probes are needed")
+	case !d.Stores.complete():
+		return errors.New("api: every store is needed")
+	case d.Loops == nil || d.Probes == nil:
+		return errors.New("api: loops and probes are needed")
 	case d.Channels == nil:
 		return errors.New("api: channels are needed")
 	case len(d.Config.SigningKey) < 32:

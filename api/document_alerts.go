@@ -101,6 +101,8 @@ func describeNulls(schemas map[string]*huma.Schema) {
 		{"Check", "maintenance"},
 		{"Delivery", "fallback_for"},
 		{"Drill", "receipt"},
+		{"DrillSchedule", "last_drill"},
+		{"NotificationChannel", "last_drill"},
 		{"DrillDelivered", "opening"},
 		{"DrillDelivered", "recovery"},
 	} {

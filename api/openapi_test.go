@@ -21,7 +21,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
-var update = flag.Bool("update", false, "renew openapi.yaml and the client") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "renew openapi.yaml and the clients") //nolint:gochecknoglobals // a flag
 
 const (
 	renewal = "Renew it with: go test ./api -run TestOpenAPI -update"
@@ -94,4 +94,9 @@ func renew(t *testing.T, document []byte, sum string) {
 		t.Fatalf("generate the client: %v\n%s", err, out)
 	}
 	write(clientSum, []byte(sum+"\n"))
+	others := exec.CommandContext(t.Context(), "go", "run", "./.ci/clients")
+	others.Dir = ".."
+	if out, err := others.CombinedOutput(); err != nil {
+		t.Fatalf("generate the clients of TypeScript and Python: %v\n%s", err, out)
+	}
 }

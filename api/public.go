@@ -17,8 +17,8 @@ import (
 // people can share an address, and most answers come from memory.
 const publicPerMinute = 1200
 
-// keyStore reads the public keys that receipts are checked with.
-type keyStore interface {
+// KeyStore reads the public keys that receipts are checked with.
+type KeyStore interface {
 	PublicKeys(ctx context.Context) ([]vigil.PublicKey, error)
 }
 
@@ -45,7 +45,7 @@ func servePublic(routes *resource.Routes, deps Deps) {
 			serve(w, r)
 		}
 	}
-	routes.Strict("GET "+keysPath, limited(publicKeys(deps.Store)))
+	routes.Strict("GET "+keysPath, limited(publicKeys(deps.Stores.Keys)))
 	if deps.StatusPages == nil {
 		return
 	}
@@ -54,7 +54,7 @@ func servePublic(routes *resource.Routes, deps Deps) {
 }
 
 // publicKeys answers with the public keys of the platform.
-func publicKeys(store keyStore) http.HandlerFunc {
+func publicKeys(store KeyStore) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		keys, err := store.PublicKeys(r.Context())
 		if err != nil {

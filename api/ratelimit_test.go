@@ -19,7 +19,6 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/internal/account"
-	"github.com/vigil-monitor/vigil/storage"
 )
 
 // hold keeps the windows open that are: a machine may be too slow for the minute
@@ -181,9 +180,8 @@ func TestAddressRate(t *testing.T) {
 	b.want(t, http.StatusBadRequest, http.MethodPost, "/v1/auth/signup", map[string]any{})
 }
 
-// leaseStore is a store whose rate leases a test decides about.
+// leaseStore grants rate leases as a test decides.
 type leaseStore struct {
-	*storage.Store
 	lease func(orgID uuid.UUID, want, limit int64) (account.RateLease, error)
 }
 
@@ -198,7 +196,7 @@ func TestRateLimitWithoutItsStore(t *testing.T) {
 	a := b.signup(t)
 	check := a.check(t)
 	limited := b.serve(t, func(d *api.Deps) {
-		d.Store = &leaseStore{Store: b.store, lease: func(_ uuid.UUID, want, limit int64) (account.RateLease, error) {
+		d.Stores.Rates = &leaseStore{lease: func(_ uuid.UUID, want, limit int64) (account.RateLease, error) {
 			if err := failure.Load(); err != nil {
 				return account.RateLease{}, *err
 			}

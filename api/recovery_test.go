@@ -78,6 +78,12 @@ func TestRecoverChannel(t *testing.T) {
 			t.Errorf("canceled %v", canceled)
 		}
 	}
+	all := a.want(t, http.StatusOK, http.MethodGet, path+"/recoveries", nil).rows(t)
+	if len(all) != 1 || all[0]["id"] != id.String() || all[0]["state"] != "canceled" {
+		t.Errorf("the list has %v", all)
+	}
+	stranger := b.signup(t)
+	stranger.want(t, http.StatusNotFound, http.MethodGet, path+"/recoveries", nil)
 	a.want(t, http.StatusNotFound, http.MethodGet, path+"/recoveries/"+uuid.NewString(), nil)
 	other := "/v1/notification-channels/" + text(a.channel(t), "id")
 	a.want(t, http.StatusNotFound, http.MethodGet, other+"/recoveries/"+id.String(), nil)

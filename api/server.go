@@ -58,40 +58,40 @@ func New(deps Deps) (*Server, error) {
 
 // newRegistrar returns a registrar without guards.
 func newRegistrar(deps Deps, mux *http.ServeMux) *rest.Registrar {
-	note := func(ctx context.Context) error { return deps.Store.RecordAudit(ctx) }
-	return &rest.Registrar{API: newAPI(mux), Repeats: deps.Store, Shares: deps.Shares, Note: note}
+	note := func(ctx context.Context) error { return deps.Stores.Audit.RecordAudit(ctx) }
+	return &rest.Registrar{API: newAPI(mux), Repeats: deps.Stores.Repeats, Shares: deps.Shares, Note: note}
 }
 
 // assemble registers every operation.
 func assemble(deps Deps) *Server {
-	config, store := deps.Config, deps.Store
+	config, stores := deps.Config, deps.Stores
 	mux := http.NewServeMux()
 	s := &Server{
 		routes: &resource.Routes{Mux: mux}, types: types{checks: deps.Probes, channels: deps.Channels},
-		hub:        stream.NewHub(store, config.Streams, deps.Log, deps.Now),
+		hub:        stream.NewHub(stores.Events, config.Streams, deps.Log, deps.Now),
 		background: resource.NewTasks(cmp.Or(config.TaskDeadline, resource.TaskDeadline), resource.MaxTasks),
 		changes:    resource.NewTasks(cmp.Or(config.TaskDeadline, resource.TaskDeadline), resource.MaxChanges),
 		mails:      resource.NewTasks(accounts.MailDeadline, resource.MaxTasks),
 	}
 	limits := resource.Plans{EnterpriseMinInterval: config.EnterpriseMinInterval, EnterpriseRate: config.EnterpriseRate}
 	links := resource.WorkflowLinks{UIURL: config.TemporalUIURL, Namespace: config.TemporalNamespace}
-	notify := &resource.Notifier{Store: store, Loops: deps.Loops, Incidents: deps.Incidents, Tasks: s.changes, Now: deps.Now}
+	notify := &resource.Notifier{Store: stores.Loops, Loops: deps.Loops, Incidents: deps.Incidents, Tasks: s.changes, Now: deps.Now}
 	addresses := rest.NewRateWindow(config.AddressRate, time.Minute, deps.Now)
 	if deps.PrivateTargets != nil {
 		addresses.Unless(deps.PrivateTargets.Open)
 	}
-	limiter := rest.NewLimiter(store, limits.Rate, deps.Now)
-	loads := resource.NewLoads(store, deps.Now)
-	s.accounts = accounts.New(store, accounts.Deps{
+	limiter := rest.NewLimiter(stores.Rates, limits.Rate, deps.Now)
+	loads := resource.NewLoads(stores.System, deps.Now)
+	s.accounts = accounts.New(stores.Accounts, accounts.Deps{
 		Mailer: deps.Mailer, Background: s.background, Mails: s.mails, Addresses: addresses, PrivateTargets: deps.PrivateTargets,
 		Now: deps.Now, PublicURL: config.PublicURL, SignupTier: config.SignupTier, SigningKey: config.SigningKey,
 		OlderSigningKeys: config.OlderSigningKeys, UnverifiedPerAddress: config.UnverifiedPerAddress, UnverifiedTotal: config.UnverifiedTotal,
 	})
-	checking := checks.New(store, checks.Deps{
+	checking := checks.New(stores.Checks, checks.Deps{
 		Types: deps.Probes, Loops: deps.Loops, Plans: limits, Notifier: notify, Mailer: deps.Mailer, Loads: loads, Links: links,
 		PublicURL: config.PublicURL, Now: deps.Now,
 	})
-	alerting := alerts.New(store, alerts.Deps{
+	alerting := alerts.New(stores.Alerts, alerts.Deps{
 		Channels:         deps.Channels,
 		Incidents:        deps.Incidents,
 		Notifier:         notify,
@@ -114,8 +114,8 @@ func assemble(deps Deps) *Server {
 		s.accounts,
 		checking,
 		alerting,
-		backtests.New(store, deps.Probes, deps.Now),
-		apply.New(store, checking.Checks, alerting.Channels),
+		backtests.New(stores.Backtests, deps.Probes, deps.Now),
+		apply.New(stores.Apply, checking.Checks, alerting.Channels),
 		&alertStream{hub: s.hub, auth: auth},
 	})
 	s.pages = s.accounts.Pages
@@ -132,7 +132,7 @@ func recipientsOf(deps Deps) accounts.RecipientStore {
 	if deps.Mailer == nil || !deps.Mailer.Sends() {
 		return nil
 	}
-	return deps.Store
+	return deps.Stores.Accounts
 }
 
 // outside returns what every request passes first: the log, the deadlines of its answer and

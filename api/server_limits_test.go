@@ -29,6 +29,12 @@ type countingStore struct {
 	readies, lookups atomic.Int64
 }
 
+// count has an API ask it.
+func (s *countingStore) count(d *api.Deps) {
+	s.Store = d.Stores.Accounts.(*storage.Store)
+	d.Stores.Accounts, d.Stores.System = s, s
+}
+
 func (s *countingStore) Ready(ctx context.Context) error {
 	s.readies.Add(1)
 	return s.Store.Ready(ctx)
@@ -42,7 +48,7 @@ func (s *countingStore) KeyByHash(ctx context.Context, hash []byte) (account.API
 func TestReadyIsAnsweredFromACache(t *testing.T) {
 	t.Parallel()
 	counting := &countingStore{}
-	b := setup(t, func(d *api.Deps) { counting.Store = d.Store.(*storage.Store); d.Store = counting })
+	b := setup(t, counting.count)
 	b.works(t, "w1", "eu-central-fra")
 	var wait sync.WaitGroup
 	for range 20 {
@@ -62,7 +68,7 @@ func TestReadyIsAnsweredFromACache(t *testing.T) {
 func TestUnknownKeysAreRemembered(t *testing.T) {
 	t.Parallel()
 	counting := &countingStore{}
-	b := setup(t, func(d *api.Deps) { counting.Store = d.Store.(*storage.Store); d.Store = counting })
+	b := setup(t, counting.count)
 	unknown, _, err := api.NewKey("unknown")
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/notify"
@@ -65,7 +66,7 @@ func (b *testServer) serve(t *testing.T, options ...func(*api.Deps)) *client {
 func (b *testServer) server(t *testing.T, options ...func(*api.Deps)) *api.Server {
 	t.Helper()
 	deps := api.Deps{
-		Store:  b.store,
+		Stores: apitest.Stores(b.store),
 		Loops:  b.loops,
 		Probes: probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 		// Only the workflow between the API and the rows is left out.

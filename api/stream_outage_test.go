@@ -65,7 +65,10 @@ func TestStreamOutlivesTheDatabase(t *testing.T) {
 	b.clock.advance(time.Since(b.clock.Now()))
 	var away atomic.Bool
 	var hurt atomic.Int64
-	s := b.streaming(t, api.StreamConfig{}, func(d *api.Deps) { d.Store = flaky{b.store, &away, &hurt} })
+	s := b.streaming(t, api.StreamConfig{}, func(d *api.Deps) {
+		lost := flaky{b.store, &away, &hurt}
+		d.Stores.Accounts, d.Stores.Events = lost, lost
+	})
 	a := b.signup(t)
 	e := b.episode(t, a)
 	f, _ := s.open(t, a, "", "")

@@ -49,6 +49,13 @@ func TestSubscriptions(t *testing.T) {
 		if warnings := encoded(t, changed["warnings"]); changed["revision"] != 2.0 || !strings.Contains(warnings, "selects no check now") {
 			t.Errorf("changed to %v", changed)
 		}
+		of := "/v1/notification-channels/" + channel
+		a.want(t, http.StatusOK, http.MethodPut, of, map[string]any{"enabled": false})
+		silent := a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"selector": map[string]any{}}).data(t)
+		if encoded(t, silent["warnings"]) != `["channel_id: the channel is disabled and gets nothing until it is enabled"]` {
+			t.Errorf("a subscription of a disabled channel: %v", silent)
+		}
+		a.want(t, http.StatusOK, http.MethodPut, of, map[string]any{"enabled": true})
 		if read := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t); read["warnings"] != nil {
 			t.Errorf("read %v", read)
 		}
@@ -63,7 +70,7 @@ func TestSubscriptions(t *testing.T) {
 		}
 		a.want(t, http.StatusBadRequest, http.MethodGet, subscriptions+"?event=incident.*", nil)
 		a.want(t, http.StatusPreconditionFailed, http.MethodDelete, path, nil, "If-Match", `"1"`)
-		a.want(t, http.StatusNoContent, http.MethodDelete, path, nil, "If-Match", `"2"`)
+		a.want(t, http.StatusNoContent, http.MethodDelete, path, nil, "If-Match", `"3"`)
 		a.want(t, http.StatusNotFound, http.MethodGet, path, nil)
 		var actions []string
 		for _, entry := range a.want(t, http.StatusOK, http.MethodGet, "/v1/audit-log?limit=10", nil).rows(t) {

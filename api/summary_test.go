@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/checks"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -91,7 +92,7 @@ func TestSummaries(t *testing.T) {
 
 // vanishing deletes a check between the read of a page and that of its summaries.
 type vanishing struct {
-	*storage.Store
+	checks.Store
 	check uuid.UUID
 }
 
@@ -105,7 +106,7 @@ func (v *vanishing) Summaries(ctx context.Context, org uuid.UUID, ids []uuid.UUI
 func TestSummaryOfADeletedCheck(t *testing.T) {
 	t.Parallel()
 	store := &vanishing{}
-	b := setup(t, func(d *api.Deps) { store.Store = d.Store.(*storage.Store); d.Store = store })
+	b := setup(t, func(d *api.Deps) { store.Store = d.Stores.Checks; d.Stores.Checks = store })
 	a := b.signup(t)
 	kept := text(a.check(t), "id")
 	store.check = uuid.MustParse(text(a.check(t), "id"))

@@ -23,15 +23,15 @@ const (
 	readyDeadline = 2 * time.Second
 )
 
-// systemStore is what /ready needs of the database.
-type systemStore interface {
+// SystemStore is what /ready needs of the database.
+type SystemStore interface {
 	Ready(ctx context.Context) error
 	checks.RegionStore
 	resource.LoadStore
 }
 
 type system struct {
-	store    systemStore
+	store    SystemStore
 	temporal func(ctx context.Context) error // nil leaves Temporal out
 	version  string
 	loads    *resource.Loads
@@ -51,7 +51,7 @@ type readiness struct {
 
 func newSystem(deps Deps, loads *resource.Loads) *system {
 	return &system{
-		store: deps.Store, temporal: deps.Temporal, version: deps.Config.Version, loads: loads, targets: deps.PrivateTargets,
+		store: deps.Stores.System, temporal: deps.Temporal, version: deps.Config.Version, loads: loads, targets: deps.PrivateTargets,
 		cache: resource.NewCache[readiness](readyTTL, 1, deps.Now),
 	}
 }

@@ -132,7 +132,7 @@ func TestDocs(t *testing.T) {
 	if strings.Contains(page, "://") {
 		t.Error("the page names another host")
 	}
-	assets := regexp.MustCompile(`(?:src|href)="(/[^"]+)"`).FindAllStringSubmatch(page, -1)
+	assets := regexp.MustCompile(`(?:src|stylesheet" href)="(/[^"]+)"`).FindAllStringSubmatch(page, -1)
 	if len(assets) < 3 {
 		t.Fatalf("assets %v", assets)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/notify"
@@ -70,7 +71,7 @@ func newThroughput(b *testing.B) *throughput {
 	store := storagetest.Open(b, dsn)
 	guard := egress.New(egress.Policy{AllowPrivate: true})
 	server, err := api.New(api.Deps{
-		Store:     store,
+		Stores:    apitest.Stores(store),
 		Loops:     &loopRecorder{},
 		Probes:    probe.NewRegistry(guard),
 		Channels:  notify.NewRegistry(guard),

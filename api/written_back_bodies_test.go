@@ -156,6 +156,17 @@ func fullSubscriptions(channel, check string) []string {
 	}
 }
 
+// fullDrillSchedules is the same for schedules of drills.
+func fullDrillSchedules(owned map[string]string) []string {
+	const rest = `"regions":["eu-central-fra"],"severity":"critical","expect_within_seconds":60,"confirm_pager":true,"enabled":false,
+		"recurrence":{"every":"weekly","day":7,"hour":23,"timezone":"Europe/Berlin"}}`
+	return []string{
+		`{"name":"x","channel_ids":["` + owned["/v1/notification-channels"] + `"],` + rest,
+		`{"name":"x","rule_ids":["` + owned["ruleID"] + `"],` + rest,
+		`{"name":"x","subscription_ids":["` + owned["/v1/subscriptions"] + `"],` + rest,
+	}
+}
+
 // fullPages is the same for status pages.
 func fullPages(check string) []string {
 	return []string{`{"slug":"full","title":"x","enabled":false,"noindex":true,` + managedAs("page") + `,

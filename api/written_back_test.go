@@ -43,10 +43,12 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 		channels[i] = strings.Replace(channels[i], "{", `{"fallback_channel_id":"`+owned["/v1/notification-channels"]+`",`, 1)
 	}
 	rules, windows := fullRules(owned["/v1/notification-channels"]), fullWindows(check)
+	scheduled := fullDrillSchedules(owned)
 	subscribed := fullSubscriptions(owned["/v1/notification-channels"], check)
 	for list, bodies := range map[string][]string{
 		"/v1/checks": append(checks, minimal(checkConfigs())...), "/v1/notification-channels": append(channels, minimal(channelConfigs())...),
 		"/v1/maintenance-windows": windows, "/v1/status-pages": fullPages(check), subscriptions: subscribed,
+		"/v1/drill-schedules": scheduled,
 	} {
 		for _, body := range bodies {
 			made(list, list+"/{id}", body)
@@ -58,7 +60,7 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 	c := documented(t)
 	for path, bodies := range map[string][]string{
 		"/v1/checks": checks, "/v1/notification-channels": channels, "/v1/maintenance-windows": windows, "/v1/status-pages": fullPages(check),
-		"/v1/checks/{id}/alerts": rules, subscriptions: subscribed,
+		"/v1/checks/{id}/alerts": rules, subscriptions: subscribed, "/v1/drill-schedules": scheduled,
 	} {
 		for _, missing := range unset(t, c, path, bodies) {
 			t.Errorf("POST %s: no body here sets %s to what is not its default", path, missing)

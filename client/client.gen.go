@@ -1676,19 +1676,21 @@ func (e DrillDeliveredType) Valid() bool {
 
 // Defines values for DrillFailureHop.
 const (
-	DrillFailureHopAsked             DrillFailureHop = "asked"
-	DrillFailureHopDelivered         DrillFailureHop = "delivered"
-	DrillFailureHopFirstAttempt      DrillFailureHop = "first_attempt"
-	DrillFailureHopLoopStarted       DrillFailureHop = "loop_started"
-	DrillFailureHopOpened            DrillFailureHop = "opened"
-	DrillFailureHopProbed            DrillFailureHop = "probed"
-	DrillFailureHopRecoveryDelivered DrillFailureHop = "recovery_delivered"
-	DrillFailureHopRedefined         DrillFailureHop = "redefined"
-	DrillFailureHopResolved          DrillFailureHop = "resolved"
-	DrillFailureHopSlot              DrillFailureHop = "slot"
-	DrillFailureHopStored            DrillFailureHop = "stored"
-	DrillFailureHopVoteWithdrawn     DrillFailureHop = "vote_withdrawn"
-	DrillFailureHopVoted             DrillFailureHop = "voted"
+	DrillFailureHopAsked                     DrillFailureHop = "asked"
+	DrillFailureHopDelivered                 DrillFailureHop = "delivered"
+	DrillFailureHopFallbackDelivered         DrillFailureHop = "fallback_delivered"
+	DrillFailureHopFirstAttempt              DrillFailureHop = "first_attempt"
+	DrillFailureHopLoopStarted               DrillFailureHop = "loop_started"
+	DrillFailureHopOpened                    DrillFailureHop = "opened"
+	DrillFailureHopProbed                    DrillFailureHop = "probed"
+	DrillFailureHopRecoveryDelivered         DrillFailureHop = "recovery_delivered"
+	DrillFailureHopRecoveryFallbackDelivered DrillFailureHop = "recovery_fallback_delivered"
+	DrillFailureHopRedefined                 DrillFailureHop = "redefined"
+	DrillFailureHopResolved                  DrillFailureHop = "resolved"
+	DrillFailureHopSlot                      DrillFailureHop = "slot"
+	DrillFailureHopStored                    DrillFailureHop = "stored"
+	DrillFailureHopVoteWithdrawn             DrillFailureHop = "vote_withdrawn"
+	DrillFailureHopVoted                     DrillFailureHop = "voted"
 )
 
 // Valid indicates whether the value is a known member of the DrillFailureHop enum.
@@ -1697,6 +1699,8 @@ func (e DrillFailureHop) Valid() bool {
 	case DrillFailureHopAsked:
 		return true
 	case DrillFailureHopDelivered:
+		return true
+	case DrillFailureHopFallbackDelivered:
 		return true
 	case DrillFailureHopFirstAttempt:
 		return true
@@ -1707,6 +1711,8 @@ func (e DrillFailureHop) Valid() bool {
 	case DrillFailureHopProbed:
 		return true
 	case DrillFailureHopRecoveryDelivered:
+		return true
+	case DrillFailureHopRecoveryFallbackDelivered:
 		return true
 	case DrillFailureHopRedefined:
 		return true
@@ -1727,19 +1733,21 @@ func (e DrillFailureHop) Valid() bool {
 
 // Defines values for DrillHopName.
 const (
-	DrillHopNameAsked             DrillHopName = "asked"
-	DrillHopNameDelivered         DrillHopName = "delivered"
-	DrillHopNameFirstAttempt      DrillHopName = "first_attempt"
-	DrillHopNameLoopStarted       DrillHopName = "loop_started"
-	DrillHopNameOpened            DrillHopName = "opened"
-	DrillHopNameProbed            DrillHopName = "probed"
-	DrillHopNameRecoveryDelivered DrillHopName = "recovery_delivered"
-	DrillHopNameRedefined         DrillHopName = "redefined"
-	DrillHopNameResolved          DrillHopName = "resolved"
-	DrillHopNameSlot              DrillHopName = "slot"
-	DrillHopNameStored            DrillHopName = "stored"
-	DrillHopNameVoteWithdrawn     DrillHopName = "vote_withdrawn"
-	DrillHopNameVoted             DrillHopName = "voted"
+	DrillHopNameAsked                     DrillHopName = "asked"
+	DrillHopNameDelivered                 DrillHopName = "delivered"
+	DrillHopNameFallbackDelivered         DrillHopName = "fallback_delivered"
+	DrillHopNameFirstAttempt              DrillHopName = "first_attempt"
+	DrillHopNameLoopStarted               DrillHopName = "loop_started"
+	DrillHopNameOpened                    DrillHopName = "opened"
+	DrillHopNameProbed                    DrillHopName = "probed"
+	DrillHopNameRecoveryDelivered         DrillHopName = "recovery_delivered"
+	DrillHopNameRecoveryFallbackDelivered DrillHopName = "recovery_fallback_delivered"
+	DrillHopNameRedefined                 DrillHopName = "redefined"
+	DrillHopNameResolved                  DrillHopName = "resolved"
+	DrillHopNameSlot                      DrillHopName = "slot"
+	DrillHopNameStored                    DrillHopName = "stored"
+	DrillHopNameVoteWithdrawn             DrillHopName = "vote_withdrawn"
+	DrillHopNameVoted                     DrillHopName = "voted"
 )
 
 // Valid indicates whether the value is a known member of the DrillHopName enum.
@@ -1748,6 +1756,8 @@ func (e DrillHopName) Valid() bool {
 	case DrillHopNameAsked:
 		return true
 	case DrillHopNameDelivered:
+		return true
+	case DrillHopNameFallbackDelivered:
 		return true
 	case DrillHopNameFirstAttempt:
 		return true
@@ -1758,6 +1768,8 @@ func (e DrillHopName) Valid() bool {
 	case DrillHopNameProbed:
 		return true
 	case DrillHopNameRecoveryDelivered:
+		return true
+	case DrillHopNameRecoveryFallbackDelivered:
 		return true
 	case DrillHopNameRedefined:
 		return true
@@ -1845,6 +1857,24 @@ func (e DrillReceiptVerdict) Valid() bool {
 	}
 }
 
+// Defines values for DrillRecurrenceEvery.
+const (
+	Monthly DrillRecurrenceEvery = "monthly"
+	Weekly  DrillRecurrenceEvery = "weekly"
+)
+
+// Valid indicates whether the value is a known member of the DrillRecurrenceEvery enum.
+func (e DrillRecurrenceEvery) Valid() bool {
+	switch e {
+	case Monthly:
+		return true
+	case Weekly:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DrillRequestSeverity.
 const (
 	DrillRequestSeverityCritical DrillRequestSeverity = "critical"
@@ -1860,6 +1890,69 @@ func (e DrillRequestSeverity) Valid() bool {
 	case DrillRequestSeverityInfo:
 		return true
 	case DrillRequestSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillScheduleSeverity.
+const (
+	DrillScheduleSeverityCritical DrillScheduleSeverity = "critical"
+	DrillScheduleSeverityInfo     DrillScheduleSeverity = "info"
+	DrillScheduleSeverityWarning  DrillScheduleSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the DrillScheduleSeverity enum.
+func (e DrillScheduleSeverity) Valid() bool {
+	switch e {
+	case DrillScheduleSeverityCritical:
+		return true
+	case DrillScheduleSeverityInfo:
+		return true
+	case DrillScheduleSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillScheduleCreateSeverity.
+const (
+	DrillScheduleCreateSeverityCritical DrillScheduleCreateSeverity = "critical"
+	DrillScheduleCreateSeverityInfo     DrillScheduleCreateSeverity = "info"
+	DrillScheduleCreateSeverityWarning  DrillScheduleCreateSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the DrillScheduleCreateSeverity enum.
+func (e DrillScheduleCreateSeverity) Valid() bool {
+	switch e {
+	case DrillScheduleCreateSeverityCritical:
+		return true
+	case DrillScheduleCreateSeverityInfo:
+		return true
+	case DrillScheduleCreateSeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DrillScheduleUpdateSeverity.
+const (
+	DrillScheduleUpdateSeverityCritical DrillScheduleUpdateSeverity = "critical"
+	DrillScheduleUpdateSeverityInfo     DrillScheduleUpdateSeverity = "info"
+	DrillScheduleUpdateSeverityWarning  DrillScheduleUpdateSeverity = "warning"
+)
+
+// Valid indicates whether the value is a known member of the DrillScheduleUpdateSeverity enum.
+func (e DrillScheduleUpdateSeverity) Valid() bool {
+	switch e {
+	case DrillScheduleUpdateSeverityCritical:
+		return true
+	case DrillScheduleUpdateSeverityInfo:
+		return true
+	case DrillScheduleUpdateSeverityWarning:
 		return true
 	default:
 		return false
@@ -2331,6 +2424,27 @@ func (e KeyRequestScopes) Valid() bool {
 	case KeyRequestScopesRespond:
 		return true
 	case KeyRequestScopesWrite:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LastDrillVerdict.
+const (
+	LastDrillVerdictCanceled LastDrillVerdict = "canceled"
+	LastDrillVerdictFailed   LastDrillVerdict = "failed"
+	LastDrillVerdictPassed   LastDrillVerdict = "passed"
+)
+
+// Valid indicates whether the value is a known member of the LastDrillVerdict enum.
+func (e LastDrillVerdict) Valid() bool {
+	switch e {
+	case LastDrillVerdictCanceled:
+		return true
+	case LastDrillVerdictFailed:
+		return true
+	case LastDrillVerdictPassed:
 		return true
 	default:
 		return false
@@ -5727,8 +5841,11 @@ type DrillChannel struct {
 	Id openapi_types.UUID `json:"id"`
 
 	// Name As it was when the drill was asked for.
-	Name string           `json:"name"`
-	Type DrillChannelType `json:"type"`
+	Name string `json:"name"`
+
+	// Subscriptions The subscriptions of the drill that the channel receives it by; absent without one.
+	Subscriptions *[]DrillSubscription `json:"subscriptions,omitempty"`
+	Type          DrillChannelType     `json:"type"`
 }
 
 // DrillChannelType defines model for DrillChannel.Type.
@@ -5736,7 +5853,9 @@ type DrillChannelType string
 
 // DrillDelivered defines model for DrillDelivered.
 type DrillDelivered struct {
-	Id openapi_types.UUID `json:"id"`
+	// FallbackForChannelId The channel in whose place this one got the messages; absent for a channel of the drill.
+	FallbackForChannelId *openapi_types.UUID `json:"fallback_for_channel_id,omitempty"`
+	Id                   openapi_types.UUID  `json:"id"`
 
 	// Name As it was when the drill was asked for.
 	Name string `json:"name"`
@@ -5745,8 +5864,11 @@ type DrillDelivered struct {
 	Opening *DrillMessage `json:"opening"`
 
 	// Recovery The message about the end; null when none was made.
-	Recovery *DrillMessage      `json:"recovery"`
-	Type     DrillDeliveredType `json:"type"`
+	Recovery *DrillMessage `json:"recovery"`
+
+	// Subscriptions The subscriptions of the drill that the channel receives it by; absent without one.
+	Subscriptions *[]DrillSubscription `json:"subscriptions,omitempty"`
+	Type          DrillDeliveredType   `json:"type"`
 }
 
 // DrillDeliveredType defines model for DrillDelivered.Type.
@@ -5818,7 +5940,7 @@ type DrillReceipt struct {
 	// Failures The hops that are missing or were late; empty for a drill that passed.
 	Failures []DrillFailure `json:"failures"`
 
-	// Hops The hops that were passed, in their order: asked, stored, loop_started, slot, probed, voted, opened, first_attempt, delivered, redefined, vote_withdrawn, resolved, recovery_delivered.
+	// Hops The hops that were passed, in their order: asked, stored, loop_started, slot, probed, voted, opened, first_attempt, delivered, fallback_delivered, redefined, vote_withdrawn, resolved, recovery_delivered, recovery_fallback_delivered.
 	Hops             []DrillHop           `json:"hops"`
 	OrganizationId   openapi_types.UUID   `json:"organization_id"`
 	OrganizationName string               `json:"organization_name"`
@@ -5836,6 +5958,24 @@ type DrillReceiptSeverity string
 
 // DrillReceiptVerdict defines model for DrillReceipt.Verdict.
 type DrillReceiptVerdict string
+
+// DrillRecurrence defines model for DrillRecurrence.
+type DrillRecurrence struct {
+	// Day Monthly: the day of the month. Weekly: the weekday, 1 (Monday) to 7 (Sunday).
+	Day   int64                `json:"day"`
+	Every DrillRecurrenceEvery `json:"every"`
+
+	// Hour Hour of the day in the time zone.
+	Hour int64 `json:"hour"`
+
+	// Timezone IANA name.
+	//
+	// Examples: Europe/Berlin
+	Timezone string `json:"timezone"`
+}
+
+// DrillRecurrenceEvery defines model for DrillRecurrence.Every.
+type DrillRecurrenceEvery string
 
 // DrillRequest defines model for DrillRequest.
 type DrillRequest struct {
@@ -5859,10 +5999,187 @@ type DrillRequest struct {
 
 	// Severity Severity of the incident.
 	Severity *DrillRequestSeverity `json:"severity,omitempty"`
+
+	// SubscriptionIds Subscriptions whose channels are notified, without a look at what they select.
+	SubscriptionIds *[]string `json:"subscription_ids,omitempty"`
 }
 
 // DrillRequestSeverity Severity of the incident.
 type DrillRequestSeverity string
+
+// DrillSchedule defines model for DrillSchedule.
+type DrillSchedule struct {
+	// ChannelIds Channels to notify; absent where it is about something else.
+	ChannelIds          *[]string          `json:"channel_ids,omitempty"`
+	ConfirmPager        bool               `json:"confirm_pager"`
+	CreatedAt           time.Time          `json:"created_at"`
+	Enabled             bool               `json:"enabled"`
+	ExpectWithinSeconds int64              `json:"expect_within_seconds"`
+	Id                  openapi_types.UUID `json:"id"`
+
+	// LastDrill Its last drill that has ended; null without one.
+	LastDrill *LastDrill `json:"last_drill"`
+
+	// Name Examples: On call, monthly
+	Name string `json:"name"`
+
+	// NextAt When the next drill runs; null while the schedule is disabled.
+	NextAt     *time.Time      `json:"next_at"`
+	Recurrence DrillRecurrence `json:"recurrence"`
+
+	// Regions Where the drills run; absent for the default.
+	Regions *[]string `json:"regions,omitempty"`
+
+	// Revision Grows by one with every change of the schedule; the ETag for If-Match.
+	Revision int64 `json:"revision"`
+
+	// RuleIds Alert rules to try; absent where it is about something else.
+	RuleIds  *[]string             `json:"rule_ids,omitempty"`
+	Severity DrillScheduleSeverity `json:"severity"`
+
+	// SkippedAt The last time that was left out, as it was more than a day ago when the platform was back, or another drill of a channel ran all that time; null: none was.
+	SkippedAt *time.Time `json:"skipped_at"`
+
+	// SubscriptionIds Subscriptions to try; absent where it is about something else.
+	SubscriptionIds *[]string `json:"subscription_ids,omitempty"`
+	UpdatedAt       time.Time `json:"updated_at"`
+}
+
+// DrillScheduleSeverity defines model for DrillSchedule.Severity.
+type DrillScheduleSeverity string
+
+// DrillScheduleAnswer defines model for DrillScheduleAnswer.
+type DrillScheduleAnswer struct {
+	Data DrillSchedule `json:"data"`
+}
+
+// DrillScheduleCreate defines model for DrillScheduleCreate.
+type DrillScheduleCreate struct {
+	// ChannelIds Channels to notify, in the place of what the schedule is about now.
+	ChannelIds *[]string `json:"channel_ids,omitempty"`
+
+	// ConfirmPager Must be true when a pager channel is notified: it wakes people.
+	ConfirmPager *bool `json:"confirm_pager,omitempty"`
+
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Enabled Whether drills run. A new schedule is enabled.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// ExpectWithinSeconds How long the way to every channel may take. A new schedule has 120.
+	ExpectWithinSeconds *int64 `json:"expect_within_seconds,omitempty"`
+
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
+
+	// LastDrill Accepted with any value and ignored, so that what was read can be written.
+	LastDrill interface{} `json:"last_drill,omitempty"`
+
+	// Name Examples: On call, monthly
+	Name string `json:"name"`
+
+	// NextAt Accepted with any value and ignored, so that what was read can be written.
+	NextAt interface{} `json:"next_at,omitempty"`
+
+	// Recurrence When the drills run; replaced as a whole.
+	Recurrence DrillRecurrence `json:"recurrence"`
+
+	// Regions Keys or aliases of the regions in which the drills run. Default: as for a drill.
+	Regions *[]string `json:"regions,omitempty"`
+
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
+
+	// RuleIds Alert rules to try, in the place of what the schedule is about now.
+	RuleIds *[]string `json:"rule_ids,omitempty"`
+
+	// Severity Severity of the incident. A new schedule has info.
+	Severity *DrillScheduleCreateSeverity `json:"severity,omitempty"`
+
+	// SkippedAt Accepted with any value and ignored, so that what was read can be written.
+	SkippedAt interface{} `json:"skipped_at,omitempty"`
+
+	// SubscriptionIds Subscriptions to try, in the place of what the schedule is about now.
+	SubscriptionIds *[]string `json:"subscription_ids,omitempty"`
+
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+}
+
+// DrillScheduleCreateSeverity Severity of the incident. A new schedule has info.
+type DrillScheduleCreateSeverity string
+
+// DrillScheduleList defines model for DrillScheduleList.
+type DrillScheduleList struct {
+	Data []DrillSchedule `json:"data"`
+	Meta Meta            `json:"meta"`
+}
+
+// DrillScheduleUpdate defines model for DrillScheduleUpdate.
+type DrillScheduleUpdate struct {
+	// ChannelIds Channels to notify, in the place of what the schedule is about now.
+	ChannelIds *[]string `json:"channel_ids,omitempty"`
+
+	// ConfirmPager Must be true when a pager channel is notified: it wakes people.
+	ConfirmPager *bool `json:"confirm_pager,omitempty"`
+
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Enabled Whether drills run. A new schedule is enabled.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// ExpectWithinSeconds How long the way to every channel may take. A new schedule has 120.
+	ExpectWithinSeconds *int64 `json:"expect_within_seconds,omitempty"`
+
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
+
+	// LastDrill Accepted with any value and ignored, so that what was read can be written.
+	LastDrill interface{} `json:"last_drill,omitempty"`
+
+	// Name Examples: On call, monthly
+	Name *string `json:"name,omitempty"`
+
+	// NextAt Accepted with any value and ignored, so that what was read can be written.
+	NextAt interface{} `json:"next_at,omitempty"`
+
+	// Recurrence When the drills run; replaced as a whole.
+	Recurrence *DrillRecurrence `json:"recurrence,omitempty"`
+
+	// Regions Keys or aliases of the regions in which the drills run. Default: as for a drill.
+	Regions *[]string `json:"regions,omitempty"`
+
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
+
+	// RuleIds Alert rules to try, in the place of what the schedule is about now.
+	RuleIds *[]string `json:"rule_ids,omitempty"`
+
+	// Severity Severity of the incident. A new schedule has info.
+	Severity *DrillScheduleUpdateSeverity `json:"severity,omitempty"`
+
+	// SkippedAt Accepted with any value and ignored, so that what was read can be written.
+	SkippedAt interface{} `json:"skipped_at,omitempty"`
+
+	// SubscriptionIds Subscriptions to try, in the place of what the schedule is about now.
+	SubscriptionIds *[]string `json:"subscription_ids,omitempty"`
+
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+}
+
+// DrillScheduleUpdateSeverity Severity of the incident. A new schedule has info.
+type DrillScheduleUpdateSeverity string
+
+// DrillSubscription defines model for DrillSubscription.
+type DrillSubscription struct {
+	Id openapi_types.UUID `json:"id"`
+
+	// Name As it was when the drill was asked for.
+	Name string `json:"name"`
+}
 
 // EmailChannel What makes a channel of type email.
 type EmailChannel struct {
@@ -6701,6 +7018,17 @@ type LabelBacktestRequest struct {
 	To *time.Time `json:"to,omitempty"`
 }
 
+// LastDrill defines model for LastDrill.
+type LastDrill struct {
+	// At When it ended.
+	At      time.Time          `json:"at"`
+	Id      openapi_types.UUID `json:"id"`
+	Verdict LastDrillVerdict   `json:"verdict"`
+}
+
+// LastDrillVerdict defines model for LastDrill.Verdict.
+type LastDrillVerdict string
+
 // Limit defines model for Limit.
 type Limit struct {
 	// Limit How many the tier allows; null without a limit.
@@ -7338,6 +7666,11 @@ type NotificationChannel struct {
 	// DisabledReason Why the platform disabled the channel by itself; null when it did not.
 	DisabledReason *string `json:"disabled_reason"`
 
+	// EffectiveFormat The format in which messages are sent: config.format, or the one that the host of the address names, or the default of the type; null for a type that has one form.
+	//
+	// Examples: slack
+	EffectiveFormat *string `json:"effective_format"`
+
 	// Enabled Whether messages are sent.
 	Enabled bool `json:"enabled"`
 
@@ -7347,6 +7680,9 @@ type NotificationChannel struct {
 
 	// Labels Names and values that you give, to group and to filter.
 	Labels map[string]string `json:"labels"`
+
+	// LastDrill The last drill of the channel that has ended; null without one.
+	LastDrill *LastDrill `json:"last_drill"`
 
 	// ManagedBy The program that manages the channel, such as a project of files; null when none does.
 	ManagedBy *ManagedBy `json:"managed_by"`
@@ -7396,6 +7732,9 @@ type NotificationChannelCreate struct {
 	// DisabledReason Accepted with any value and ignored, so that what was read can be written.
 	DisabledReason interface{} `json:"disabled_reason,omitempty"`
 
+	// EffectiveFormat Accepted with any value and ignored, so that what was read can be written.
+	EffectiveFormat interface{} `json:"effective_format,omitempty"`
+
 	// Enabled Whether messages are sent.
 	Enabled *bool `json:"enabled,omitempty"`
 
@@ -7407,6 +7746,9 @@ type NotificationChannelCreate struct {
 
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
+
+	// LastDrill Accepted with any value and ignored, so that what was read can be written.
+	LastDrill interface{} `json:"last_drill,omitempty"`
 
 	// ManagedBy The program that manages the channel. Absent keeps it, and null releases the channel.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
@@ -7461,6 +7803,9 @@ type NotificationChannelUpdate struct {
 	// DisabledReason Accepted with any value and ignored, so that what was read can be written.
 	DisabledReason interface{} `json:"disabled_reason,omitempty"`
 
+	// EffectiveFormat Accepted with any value and ignored, so that what was read can be written.
+	EffectiveFormat interface{} `json:"effective_format,omitempty"`
+
 	// Enabled Whether messages are sent.
 	Enabled *bool `json:"enabled,omitempty"`
 
@@ -7472,6 +7817,9 @@ type NotificationChannelUpdate struct {
 
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
+
+	// LastDrill Accepted with any value and ignored, so that what was read can be written.
+	LastDrill interface{} `json:"last_drill,omitempty"`
 
 	// ManagedBy The program that manages the channel. Absent keeps it, and null releases the channel.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
@@ -8013,6 +8361,12 @@ type RecoveryStatuses string
 // RecoveryAnswer defines model for RecoveryAnswer.
 type RecoveryAnswer struct {
 	Data Recovery `json:"data"`
+}
+
+// RecoveryList defines model for RecoveryList.
+type RecoveryList struct {
+	Data []Recovery `json:"data"`
+	Meta Meta       `json:"meta"`
 }
 
 // Region defines model for Region.
@@ -9747,6 +10101,42 @@ type RedeliverParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// ListDrillSchedulesParams defines parameters for ListDrillSchedules.
+type ListDrillSchedulesParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateDrillScheduleParams defines parameters for CreateDrillSchedule.
+type CreateDrillScheduleParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteDrillScheduleParams defines parameters for DeleteDrillSchedule.
+type DeleteDrillScheduleParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetDrillScheduleParams defines parameters for GetDrillSchedule.
+type GetDrillScheduleParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateDrillScheduleParams defines parameters for UpdateDrillSchedule.
+type UpdateDrillScheduleParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // ListDrillsParams defines parameters for ListDrills.
 type ListDrillsParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -9984,6 +10374,18 @@ type RecoverNotificationChannelParams struct {
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
+// ListRecoveriesParams defines parameters for ListRecoveries.
+type ListRecoveriesParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // CancelRecoveryParams defines parameters for CancelRecovery.
 type CancelRecoveryParams struct {
 	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
@@ -10202,6 +10604,12 @@ type BacktestAlertRulesJSONRequestBody = BacktestRequest
 
 // UpdateAlertRuleJSONRequestBody defines body for UpdateAlertRule for application/json ContentType.
 type UpdateAlertRuleJSONRequestBody = AlertRuleUpdate
+
+// CreateDrillScheduleJSONRequestBody defines body for CreateDrillSchedule for application/json ContentType.
+type CreateDrillScheduleJSONRequestBody = DrillScheduleCreate
+
+// UpdateDrillScheduleJSONRequestBody defines body for UpdateDrillSchedule for application/json ContentType.
+type UpdateDrillScheduleJSONRequestBody = DrillScheduleUpdate
 
 // CreateDrillJSONRequestBody defines body for CreateDrill for application/json ContentType.
 type CreateDrillJSONRequestBody = DrillRequest
@@ -12953,6 +13361,11 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'disabled_reason': %w", err)
 	}
 
+	object["effective_format"], err = json.Marshal(t.EffectiveFormat)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'effective_format': %w", err)
+	}
+
 	object["enabled"], err = json.Marshal(t.Enabled)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'enabled': %w", err)
@@ -12973,6 +13386,11 @@ func (t NotificationChannel) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("error marshaling 'labels': %w", err)
 		}
+	}
+
+	object["last_drill"], err = json.Marshal(t.LastDrill)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'last_drill': %w", err)
 	}
 
 	object["managed_by"], err = json.Marshal(t.ManagedBy)
@@ -13062,6 +13480,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["effective_format"]; found {
+		err = json.Unmarshal(raw, &t.EffectiveFormat)
+		if err != nil {
+			return fmt.Errorf("error reading 'effective_format': %w", err)
+		}
+	}
+
 	if raw, found := object["enabled"]; found {
 		err = json.Unmarshal(raw, &t.Enabled)
 		if err != nil {
@@ -13087,6 +13512,13 @@ func (t *NotificationChannel) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Labels)
 		if err != nil {
 			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
+	if raw, found := object["last_drill"]; found {
+		err = json.Unmarshal(raw, &t.LastDrill)
+		if err != nil {
+			return fmt.Errorf("error reading 'last_drill': %w", err)
 		}
 	}
 
@@ -13393,6 +13825,11 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'disabled_reason': %w", err)
 	}
 
+	object["effective_format"], err = json.Marshal(t.EffectiveFormat)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'effective_format': %w", err)
+	}
+
 	if t.Enabled != nil {
 		object["enabled"], err = json.Marshal(t.Enabled)
 		if err != nil {
@@ -13417,6 +13854,11 @@ func (t NotificationChannelCreate) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("error marshaling 'labels': %w", err)
 		}
+	}
+
+	object["last_drill"], err = json.Marshal(t.LastDrill)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'last_drill': %w", err)
 	}
 
 	if t.ManagedBy != nil {
@@ -13504,6 +13946,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["effective_format"]; found {
+		err = json.Unmarshal(raw, &t.EffectiveFormat)
+		if err != nil {
+			return fmt.Errorf("error reading 'effective_format': %w", err)
+		}
+	}
+
 	if raw, found := object["enabled"]; found {
 		err = json.Unmarshal(raw, &t.Enabled)
 		if err != nil {
@@ -13529,6 +13978,13 @@ func (t *NotificationChannelCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Labels)
 		if err != nil {
 			return fmt.Errorf("error reading 'labels': %w", err)
+		}
+	}
+
+	if raw, found := object["last_drill"]; found {
+		err = json.Unmarshal(raw, &t.LastDrill)
+		if err != nil {
+			return fmt.Errorf("error reading 'last_drill': %w", err)
 		}
 	}
 
@@ -14729,6 +15185,59 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
 	Redeliver(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListDrillSchedules List the schedules of drills, newest first
+	//
+	// Corresponds with GET /v1/drill-schedules (the `ListDrillSchedules` operationId).
+	ListDrillSchedules(ctx context.Context, params *ListDrillSchedulesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDrillScheduleWithBody Run drills by a schedule
+	//
+	// Each time has one drill. When the platform was away, it runs once it is back within a day, and is skipped afterwards. A drill that cannot begin, such as of a channel that is gone, fails, and the owners are mailed. Exactly one of channel_ids, rule_ids and subscription_ids is given.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/drill-schedules (the `CreateDrillSchedule` operationId).
+	CreateDrillScheduleWithBody(ctx context.Context, params *CreateDrillScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDrillSchedule Run drills by a schedule
+	//
+	// Each time has one drill. When the platform was away, it runs once it is back within a day, and is skipped afterwards. A drill that cannot begin, such as of a channel that is gone, fails, and the owners are mailed. Exactly one of channel_ids, rule_ids and subscription_ids is given.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/drill-schedules (the `CreateDrillSchedule` operationId).
+	CreateDrillSchedule(ctx context.Context, params *CreateDrillScheduleParams, body CreateDrillScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteDrillSchedule Delete a schedule of drills
+	//
+	// Its drills stay, also one that runs.
+	//
+	// Corresponds with DELETE /v1/drill-schedules/{id} (the `DeleteDrillSchedule` operationId).
+	DeleteDrillSchedule(ctx context.Context, id openapi_types.UUID, params *DeleteDrillScheduleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetDrillSchedule Get a schedule of drills
+	//
+	// Corresponds with GET /v1/drill-schedules/{id} (the `GetDrillSchedule` operationId).
+	GetDrillSchedule(ctx context.Context, id openapi_types.UUID, params *GetDrillScheduleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDrillScheduleWithBody Update a schedule of drills
+	//
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/drill-schedules/{id} (the `UpdateDrillSchedule` operationId).
+	UpdateDrillScheduleWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateDrillScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDrillSchedule Update a schedule of drills
+	//
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/drill-schedules/{id} (the `UpdateDrillSchedule` operationId).
+	UpdateDrillSchedule(ctx context.Context, id openapi_types.UUID, params *UpdateDrillScheduleParams, body UpdateDrillScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListDrills List the drills, newest first
 	//
 	// Corresponds with GET /v1/drills (the `ListDrills` operationId).
@@ -14736,7 +15245,7 @@ type ClientInterface interface {
 
 	// CreateDrillWithBody Prove that alerts arrive
 	//
-	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14745,7 +15254,7 @@ type ClientInterface interface {
 
 	// CreateDrill Prove that alerts arrive
 	//
-	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -15074,6 +15583,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
 	RecoverNotificationChannel(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, body RecoverNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRecoveries List the recoveries of a channel, newest first
+	//
+	// Corresponds with GET /v1/notification-channels/{id}/recoveries (the `ListRecoveries` operationId).
+	ListRecoveries(ctx context.Context, id openapi_types.UUID, params *ListRecoveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetRecovery Get a recovery of a channel
 	//
@@ -16684,6 +17198,129 @@ func (c *Client) Redeliver(ctx context.Context, id openapi_types.UUID, params *R
 	return c.Client.Do(req)
 }
 
+// ListDrillSchedules List the schedules of drills, newest first
+//
+// Corresponds with GET /v1/drill-schedules (the `ListDrillSchedules` operationId).
+func (c *Client) ListDrillSchedules(ctx context.Context, params *ListDrillSchedulesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDrillSchedulesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDrillScheduleWithBody Run drills by a schedule
+//
+// Each time has one drill. When the platform was away, it runs once it is back within a day, and is skipped afterwards. A drill that cannot begin, such as of a channel that is gone, fails, and the owners are mailed. Exactly one of channel_ids, rule_ids and subscription_ids is given.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/drill-schedules (the `CreateDrillSchedule` operationId).
+func (c *Client) CreateDrillScheduleWithBody(ctx context.Context, params *CreateDrillScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDrillScheduleRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDrillSchedule Run drills by a schedule
+//
+// Each time has one drill. When the platform was away, it runs once it is back within a day, and is skipped afterwards. A drill that cannot begin, such as of a channel that is gone, fails, and the owners are mailed. Exactly one of channel_ids, rule_ids and subscription_ids is given.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/drill-schedules (the `CreateDrillSchedule` operationId).
+func (c *Client) CreateDrillSchedule(ctx context.Context, params *CreateDrillScheduleParams, body CreateDrillScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDrillScheduleRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteDrillSchedule Delete a schedule of drills
+//
+// Its drills stay, also one that runs.
+//
+// Corresponds with DELETE /v1/drill-schedules/{id} (the `DeleteDrillSchedule` operationId).
+func (c *Client) DeleteDrillSchedule(ctx context.Context, id openapi_types.UUID, params *DeleteDrillScheduleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteDrillScheduleRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetDrillSchedule Get a schedule of drills
+//
+// Corresponds with GET /v1/drill-schedules/{id} (the `GetDrillSchedule` operationId).
+func (c *Client) GetDrillSchedule(ctx context.Context, id openapi_types.UUID, params *GetDrillScheduleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDrillScheduleRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDrillScheduleWithBody Update a schedule of drills
+//
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/drill-schedules/{id} (the `UpdateDrillSchedule` operationId).
+func (c *Client) UpdateDrillScheduleWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateDrillScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDrillScheduleRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDrillSchedule Update a schedule of drills
+//
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/drill-schedules/{id} (the `UpdateDrillSchedule` operationId).
+func (c *Client) UpdateDrillSchedule(ctx context.Context, id openapi_types.UUID, params *UpdateDrillScheduleParams, body UpdateDrillScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDrillScheduleRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListDrills List the drills, newest first
 //
 // Corresponds with GET /v1/drills (the `ListDrills` operationId).
@@ -16701,7 +17338,7 @@ func (c *Client) ListDrills(ctx context.Context, params *ListDrillsParams, reqEd
 
 // CreateDrillWithBody Prove that alerts arrive
 //
-// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 //
 // Takes any type of body and a specified content type.
 //
@@ -16720,7 +17357,7 @@ func (c *Client) CreateDrillWithBody(ctx context.Context, params *CreateDrillPar
 
 // CreateDrill Prove that alerts arrive
 //
-// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -17480,6 +18117,21 @@ func (c *Client) RecoverNotificationChannelWithBody(ctx context.Context, id open
 // Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
 func (c *Client) RecoverNotificationChannel(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, body RecoverNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRecoverNotificationChannelRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRecoveries List the recoveries of a channel, newest first
+//
+// Corresponds with GET /v1/notification-channels/{id}/recoveries (the `ListRecoveries` operationId).
+func (c *Client) ListRecoveries(ctx context.Context, id openapi_types.UUID, params *ListRecoveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRecoveriesRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -21269,6 +21921,299 @@ func NewRedeliverRequest(server string, id openapi_types.UUID, params *Redeliver
 	return req, nil
 }
 
+// NewListDrillSchedulesRequest constructs an http.Request for the ListDrillSchedules method
+func NewListDrillSchedulesRequest(server string, params *ListDrillSchedulesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/drill-schedules")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateDrillScheduleRequest calls the generic CreateDrillSchedule builder with application/json body
+func NewCreateDrillScheduleRequest(server string, params *CreateDrillScheduleParams, body CreateDrillScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateDrillScheduleRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateDrillScheduleRequestWithBody constructs an http.Request for the CreateDrillSchedule method, with any body, and a specified content type
+func NewCreateDrillScheduleRequestWithBody(server string, params *CreateDrillScheduleParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/drill-schedules")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteDrillScheduleRequest constructs an http.Request for the DeleteDrillSchedule method
+func NewDeleteDrillScheduleRequest(server string, id openapi_types.UUID, params *DeleteDrillScheduleParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/drill-schedules/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetDrillScheduleRequest constructs an http.Request for the GetDrillSchedule method
+func NewGetDrillScheduleRequest(server string, id openapi_types.UUID, params *GetDrillScheduleParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/drill-schedules/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateDrillScheduleRequest calls the generic UpdateDrillSchedule builder with application/json body
+func NewUpdateDrillScheduleRequest(server string, id openapi_types.UUID, params *UpdateDrillScheduleParams, body UpdateDrillScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateDrillScheduleRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateDrillScheduleRequestWithBody constructs an http.Request for the UpdateDrillSchedule method, with any body, and a specified content type
+func NewUpdateDrillScheduleRequestWithBody(server string, id openapi_types.UUID, params *UpdateDrillScheduleParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/drill-schedules/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListDrillsRequest constructs an http.Request for the ListDrills method
 func NewListDrillsRequest(server string, params *ListDrillsParams) (*http.Request, error) {
 	var err error
@@ -23290,6 +24235,91 @@ func NewRecoverNotificationChannelRequestWithBody(server string, id openapi_type
 	return req, nil
 }
 
+// NewListRecoveriesRequest constructs an http.Request for the ListRecoveries method
+func NewListRecoveriesRequest(server string, id openapi_types.UUID, params *ListRecoveriesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/notification-channels/%s/recoveries", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetRecoveryRequest constructs an http.Request for the GetRecovery method
 func NewGetRecoveryRequest(server string, id openapi_types.UUID, recoveryID openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -25249,6 +26279,65 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/deliveries/{id}/redeliver (the `Redeliver` operationId).
 	RedeliverWithResponse(ctx context.Context, id openapi_types.UUID, params *RedeliverParams, reqEditors ...RequestEditorFn) (*RedeliverResponse, error)
 
+	// ListDrillSchedulesWithResponse List the schedules of drills, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/drill-schedules (the `ListDrillSchedules` operationId).
+	ListDrillSchedulesWithResponse(ctx context.Context, params *ListDrillSchedulesParams, reqEditors ...RequestEditorFn) (*ListDrillSchedulesResponse, error)
+
+	// CreateDrillScheduleWithBodyWithResponse Run drills by a schedule
+	//
+	// Each time has one drill. When the platform was away, it runs once it is back within a day, and is skipped afterwards. A drill that cannot begin, such as of a channel that is gone, fails, and the owners are mailed. Exactly one of channel_ids, rule_ids and subscription_ids is given.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/drill-schedules (the `CreateDrillSchedule` operationId).
+	CreateDrillScheduleWithBodyWithResponse(ctx context.Context, params *CreateDrillScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDrillScheduleResponse, error)
+
+	// CreateDrillScheduleWithResponse Run drills by a schedule
+	//
+	// Each time has one drill. When the platform was away, it runs once it is back within a day, and is skipped afterwards. A drill that cannot begin, such as of a channel that is gone, fails, and the owners are mailed. Exactly one of channel_ids, rule_ids and subscription_ids is given.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/drill-schedules (the `CreateDrillSchedule` operationId).
+	CreateDrillScheduleWithResponse(ctx context.Context, params *CreateDrillScheduleParams, body CreateDrillScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDrillScheduleResponse, error)
+
+	// DeleteDrillScheduleWithResponse Delete a schedule of drills
+	//
+	// Its drills stay, also one that runs.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/drill-schedules/{id} (the `DeleteDrillSchedule` operationId).
+	DeleteDrillScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteDrillScheduleParams, reqEditors ...RequestEditorFn) (*DeleteDrillScheduleResponse, error)
+
+	// GetDrillScheduleWithResponse Get a schedule of drills
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/drill-schedules/{id} (the `GetDrillSchedule` operationId).
+	GetDrillScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *GetDrillScheduleParams, reqEditors ...RequestEditorFn) (*GetDrillScheduleResponse, error)
+
+	// UpdateDrillScheduleWithBodyWithResponse Update a schedule of drills
+	//
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/drill-schedules/{id} (the `UpdateDrillSchedule` operationId).
+	UpdateDrillScheduleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateDrillScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDrillScheduleResponse, error)
+
+	// UpdateDrillScheduleWithResponse Update a schedule of drills
+	//
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/drill-schedules/{id} (the `UpdateDrillSchedule` operationId).
+	UpdateDrillScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateDrillScheduleParams, body UpdateDrillScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDrillScheduleResponse, error)
+
 	// ListDrillsWithResponse List the drills, newest first
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -25258,7 +26347,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateDrillWithBodyWithResponse Prove that alerts arrive
 	//
-	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -25267,7 +26356,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateDrillWithResponse Prove that alerts arrive
 	//
-	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+	// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -25634,6 +26723,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/notification-channels/{id}/recover (the `RecoverNotificationChannel` operationId).
 	RecoverNotificationChannelWithResponse(ctx context.Context, id openapi_types.UUID, params *RecoverNotificationChannelParams, body RecoverNotificationChannelJSONRequestBody, reqEditors ...RequestEditorFn) (*RecoverNotificationChannelResponse, error)
+
+	// ListRecoveriesWithResponse List the recoveries of a channel, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/notification-channels/{id}/recoveries (the `ListRecoveries` operationId).
+	ListRecoveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ListRecoveriesParams, reqEditors ...RequestEditorFn) (*ListRecoveriesResponse, error)
 
 	// GetRecoveryWithResponse Get a recovery of a channel
 	//
@@ -31272,6 +32368,525 @@ func (r RedeliverResponse) ContentType() string {
 	return ""
 }
 
+// ListDrillSchedulesResponse200Headers the declared response headers of an HTTP 200 response for ListDrillSchedules
+type ListDrillSchedulesResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListDrillSchedulesResponse429Headers the declared response headers of an HTTP 429 response for ListDrillSchedules
+type ListDrillSchedulesResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListDrillSchedulesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DrillScheduleList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListDrillSchedulesResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListDrillSchedulesResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDrillSchedulesResponse) GetJSON200() *DrillScheduleList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListDrillSchedulesResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListDrillSchedulesResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListDrillSchedulesResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListDrillSchedulesResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListDrillSchedulesResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDrillSchedulesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDrillSchedulesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDrillSchedulesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDrillSchedulesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateDrillScheduleResponse201Headers the declared response headers of an HTTP 201 response for CreateDrillSchedule
+type CreateDrillScheduleResponse201Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// CreateDrillScheduleResponse429Headers the declared response headers of an HTTP 429 response for CreateDrillSchedule
+type CreateDrillScheduleResponse429Headers struct {
+	RetryAfter *int
+}
+
+type CreateDrillScheduleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *DrillScheduleAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateDrillScheduleResponse201Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CreateDrillScheduleResponse429Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateDrillScheduleResponse) GetJSON201() *DrillScheduleAnswer {
+	return r.JSON201
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateDrillScheduleResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateDrillScheduleResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateDrillScheduleResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateDrillScheduleResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CreateDrillScheduleResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateDrillScheduleResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateDrillScheduleResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateDrillScheduleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateDrillScheduleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateDrillScheduleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateDrillScheduleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteDrillScheduleResponse204Headers the declared response headers of an HTTP 204 response for DeleteDrillSchedule
+type DeleteDrillScheduleResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// DeleteDrillScheduleResponse429Headers the declared response headers of an HTTP 429 response for DeleteDrillSchedule
+type DeleteDrillScheduleResponse429Headers struct {
+	RetryAfter *int
+}
+
+type DeleteDrillScheduleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *DeleteDrillScheduleResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeleteDrillScheduleResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteDrillScheduleResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteDrillScheduleResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteDrillScheduleResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteDrillScheduleResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteDrillScheduleResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteDrillScheduleResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteDrillScheduleResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteDrillScheduleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteDrillScheduleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteDrillScheduleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteDrillScheduleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetDrillScheduleResponse200Headers the declared response headers of an HTTP 200 response for GetDrillSchedule
+type GetDrillScheduleResponse200Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetDrillScheduleResponse304Headers the declared response headers of an HTTP 304 response for GetDrillSchedule
+type GetDrillScheduleResponse304Headers struct {
+	ETag *string
+}
+
+// GetDrillScheduleResponse429Headers the declared response headers of an HTTP 429 response for GetDrillSchedule
+type GetDrillScheduleResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetDrillScheduleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DrillScheduleAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetDrillScheduleResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetDrillScheduleResponse304Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetDrillScheduleResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDrillScheduleResponse) GetJSON200() *DrillScheduleAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetDrillScheduleResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetDrillScheduleResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetDrillScheduleResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetDrillScheduleResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetDrillScheduleResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetDrillScheduleResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDrillScheduleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDrillScheduleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDrillScheduleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDrillScheduleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateDrillScheduleResponse200Headers the declared response headers of an HTTP 200 response for UpdateDrillSchedule
+type UpdateDrillScheduleResponse200Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// UpdateDrillScheduleResponse429Headers the declared response headers of an HTTP 429 response for UpdateDrillSchedule
+type UpdateDrillScheduleResponse429Headers struct {
+	RetryAfter *int
+}
+
+type UpdateDrillScheduleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DrillScheduleAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateDrillScheduleResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *UpdateDrillScheduleResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateDrillScheduleResponse) GetJSON200() *DrillScheduleAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateDrillScheduleResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateDrillScheduleResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateDrillScheduleResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateDrillScheduleResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateDrillScheduleResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateDrillScheduleResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateDrillScheduleResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateDrillScheduleResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateDrillScheduleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateDrillScheduleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateDrillScheduleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateDrillScheduleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListDrillsResponse200Headers the declared response headers of an HTTP 200 response for ListDrills
 type ListDrillsResponse200Headers struct {
 	RateLimit       *string
@@ -34647,6 +36262,105 @@ func (r RecoverNotificationChannelResponse) ContentType() string {
 	return ""
 }
 
+// ListRecoveriesResponse200Headers the declared response headers of an HTTP 200 response for ListRecoveries
+type ListRecoveriesResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListRecoveriesResponse429Headers the declared response headers of an HTTP 429 response for ListRecoveries
+type ListRecoveriesResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListRecoveriesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RecoveryList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListRecoveriesResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListRecoveriesResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRecoveriesResponse) GetJSON200() *RecoveryList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListRecoveriesResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListRecoveriesResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListRecoveriesResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListRecoveriesResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListRecoveriesResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListRecoveriesResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRecoveriesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRecoveriesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRecoveriesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRecoveriesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetRecoveryResponse200Headers the declared response headers of an HTTP 200 response for GetRecovery
 type GetRecoveryResponse200Headers struct {
 	RateLimit       *string
@@ -37889,6 +39603,107 @@ func (c *ClientWithResponses) RedeliverWithResponse(ctx context.Context, id open
 	return ParseRedeliverResponse(rsp)
 }
 
+// ListDrillSchedulesWithResponse List the schedules of drills, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/drill-schedules (the `ListDrillSchedules` operationId).
+func (c *ClientWithResponses) ListDrillSchedulesWithResponse(ctx context.Context, params *ListDrillSchedulesParams, reqEditors ...RequestEditorFn) (*ListDrillSchedulesResponse, error) {
+	rsp, err := c.ListDrillSchedules(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDrillSchedulesResponse(rsp)
+}
+
+// CreateDrillScheduleWithBodyWithResponse Run drills by a schedule
+//
+// Each time has one drill. When the platform was away, it runs once it is back within a day, and is skipped afterwards. A drill that cannot begin, such as of a channel that is gone, fails, and the owners are mailed. Exactly one of channel_ids, rule_ids and subscription_ids is given.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/drill-schedules (the `CreateDrillSchedule` operationId).
+func (c *ClientWithResponses) CreateDrillScheduleWithBodyWithResponse(ctx context.Context, params *CreateDrillScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDrillScheduleResponse, error) {
+	rsp, err := c.CreateDrillScheduleWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDrillScheduleResponse(rsp)
+}
+
+// CreateDrillScheduleWithResponse Run drills by a schedule
+//
+// Each time has one drill. When the platform was away, it runs once it is back within a day, and is skipped afterwards. A drill that cannot begin, such as of a channel that is gone, fails, and the owners are mailed. Exactly one of channel_ids, rule_ids and subscription_ids is given.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/drill-schedules (the `CreateDrillSchedule` operationId).
+func (c *ClientWithResponses) CreateDrillScheduleWithResponse(ctx context.Context, params *CreateDrillScheduleParams, body CreateDrillScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDrillScheduleResponse, error) {
+	rsp, err := c.CreateDrillSchedule(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDrillScheduleResponse(rsp)
+}
+
+// DeleteDrillScheduleWithResponse Delete a schedule of drills
+//
+// Its drills stay, also one that runs.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/drill-schedules/{id} (the `DeleteDrillSchedule` operationId).
+func (c *ClientWithResponses) DeleteDrillScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteDrillScheduleParams, reqEditors ...RequestEditorFn) (*DeleteDrillScheduleResponse, error) {
+	rsp, err := c.DeleteDrillSchedule(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteDrillScheduleResponse(rsp)
+}
+
+// GetDrillScheduleWithResponse Get a schedule of drills
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/drill-schedules/{id} (the `GetDrillSchedule` operationId).
+func (c *ClientWithResponses) GetDrillScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *GetDrillScheduleParams, reqEditors ...RequestEditorFn) (*GetDrillScheduleResponse, error) {
+	rsp, err := c.GetDrillSchedule(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDrillScheduleResponse(rsp)
+}
+
+// UpdateDrillScheduleWithBodyWithResponse Update a schedule of drills
+//
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/drill-schedules/{id} (the `UpdateDrillSchedule` operationId).
+func (c *ClientWithResponses) UpdateDrillScheduleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateDrillScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDrillScheduleResponse, error) {
+	rsp, err := c.UpdateDrillScheduleWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDrillScheduleResponse(rsp)
+}
+
+// UpdateDrillScheduleWithResponse Update a schedule of drills
+//
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/drill-schedules/{id} (the `UpdateDrillSchedule` operationId).
+func (c *ClientWithResponses) UpdateDrillScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateDrillScheduleParams, body UpdateDrillScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDrillScheduleResponse, error) {
+	rsp, err := c.UpdateDrillSchedule(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDrillScheduleResponse(rsp)
+}
+
 // ListDrillsWithResponse List the drills, newest first
 //
 // Returns a wrapper object for the known response body format(s).
@@ -37904,7 +39719,7 @@ func (c *ClientWithResponses) ListDrillsWithResponse(ctx context.Context, params
 
 // CreateDrillWithBodyWithResponse Prove that alerts arrive
 //
-// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -37919,7 +39734,7 @@ func (c *ClientWithResponses) CreateDrillWithBodyWithResponse(ctx context.Contex
 
 // CreateDrillWithResponse Prove that alerts arrive
 //
-// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
+// A check of the drill's own fails, as a real one does, in the regions that are named: its result is stored, an incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is 409.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -38549,6 +40364,19 @@ func (c *ClientWithResponses) RecoverNotificationChannelWithResponse(ctx context
 		return nil, err
 	}
 	return ParseRecoverNotificationChannelResponse(rsp)
+}
+
+// ListRecoveriesWithResponse List the recoveries of a channel, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/notification-channels/{id}/recoveries (the `ListRecoveries` operationId).
+func (c *ClientWithResponses) ListRecoveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ListRecoveriesParams, reqEditors ...RequestEditorFn) (*ListRecoveriesResponse, error) {
+	rsp, err := c.ListRecoveries(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRecoveriesResponse(rsp)
 }
 
 // GetRecoveryWithResponse Get a recovery of a channel
@@ -44598,6 +46426,582 @@ func ParseRedeliverResponse(rsp *http.Response) (*RedeliverResponse, error) {
 	return response, nil
 }
 
+// ParseListDrillSchedulesResponse parses an HTTP response from a ListDrillSchedulesWithResponse call
+func ParseListDrillSchedulesResponse(rsp *http.Response) (*ListDrillSchedulesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDrillSchedulesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DrillScheduleList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListDrillSchedulesResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListDrillSchedulesResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateDrillScheduleResponse parses an HTTP response from a CreateDrillScheduleWithResponse call
+func ParseCreateDrillScheduleResponse(rsp *http.Response) (*CreateDrillScheduleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateDrillScheduleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest DrillScheduleAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateDrillScheduleResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers201 = &headers
+	case rsp.StatusCode == 429:
+		var headers CreateDrillScheduleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteDrillScheduleResponse parses an HTTP response from a DeleteDrillScheduleWithResponse call
+func ParseDeleteDrillScheduleResponse(rsp *http.Response) (*DeleteDrillScheduleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteDrillScheduleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers DeleteDrillScheduleResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeleteDrillScheduleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetDrillScheduleResponse parses an HTTP response from a GetDrillScheduleWithResponse call
+func ParseGetDrillScheduleResponse(rsp *http.Response) (*GetDrillScheduleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDrillScheduleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DrillScheduleAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetDrillScheduleResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetDrillScheduleResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetDrillScheduleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateDrillScheduleResponse parses an HTTP response from a UpdateDrillScheduleWithResponse call
+func ParseUpdateDrillScheduleResponse(rsp *http.Response) (*UpdateDrillScheduleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateDrillScheduleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DrillScheduleAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateDrillScheduleResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers UpdateDrillScheduleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseListDrillsResponse parses an HTTP response from a ListDrillsWithResponse call
 func ParseListDrillsResponse(rsp *http.Response) (*ListDrillsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -48206,6 +50610,111 @@ func ParseRecoverNotificationChannelResponse(rsp *http.Response) (*RecoverNotifi
 		response.Headers202 = &headers
 	case rsp.StatusCode == 429:
 		var headers RecoverNotificationChannelResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListRecoveriesResponse parses an HTTP response from a ListRecoveriesWithResponse call
+func ParseListRecoveriesResponse(rsp *http.Response) (*ListRecoveriesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRecoveriesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RecoveryList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListRecoveriesResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListRecoveriesResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

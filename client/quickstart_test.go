@@ -17,6 +17,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 	"github.com/vigil-monitor/vigil/client"
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/notify"
@@ -73,9 +74,12 @@ func serve(t *testing.T) string {
 	guard := egress.New(egress.Policy{AllowPrivate: true})
 	registry := probe.NewRegistry(guard)
 	server, err := api.New(api.Deps{
-		Store: store, Loops: &prober{store: store, probes: registry, writer: writer}, Probes: registry, Channels: notify.NewRegistry(guard),
-		Config: api.Config{SigningKey: bytes.Repeat([]byte{1}, 32), EnterpriseMinInterval: time.Second, TaskDeadline: 30 * time.Second},
-		Now:    time.Now,
+		Stores:   apitest.Stores(store),
+		Loops:    &prober{store: store, probes: registry, writer: writer},
+		Probes:   registry,
+		Channels: notify.NewRegistry(guard),
+		Config:   api.Config{SigningKey: bytes.Repeat([]byte{1}, 32), EnterpriseMinInterval: time.Second, TaskDeadline: 30 * time.Second},
+		Now:      time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -108,10 +112,7 @@ func TestQuickStart(t *testing.T) {
 		t.Fatalf("sign up: %v %s", err, signup.Body)
 	}
 	key := signup.JSON201.Data.ApiKey
-	vigilClient, err := client.NewClientWithResponses(address, client.WithRequestEditorFn(func(_ context.Context, req *http.Request) error {
-		req.Header.Set("Authorization", "Bearer "+key)
-		return nil
-	}))
+	vigilClient, err := client.NewClientWithResponses(address, client.WithAPIKey(key))
 	if err != nil {
 		t.Fatal(err)
 	}

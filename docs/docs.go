@@ -5,7 +5,7 @@ package docs
 
 import "embed"
 
-// Pages are the pages for people who use and operate Vigil, as Markdown.
+// Pages are the pages for people who use and operate Vigil, and the records of decisions in adr, as Markdown.
 //
-//go:embed *.md
+//go:embed *.md adr/*.md
 var Pages embed.FS

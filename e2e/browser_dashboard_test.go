@@ -351,7 +351,8 @@ func (d *dashboard) withoutScripts() {
 // everyPage judges each page once more, with what the story left on them.
 func (d *dashboard) everyPage() {
 	b := d.b
-	for _, page := range []string{
+	loop := d.closedLoop()
+	for _, page := range append(loop, []string{
 		"/app", d.check, d.check + "/edit", "/app/checks/new", "/app/members", "/app/account", d.check + "/rules", d.check + "/rules/new",
 		"/app/rules", "/app/incidents", "/app/incidents?status=active", d.incident,
 		d.incident + "?show=vote", d.incident + "?show=delivery", "/app/deliveries", "/app/deliveries?status=exhausted", d.delivery,
@@ -359,7 +360,7 @@ func (d *dashboard) everyPage() {
 		"/app/subscriptions", "/app/subscriptions/new",
 		"/app/api-keys", "/app/api-keys/new", "/app/usage", "/app/audit-log", "/app/organization",
 		"/app/audit-log?resource=channel", "/app/help", "/app/more", "/app/there-is-no-such-page",
-	} {
+	}...) {
 		b.visit(page)
 		b.judge(page)
 	}
@@ -378,6 +379,7 @@ func (d *dashboard) everyPage() {
 		b.visit(p.page)
 		b.picture(p.name, p.scheme, p.width)
 	}
+	d.picturesOfTheLoop(loop)
 }
 
 func (d *dashboard) revokeKey() {

@@ -83,6 +83,10 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 			"VALUES (gen_random_uuid(), ?0, ?2, 'monitoring', '', '', now())",
 		"INSERT INTO drills VALUES (gen_random_uuid(), ?0, 'asked', '{}', '[]', '{}', '{}', '[]', DEFAULT, '', '[]', " +
 			"now(), NULL, NULL, NULL, NULL, now())",
+		"INSERT INTO drill_schedules (id, org_id, name, request, every, day, hour, timezone, enabled, created_at, updated_at) " +
+			"VALUES (gen_random_uuid(), ?0, 'Monthly', '{}', 'monthly', 1, 9, 'UTC', false, now(), now())",
+		"INSERT INTO channel_drills (channel_id, org_id, drill_id, verdict, at) SELECT d.channel_id, ?0, dr.id, 'passed', now() " +
+			"FROM deliveries AS d JOIN drills AS dr ON dr.org_id = d.org_id WHERE d.org_id = ?0 LIMIT 1",
 		"INSERT INTO blind_regions (id, region, since, ended_at) " + // of the platform, so that both organizations share it
 			"VALUES ('5d3e7a9c-816c-4d8f-8d95-13dd8822b889', 'na-east-ewr', now(), now()) ON CONFLICT DO NOTHING",
 		"INSERT INTO blind_organizations (blind_id, org_id) SELECT id, ?0 FROM blind_regions LIMIT 1",

@@ -87,11 +87,11 @@ func TestOpenIncidentInMaintenance(t *testing.T) {
 			vote := a.fails(newark)
 			c.set(at)
 			out := a.open(vote)
-			if refused := out.Incident.ID == uuid.Nil; refused != inside || (out.Held > 0) != inside {
+			if refused := out.Incident.ID == uuid.Nil; refused != inside || (out.MaintenanceLeft > 0) != inside {
 				t.Errorf("at %v: opened %+v, want refused %v", at, out, inside)
 			}
-			if inside && out.Held != ends.Sub(at) {
-				t.Errorf("at %v: held for %v, want %v", at, out.Held, ends.Sub(at))
+			if inside && out.MaintenanceLeft != ends.Sub(at) {
+				t.Errorf("at %v: held for %v, want %v", at, out.MaintenanceLeft, ends.Sub(at))
 			}
 			if stored := count(t, s, "SELECT count(*) FROM incidents") + count(t, s, "SELECT count(*) FROM events"); (stored > 0) == inside {
 				t.Errorf("at %v: %d rows of incidents and events", at, stored)
@@ -126,7 +126,7 @@ func TestOpenIncidentInMaintenance(t *testing.T) {
 			if in := a.context().Maintenance != nil; in != test.refused {
 				t.Errorf("%s: in maintenance %v, want %v", test.what, in, test.refused)
 			}
-			if out := a.open(vote); (out.Held > 0) != test.refused {
+			if out := a.open(vote); (out.MaintenanceLeft > 0) != test.refused {
 				t.Errorf("%s: %+v, want refused %v", test.what, out, test.refused)
 			}
 			execute(t, s, "DELETE FROM incidents")

@@ -108,7 +108,7 @@ func TestSubscribedToSystemEvents(t *testing.T) {
 		Data:      map[string]any{"channel": map[string]any{"id": a.channels[vigil.ChannelWebhook].ID}},
 	}
 	for range 2 {
-		if err := a.store.PublishSystemEvent(t.Context(), failing); err != nil {
+		if err := a.publishSystem(failing); err != nil {
 			t.Fatal(err)
 		}
 	}

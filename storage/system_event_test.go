@@ -3,14 +3,21 @@
 package storage_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
 )
+
+// publishSystem publishes a system event in a transaction, as what makes one does.
+func (a *alerts) publishSystem(about vigil.SystemContext) error {
+	return a.store.DB().RunInTx(a.Context(), nil, func(ctx context.Context, tx bun.Tx) error { return a.store.PublishSystem(ctx, tx, about) })
+}
 
 func TestPublishSystemEvent(t *testing.T) {
 	t.Parallel()
@@ -22,12 +29,12 @@ func TestPublishSystemEvent(t *testing.T) {
 		Data: map[string]any{"channel": map[string]any{"id": a.channels[vigil.ChannelWebhook].ID}},
 	}
 	for range 3 { // a retry after a lost answer
-		if err := a.store.PublishSystemEvent(t.Context(), about); err != nil {
+		if err := a.publishSystem(about); err != nil {
 			t.Fatal(err)
 		}
 	}
 	about.Type = vigil.EventChannelRecovered
-	if err := a.store.PublishSystemEvent(t.Context(), about); err != nil {
+	if err := a.publishSystem(about); err != nil {
 		t.Fatal(err)
 	}
 	events := a.events()
@@ -57,7 +64,7 @@ func TestPublishSystemEvent(t *testing.T) {
 	equal(t, body.Data.Message.Title, about.Title)
 
 	about.OrgID = uuid.New() // it was deleted meanwhile
-	if err := a.store.PublishSystemEvent(t.Context(), about); err != nil {
+	if err := a.publishSystem(about); err != nil {
 		t.Errorf("an organization that is gone: %v", err)
 	}
 }

@@ -201,7 +201,7 @@ func TestTombstones(t *testing.T) {
 		held, release, let := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		old := stone(t, s)
 		go func() {
-			let <- s.HoldTombstone(t.Context(), old, func(context.Context) error {
+			let <- s.LockTombstone(t.Context(), old, func(context.Context) error {
 				close(held)
 				<-release
 				return nil
@@ -241,7 +241,7 @@ func TestTombstones(t *testing.T) {
 		old := stone(t, s)
 		comeBack(t, s, c)
 		leave(t, s, c)
-		err := s.HoldTombstone(t.Context(), old, func(context.Context) error {
+		err := s.LockTombstone(t.Context(), old, func(context.Context) error {
 			t.Error("held")
 			return nil
 		})

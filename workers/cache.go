@@ -9,13 +9,16 @@ import "go.temporal.io/sdk/worker"
 // at each turn, which takes some milliseconds, and the budget bounds how often that is.
 const cachedWorkflows = 2_000
 
-// KeepWorkflows sets how many workflows the workers of this process keep in memory together,
-// by its budget of turns a second. Without a budget every loop has a turn for each slot, so
-// that all are kept. Call it before the first worker is created.
-func KeepWorkflows(turnRate float64) {
-	size := cachedWorkflows
+// CachedWorkflows returns how many workflows a process keeps in memory, by its budget of turns
+// a second. Without a budget (0) every loop has a turn for each slot, so that all are kept.
+func CachedWorkflows(turnRate float64) int {
 	if turnRate == 0 {
-		size = activitySlots
+		return activitySlots
 	}
-	worker.SetStickyWorkflowCacheSize(size)
+	return cachedWorkflows
 }
+
+// sizeCache gives the SDK's cache its size. All workers of a process share one cache, which is
+// made with the first of them, so every constructor of this package calls it with the same
+// rate. The embedded Temporal has workers too, and takes the size when it starts.
+func sizeCache(turnRate float64) { worker.SetStickyWorkflowCacheSize(CachedWorkflows(turnRate)) }

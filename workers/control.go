@@ -39,6 +39,8 @@ type ControlOptions struct {
 	OnFatal    func(error)        // receives the error of a worker that stops polling for good; nil ignores it
 	Deployment Deployment         // the zero value is unversioned
 	Drills     *activities.Drills // nil: drills are left to others
+	// TurnRate is the budget of turns a second of the process; 0: there is none.
+	TurnRate float64
 	// DeliverySlots is how many attempts of deliveries the process makes at a time; 0
 	// means 1,000.
 	DeliverySlots int
@@ -53,6 +55,7 @@ type Control struct {
 
 // NewControl returns the workers; Start starts them.
 func NewControl(temporal client.Client, opts ControlOptions) *Control {
+	sizeCache(opts.TurnRate)
 	control := worker.New(temporal, vigil.ControlQueue, controlOptions(opts, controlSlots, incidentTasks))
 	control.RegisterWorkflowWithOptions(workflows.Incident, registered("Incident"))
 	for name, act := range map[string]any{

@@ -74,8 +74,8 @@ type capabilities interface {
 	Unavailable(ctx context.Context) []vigil.CheckType
 }
 
-// RegionOptions configure the workers of regions. All are required but BlindSince, OnFatal, Builds
-// and Demand.
+// RegionOptions configure the workers of regions. All are required but BlindSince, OnFatal, Builds,
+// Demand and TurnRate.
 type RegionOptions struct {
 	Name         string   // of the process, in the leases and as the workers' identity
 	Regions      []string // region keys
@@ -98,7 +98,9 @@ type RegionOptions struct {
 	// Demand are the regions that the rest of this process gives work to; nil: their
 	// workers start with the next look at the database.
 	Demand *Demand
-	Log    *slog.Logger
+	// TurnRate is the budget of turns a second of the process, that of Watcher; 0: there is none.
+	TurnRate float64
+	Log      *slog.Logger
 }
 
 // Regions runs the workers of the regions that a process serves. The polls of a region
@@ -120,6 +122,7 @@ type Regions struct {
 
 // NewRegions returns the workers; Start starts them.
 func NewRegions(temporal client.Client, opts RegionOptions) *Regions {
+	sizeCache(opts.TurnRate)
 	r := &Regions{
 		opts: opts, lease: opts.Watcher.Lease, health: leaseHealth{log: opts.Log, now: opts.Now}, revoked: make(chan map[string][]string, 1),
 		run: opts.Watcher.Adopt,

@@ -255,7 +255,7 @@ func (i *incidents) decisionInput() vigil.DecisionInput {
 	}
 	in.Incident = i.context.Incident
 	if i.context.Latch != nil {
-		in.Latched, in.Quiet, in.Held = true, i.context.Latch.Quiet, i.context.Latch.Rules
+		in.Latched, in.Quiet, in.LatchedRules = true, i.context.Latch.Quiet, i.context.Latch.Rules
 	}
 	return in
 }
@@ -267,7 +267,7 @@ func (i *incidents) decide(ctx workflow.Context) error {
 	}
 	in := i.decisionInput()
 	d := vigil.Decide(in)
-	if in.Latched && (d.Unlatch || !slices.Equal(d.Quiet, in.Quiet) || !slices.Equal(d.Held, in.Held)) {
+	if in.Latched && (d.Unlatch || !slices.Equal(d.Quiet, in.Quiet) || !slices.Equal(d.LatchedRules, in.LatchedRules)) {
 		if err := i.saveLatch(ctx, d); err != nil {
 			return err
 		}
@@ -287,11 +287,11 @@ func (i *incidents) decide(ctx workflow.Context) error {
 
 func (i *incidents) saveLatch(ctx workflow.Context, d vigil.Decision) error {
 	var acts *activities.Incidents
-	latch := activities.LatchState{ID: i.context.Latch.IncidentID, Quiet: d.Quiet, Held: d.Held, Ended: d.Unlatch}
+	latch := activities.LatchState{ID: i.context.Latch.IncidentID, Quiet: d.Quiet, LatchedRules: d.LatchedRules, Ended: d.Unlatch}
 	if err := i.change(ctx, acts.KeepLatch, latch, nil); err != nil {
 		return fmt.Errorf("keep the latch: %w", err)
 	}
-	i.context.Latch = &vigil.Latch{IncidentID: latch.ID, Quiet: d.Quiet, Rules: d.Held}
+	i.context.Latch = &vigil.Latch{IncidentID: latch.ID, Quiet: d.Quiet, Rules: d.LatchedRules}
 	if d.Unlatch {
 		i.context.Latch = nil
 	}
@@ -332,7 +332,7 @@ func (i *incidents) resolve(ctx workflow.Context, request vigil.ResolveRequest) 
 	}
 	i.context.Incident = nil
 	if request.Latch {
-		i.context.Latch = &vigil.Latch{IncidentID: request.ID, Quiet: request.Quiet, Rules: request.Held}
+		i.context.Latch = &vigil.Latch{IncidentID: request.ID, Quiet: request.Quiet, Rules: request.LatchedRules}
 	}
 	return nil
 }

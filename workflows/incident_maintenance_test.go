@@ -84,7 +84,7 @@ func TestIncidentInMaintenance(t *testing.T) {
 		e.at(0, func() { e.store("a", false); e.vote("b", true) })
 		e.instead = func(vigil.OpenRequest) (vigil.IncidentOutcome, bool) {
 			e.maintain(time.Hour)
-			return vigil.IncidentOutcome{Held: time.Millisecond}, true
+			return vigil.IncidentOutcome{MaintenanceLeft: time.Millisecond}, true
 		}
 		e.at(time.Minute, func() { e.vote("a", true) })
 		if transitions, ended := e.run(); transitions != "" || ended || len(e.openings) != 1 {
@@ -117,7 +117,7 @@ func TestOpenWaitsWhileItIsRefused(t *testing.T) {
 		if len(e.openings) > 1 {
 			return vigil.IncidentOutcome{}, false
 		}
-		return vigil.IncidentOutcome{Held: time.Hour}, true
+		return vigil.IncidentOutcome{MaintenanceLeft: time.Hour}, true
 	}
 	e.at(0, func() { e.vote("a", true) })
 	began := time.Now()

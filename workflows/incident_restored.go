@@ -38,7 +38,7 @@ func (i *incidents) restoreForgotten(ctx workflow.Context, known vigil.IncidentC
 				return nil
 			}
 			return i.resolve(ctx, vigil.ResolveRequest{
-				Resolution: vigil.ResolvedManually, Latch: true, Quiet: known.Latch.Quiet, Held: known.Latch.Rules,
+				Resolution: vigil.ResolvedManually, Latch: true, Quiet: known.Latch.Quiet, LatchedRules: known.Latch.Rules,
 			})
 		case head.ID == id || head.ID == uuid.Nil:
 			return nil // Postgres is the newer one, or no rule of the incident is left

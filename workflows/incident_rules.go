@@ -37,26 +37,26 @@ func (i *incidents) changeRules(ctx workflow.Context, in vigil.DecisionInput, d 
 	return nil
 }
 
-// holdRules latches the rules that fire in the incident when a user resolves it. A rule whose
-// policy is not met has sent no message, so it is not held; without a rule there is no latch. The
-// rules that an earlier latch holds stay held.
-func (i *incidents) holdRules(resolve *vigil.ResolveRequest) {
+// latchRules latches the rules that fire in the incident when a user resolves it. A rule whose
+// policy is not met has sent no message, so it is not latched; without a rule there is no latch. The
+// rules that an earlier latch keeps stay latched.
+func (i *incidents) latchRules(resolve *vigil.ResolveRequest) {
 	incident := i.context.Incident
-	resolve.Held = incident.FiringNow()
-	if resolve.Latch = len(resolve.Held) > 0; !resolve.Latch {
+	resolve.LatchedRules = incident.FiringNow()
+	if resolve.Latch = len(resolve.LatchedRules) > 0; !resolve.Latch {
 		return
 	}
 	if i.context.Latch != nil {
-		resolve.Held = append(resolve.Held, i.context.Latch.Rules...)
+		resolve.LatchedRules = append(resolve.LatchedRules, i.context.Latch.Rules...)
 	}
-	slices.SortFunc(resolve.Held, vigil.CompareIDs)
-	resolve.Held = slices.Compact(resolve.Held)
+	slices.SortFunc(resolve.LatchedRules, vigil.CompareIDs)
+	resolve.LatchedRules = slices.Compact(resolve.LatchedRules)
 }
 
-// fires reports whether an enabled rule fires in a vote: one of those that are held, or any
+// fires reports whether an enabled rule fires in a vote: one of those that are latched, or any
 // where none is.
-func (i *incidents) fires(vote vigil.Vote, held []uuid.UUID) bool {
+func (i *incidents) fires(vote vigil.Vote, latched []uuid.UUID) bool {
 	return slices.ContainsFunc(i.context.Rules, func(r vigil.RulePolicy) bool {
-		return slices.Contains(vote.Firing, r.ID) && (len(held) == 0 || slices.Contains(held, r.ID))
+		return slices.Contains(vote.Firing, r.ID) && (len(latched) == 0 || slices.Contains(latched, r.ID))
 	})
 }

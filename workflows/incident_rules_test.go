@@ -121,7 +121,7 @@ func TestIncidentKeepsWhatIsHeldWhenASecondOneIsResolvedByHand(t *testing.T) {
 		t.Errorf("transitions %q", transitions)
 	}
 	want := slices.SortedFunc(slices.Values([]uuid.UUID{warn, page}), vigil.CompareIDs)
-	if len(e.closings) != 2 || !reflect.DeepEqual(e.closings[1].Held, want) {
+	if len(e.closings) != 2 || !reflect.DeepEqual(e.closings[1].LatchedRules, want) {
 		t.Errorf("closings %+v", e.closings)
 	}
 }

@@ -150,7 +150,7 @@ func (e *incidentTest) ResolveIncident(_ context.Context, closing vigil.ResolveR
 	e.transitions = append(e.transitions, "resolved "+string(closing.Resolution))
 	e.standing.Incident = nil
 	if closing.Latch {
-		e.standing.Latch = &vigil.Latch{IncidentID: closing.ID, Quiet: closing.Quiet, Rules: closing.Held}
+		e.standing.Latch = &vigil.Latch{IncidentID: closing.ID, Quiet: closing.Quiet, Rules: closing.LatchedRules}
 	}
 	e.busy()
 	return vigil.IncidentOutcome{Incident: vigil.IncidentHead{ID: closing.ID, Status: vigil.IncidentResolved}}, nil
@@ -160,7 +160,7 @@ func (e *incidentTest) KeepLatch(_ context.Context, latch vigil.Latch, over bool
 	if err := e.fail("KeepLatch"); err != nil {
 		return err
 	}
-	e.latches = append(e.latches, activities.LatchState{ID: latch.IncidentID, Quiet: latch.Quiet, Held: latch.Rules, Ended: over})
+	e.latches = append(e.latches, activities.LatchState{ID: latch.IncidentID, Quiet: latch.Quiet, LatchedRules: latch.Rules, Ended: over})
 	e.standing.Latch = &latch
 	if over {
 		e.standing.Latch = nil

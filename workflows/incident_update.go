@@ -67,12 +67,12 @@ func (i *incidents) onAcknowledge(ctx workflow.Context, request Request) error {
 func (i *incidents) onResolve(ctx workflow.Context, request Request) error {
 	return i.whileOpen(ctx, request, func() error {
 		resolve := vigil.ResolveRequest{Resolution: vigil.ResolvedManually, TextID: request.TextID, Latch: true}
-		i.holdRules(&resolve)
+		i.latchRules(&resolve)
 		for _, vote := range i.decisionInput().Votes {
 			if i.fires(vote, nil) {
 				resolve.Regions = append(resolve.Regions, vote.Region)
 			}
-			if resolve.Latch && !i.fires(vote, resolve.Held) {
+			if resolve.Latch && !i.fires(vote, resolve.LatchedRules) {
 				resolve.Quiet = append(resolve.Quiet, vote.Region)
 			}
 		}

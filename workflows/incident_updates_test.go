@@ -34,7 +34,7 @@ func TestIncidentThatIsResolvedByHandNamesItsRegions(t *testing.T) {
 	e.run()
 	want := vigil.ResolveRequest{
 		Resolution: vigil.ResolvedManually, TextID: e.request.TextID, Latch: true, Regions: []string{"b"},
-		Quiet: []string{"a"}, Held: []uuid.UUID{e.rule},
+		Quiet: []string{"a"}, LatchedRules: []uuid.UUID{e.rule},
 	}
 	if len(e.ids) == 1 {
 		want.ID = e.ids[0]
@@ -60,8 +60,8 @@ func TestIncidentUnlatchesInTwoSteps(t *testing.T) {
 		t.Errorf("transitions %q, ended %v", transitions, ended)
 	}
 	want := []activities.LatchState{
-		{ID: e.ids[0], Quiet: []string{"a"}, Held: []uuid.UUID{e.rule}},
-		{ID: e.ids[0], Quiet: []string{"a", "b"}, Held: []uuid.UUID{e.rule}, Ended: true},
+		{ID: e.ids[0], Quiet: []string{"a"}, LatchedRules: []uuid.UUID{e.rule}},
+		{ID: e.ids[0], Quiet: []string{"a", "b"}, LatchedRules: []uuid.UUID{e.rule}, Ended: true},
 	}
 	if !reflect.DeepEqual(e.latches, want) {
 		t.Errorf("latches %+v, want %+v", e.latches, want)

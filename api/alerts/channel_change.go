@@ -27,10 +27,12 @@ type ChannelMembers struct {
 
 	ID             any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	OrgID          any `json:"org_id,omitempty" readOnly:"true" doc:"Ignored."`
+	Format         any `json:"effective_format,omitempty" readOnly:"true" doc:"Ignored."`
 	DisabledReason any `json:"disabled_reason,omitempty" readOnly:"true" doc:"Ignored."`
 	SecretOverlap  any `json:"secret_overlap_ends_at,omitempty" readOnly:"true" doc:"Ignored."`
 	Recipients     any `json:"recipients,omitempty" readOnly:"true" doc:"Ignored."`
 	Delivery       any `json:"delivery,omitempty" readOnly:"true" doc:"Ignored."`
+	LastDrill      any `json:"last_drill,omitempty" readOnly:"true" doc:"Ignored."`
 	Revision       any `json:"revision,omitempty" readOnly:"true" doc:"Ignored."`
 	CreatedAt      any `json:"created_at,omitempty" readOnly:"true" doc:"Ignored."`
 	UpdatedAt      any `json:"updated_at,omitempty" readOnly:"true" doc:"Ignored."`

@@ -44,9 +44,16 @@ func (c *Channels) showing(ctx context.Context, rows ...vigil.Channel) (func(vig
 	if err != nil {
 		return nil, err
 	}
+	drills, err := c.store.LastDrills(ctx, rest.CallerOf(ctx).Org.ID, ids)
+	if err != nil {
+		return nil, err
+	}
 	show := func(channel vigil.Channel) notificationChannelView {
 		view := c.show(channel)
 		view.Delivery = showHealth(healths[channel.ID])
+		if drill, ok := drills[channel.ID]; ok {
+			view.LastDrill = &lastDrillView{ID: drill.DrillID, Verdict: drill.Verdict, At: drill.At}
+		}
 		return view
 	}
 	if len(all) == 0 {

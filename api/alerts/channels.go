@@ -32,6 +32,8 @@ type channelStore interface {
 	UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error)
 	// ChannelHealths returns how the messages of channels arrive; those without any are missing.
 	ChannelHealths(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]vigil.ChannelHealth, error)
+	// LastDrills returns the last drills of channels; those without any are missing.
+	LastDrills(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]vigil.ChannelDrill, error)
 	// ChannelReached records that a test arrived.
 	ChannelReached(ctx context.Context, orgID, id uuid.UUID, publicURL string) error
 	// DeleteChannel refuses a channel that rules use, or that others fall back to, with
@@ -77,6 +79,7 @@ type notificationChannelView struct {
 	Name           string                  `json:"name" minLength:"1" maxLength:"200" example:"On call"`
 	Type           vigil.ChannelType       `json:"type" doc:"How messages are sent." example:"webhook"`
 	Config         channelConfig           `json:"config" doc:"Where messages go; its members depend on the type. Secrets are shown as ***."`
+	Format         *string                 `json:"effective_format" example:"slack" doc:"The format in which messages are sent: config.format, or the one that the host of the address names, or the default of the type; null for a type that has one form."`
 	Enabled        bool                    `json:"enabled" doc:"Whether messages are sent."`
 	Labels         map[string]string       `json:"labels" doc:"Names and values that you give, to group and to filter."`
 	ManagedBy      *resource.ManagedByView `json:"managed_by" doc:"The program that manages the channel, such as a project of files; null when none does."`
@@ -84,10 +87,18 @@ type notificationChannelView struct {
 	SecretOverlap  *time.Time              `json:"secret_overlap_ends_at" doc:"Until when messages are also signed by the secret that a rotation replaced; null when none is."`
 	FallbackID     *uuid.UUID              `json:"fallback_channel_id" format:"uuid" nullable:"true" doc:"The channel that gets, once, what this one cannot deliver; null when there is none."`
 	Delivery       channelDeliveryView     `json:"delivery" doc:"How the messages of the channel arrive."`
+	LastDrill      *lastDrillView          `json:"last_drill" doc:"The last drill of the channel that has ended; null without one."`
 	Recipients     []recipientView         `json:"recipients,omitempty" doc:"Of an email channel: who gets its mail. Absent where mail is not sent to people."`
 	Revision       int64                   `json:"revision,omitempty" doc:"Grows by one with every change of the channel, also when the platform disables it; the ETag for If-Match."`
 	CreatedAt      time.Time               `json:"created_at"`
 	UpdatedAt      time.Time               `json:"updated_at"`
+}
+
+// lastDrillView is the last drill of a channel.
+type lastDrillView struct {
+	ID      uuid.UUID          `json:"id" format:"uuid"`
+	Verdict vigil.DrillVerdict `json:"verdict" enum:"passed,failed,canceled"`
+	At      time.Time          `json:"at" doc:"When it ended."`
 }
 
 // channelDeliveryView is how the messages of a channel arrive.
@@ -119,6 +130,7 @@ func (c *Channels) show(channel vigil.Channel) notificationChannelView {
 		Labels:    checks.LabelsView(channel.Labels),
 		ManagedBy: resource.ShowManagedBy(channel.ManagedBy),
 		Config:    c.Types.Secrets(channel.Type).Mask(channel.Config),
+		Format:    vigil.NilIfZero(c.Types.Format(channel.Type, channel.Config)),
 		Revision:  channel.Version, SecretOverlap: resource.InUTC(channel.SecretOverlapEndsAt),
 		FallbackID: vigil.NilIfZero(channel.Fallback), Delivery: showHealth(vigil.ChannelHealth{}),
 		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),

@@ -55,6 +55,21 @@ type drillChannelView struct {
 	ID   uuid.UUID         `json:"id" format:"uuid"`
 	Name string            `json:"name" doc:"As it was when the drill was asked for."`
 	Type vigil.ChannelType `json:"type" enum:"email,webhook,push,chat,pager"`
+	// Subscriptions is left out for a drill that names none.
+	Subscriptions []drillSubscriptionView `json:"subscriptions,omitempty" doc:"The subscriptions of the drill that the channel receives it by; absent without one."`
+}
+
+type drillSubscriptionView struct {
+	ID   uuid.UUID `json:"id" format:"uuid"`
+	Name string    `json:"name" doc:"As it was when the drill was asked for."`
+}
+
+func showDrillSubscriptions(list []vigil.DrillSubscription) []drillSubscriptionView {
+	var views []drillSubscriptionView
+	for _, s := range list {
+		views = append(views, drillSubscriptionView(s))
+	}
+	return views
 }
 
 // drillReceiptView is the receipt of a drill.
@@ -69,22 +84,26 @@ type drillReceiptView struct {
 	Expect           int64                `json:"expect_within_seconds"`
 	Severity         vigil.Severity       `json:"severity" enum:"critical,warning,info"`
 	Regions          []string             `json:"regions"`
-	Hops             []drillHopView       `json:"hops" doc:"The hops that were passed, in their order: asked, stored, loop_started, slot, probed, voted, opened, first_attempt, delivered, redefined, vote_withdrawn, resolved, recovery_delivered."`
+	Hops             []drillHopView       `json:"hops" doc:"The hops that were passed, in their order: asked, stored, loop_started, slot, probed, voted, opened, first_attempt, delivered, fallback_delivered, redefined, vote_withdrawn, resolved, recovery_delivered, recovery_fallback_delivered."`
 	Channels         []drillDeliveredView `json:"channels"`
 	Failures         []drillFailureView   `json:"failures" doc:"The hops that are missing or were late; empty for a drill that passed."`
 	Version          string               `json:"version" doc:"Version of the platform."`
 }
 
 type drillHopView struct {
-	Name vigil.DrillHop `json:"name" enum:"asked,stored,loop_started,slot,probed,voted,opened,first_attempt,delivered,redefined,vote_withdrawn,resolved,recovery_delivered"`
+	Name vigil.DrillHop `json:"name" enum:"asked,stored,loop_started,slot,probed,voted,opened,first_attempt,delivered,fallback_delivered,redefined,vote_withdrawn,resolved,recovery_delivered,recovery_fallback_delivered"`
 	At   time.Time      `json:"at"`
 	MS   int64          `json:"ms_since_previous" minimum:"0" doc:"Milliseconds since the hop before it; 0 where clocks of several machines say less."`
 }
 
 type drillDeliveredView struct {
-	ID       uuid.UUID         `json:"id" format:"uuid"`
-	Name     string            `json:"name" doc:"As it was when the drill was asked for."`
-	Type     vigil.ChannelType `json:"type" enum:"email,webhook,push,chat,pager"`
+	ID   uuid.UUID         `json:"id" format:"uuid"`
+	Name string            `json:"name" doc:"As it was when the drill was asked for."`
+	Type vigil.ChannelType `json:"type" enum:"email,webhook,push,chat,pager"`
+	// Subscriptions and FallbackFor are left out where there are none, as in the signed receipt.
+	Subscriptions []drillSubscriptionView `json:"subscriptions,omitempty" doc:"The subscriptions of the drill that the channel receives it by; absent without one."`
+	FallbackFor   *uuid.UUID              `json:"fallback_for_channel_id,omitempty" format:"uuid" doc:"The channel in whose place this one got the messages; absent for a channel of the drill."`
+
 	Opening  *drillMessageView `json:"opening" doc:"The message about the opening; null when none was made."`
 	Recovery *drillMessageView `json:"recovery" doc:"The message about the end; null when none was made."`
 }
@@ -99,7 +118,7 @@ type drillMessageView struct {
 }
 
 type drillFailureView struct {
-	Hop       vigil.DrillHop `json:"hop" enum:"asked,stored,loop_started,slot,probed,voted,opened,first_attempt,delivered,redefined,vote_withdrawn,resolved,recovery_delivered"`
+	Hop       vigil.DrillHop `json:"hop" enum:"asked,stored,loop_started,slot,probed,voted,opened,first_attempt,delivered,fallback_delivered,redefined,vote_withdrawn,resolved,recovery_delivered,recovery_fallback_delivered"`
 	Reason    string         `json:"reason" doc:"Why, for a person."`
 	Region    *string        `json:"region,omitempty" doc:"The region of the hop; absent where it has none."`
 	ChannelID *uuid.UUID     `json:"channel_id,omitempty" format:"uuid" doc:"The channel of the hop; absent where it has none."`
@@ -113,7 +132,7 @@ func showDrill(d vigil.Drill) drillView {
 		Signed: vigil.NilIfZero(d.Signature), WorkflowID: vigil.DrillWorkflowID(d.ID),
 	}
 	for i, c := range d.Channels {
-		view.Channels[i] = drillChannelView(c)
+		view.Channels[i] = drillChannelView{ID: c.ID, Name: c.Name, Type: c.Type, Subscriptions: showDrillSubscriptions(c.Subscriptions)}
 	}
 	if len(d.Rules) > 0 {
 		view.Severity = d.Rules[0].Severity()
@@ -136,7 +155,8 @@ func showReceipt(r *vigil.DrillReceipt) *drillReceiptView {
 	}
 	for i, c := range r.Channels {
 		view.Channels[i] = drillDeliveredView{
-			ID: c.ID, Name: c.Name, Type: c.Type, Opening: (*drillMessageView)(c.Opening), Recovery: (*drillMessageView)(c.Recovery),
+			ID: c.ID, Name: c.Name, Type: c.Type, Subscriptions: showDrillSubscriptions(c.Subscriptions),
+			FallbackFor: vigil.NilIfZero(c.FallbackFor), Opening: (*drillMessageView)(c.Opening), Recovery: (*drillMessageView)(c.Recovery),
 		}
 	}
 	for i, f := range r.Failures {
@@ -159,7 +179,8 @@ func (d *drills) Register(r *rest.Registrar) {
 			"incident opens, and the channels are notified. Then it is healthy again, the incident ends, and they are notified of that. " +
 			"Every message says that it is a drill: its title begins with [DRILL], the envelope has `data.drill`, and a webhook gets the " +
 			"header X-Service-Drill. Nothing of a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each " +
-			"hop with its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and check_id is given. " +
+			"hop with its time, and names those that are missing or were late. A channel that refuses a message for good has its " +
+			"fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. " +
 			"While a drill of one of the channels runs, the answer is 409.",
 		Errors: []int{http.StatusForbidden, http.StatusConflict},
 	}, d.create)
@@ -178,13 +199,14 @@ func (d *drills) Register(r *rest.Registrar) {
 
 // drillBody asks for a drill.
 type drillBody struct {
-	ChannelIDs []string       `json:"channel_ids,omitempty" minItems:"1" maxItems:"50" doc:"Channels to notify, by a rule of the drill's own."`
-	RuleIDs    []string       `json:"rule_ids,omitempty" minItems:"1" maxItems:"50" doc:"Alert rules whose channels, region policies and ways to notify are tried."`
-	CheckID    string         `json:"check_id,omitempty" format:"uuid" doc:"Check whose enabled rules are tried."`
-	Regions    []string       `json:"regions,omitempty" minItems:"1" maxItems:"33" doc:"Keys or aliases of the regions in which the drill runs. Default: those of the check that the rules belong to, else the default region."`
-	Severity   vigil.Severity `json:"severity,omitempty" enum:"critical,warning,info" default:"info" doc:"Severity of the incident."`
-	Expect     rest.Integer   `json:"expect_within_seconds,omitempty" minimum:"10" maximum:"600" default:"120" doc:"How long the way to every channel may take, of the opening and of its end each."`
-	Pager      bool           `json:"confirm_pager,omitempty" doc:"Must be true when a pager channel is notified: it wakes people."`
+	ChannelIDs      []string       `json:"channel_ids,omitempty" minItems:"1" maxItems:"50" doc:"Channels to notify, by a rule of the drill's own."`
+	RuleIDs         []string       `json:"rule_ids,omitempty" minItems:"1" maxItems:"50" doc:"Alert rules whose channels, region policies and ways to notify are tried."`
+	SubscriptionIDs []string       `json:"subscription_ids,omitempty" minItems:"1" maxItems:"50" doc:"Subscriptions whose channels are notified, without a look at what they select."`
+	CheckID         string         `json:"check_id,omitempty" format:"uuid" doc:"Check whose enabled rules are tried."`
+	Regions         []string       `json:"regions,omitempty" minItems:"1" maxItems:"33" doc:"Keys or aliases of the regions in which the drill runs. Default: those of the check that the rules belong to, else the default region."`
+	Severity        vigil.Severity `json:"severity,omitempty" enum:"critical,warning,info" default:"info" doc:"Severity of the incident."`
+	Expect          rest.Integer   `json:"expect_within_seconds,omitempty" minimum:"10" maximum:"600" default:"120" doc:"How long the way to every channel may take, of the opening and of its end each."`
+	Pager           bool           `json:"confirm_pager,omitempty" doc:"Must be true when a pager channel is notified: it wakes people."`
 }
 
 // request reads what is asked for.
@@ -196,19 +218,22 @@ func (b *drillBody) request(plan account.Plan) (vigil.DrillRequest, error) {
 		request.ExpectWithin = vigil.DefaultDrillExpect
 	}
 	given := 0
-	for _, is := range []bool{len(b.ChannelIDs) > 0, len(b.RuleIDs) > 0, b.CheckID != ""} {
+	for _, is := range []bool{len(b.ChannelIDs) > 0, len(b.RuleIDs) > 0, len(b.SubscriptionIDs) > 0, b.CheckID != ""} {
 		if is {
 			given++
 		}
 	}
 	if given != 1 {
-		return request, vigil.Invalid("channel_ids", "exactly one of channel_ids, rule_ids and check_id must be given")
+		return request, vigil.Invalid("channel_ids", "exactly one of channel_ids, rule_ids, subscription_ids and check_id must be given")
 	}
 	var err error
 	if request.ChannelIDs, err = drillIDs("channel_ids", b.ChannelIDs); err != nil {
 		return request, err
 	}
 	if request.RuleIDs, err = drillIDs("rule_ids", b.RuleIDs); err != nil {
+		return request, err
+	}
+	if request.SubscriptionIDs, err = drillIDs("subscription_ids", b.SubscriptionIDs); err != nil {
 		return request, err
 	}
 	if request.CheckID, err = resource.FilterID("check_id", b.CheckID); err != nil || len(b.Regions) == 0 {

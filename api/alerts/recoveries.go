@@ -23,6 +23,8 @@ type recoveryStore interface {
 	// BeginRecovery stores a recovery; CodeConflict when one runs or the channel is disabled.
 	BeginRecovery(ctx context.Context, recovery vigil.Recovery) (vigil.Recovery, error)
 	Recovery(ctx context.Context, orgID, channelID, id uuid.UUID) (vigil.Recovery, error)
+	// Recoveries lists those of a channel, newest first.
+	Recoveries(ctx context.Context, orgID, channelID uuid.UUID, page vigil.Page) ([]vigil.Recovery, vigil.Extent, error)
 	CancelRecovery(ctx context.Context, orgID, channelID, id uuid.UUID) (vigil.Recovery, error)
 }
 
@@ -61,7 +63,7 @@ func showRecovery(r vigil.Recovery) recoveryView {
 
 // Register registers the operations of recoveries.
 func (v *recoveries) Register(r *rest.Registrar) {
-	const one = "/v1/notification-channels/{id}/recoveries/{recoveryID}"
+	const list, one = "/v1/notification-channels/{id}/recoveries", "/v1/notification-channels/{id}/recoveries/{recoveryID}"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodPost, Path: "/v1/notification-channels/{id}/recover", ID: "recover-notification-channel", Tag: resource.TagChannels,
 		Scope: account.ScopeRespond, Resource: ResourceChannel, Status: http.StatusAccepted, Audit: "channel.recover", Idempotent: true,
@@ -71,6 +73,10 @@ func (v *recoveries) Register(r *rest.Registrar) {
 			"It goes on after any failure of the platform. A channel has at most one that runs.",
 		Errors: []int{http.StatusConflict},
 	}, v.begin)
+	rest.Register(r, rest.Operation{
+		Method: http.MethodGet, Path: list, ID: "list-recoveries", Tag: resource.TagChannels, Resource: ResourceChannel,
+		Summary: "List the recoveries of a channel, newest first",
+	}, v.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: one, ID: "get-recovery", Tag: resource.TagChannels, Resource: resourceRecovery,
 		Summary: "Get a recovery of a channel",
@@ -123,6 +129,27 @@ func (v *recoveries) begin(ctx context.Context, in *recoverInput) (*rest.Answer[
 		_ = v.workflows.Recover(ctx, recovery) // the sweep starts what this does not
 	}
 	return rest.NewAnswer(showRecovery(recovery)), nil
+}
+
+type listRecoveriesInput struct {
+	rest.IDPath
+	rest.ListQuery
+}
+
+func (v *recoveries) list(ctx context.Context, in *listRecoveriesInput) (*rest.Listing[recoveryView], error) {
+	channel, err := in.Parse(ResourceChannel)
+	if err != nil {
+		return nil, err
+	}
+	page, cursor, err := in.Open(rest.MaxPage, "recoveries", channel.String())
+	if err != nil {
+		return nil, err
+	}
+	rows, extent, err := v.store.Recoveries(ctx, rest.CallerOf(ctx).Org.ID, channel, page)
+	if err != nil {
+		return nil, err
+	}
+	return rest.NewPage(rows, extent, cursor, showRecovery), nil
 }
 
 type recoveryPath struct {

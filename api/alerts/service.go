@@ -22,6 +22,7 @@ type Store interface {
 	recoveryStore
 	subscriptionStore
 	drillStore
+	drillScheduleStore
 }
 
 // Deps is what alerting needs beside its store.
@@ -64,6 +65,7 @@ func New(store Store, d Deps) *Service {
 		&subscriptions{store: store},
 		&incidentUpdates{store: store, notifier: d.Notifier, publicURL: d.PublicURL},
 		&drills{store: store, notifier: d.Notifier, plans: d.Plans},
+		&drillSchedules{store: store, plans: d.Plans},
 		&deliveries{store: store, workflows: d.Incidents, links: d.Links, schedule: d.DeliverySchedule},
 	}}
 }

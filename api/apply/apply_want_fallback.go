@@ -54,11 +54,11 @@ func (d *decider) fallbackOf(w *project.Wanted) (id uuid.UUID, ok bool) {
 }
 
 // fallbackCircles adds a problem for each channel of the document that falls back to itself, over
-// others or not.
+// others or not, which may be outside of the project.
 func (d *decider) fallbackCircles() {
-	next := make(map[uuid.UUID]uuid.UUID)
-	for id, channel := range d.stored.channels {
-		next[id] = channel.Fallback
+	next := maps.Clone(d.stored.inventory.Fallbacks)
+	if next == nil {
+		next = make(map[uuid.UUID]uuid.UUID)
 	}
 	for _, id := range d.ids[project.KindChannel] {
 		next[id] = d.fallbacks[id]

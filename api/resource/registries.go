@@ -34,6 +34,8 @@ type ChannelTypes interface {
 	Config(t vigil.ChannelType) any
 	// Secrets returns the secret members of a type's config.
 	Secrets(t vigil.ChannelType) secret.Fields
+	// Format returns the name of the format of a config; empty for a type that has one form.
+	Format(t vigil.ChannelType, config json.RawMessage) string
 	// Parse reads a config, or names the member that is wrong.
 	Parse(t vigil.ChannelType, config json.RawMessage) (notify.Sender, error)
 }

@@ -19,10 +19,9 @@ import (
 
 	"github.com/vigil-monitor/vigil/internal/backup"
 	"github.com/vigil-monitor/vigil/internal/pgbin"
+	"github.com/vigil-monitor/vigil/internal/platform"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
-
-	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func newBackupCommand() *cobra.Command {
@@ -136,7 +135,7 @@ func backUp(cmd *cobra.Command, s *platform.Settings, file string, report io.Wri
 		return err
 	}
 	if len(s.SecretKeys) == 0 { // the key in the backup is that of the data directory
-		if err := noteBackup(s.DataDir, file, manifest.Time); err != nil {
+		if err := platform.NoteBackup(s.DataDir, file, manifest.Time); err != nil {
 			fmt.Fprintf(report, "warning: `vigil doctor` will not know of this backup: %v\n", err)
 		}
 	}
@@ -229,7 +228,7 @@ func databaseToDump(ctx context.Context, s *platform.Settings) (dsn string, stop
 	if s.DatabaseURL != "" {
 		return s.DatabaseURL, nothing, nil
 	}
-	if _, err := os.Stat(filepath.Join(s.DataDir, clusterDir)); err == nil {
+	if _, err := os.Stat(filepath.Join(s.DataDir, standalone.ClusterDir)); err == nil {
 		if data, err := standalone.OpenDataDir(s.DataDir); err == nil { // no `vigil up` uses it
 			server, err := standalone.StartPostgres(ctx, data, standalone.PostgresOptions{})
 			if err != nil {

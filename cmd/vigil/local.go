@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
-	"syscall"
 
 	"github.com/google/uuid"
 
@@ -47,7 +44,7 @@ func localKey(ctx context.Context, dir, name string, scopes []string) (string, e
 		return err
 	})
 	if errors.Is(err, os.ErrPermission) {
-		return "", fmt.Errorf("%s belongs to the user %s: run this as that user, or give a key with --with-key", dir, ownerOf(dir))
+		return "", fmt.Errorf("%s belongs to the user %s: run this as that user, or give a key with --with-key", dir, platform.OwnerOf(dir))
 	}
 	return plain, err
 }
@@ -70,23 +67,6 @@ func operatorKey(ctx context.Context, store *storage.Store, name string, scopes 
 	entry := &audit.Entry{OrgID: operator.OrgID, Action: "api_key.create", ResourceID: uuid.Nil, UserAgent: "vigil login"}
 	_, err = store.CreateKey(audit.NewContext(ctx, entry), operator.OrgID, operator.ID, kept)
 	return plain, err
-}
-
-// ownerOf names the user who owns a file.
-func ownerOf(path string) string {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "who runs `vigil up`"
-	}
-	known, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return "who runs `vigil up`"
-	}
-	id := strconv.FormatUint(uint64(known.Uid), 10)
-	if owner, err := user.LookupId(id); err == nil {
-		return owner.Username
-	}
-	return id
 }
 
 // saveLocalContext logs the user of this machine in with the first key, and returns the

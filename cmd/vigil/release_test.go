@@ -23,7 +23,7 @@ import (
 
 // smallProgram stands for the whole program, which takes minutes to build.
 const (
-	smallProgram = "package main\n\nvar version, commit string\n\nfunc main() { println(version, commit, kind) }\n"
+	smallProgram = "package main\n\nvar version, commit, builder string\n\nfunc main() { println(version, commit, builder, kind) }\n"
 	smallFull    = "//go:build !slim\n\npackage main\n\nconst kind = \"full\"\n"
 	smallSlim    = "//go:build slim\n\npackage main\n\nconst kind = \"slim\"\n"
 )
@@ -37,7 +37,11 @@ func TestRelease(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "tar", "--version").Output(); err != nil || !bytes.Contains(out, []byte("GNU")) {
 		t.Skip("needs GNU tar")
 	}
-	first, second := release(t), release(t)
+	attest := filepath.Join(t.TempDir(), "attest")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", attest, "../../.ci/attest").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	first, second := release(t, attest), release(t, attest)
 	var want []string
 	for _, platform := range []string{"darwin_arm64", "linux_amd64", "linux_arm64"} {
 		for _, name := range []string{"vigil", "vigil-slim"} {
@@ -45,6 +49,11 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	sums := string(first["SHA256SUMS"])
+	archives := len(want)
+	for _, name := range want[:archives] {
+		want = append(want, name+".cdx.json")
+	}
+	want = append(want, "latest.json", "provenance.intoto.json")
 	if len(first) != len(want)+1 || strings.Count(sums, "\n") != len(want) {
 		t.Fatalf("%d files, and the checksums are\n%s", len(first), sums)
 	}
@@ -56,12 +65,15 @@ func TestRelease(t *testing.T) {
 		if !bytes.Equal(first[name], second[name]) {
 			t.Errorf("%s has other bytes when it is built in another directory", name)
 		}
-		archived(t, name, first[name])
+		if strings.HasSuffix(name, ".tar.gz") {
+			archived(t, name, first[name])
+		}
 	}
+	attested(t, first)
 }
 
 // release runs the script in a directory of its own and returns what it makes.
-func release(t *testing.T) map[string][]byte {
+func release(t *testing.T, attest string) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
 	script, err := os.ReadFile("../../.ci/release")
@@ -70,7 +82,7 @@ func release(t *testing.T) map[string][]byte {
 	}
 	for name, text := range map[string]string{
 		".ci/release": string(script), "go.mod": "module vigil\n\ngo 1.26\n", "README.md": "# Vigil\n", "LICENSE": "Apache-2.0\n",
-		"NOTICE": "Vigil\n", "CHANGELOG.md": "# Changelog\n", "cmd/vigil/main.go": smallProgram,
+		"NOTICE": "Vigil\n", "CHANGELOG.md": "# Changelog\n\n## [1.2.0]\n\n- more\n", "cmd/vigil/main.go": smallProgram,
 		"cmd/vigil/full.go": smallFull, "cmd/vigil/slim.go": smallSlim,
 	} {
 		path := filepath.Join(dir, name)
@@ -79,7 +91,8 @@ func release(t *testing.T) map[string][]byte {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(dir, ".ci/release"))
-	cmd.Env = append(os.Environ(), "VERSION=v1.2.0", "COMMIT=0123456789abcdef", "SOURCE_DATE_EPOCH=1790000000", "GOFLAGS=-tags=other")
+	cmd.Env = append(os.Environ(), "VERSION=v1.2.0", "COMMIT=0123456789abcdef", "SOURCE_DATE_EPOCH=1790000000", "GOFLAGS=-tags=other",
+		"BUILDER=https://ci.example.com/vigil", "ATTEST="+attest)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
@@ -162,7 +175,7 @@ func isStatic(t *testing.T, name string, program []byte) {
 		kind = "slim"
 	}
 	output, err := exec.CommandContext(t.Context(), path).CombinedOutput()
-	if want := "v1.2.0 0123456789abcdef " + kind + "\n"; err != nil || string(output) != want {
+	if want := "v1.2.0 0123456789abcdef https://ci.example.com/vigil " + kind + "\n"; err != nil || string(output) != want {
 		t.Errorf("%s prints %q, want %q (%v)", name, output, want, err)
 	}
 }

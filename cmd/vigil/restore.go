@@ -19,10 +19,9 @@ import (
 
 	"github.com/vigil-monitor/vigil/internal/backup"
 	"github.com/vigil-monitor/vigil/internal/pgbin"
+	"github.com/vigil-monitor/vigil/internal/platform"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
-
-	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func newRestoreCommand() *cobra.Command {
@@ -71,14 +70,12 @@ type restore struct {
 const (
 	// draftDir is where a restore prepares the data directory.
 	draftDir = "restore.new"
-	// clusterDir is the directory of the private Postgres in the data directory.
-	clusterDir = "postgres"
 )
 
 // restoredFiles are what a restore puts into a data directory, in this order: the cluster
 // comes last, because a directory that has it is complete.
 func restoredFiles() []string {
-	return []string{platform.SecretKeyFile, "postgres.password", "postgres.port", platform.DatabaseFile, clusterDir}
+	return []string{platform.SecretKeyFile, "postgres.password", "postgres.port", platform.DatabaseFile, standalone.ClusterDir}
 }
 
 // intoDataDir restores into the data directory. Everything is prepared in a directory of
@@ -118,7 +115,7 @@ func (r *restore) intoDataDir(ctx context.Context, file string, in io.Reader) er
 		return err
 	}
 	if !several { // the backup has the key of the data directory
-		if err := noteBackup(data.Path(), file, r.manifest.Time); err != nil {
+		if err := platform.NoteBackup(data.Path(), file, r.manifest.Time); err != nil {
 			return err
 		}
 	}
@@ -129,7 +126,7 @@ func (r *restore) intoDataDir(ctx context.Context, file string, in io.Reader) er
 
 // refuseUsed refuses a directory that holds a platform, unless forced.
 func (r *restore) refuseUsed(dir string) error {
-	for _, name := range []string{clusterDir, platform.SecretKeyFile} {
+	for _, name := range []string{standalone.ClusterDir, platform.SecretKeyFile} {
 		_, err := os.Lstat(filepath.Join(dir, name))
 		if err == nil && !r.force {
 			return fmt.Errorf("the data directory %s is not empty: choose another one with VIGIL_DATA_DIR, "+
@@ -319,35 +316,4 @@ func (r *restore) refuseOtherKey() error {
 	}
 	return fmt.Errorf("the secrets in the backup were sealed with another key: set VIGIL_SECRET_KEY to that of the backup (tar -xOf FILE %s)",
 		backup.KeyFile)
-}
-
-func newRestoredCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "restored",
-		Short: "Say that a database was restored from a backup with other tools",
-		Long: "Say that Vigil's database, or Temporal's, was restored from a backup with other tools, such as pg_restore or a\n" +
-			"snapshot. Alert streams then continue at positions that were never used, and all loops, incidents and deliveries\n" +
-			"go on from the rows within seconds. A control process finds most restores by itself within seconds; this says it\n" +
-			"at once. It changes no definition, may be repeated, and works while the platform runs. `vigil restore` does it.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := readSettings(cmd)
-			if err != nil {
-				return err
-			}
-			return withStore(cmd.Context(), &s, func(store *storage.Store) error {
-				if err := store.Ready(cmd.Context()); err != nil {
-					return fmt.Errorf("%w Run `vigil migrate` first", err)
-				}
-				if err := store.Restored(cmd.Context()); err != nil {
-					return err
-				}
-				if err := noteOperator(cmd, store, "platform.restored"); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), "Noted. All loops, incidents and deliveries go on from the rows of the database.")
-				return err
-			})
-		},
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vigil-monitor/vigil/cmd/vigil/cli"
+	"github.com/vigil-monitor/vigil/internal/console"
 	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(stderr, "vigil: %s\n", sentence(err))
+		fmt.Fprintf(stderr, "vigil: %s\n", console.Sentence(err))
 	}
 	return cli.ExitCode(ctx, err)
 }
@@ -46,7 +46,7 @@ func newRootCommand() *cobra.Command {
 	root.SetCompletionCommandGroupID(cli.GroupID)
 	root.SetHelpCommandGroupID(cli.GroupID)
 	root.AddCommand(cli.Commands(clientHost())...)
-	root.AddCommand(newVersionCommand())
+	root.AddCommand(newVersionCommand(), newUpgradeCommand())
 	root.AddCommand(serverCommands()...)
 	showSettings(root)
 	cli.UsageErrors(root)
@@ -112,10 +112,4 @@ func showSettings(root *cobra.Command) {
 			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n%s", settingsTitle, settings.FlagUsages())
 		}
 	})
-}
-
-// sentence formats an error for a terminal: one line for each of several errors, while
-// an error that a library broke into lines is joined.
-func sentence(err error) string {
-	return strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "\nvigil: ").Replace(err.Error())
 }

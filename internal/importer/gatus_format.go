@@ -108,7 +108,7 @@ func (p *gatusProvider) pushover(m *members) (vigil.ChannelType, Object, string)
 }
 
 func (p *gatusProvider) opsgenie(m *members) (vigil.ChannelType, Object, string) {
-	config := Object{{"format", "opsgenie"}}
+	config := Object{{"format", p.kind}}
 	problem := p.required(m, &config, [2]string{"api-key", "api_key"})
 	m.drop(bySeverity, "priority")
 	m.dropTogether(ownTags, "source", "entity-prefix", "alias-prefix", "tags")
@@ -120,4 +120,63 @@ func (p *gatusProvider) incidentIO(m *members) (vigil.ChannelType, Object, strin
 	problem := p.required(m, &config, [2]string{"url", "url"}, [2]string{"auth-token", "api_key"})
 	m.dropTogether(ownTags, "source-url", "metadata")
 	return vigil.ChannelPager, config, problem
+}
+
+func (p *gatusProvider) alertmanager(m *members) (vigil.ChannelType, Object, string) {
+	config := Object{{"format", "alertmanager"}}
+	urls := m.list("urls")
+	if len(urls) == 0 {
+		return "", nil, "it has no urls"
+	}
+	config.Set("url", p.g.fileText(strings.TrimSuffix(strings.TrimSuffix(urls[0].text, "/"), "/api/v2/alerts")))
+	for _, more := range urls[1:] {
+		m.lose("urls: "+shown(more.text), "a channel has one address; make another one, or let the servers form a cluster")
+	}
+	m.drop("the severity is that of the incident; write severity in the condition of a rule", "default-severity")
+	m.dropTogether(ownTags, "extra-labels", "extra-annotations")
+	m.drop(noSetting, "client")
+	return vigil.ChannelPager, config, ""
+}
+
+// plain reads the texts of a list that a body needs, or says which cannot stand there.
+func (p *gatusProvider) plain(m *members, name string) (texts []any, problem string) {
+	for _, one := range m.list(name) {
+		if marked(one.text) {
+			return nil, "its " + name + " come from a variable, which cannot stand in a body"
+		}
+		texts = append(texts, one.text)
+	}
+	if len(texts) == 0 {
+		return nil, "it has no " + name
+	}
+	return texts, ""
+}
+
+func (p *gatusProvider) signal(m *members) (vigil.ChannelType, Object, string) {
+	address, number := m.marked("api-url"), m.marked("number")
+	to, problem := p.plain(m, "recipients")
+	switch {
+	case problem != "":
+		return "", nil, problem
+	case address == "" || number == "" || marked(number):
+		return "", nil, "it has no api-url, or no number that is written out"
+	}
+	config := Object{{"url", p.g.fileText(strings.TrimSuffix(address, "/") + "/v2/send")}}
+	problem = setMessage(&config, nil, object("message", messageText, "number", number, "recipients", to))
+	return vigil.ChannelWebhook, config, problem
+}
+
+// line sends to the first of the people: a message has one.
+func (p *gatusProvider) line(m *members) (vigil.ChannelType, Object, string) {
+	token := m.marked("channel-access-token")
+	to, problem := p.plain(m, "user-ids")
+	if problem != "" || token == "" {
+		return "", nil, firstOf(problem, "it has no channel-access-token")
+	}
+	for _, more := range to[1:] {
+		m.lose("user-ids: "+more.(string), "a message has one receiver; make another channel")
+	}
+	config := Object{{"url", Literal(lineAddress)}}
+	problem = setMessage(&config, Object{{"Authorization", "Bearer " + p.g.fileText(token)}}, lineMessage(to[0].(string)))
+	return vigil.ChannelWebhook, config, problem
 }

@@ -58,6 +58,25 @@ func TestGatusProvidersWithAFormat(t *testing.T) {
 		"opsgenie": {
 			`{api-key: s3cret, tags: [a]}`, "pager", `{"api_key":"$CHANNEL_OPSGENIE_API_KEY","format":"opsgenie"}`, []string{"tags"},
 		},
+		"jsm": {
+			`{api-key: s3cret, priority: P2}`, "pager", `{"api_key":"$CHANNEL_JSM_API_KEY","format":"jsm"}`, []string{"priority"},
+		},
+		"alertmanager": {
+			`{urls: ["https://am.example/", "https://other.example"], default-severity: page}`, "pager",
+			`{"format":"alertmanager","url":"https://am.example"}`,
+			[]string{"https://other.example", "default-severity"},
+		},
+		"signal": {
+			`{api-url: "https://signal.example", number: "+1", recipients: ["+2"]}`, "webhook",
+			`{"payload":"template","payload_template":"{\"message\": \"{{incident_status}}: {{incident_title}} {{error_message}}\", ` +
+				`\"number\": \"+1\", \"recipients\": [\"+2\"]}","url":"https://signal.example/v2/send"}`, nil,
+		},
+		"line": {
+			`{channel-access-token: s3cret, user-ids: ["U1"]}`, "webhook",
+			`{"headers":{"Authorization":"$CHANNEL_LINE_AUTHORIZATION"},"payload":"template","payload_template":"{\"to\": \"U1\", \"messages\": ` +
+				`[{\"type\": \"text\", \"text\": \"{{incident_status}}: {{incident_title}} {{error_message}}\"}]}",` +
+				`"url":"https://api.line.me/v2/bot/message/push"}`, nil,
+		},
 		"twilio": {
 			`{sid: AC0, token: s3cret, from: "+1", to: "+2"}`, "webhook",
 			`{"content_type":"application/x-www-form-urlencoded","headers":{"Authorization":"$CHANNEL_TWILIO_AUTHORIZATION"},"payload":"template",` +
@@ -95,7 +114,8 @@ endpoints:
 		})
 	}
 	for provider, given := range map[string]string{
-		"telegram": `{token: abc, id: "1"}`, "zulip": `{bot-email: a}`, "opsgenie": `{}`,
+		"telegram": `{token: abc, id: "1"}`, "zulip": `{bot-email: a}`, "opsgenie": `{}`, "alertmanager": `{urls: []}`,
+		"signal": `{number: "1"}`, "line": `{user-ids: ["${WHO}"]}`,
 		"twilio": `{sid: a, token: b, from: c, to: "${TO}"}`,
 	} {
 		got := gatusText(t, "alerting:\n  "+provider+": "+given+`

@@ -58,6 +58,12 @@ func providerMembers() map[string][]string {
 		},
 		"opsgenie":    {"api-key", "priority", "source", "entity-prefix", "alias-prefix", "tags"},
 		"incident-io": {"url", "auth-token", "source-url", "metadata"},
+		"jsm":         {"api-key", "priority", "source", "entity-prefix", "alias-prefix", "tags"},
+
+		"alertmanager": {"urls", "default-severity", "extra-labels", "extra-annotations", "client"},
+
+		"signal": {"api-url", "number", "recipients"},
+		"line":   {"channel-access-token", "user-ids"},
 	}
 }
 
@@ -213,7 +219,8 @@ func channelName(kind, name string) string {
 		"slack": "Slack", "mattermost": "Mattermost", "rocketchat": "Rocket.Chat", "discord": "Discord", "pagerduty": "PagerDuty",
 		"ntfy": "ntfy", "email": "Email", "custom": "Webhook", "googlechat": "Google Chat", "teams": "Teams", "teams-workflows": "Teams",
 		"telegram": "Telegram", "matrix": "Matrix", "zulip": "Zulip", "gotify": "Gotify", "pushover": "Pushover", "opsgenie": "Opsgenie",
-		"incident-io": "incident.io", "twilio": "Twilio",
+		"incident-io": "incident.io", "twilio": "Twilio", "jsm": "Jira Service Management", "alertmanager": "Alertmanager",
+		"signal": "Signal", "line": "LINE",
 	}[kind]
 	return written + strings.TrimPrefix(name, kind)
 }
@@ -245,8 +252,14 @@ func (p *gatusProvider) config(m *members) (kind vigil.ChannelType, config Objec
 		return p.gotify(m)
 	case "pushover":
 		return p.pushover(m)
-	case "opsgenie":
+	case "opsgenie", "jsm":
 		return p.opsgenie(m)
+	case "alertmanager":
+		return p.alertmanager(m)
+	case "signal":
+		return p.signal(m)
+	case "line":
+		return p.line(m)
 	case "incident-io":
 		return p.incidentIO(m)
 	}

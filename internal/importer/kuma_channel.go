@@ -34,6 +34,7 @@ type kumaNotifier struct {
 
 func kumaNotifiers() map[string]kumaNotifier {
 	all := kumaFormats()
+	maps.Copy(all, kumaMessages())
 	maps.Copy(all, map[string]kumaNotifier{
 		"slack": {
 			vigil.ChannelChat, chatOf("slackwebhookURL", ""),

@@ -262,7 +262,53 @@ func TestKumaNotifications(t *testing.T) {
 		"SplunkAddress": {
 			config: object{"type": "Splunk", "splunkRestURL": "https://alert.victorops.com/x"}, lost: []string{"splunkRestURL does not end"},
 		},
-		"Signal": {config: object{"type": "signal", "signalURL": hook}, lost: []string{"type signal"}},
+		"Signal": {
+			config: object{
+				"type": "signal", "signalURL": "https://signal.example/v2/send", "signalNumber": "+1555", "signalRecipients": "+1556, +1557",
+			},
+			kind: "webhook", want: `{"payload":"template","payload_template":"{\"message\": \"{{incident_status}}: {{incident_title}} ` +
+				`{{error_message}}\", \"number\": \"+1555\", \"recipients\": [\"+1556\", \"+1557\"]}","url":"https://signal.example/v2/send"}`,
+		},
+		"SignalWithAVariable": {
+			config: object{"type": "signal", "signalURL": hook, "signalNumber": "{{x}}", "signalRecipients": "1"}, lost: []string{"type signal"},
+		},
+		"LINE": {
+			config: object{"type": "line", "lineChannelAccessToken": "s3cret", "lineUserID": "U1"},
+			kind:   "webhook", want: `{"headers":{"Authorization":"$CHANNEL_N_AUTHORIZATION"},"payload":"template",` +
+				`"payload_template":"{\"to\": \"U1\", \"messages\": [{\"type\": \"text\", ` +
+				`\"text\": \"{{incident_status}}: {{incident_title}} {{error_message}}\"}]}","url":"https://api.line.me/v2/bot/message/push"}`,
+			env: []string{"Bearer s3cret"},
+		},
+		"Pumble": {
+			config: object{"type": "pumble", "webhookURL": "https://api.pumble.example/x"},
+			kind:   "webhook", want: `{"payload":"template","payload_template":"{\"text\": ` +
+				`\"{{incident_status}}: {{incident_title}} {{error_message}}\"}","url":"https://api.pumble.example/x"}`,
+		},
+		"Pushbullet": {
+			config: object{"type": "pushbullet", "pushbulletAccessToken": "s3cret"},
+			kind:   "webhook", want: `{"headers":{"Access-Token":"$CHANNEL_N_ACCESS_TOKEN"},"payload":"template",` +
+				`"payload_template":"{\"type\": \"note\", \"title\": \"{{incident_status}}: {{incident_title}}\", ` +
+				`\"body\": \"{{error_message}}\"}","url":"https://api.pushbullet.com/v2/pushes"}`,
+			env: []string{"s3cret"},
+		},
+		"HomeAssistant": {
+			config: object{"type": "HomeAssistant", "homeAssistantUrl": "https://ha.example/", "longLivedAccessToken": "s3cret"},
+			kind:   "webhook", want: `{"headers":{"Authorization":"$CHANNEL_N_AUTHORIZATION"},"payload":"template",` +
+				`"payload_template":"{\"title\": \"{{incident_status}}: {{incident_title}}\", \"message\": \"{{error_message}} \"}",` +
+				`"url":"https://ha.example/api/services/notify/notify"}`,
+			env: []string{"Bearer s3cret"},
+		},
+		"JiraServiceManagement": {
+			config: object{
+				"type": "JiraServiceManagement", "jsmCloudId": "c1", "jsmEmail": "a@b.example", "jsmApiToken": "s3cret", "jsmPriority": 2,
+			},
+			kind: "webhook", want: `{"headers":{"Authorization":"$CHANNEL_N_AUTHORIZATION"},"payload":"template",` +
+				`"payload_template":"{\"message\": \"{{incident_title}}\", \"alias\": \"{{incident_id}}\", ` +
+				`\"description\": \"{{error_message}}\", \"source\": \"Vigil\"}","url":"https://api.atlassian.com/jsm/ops/api/c1/v1/alerts"}`,
+			env: []string{"Basic YUBiLmV4YW1wbGU6czNjcmV0"}, lost: []string{"jsmApiToken", "jsmPriority"}, notifyOn: "unhealthy",
+		},
+		"Nostr":  {config: object{"type": "nostr"}, lost: []string{"type nostr"}},
+		"WeCom":  {config: object{"type": "WeCom", "weComBotKey": "x"}, lost: []string{"type WeCom"}}, // answers 200 to everything
 		"NoType": {config: object{}, lost: []string{"type none"}},
 	} {
 		t.Run(name, func(t *testing.T) {

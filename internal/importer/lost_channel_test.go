@@ -37,16 +37,16 @@ func TestLostChannels(t *testing.T) {
 	t.Run("Gatus", func(t *testing.T) {
 		t.Parallel()
 		got := gatusText(t, `alerting:
-  signal: {api-url: "https://signal.example", number: "1", default-alert: {send-on-resolved: true}}
+  github: {repository-url: "https://github.example/a/b", token: "1", default-alert: {send-on-resolved: true}}
   ntfy: {topic: shop}
 endpoints:
   - {name: silent, url: "https://a.example", conditions: ["[STATUS] == 200"], 
-     alerts: [{type: signal}, {type: signal, failure-threshold: 9}]}
-  - {name: other, url: "https://b.example", conditions: ["[STATUS] == 200"], alerts: [{type: signal}, {type: ntfy}]}
+     alerts: [{type: github}, {type: github, failure-threshold: 9}]}
+  - {name: other, url: "https://b.example", conditions: ["[STATUS] == 200"], alerts: [{type: github}, {type: ntfy}]}
   - {name: none, url: "https://c.example", conditions: ["[STATUS] == 200"]}
-  - {name: "off", url: "https://c.example", conditions: ["[STATUS] == 200"], alerts: [{type: signal, enabled: false}]}
+  - {name: "off", url: "https://c.example", conditions: ["[STATUS] == 200"], alerts: [{type: github, enabled: false}]}
 `)
-		wantLostChannel(t, got, "signal", "silent")
+		wantLostChannel(t, got, "github", "silent")
 	})
 	t.Run("GatusAddress", func(t *testing.T) { // which a server refuses
 		t.Parallel()
@@ -67,7 +67,7 @@ endpoints:
 		}
 		got := kuma(t, importertest.KumaDatabase(t, "2.5.3", importertest.Rows{
 			"monitor":      {web(1, "silent"), web(2, "other"), web(3, "none")},
-			"notification": {ntfy(1, "Phone"), {"id": 2, "name": "Group chat", "config": `{"type": "signal"}`}},
+			"notification": {ntfy(1, "Phone"), {"id": 2, "name": "Group chat", "config": `{"type": "nostr"}`}},
 			"monitor_notification": {
 				{"monitor_id": 1, "notification_id": 2}, {"monitor_id": 2, "notification_id": 2}, {"monitor_id": 2, "notification_id": 1},
 			},

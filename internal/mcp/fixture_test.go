@@ -21,6 +21,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/docs"
 	"github.com/vigil-monitor/vigil/internal/account"
@@ -65,9 +66,16 @@ func openOn(t *testing.T, store *storage.Store, public string) *site {
 	probes := probe.NewRegistry(guard)
 	var err error
 	s.api, err = api.New(api.Deps{
-		Store: store, Loops: probing{probes: probes}, Incidents: incidents{store}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		Probes: probes, Channels: notify.NewRegistry(guard),
-		Config: api.Config{PublicURL: s.public, SigningKey: bytes.Repeat([]byte{7}, 32), SignupTier: account.TierPaid},
+		Stores: apitest.Stores(
+			store,
+		),
+		Loops:     probing{probes: probes},
+		Incidents: incidents{store},
+		Now:       time.Now,
+		Log:       slog.New(slog.DiscardHandler),
+		Probes:    probes,
+		Channels:  notify.NewRegistry(guard),
+		Config:    api.Config{PublicURL: s.public, SigningKey: bytes.Repeat([]byte{7}, 32), SignupTier: account.TierPaid},
 	})
 	if err != nil {
 		t.Fatal(err)

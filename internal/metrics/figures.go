@@ -61,6 +61,7 @@ func figures() []figure {
 
 		{name: "vigil_incidents_opened_total", help: "Incidents opened."},
 		{name: "vigil_incidents_resolved_total", help: "Incidents resolved.", labels: []attribute.Key{"resolution"}},
+		{name: "vigil_drills_total", help: "Drills that ended.", labels: []attribute.Key{"verdict"}},
 		{name: "vigil_delivery_attempts_total", help: "Attempts to notify a channel.", labels: []attribute.Key{"channel", "outcome"}},
 
 		{name: "vigil_api_requests_total", help: "Requests answered.", labels: []attribute.Key{"method", "route", "status"}},

@@ -29,6 +29,7 @@ type Metrics struct {
 	log      *slog.Logger
 
 	requests       metric.Int64Counter
+	drills         metric.Int64Counter
 	requestSeconds metric.Float64Histogram
 	commitSeconds  metric.Float64Histogram
 	rowsInCommit   metric.Int64Histogram
@@ -52,11 +53,12 @@ func New(version string, log *slog.Logger, others ...sdkmetric.Option) (*Metrics
 		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))...)
 	m := &Metrics{registry: registry, meter: provider.Meter("vigil"), log: log}
 
-	var errs [5]error
+	var errs [6]error
 	m.requests, errs[0] = m.meter.Int64Counter("vigil_api_requests_total")
 	m.requestSeconds, errs[1] = m.meter.Float64Histogram("vigil_api_request_duration_seconds")
 	m.commitSeconds, errs[2] = m.meter.Float64Histogram("vigil_result_commit_seconds")
 	m.rowsInCommit, errs[3] = m.meter.Int64Histogram("vigil_result_commit_rows")
+	m.drills, errs[5] = m.meter.Int64Counter("vigil_drills_total")
 	build, err := m.meter.Int64Gauge("vigil_build_info")
 	errs[4] = err
 	if err := errors.Join(errs[:]...); err != nil {
@@ -148,5 +150,18 @@ func (m *Metrics) Committed() func(ctx context.Context, rows int, took time.Dura
 	return func(ctx context.Context, rows int, took time.Duration) {
 		m.rowsInCommit.Record(ctx, int64(rows))
 		m.commitSeconds.Record(ctx, took.Seconds())
+	}
+}
+
+// Drills counts drills that have ended.
+func (m *Metrics) Drills() func(ctx context.Context, verdict string) {
+	if m == nil {
+		return nil
+	}
+	for _, verdict := range []string{"passed", "failed", "canceled"} { // the figure is there before it moves
+		m.drills.Add(context.Background(), 0, metric.WithAttributes(attribute.String("verdict", verdict)))
+	}
+	return func(ctx context.Context, verdict string) {
+		m.drills.Add(ctx, 1, metric.WithAttributes(attribute.String("verdict", verdict)))
 	}
 }

@@ -53,6 +53,8 @@ func (chatType) Policy() Policy {
 	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningMerge, RecoveryAfterFailure: true}
 }
 
+func (t chatType) format(given json.RawMessage) string { return nameOf(chatFormats(), given) }
+
 // Parse reads the config.
 func (t chatType) Parse(given json.RawMessage) (Sender, error) {
 	return parseFormat(t.environment, t.Type(), given, chatFormats())

@@ -8,8 +8,10 @@ import (
 	"github.com/vigil-monitor/vigil/internal/redact"
 )
 
-// maxGoogleText bounds the text of a message, in characters (developers.google.com/workspace/chat,
-// "Send a message": 4,096 characters; a message has at most 32,000 bytes).
+// maxGoogleText bounds the text of a message, in characters. A message of text and cards has at most
+// 32,000 bytes (developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create), which
+// 4,096 characters of four bytes are below; a longer text is hardly read in a chat. What is over the
+// quota of a space is answered with 429 and no time to wait (developers.google.com/workspace/chat/limits).
 const maxGoogleText = 4096
 
 // googleFormat posts to an incoming webhook of a space of Google Chat

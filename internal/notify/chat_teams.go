@@ -8,9 +8,10 @@ import (
 	"github.com/vigil-monitor/vigil/internal/redact"
 )
 
-// Bounds of a card, in bytes. Teams takes at most 28 KB of a message with all that is around the
-// text (learn.microsoft.com, "Create and send messages", limits), and a text may double when it is
-// written as JSON.
+// Bounds of a card, in bytes. Posting a card in a workflow takes about 28 KB with all that is around the
+// text, and a larger one fails with "Request Entity too large" (learn.microsoft.com/connectors/teams, known
+// issues and limitations); the same holds for an incoming webhook, which takes four requests a second
+// (learn.microsoft.com, "Create an Incoming Webhook"). A text may double when it is written as JSON.
 const (
 	maxTeamsTitle = 1 << 10
 	maxTeamsBody  = 10 << 10

@@ -13,8 +13,8 @@ import (
 	"github.com/vigil-monitor/vigil/internal/redact"
 )
 
-// Bounds of a message of Zulip, in characters (zulip.com/api/send-message; zulip.com/api/register-queue,
-// max_message_length and max_topic_length).
+// Bounds of a message of Zulip, in characters, as servers have them by default (zulip.com/api/register-queue,
+// max_message_length and max_topic_length). A server cuts a message or a topic that is longer than its own.
 const (
 	maxZulipText  = 10000
 	maxZulipTopic = 60

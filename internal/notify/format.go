@@ -78,6 +78,13 @@ func formatOf[C formatted](formats []format[C], c C) *format[C] {
 	return &formats[max(0, at)]
 }
 
+// nameOf is the name of the format that a config has by formatOf.
+func nameOf[C formatted](formats []format[C], given json.RawMessage) string {
+	var c C
+	_ = json.Unmarshal(given, &c) // a config that is stored was read before
+	return formatOf(formats, c).name
+}
+
 // owns reports whether an address is one of the product's. What ends as Discord's addresses for
 // Slack's form do says the form itself.
 func (f format[C]) owns(address string) bool {

@@ -264,3 +264,29 @@ func TestHostsNameTheirFormat(t *testing.T) {
 		}
 	}
 }
+
+// TestFormatInEffect holds that the registry says the format that messages are sent in: the one that a
+// config names, or the one of its address, or the default.
+func TestFormatInEffect(t *testing.T) {
+	t.Parallel()
+	all := notify.NewRegistry(nil)
+	for config, want := range map[string]string{
+		`{"webhook_url":"https://discord.com/api/webhooks/1/x"}`:                       "discord",
+		`{"webhook_url":"https://DISCORD.com./api/webhooks/1/x"}`:                      "discord",
+		`{"webhook_url":"https://discord.com/api/webhooks/1/x/slack"}`:                 "slack",
+		`{"webhook_url":"https://chat.example.com/hooks/x"}`:                           "slack",
+		`{"webhook_url":"https://discord.com/api/webhooks/1/x","format":"rocketchat"}`: "rocketchat",
+		`{"format":"telegram","token":"x","chat_id":"1"}`:                              "telegram",
+	} {
+		if got := all.Format(vigil.ChannelChat, json.RawMessage(config)); got != want {
+			t.Errorf("%s: %q, want %q", config, got, want)
+		}
+	}
+	for kind, want := range map[vigil.ChannelType]string{
+		vigil.ChannelPush: "ntfy", vigil.ChannelPager: "pagerduty", vigil.ChannelEmail: "", vigil.ChannelWebhook: "", "morse": "",
+	} {
+		if got := all.Format(kind, json.RawMessage(`{}`)); got != want {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
+	}
+}

@@ -212,6 +212,18 @@ func (r *Registry) Parse(t vigil.ChannelType, given json.RawMessage) (Sender, er
 	return notifier.Parse(given)
 }
 
+// Format returns the name of the format in which the messages of a channel are: the one that its
+// config names, or else that of the product whose address it has, or the default of the type. It is
+// empty for a type that has one form.
+func (r *Registry) Format(t vigil.ChannelType, given json.RawMessage) string {
+	if formatted, ok := r.notifiers[t].(interface {
+		format(given json.RawMessage) string
+	}); ok {
+		return formatted.format(given)
+	}
+	return ""
+}
+
 // Config returns a zero value of the struct that documents the config of a
 // type, or nil for an unknown type.
 func (r *Registry) Config(t vigil.ChannelType) any {

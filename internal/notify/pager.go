@@ -49,6 +49,8 @@ func (pagerType) Policy() Policy {
 	return Policy{MaxAttempts: 6, LateOpening: vigil.LateOpeningDrop, Address: "format routing_key url"}
 }
 
+func (t pagerType) format(given json.RawMessage) string { return nameOf(pagerFormats(), given) }
+
 // Parse reads the config.
 func (t pagerType) Parse(given json.RawMessage) (Sender, error) {
 	return parseFormat(t.environment, t.Type(), given, pagerFormats())

@@ -50,6 +50,8 @@ func (pushType) Policy() Policy {
 	}
 }
 
+func (t pushType) format(given json.RawMessage) string { return nameOf(pushFormats(), given) }
+
 // Parse reads the config.
 func (t pushType) Parse(given json.RawMessage) (Sender, error) {
 	return parseFormat(t.environment, t.Type(), given, pushFormats())

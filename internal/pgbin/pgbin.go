@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pgbin finds the Postgres programs that are installed on this machine.
+// Package pgbin finds the Postgres programs that are installed on this machine or came with Vigil.
 package pgbin
 
 import (
@@ -74,14 +74,14 @@ func Find(ctx context.Context, dirs []string, major int) (Installation, error) {
 
 func installHint() string {
 	if runtime.GOOS == "darwin" {
-		return "install it (brew install postgresql)"
+		return "install it (brew install postgresql@17)"
 	}
 	return "install it (Debian and Ubuntu: apt-get install postgresql)"
 }
 
 // Dirs lists where Postgres is usually installed: the directory in PATH, with links
 // resolved because initdb must lie beside postgres, then the packages of Debian, Red
-// Hat, Homebrew and Postgres.app, newest first.
+// Hat, Homebrew and Postgres.app, newest first, and at last those that came with Vigil.
 func Dirs() []string {
 	var dirs []string
 	if onPath, err := exec.LookPath("postgres"); err == nil || errors.Is(err, exec.ErrDot) {
@@ -102,7 +102,7 @@ func Dirs() []string {
 		slices.SortFunc(matches, func(a, b string) int { return lastNumber(b) - lastNumber(a) })
 		dirs = append(dirs, matches...)
 	}
-	return dirs
+	return append(dirs, Bundled()...)
 }
 
 // lastNumber returns the last number in a path: the version of an installation.

@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/statuspage"
+	"github.com/vigil-monitor/vigil/storage"
 )
 
 // ServeAPI answers requests on the listener.
@@ -38,7 +39,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 		return err
 	}
 	server, err := api.New(api.Deps{
-		Store: p.store, Loops: p.loops, Incidents: p.incidents, Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
+		Stores: storesOf(p.store), Loops: p.loops, Incidents: p.incidents, Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
 		Log: p.Log, Now: time.Now, Answered: p.metrics.Answered(), PrivateTargets: p.Private,
 		Temporal: func(ctx context.Context) error {
 			_, err := p.temporal.Client.CheckHealth(ctx, &client.CheckHealthRequest{})
@@ -90,4 +91,11 @@ func (s *Settings) ListeningOn(listener net.Listener) Settings {
 		known.PublicURL = publicURL(URLOf(listener))
 	}
 	return known
+}
+
+// storesOf returns the one database for each part of the API.
+func storesOf(s *storage.Store) api.Stores {
+	return api.Stores{
+		Accounts: s, Checks: s, Alerts: s, Backtests: s, Apply: s, Loops: s, Events: s, Rates: s, Repeats: s, Audit: s, Keys: s, System: s,
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/docs"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/guide"
 	"github.com/vigil-monitor/vigil/internal/mcp"
 )
 
@@ -20,4 +21,9 @@ func newMCP(server *api.Server, publicURL, version string, log *slog.Logger) (*m
 		Scopes:    func(ctx context.Context) []account.Scope { return rest.CallerOf(ctx).Scopes() },
 		PublicURL: publicURL, Version: version, Docs: docs.Pages, Log: log,
 	})
+}
+
+// newGuide returns the documentation as a site, which is made when somebody opens it.
+func newGuide() *guide.Site {
+	return guide.New(docs.Pages, guide.Options{Repository: guide.Repository, Reference: "/docs", App: "/app", Base: "/docs/guide/"})
 }

@@ -4,6 +4,7 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -27,7 +28,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 		Store:         p.store,
 		Housekeeping:  housekeeping{p.store, p.settings.Retention()},
 		KeyEnds:       mails.KeyEnds,
-		Channels:      mails.Channels,
+		Channels:      func(ctx context.Context) error { return errors.Join(mails.Channels(ctx), mails.Drills(ctx)) },
 		Incidents:     p.incidents,
 		IncidentStore: p.store,
 		PublicURL:     string(p.settings.PublicURL),
@@ -50,7 +51,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 		}
 	})
 	opts := workers.ControlOptions{
-		Drills: drills, Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment,
+		Drills: drills, Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment, TurnRate: p.settings.TurnRate,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
 			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Log: p.Log,
 		}),

@@ -82,12 +82,14 @@ func uiRefusal(err error) error {
 }
 
 // mounted answers /app with the dashboard, /mcp and the texts for assistants with the MCP
-// server, and everything else with the API. A browser that opens / is led to /app; every
-// other client gets the API's answer.
+// server, /docs/guide with the documentation, and everything else with the API. A browser that
+// opens / is led to /app; every other client gets the API's answer.
 func mounted(server *api.Server, dashboard http.Handler, assistants *mcp.Server) http.Handler {
 	pages := server.Guard(dashboard)
 	tools := server.Guard(rest.WithoutParameters(assistants))
 	texts := server.Guard(rest.WithoutParameters(http.HandlerFunc(assistants.ServeText)))
+	manual := newGuide()
+	guarded := server.Guard(manual)
 	first := rest.TimeBodies(http.RedirectHandler("/app", http.StatusFound), 0)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/app" || strings.HasPrefix(r.URL.Path, "/app/") {
@@ -100,6 +102,10 @@ func mounted(server *api.Server, dashboard http.Handler, assistants *mcp.Server)
 		}
 		if assistants.ServesText(r.URL.Path) {
 			texts.ServeHTTP(w, r)
+			return
+		}
+		if manual.Serves(r.URL.Path) {
+			guarded.ServeHTTP(w, r)
 			return
 		}
 		if r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {

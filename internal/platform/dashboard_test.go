@@ -16,6 +16,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/internal/probe"
@@ -39,7 +40,7 @@ func (noLoops) Test(context.Context, vigil.Check, string, bool) (vigil.Result, e
 func TestRootLeadsBrowsersToTheDashboard(t *testing.T) {
 	t.Parallel()
 	server, err := api.New(api.Deps{
-		Store: storagetest.New(t), Loops: noLoops{}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Stores: apitest.Stores(storagetest.New(t)), Loops: noLoops{}, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Probes:   probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 		Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 		Config:   api.Config{SigningKey: make([]byte, 32), Version: "test"},
@@ -77,9 +78,14 @@ func TestRootLeadsBrowsersToTheDashboard(t *testing.T) {
 		{http.MethodGet, "/llms-full.txt", "", http.StatusOK, "# Vigil"},
 		{http.MethodGet, "/docs/assistants.md", "", http.StatusOK, "# "},
 		{http.MethodGet, "/docs/unknown.md", "", http.StatusNotFound, "{"},
+		{http.MethodGet, "/docs/guide/", "text/html", http.StatusOK, "<!doctype html>"},
+		{http.MethodGet, "/docs/guide", "", http.StatusPermanentRedirect, "<a href=\"/docs/guide/\">"},
+		{http.MethodGet, "/docs/guide/unknown", "", http.StatusNotFound, "<!doctype html>"},
+		{http.MethodGet, "/docs/guided", "", http.StatusNotFound, "{"},
 		// Links lead to pages, and load balancers ask /, with parameters of their own; what programs read has none.
 		{http.MethodGet, "/?utm_source=x", "text/html", http.StatusFound, ""},
 		{http.MethodGet, "/?from=balancer", "", http.StatusOK, "{"},
+		{http.MethodGet, "/docs/guide/?utm_source=x", "", http.StatusOK, "<!doctype html>"},
 		{http.MethodGet, "/app?utm_source=x", "*/*", http.StatusOK, "page /app"},
 		{http.MethodGet, "/llms.txt?page=2", "", http.StatusBadRequest, `{"error":"`},
 		{http.MethodGet, "/llms-full.txt?page=2", "", http.StatusBadRequest, `{"error":"`},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
 	"github.com/vigil-monitor/vigil/storage"
@@ -15,7 +16,7 @@ import (
 // newDrills returns what leads drills.
 func (p *Platform) newDrills() *activities.Drills {
 	return activities.NewDrills(activities.DrillsOptions{
-		Store: p.store, Loops: p.loops, Incidents: p.incidents, Version: p.program.Version, Log: p.Log,
+		Store: p.store, Loops: p.loops, Incidents: p.incidents, Version: p.program.Version, Log: p.Log, Ended: p.metrics.Drills(),
 		Signer: func(ctx context.Context) (func([]byte) (string, error), error) {
 			key, err := p.store.SigningKey(ctx)
 			return func(receipt []byte) (string, error) { return key.Sign(receipt), nil }, err
@@ -37,4 +38,10 @@ func (d sweptDrills) StartDrill(ctx context.Context, orgID, id uuid.UUID) error 
 // CloseDrill closes a drill as its workflow does.
 func (d sweptDrills) CloseDrill(ctx context.Context, id uuid.UUID) error {
 	return d.drills.CloseDrill(ctx, id)
+}
+
+// RunDrillSchedule stores the drill of a schedule, in the default region where nothing names another.
+func (d sweptDrills) RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID) (*vigil.Drill, error) {
+	region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
+	return d.Store.RunDrillSchedule(ctx, orgID, id, region.Key)
 }

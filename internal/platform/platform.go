@@ -122,7 +122,6 @@ func newPlatform(ctx context.Context, p *Process, in inputs) (*Platform, error) 
 	loops := dispatch.NewLoops(in.temporal.Client, in.store, p.Log,
 		append(shared, dispatch.WithSealedAnswers(in.secrets.openAnswer), dispatch.WithUse(demand.Add))...)
 	incidents := dispatch.NewIncidents(in.temporal.Client, in.store, p.Log, shared...)
-	workers.KeepWorkflows(in.settings.TurnRate)
 	channels := []notify.Option{notify.WithMail(mailer)}
 	if mailer.Sends() {
 		channels = append(channels, notify.WithRecipients(in.store, string(in.settings.PublicURL)))

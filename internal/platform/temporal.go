@@ -18,6 +18,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/internal/metrics"
 	"github.com/vigil-monitor/vigil/internal/standalone"
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 // TemporalServer is the Temporal that a platform uses.
@@ -110,8 +111,9 @@ func (p *Process) StartTemporal(
 	options := standalone.TemporalOptions{
 		DSN: dsn, Listen: string(s.TemporalListen), UIListen: string(s.UIListen),
 		Namespace: s.TemporalNamespace, Retention: s.TemporalRetention,
-		SearchAttributes: dispatch.SearchAttributes(), Loops: expectedLoops, CodecEndpoint: s.codecEndpoint(),
-		UIHosts: s.TemporalUIOrigin.hosts(), Credentials: secure, Log: p.Log,
+		SearchAttributes: dispatch.SearchAttributes(), Loops: expectedLoops, CachedWorkflows: workers.CachedWorkflows(s.TurnRate),
+		CodecEndpoint: s.codecEndpoint(),
+		UIHosts:       s.TemporalUIOrigin.hosts(), Credentials: secure, Log: p.Log,
 	}
 	if login != nil {
 		options.UIAccess = login.wrap

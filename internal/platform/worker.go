@@ -67,7 +67,8 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.Client, workers.RegionOptions{
 			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, BlindSince: line.BlindSince, Now: time.Now,
-			OnFatal: p.workerFailed, Deployment: p.Deployment, Builds: turns, Demand: p.demand, Log: p.Log,
+			OnFatal: p.workerFailed, Deployment: p.Deployment, Builds: turns, Demand: p.demand, TurnRate: p.settings.TurnRate,
+			Log: p.Log,
 		})
 		return regions.Stop, regions.Start(ctx)
 	}, p.Log)

@@ -41,6 +41,9 @@ type Inventory struct {
 	Subscribers []vigil.Subscription
 	// Users are rules outside of the project that notify one of its channels.
 	Users []vigil.Rule
+	// Fallbacks are the channels that the read channels fall back to, over others too, each with
+	// the one that it falls back to itself. Those without a fallback are left out.
+	Fallbacks map[uuid.UUID]uuid.UUID
 	// Slugs are the status pages, of any organization, that have a slug of the document.
 	Slugs map[string]uuid.UUID
 	// Outside says who made the newest version of a definition that apply did not make.

@@ -17,6 +17,31 @@ type drills interface {
 	StalledDrills(ctx context.Context, limit int) ([]vigil.StalledDrill, error)
 	StartDrill(ctx context.Context, orgID, id uuid.UUID) error
 	CloseDrill(ctx context.Context, id uuid.UUID) error
+	// DueDrillSchedules returns schedules whose time has come, and RunDrillSchedule stores the drill of
+	// one; nil: there is none.
+	DueDrillSchedules(ctx context.Context, limit int) ([]vigil.DrillSchedule, error)
+	RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID) (*vigil.Drill, error)
+}
+
+// runDrillSchedules begins the drills of schedules whose time has come. One whose workflow is not
+// started here is stalled, and repairDrills starts it.
+func (s *Sweep) runDrillSchedules(ctx context.Context, w work) error {
+	due, err := s.drills.DueDrillSchedules(ctx, passLimit)
+	if err != nil {
+		return err
+	}
+	list := make([]repair, len(due))
+	for i, schedule := range due {
+		list[i] = repair{common: true, check: schedule.ID, kind: "drill schedule", id: schedule.ID.String()}
+		list[i].do = func(ctx context.Context, _ fleet.SweepLease) error {
+			drill, err := s.drills.RunDrillSchedule(ctx, schedule.OrgID, schedule.ID)
+			if err != nil || drill == nil {
+				return err
+			}
+			return s.drills.StartDrill(ctx, drill.OrgID, drill.ID)
+		}
+	}
+	return s.repairs.run(ctx, w, startParallelism, list)
 }
 
 // repairDrills starts the workflows of drills again that were lost, and closes the drills that

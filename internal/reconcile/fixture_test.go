@@ -94,7 +94,7 @@ func (emptyStore) StalledRecoveries(context.Context, time.Time, int) ([]vigil.Re
 
 func (emptyStore) Tombstones(context.Context, []int, int) ([]vigil.Tombstone, error) { return nil, nil }
 
-func (emptyStore) HoldTombstone(context.Context, vigil.Tombstone, func(context.Context) error) error {
+func (emptyStore) LockTombstone(context.Context, vigil.Tombstone, func(context.Context) error) error {
 	return nil
 }
 
@@ -276,7 +276,7 @@ type store interface {
 	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
 	StalledRecoveries(ctx context.Context, before time.Time, limit int) ([]vigil.Recovery, error)
 	Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error)
-	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
+	LockTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
 	PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
 	EnsurePartitions(ctx context.Context, now time.Time) error
 	ExtendMaintenance(ctx context.Context) error

@@ -102,7 +102,7 @@ type Options struct {
 	PublicURL string
 	// KeyEnds mails the owners of API keys that end soon; nil: none is mailed.
 	KeyEnds func(ctx context.Context) error
-	// Channels mails owners about channels that fail; nil: none is mailed.
+	// Channels mails owners about channels and drills that fail; nil: none is mailed.
 	Channels func(ctx context.Context) error
 	// Away reports whether an error says that Postgres or Temporal does not answer, and
 	// not that one row cannot be repaired.
@@ -229,7 +229,8 @@ func (s *Sweep) passes() []pass {
 		all = append(all, s.incidents.passes()...)
 	}
 	if s.drills != nil {
-		all = append(all, pass{"drills", incidentsInterval, passTimeout, ofCommon, s.repairDrills})
+		all = append(all, pass{"drills", incidentsInterval, passTimeout, ofCommon, s.repairDrills},
+			pass{"drill schedules", incidentsInterval, passTimeout, ofCommon, s.runDrillSchedules})
 	}
 	if s.temporalStore != nil {
 		all = append(all, pass{"temporal store", loopsInterval, passTimeout, ofCommon, s.temporalStore.check})

@@ -27,7 +27,7 @@ const (
 // tombstoneStore keeps the tombstones of loops, and the results behind them.
 type tombstoneStore interface {
 	Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error)
-	HoldTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
+	LockTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
 	PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)
 }
 
@@ -116,7 +116,7 @@ func (t *tombstones) endLoop(ctx context.Context, stone vigil.Tombstone) error {
 func (t *tombstones) terminate(ctx context.Context, stone vigil.Tombstone) error {
 	ctx, cancel := context.WithTimeout(ctx, terminateTimeout)
 	defer cancel()
-	return t.store.HoldTombstone(ctx, stone, func(ctx context.Context) error {
+	return t.store.LockTombstone(ctx, stone, func(ctx context.Context) error {
 		return t.loops.Terminate(ctx, stone.CheckID, stone.Region)
 	})
 }

@@ -3,6 +3,7 @@
 package standalone
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,21 +21,47 @@ type account struct {
 }
 
 // clusterAccount chooses the user for a cluster directory: the current one or, because
-// Postgres refuses to run as root, the owner of the cluster, else the account postgres.
-// It is never nobody, which other services of the machine run as: each of them could
-// read and change the database.
-func clusterAccount(cluster string) (account, error) {
+// Postgres refuses to run as root, the owner of the cluster, else the account postgres, else
+// one that is made for it. It is never nobody, which other services of the machine run as:
+// each of them could read and change the database.
+func clusterAccount(ctx context.Context, cluster string) (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
 	}
 	if !rootCanDrop {
 		return account{}, errors.New("Postgres refuses to run as root: run vigil as an ordinary user, or set DATABASE_URL")
 	}
-	return accountUnderRoot(cluster, user.Lookup)
+	return accountUnderRoot(cluster, user.Lookup, func(name string) error { return addUser(ctx, name) })
 }
 
-// accountUnderRoot is clusterAccount for a process of root.
-func accountUnderRoot(cluster string, lookup func(name string) (*user.User, error)) (account, error) {
+// ownAccount is the system user that is made for Postgres where there is no user postgres.
+const ownAccount = "vigil-postgres"
+
+// addUser makes a system user without a password and a shell, by the program of most
+// distributions or that of BusyBox.
+func addUser(ctx context.Context, name string) error {
+	var failed error
+	for _, args := range [][]string{
+		{"/usr/sbin/useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", name},
+		{"/usr/sbin/adduser", "-S", "-D", "-H", "-s", "/sbin/nologin", name},
+	} {
+		if _, err := os.Stat(args[0]); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput() //nolint:gosec // one of the two above
+		if err == nil {
+			return nil
+		}
+		failed = errors.Join(failed, fmt.Errorf("%s: %w: %s", args[0], err, out))
+	}
+	return failed
+}
+
+// accountUnderRoot is clusterAccount for a process of root; add makes a user.
+func accountUnderRoot(
+	cluster string, lookup func(name string) (*user.User, error), add func(name string) error,
+) (account, error) {
 	owner, made := ownerOf(cluster)
 	switch {
 	case made && owner.name == "nobody":
@@ -45,15 +72,21 @@ func accountUnderRoot(cluster string, lookup func(name string) (*user.User, erro
 	}
 	found, err := lookup("postgres")
 	if err != nil {
+		found, err = lookup(ownAccount)
+	}
+	if err != nil && add(ownAccount) == nil {
+		found, err = lookup(ownAccount)
+	}
+	if err != nil {
 		return account{}, errors.New("Postgres refuses to run as root and this machine has no user postgres to run it as: " +
 			"make one (useradd --system postgres), run vigil as an ordinary user, or set DATABASE_URL")
 	}
 	uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
 	gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
 	if uidErr != nil || gidErr != nil || uid == 0 {
-		return account{}, errors.New("the user postgres cannot run Postgres: run vigil as an ordinary user, or set DATABASE_URL")
+		return account{}, fmt.Errorf("the user %s cannot run Postgres: run vigil as an ordinary user, or set DATABASE_URL", found.Username)
 	}
-	return account{name: "postgres", uid: uint32(uid), gid: uint32(gid), drop: true}, nil
+	return account{name: found.Username, uid: uint32(uid), gid: uint32(gid), drop: true}, nil
 }
 
 func ownerOf(path string) (account, bool) {

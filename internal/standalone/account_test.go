@@ -3,6 +3,7 @@
 package standalone_test
 
 import (
+	"errors"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -46,7 +47,7 @@ func TestPostgresNeedsAnAccountUnderRoot(t *testing.T) {
 		"the user postgres has no numeric ids": {filepath.Join(t.TempDir(), "missing"), as("S-1-5"), "cannot run Postgres"},
 		"a user postgres":                      {filepath.Join(t.TempDir(), "missing"), as("77"), ""},
 	} {
-		got, err := standalone.AccountUnderRoot(tt.cluster, tt.lookup)
+		got, err := standalone.AccountUnderRoot(tt.cluster, tt.lookup, func(string) error { return errors.New("no program makes users") })
 		if tt.wrong == "" {
 			if got != "postgres" || err != nil {
 				t.Errorf("%s: %q, %v", name, got, err)
@@ -56,5 +57,53 @@ func TestPostgresNeedsAnAccountUnderRoot(t *testing.T) {
 		if got != "" || err == nil || !strings.Contains(err.Error(), tt.wrong) {
 			t.Errorf("%s: runs as %q, %v", name, got, err)
 		}
+	}
+}
+
+// TestPostgresGetsAUserOfItsOwn holds that one is made where there is no user postgres, once.
+func TestPostgresGetsAUserOfItsOwn(t *testing.T) {
+	t.Parallel()
+	users, made := map[string]bool{}, 0
+	lookup := func(name string) (*user.User, error) {
+		if !users[name] {
+			return nil, user.UnknownUserError(name)
+		}
+		return &user.User{Username: name, Uid: "77", Gid: "77"}, nil
+	}
+	add := func(name string) error {
+		users[name], made = true, made+1
+		return nil
+	}
+	for range 2 {
+		got, err := standalone.AccountUnderRoot(filepath.Join(t.TempDir(), "missing"), lookup, add)
+		if got != "vigil-postgres" || err != nil || made != 1 {
+			t.Errorf("runs as %q, %d users made, %v", got, made, err)
+		}
+	}
+}
+
+// TestReachable holds that what lies below a folder of root is of no use to another user.
+func TestReachable(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("gives folders to other users")
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "reachable") //nolint:usetesting // the folders above are open to all
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if standalone.Reachable(program, 77, 77) {
+		t.Error("a user reaches a program below a folder that only root may enter")
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if !standalone.Reachable(program, 77, 77) {
+		t.Error("a user does not reach a program that all may run")
 	}
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/vigil-monitor/vigil/internal/pgbin"
 )
 
+// ClusterDir is the directory of the private Postgres in a data directory.
+const ClusterDir = "postgres"
+
 const superuser = "vigil"
 
 // cluster is the directory of a private Postgres, and what it takes to run it.
@@ -30,8 +33,8 @@ type cluster struct {
 
 // openCluster finds or creates the cluster in the data directory.
 func openCluster(ctx context.Context, data *DataDir, binDirs []string) (cluster, error) {
-	dir := filepath.Join(data.Path(), "postgres")
-	acc, err := clusterAccount(dir)
+	dir := filepath.Join(data.Path(), ClusterDir)
+	acc, err := clusterAccount(ctx, dir)
 	if err != nil {
 		return cluster{}, err
 	}
@@ -41,6 +44,9 @@ func openCluster(ctx context.Context, data *DataDir, binDirs []string) (cluster,
 	}
 	bin, err := findPostgres(ctx, binDirs, major)
 	if err != nil {
+		return cluster{}, err
+	}
+	if bin, err = acc.reachable(bin); err != nil {
 		return cluster{}, err
 	}
 	password, err := data.Secret("postgres.password", 24)
@@ -60,11 +66,10 @@ func findPostgres(ctx context.Context, dirs []string, major int) (pgbin.Installa
 	found, err := pgbin.Find(ctx, dirs, major)
 	if wrong, ok := errors.AsType[pgbin.VersionError](err); ok && wrong.Want != 0 {
 		return found, fmt.Errorf(
-			"the data directory was made by Postgres %d and only Postgres %d was found: "+
-				"install Postgres %d, or choose another directory with VIGIL_DATA_DIR",
-			wrong.Want,
-			wrong.Found,
-			wrong.Want,
+			"the data directory was made by Postgres %d and only Postgres %d was found: install Postgres %d, "+
+				"or choose another directory with VIGIL_DATA_DIR; to move to Postgres %d, take a backup where Postgres %d is "+
+				"(vigil backup) and restore it into another directory (vigil restore)",
+			wrong.Want, wrong.Found, wrong.Want, wrong.Found, wrong.Want,
 		)
 	}
 	if err != nil {
@@ -237,7 +242,7 @@ func awaitExit(ctx context.Context, pid int, dir string, limit time.Duration) bo
 // use. The error is that of such a start: none was found, or not of the version that made
 // the cluster.
 func InspectCluster(ctx context.Context, dataDir string) (pgbin.Installation, error) {
-	major, err := clusterMajor(filepath.Join(dataDir, "postgres"))
+	major, err := clusterMajor(filepath.Join(dataDir, ClusterDir))
 	if err != nil {
 		return pgbin.Installation{}, err
 	}

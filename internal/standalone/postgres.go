@@ -67,6 +67,9 @@ func startPostgres(ctx context.Context, data *DataDir, opts PostgresOptions) (*P
 	if err != nil {
 		return nil, err
 	}
+	if c.account.drop {
+		log.InfoContext(ctx, "Postgres refuses to run as root and runs as another user", "user", c.account.name, "programs", c.bin.Dir)
+	}
 	if err := c.stopLeftover(ctx); err != nil {
 		return nil, err
 	}

@@ -162,7 +162,7 @@ func (p *Postgres) arguments(dir string) []string {
 		"log_min_messages=warning",
 		"log_checkpoints=off",
 		"log_line_prefix=%m [%p] %d ",
-		"timezone=UTC",
+		"timezone=GMT", // UTC, on a machine without time zones too
 	} {
 		args = append(args, "-c", setting)
 	}

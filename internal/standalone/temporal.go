@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/server/client"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/membership/static"
 	"go.temporal.io/server/common/metrics"
 	"go.temporal.io/server/common/primitives"
@@ -87,7 +88,9 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 		t.listens = append(t.listens, net.JoinHostPort(loopback, strconv.Itoa(port)))
 	}
 	_ = front.Close()
-	if err := t.serve(ctx, cfg, dynamicConfig(opts.Loops), secure); err != nil {
+	settings := dynamicConfig(opts.Loops)
+	settings[dynamicconfig.WorkerStickyCacheSize.Key()] = opts.CachedWorkflows
+	if err := t.serve(ctx, cfg, settings, secure); err != nil {
 		return nil, err
 	}
 	if t.ui, err = startUI(web, t.address, opts); err != nil {

@@ -29,6 +29,9 @@ type TemporalOptions struct {
 	SearchAttributes []string
 	// Loops is the expected number of long-lived workflows, which sizes the caches.
 	Loops int
+	// CachedWorkflows is how many workflows all workers of this process keep in memory together:
+	// the server's own are the first of them. 0 leaves the SDK's default.
+	CachedWorkflows int
 	// CodecEndpoint is the URL of the codec server that the web interface decodes payloads
 	// with, and a page to sign in at; empty: none.
 	CodecEndpoint string

@@ -29,16 +29,12 @@ type channelBody struct {
 	Outcome        *channelOutcome
 	DeliveriesHref string
 	Health         []fact // how its messages arrive
+	Recovers       string // what ends the state of one that fails
+	RecoverHref    string // of an enabled channel
+	Recoveries     []recoveryLine
 	RotateHref     string // of a webhook
 	Overlap        *stamp // until when a replaced secret signs too
 	Revision       int64  // that the form was made from
-}
-
-// recipientLine is someone who gets the mail of a channel.
-type recipientLine struct {
-	Mark  mark
-	Email string
-	Text  string
 }
 
 func (s *Server) channelPageRoutes(on *routes) {
@@ -174,25 +170,18 @@ func (s *Server) renderChannel(
 	if c.SecretOverlapEndsAt != nil {
 		body.Overlap = new(r.stampAs(*c.SecretOverlapEndsAt, "15:04"))
 	}
-	body.declare(kind, f, row.Href+"?")
-	if c.Recipients != nil {
-		for _, to := range *c.Recipients {
-			line := recipientLine{
-				Mark: newMark("unknown", "Pending"), Email: string(to.Email), Text: "gets nothing until it agrees by the link in its mail",
-			}
-			switch to.Status {
-			case client.RecipientStatusMember:
-				line.Mark, line.Text = newMark("up", "Member"), "a member of the organization"
-			case client.RecipientStatusUnsubscribed:
-				line.Mark, line.Text = newMark("unknown", "Unsubscribed"), "wants no mail of the organization"
-			case client.RecipientStatusConfirmed, client.RecipientStatusPending:
-			}
-			if to.Status == client.RecipientStatusConfirmed && to.ConfirmedAt != nil {
-				line.Mark, line.Text = newMark("up", "Confirmed"), "confirmed "+span(r.now.Sub(*to.ConfirmedAt))+" ago"
-			}
-			body.Recipients = append(body.Recipients, line)
-		}
+	if c.Enabled {
+		body.RecoverHref = row.Href + "/recover"
 	}
+	if _, failing := healthMark(&c.Delivery); failing {
+		body.Recovers = "The next message that arrives, or a test, makes it ok."
+	}
+	var err error
+	if body.Recoveries, err = newestRecoveries(r, c.Id); err != nil {
+		return err
+	}
+	body.declare(kind, f, row.Href+"?")
+	body.Recipients = recipientLines(r, c.Recipients)
 	return r.render(status, "channel", page{Title: c.Name, Nav: navChannels, Body: body})
 }
 

@@ -50,9 +50,9 @@ func readChannelSources(r *request) (*channelSources, error) {
 	return &channelSources{types: types.JSON200.Data, others: others.JSON200.Data}, nil
 }
 
-// kind finds a type and a format of it. Without a format it is the one that an address names, or
-// else the default. known is false for a type or format that there is not; the kind is then the first.
-func (s *channelSources) kind(name, format, address string) (kind channelKind, known bool) {
+// kind finds a type and a format of it. Without a format it is the one that is in effect, or else the
+// default. known is false for a type or format that there is not; the kind is then the first.
+func (s *channelSources) kind(name, format, effective string) (kind channelKind, known bool) {
 	at := slices.IndexFunc(s.types, func(t client.ChannelType) bool { return string(t.Type) == name })
 	kind = channelKind{ChannelType: &s.types[max(at, 0)], others: s.others}
 	if len(kind.Formats) == 0 {
@@ -62,7 +62,7 @@ func (s *channelSources) kind(name, format, address string) (kind channelKind, k
 	kind.chosen = found >= 0
 	known = at >= 0 && (kind.chosen || format == "")
 	if !kind.chosen {
-		found = slices.IndexFunc(kind.Formats, func(f client.ChannelFormat) bool { return ownsAddress(f.Hosts, address) })
+		found = slices.IndexFunc(kind.Formats, func(f client.ChannelFormat) bool { return f.Format == effective })
 	}
 	kind.format = &kind.Formats[max(found, 0)]
 	return kind, known
@@ -70,29 +70,11 @@ func (s *channelSources) kind(name, format, address string) (kind channelKind, k
 
 // stored is the kind of a channel, with another format where one is named.
 func (s *channelSources) stored(c *client.NotificationChannel, format string) channelKind {
-	address := ""
-	for _, member := range []string{"webhook_url", "server", "url"} {
-		if text, ok := c.Config[member].(string); ok && address == "" {
-			address = text
-		}
-	}
 	if stored, ok := c.Config[memberFormat].(string); ok && format == "" {
 		format = stored
 	}
-	kind, _ := s.kind(string(c.Type), format, address)
+	kind, _ := s.kind(string(c.Type), format, orNone(c.EffectiveFormat))
 	return kind
-}
-
-// ownsAddress reports whether one of the hosts is that of an address.
-func ownsAddress(hosts []string, address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	name := strings.ToLower(u.Hostname())
-	return slices.ContainsFunc(hosts, func(host string) bool {
-		return name == host || strings.HasPrefix(host, ".") && strings.HasSuffix(name, host)
-	})
 }
 
 // choices are the formats of the kind as links to a page.

@@ -45,6 +45,7 @@ type checkBody struct {
 	Results     resultTable
 	Rules       []ruleCard
 	AddRule     string
+	Receiving   []receivingLine
 	Waiting     *empty
 	Tested      *testOutcome
 	ShowAll     string
@@ -79,6 +80,7 @@ type checkData struct {
 	results   client.ResultList
 	recent    []client.Result
 	rules     []client.AlertRule
+	receiving []client.CheckRecipient
 	channels  map[string]string
 	incidents []client.Incident
 	windows   []client.MaintenanceWindow
@@ -182,6 +184,7 @@ func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, erro
 		got, err := r.api.ListAlertRulesWithResponse(ctx, id, &client.ListAlertRulesParams{Limit: &many})
 		return keep(err, func() { d.rules = got.JSON200.Data })
 	})
+	work.Go(func() error { return r.readReceiving(ctx, d) })
 	work.Go(func() error {
 		got, err := r.api.ListIncidentsWithResponse(ctx, &client.ListIncidentsParams{CheckId: &id, Limit: &many})
 		return keep(err, func() { d.incidents = got.JSON200.Data })
@@ -266,7 +269,7 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 			firing[id.String()] = true
 		}
 	}
-	b.Rules = ruleCards(d.rules, d.channels, len(c.Regions), firing)
+	b.Rules, b.Receiving = ruleCards(d.rules, d.channels, len(c.Regions), firing), receivingLines(c, d.receiving)
 	if c.Enabled && len(d.recent) == 0 && len(d.results.Data) == 0 && view.unfiltered() {
 		b.Waiting = r.waiting(d)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/api/apitest"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/egress"
@@ -61,7 +62,7 @@ func openAs(t *testing.T, public string, change func(*web.Config), options ...fu
 		public = s.url
 	}
 	deps := api.Deps{
-		Store:    s.store,
+		Stores:   apitest.Stores(s.store),
 		Loops:    noLoops{},
 		Mailer:   s.mails,
 		Now:      time.Now,

@@ -178,6 +178,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.deliveryRoutes,
 		s.channelRoutes,
 		s.channelPageRoutes,
+		s.recoveryRoutes,
 		s.ruleRoutes,
 		s.keyRoutes,
 		s.usageRoutes,

@@ -69,8 +69,11 @@ func subscriptionRowOf(one *client.Subscription, channels []client.NotificationC
 		row.Mark = newMark("paused", "Disabled")
 	}
 	for k := range channels {
-		if channels[k].Id == one.ChannelId {
-			row.Channel = channels[k].Name
+		if channels[k].Id != one.ChannelId {
+			continue
+		}
+		if row.Channel = channels[k].Name; one.Enabled && !channels[k].Enabled {
+			row.Mark = newMark("paused", "Enabled, but its channel is disabled")
 		}
 	}
 	return row
@@ -152,7 +155,8 @@ func subscriptionSaved(text string, warnings *[]string) flash {
 	if warnings == nil || len(*warnings) == 0 {
 		return flash{Mark: "done", Text: text}
 	}
-	return flash{Mark: "warn", Text: text + ". " + strings.TrimPrefix((*warnings)[0], "selector: ") + "."}
+	_, warning, _ := strings.Cut((*warnings)[0], ": ") // behind the member
+	return flash{Mark: "warn", Text: text + ". " + warning + "."}
 }
 
 func (s *Server) updateSubscription(r *request) error {

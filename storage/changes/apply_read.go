@@ -141,8 +141,34 @@ func (a *applyRun) readChannels(ctx context.Context, inv *project.Inventory) err
 	if err != nil {
 		return fmt.Errorf("read the channels: %w", err)
 	}
-	inv.Channels, err = a.db.definitions.OpenedChannels(rows)
+	if inv.Channels, err = a.db.definitions.OpenedChannels(rows); err != nil {
+		return err
+	}
+	inv.Fallbacks, err = a.fallbacks(ctx)
 	return err
+}
+
+// fallbacks follows the fallbacks of the channels that an apply reads, also where they lead out of
+// its project.
+func (a *applyRun) fallbacks(ctx context.Context) (map[uuid.UUID]uuid.UUID, error) {
+	var chain []struct {
+		ID uuid.UUID `bun:"id"`
+		To uuid.UUID `bun:"fallback_channel_id"`
+	}
+	err := a.tx.NewRaw(`WITH RECURSIVE chain AS (
+			SELECT id, fallback_channel_id FROM channels WHERE id IN (?) AND fallback_channel_id IS NOT NULL
+			UNION
+			SELECT c.id, c.fallback_channel_id FROM chain JOIN channels AS c ON c.id = chain.fallback_channel_id
+			WHERE c.fallback_channel_id IS NOT NULL
+		) SELECT * FROM chain`, a.selection("channels", project.KindChannel)).Scan(ctx, &chain)
+	if err != nil {
+		return nil, fmt.Errorf("follow the fallbacks: %w", err)
+	}
+	next := make(map[uuid.UUID]uuid.UUID, len(chain))
+	for _, channel := range chain {
+		next[channel.ID] = channel.To
+	}
+	return next, nil
 }
 
 func (a *applyRun) readPages(ctx context.Context, inv *project.Inventory) error {

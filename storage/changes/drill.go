@@ -43,6 +43,7 @@ type drillRow struct {
 	Verdict     string          `bun:"verdict"`
 	Receipt     *string         `bun:"receipt"`
 	Signature   string          `bun:"signature"`
+	NoticeDueAt *time.Time      `bun:"notice_due_at"`
 }
 
 func rowOfDrill(d *vigil.Drill) (*drillRow, error) {
@@ -142,12 +143,8 @@ func (s *Store) prepareDrill(ctx context.Context, tx bun.Tx, d *vigil.Drill, reg
 		d.Regions = []string{region}
 	}
 	d.Rules = vigil.DrillRules(d, copied)
-	recipients, err := s.incidents.Recipients(ctx, tx, d.OrgID, d.Rules)
-	if err != nil {
+	if err := s.drillChannels(ctx, tx, d); err != nil {
 		return err
-	}
-	for _, r := range vigil.OpeningRecipients(recipients) {
-		d.Channels = append(d.Channels, vigil.DrillChannel{ID: r.ChannelID, Name: r.Name, Type: r.Type})
 	}
 	member := "channel_ids"
 	switch {
@@ -155,6 +152,8 @@ func (s *Store) prepareDrill(ctx context.Context, tx bun.Tx, d *vigil.Drill, reg
 		member = "check_id"
 	case len(d.Request.RuleIDs) > 0:
 		member = "rule_ids"
+	case len(d.Request.SubscriptionIDs) > 0:
+		member = "subscription_ids"
 	}
 	if len(d.Channels) == 0 {
 		return vigil.Invalid(member, "leads to no enabled channel, so the drill would notify of nothing")
@@ -162,12 +161,70 @@ func (s *Store) prepareDrill(ctx context.Context, tx bun.Tx, d *vigil.Drill, reg
 	if len(d.Channels) > vigil.MaxDrillChannels {
 		return vigil.Invalid(member, "leads to %d channels; a drill has at most %d", len(d.Channels), vigil.MaxDrillChannels)
 	}
+	return confirmPager(ctx, tx, d)
+}
+
+// drillChannels fills in the channels that a drill notifies.
+func (s *Store) drillChannels(ctx context.Context, tx bun.Tx, d *vigil.Drill) error {
+	recipients, err := s.incidents.Recipients(ctx, tx, d.OrgID, d.Rules)
+	if err != nil {
+		return err
+	}
+	subscribers, err := s.incidents.DrillSubscribers(ctx, tx, d.OrgID, d.Request.SubscriptionIDs)
+	if err != nil {
+		return err
+	}
+	for i, id := range d.Request.SubscriptionIDs {
+		at := slices.IndexFunc(subscribers, func(s vigil.Subscriber) bool { return s.ID == id })
+		if at < 0 {
+			return vigil.Invalid(fmt.Sprintf("subscription_ids[%d]", i), "is not a subscription of this organization")
+		}
+		if !subscribers[at].Channel.Enabled {
+			return vigil.Invalid(fmt.Sprintf("subscription_ids[%d]", i), "is disabled, or its channel is, so the drill would not reach it")
+		}
+	}
+	for _, r := range vigil.OpeningRecipients(s.incidents.JoinDrillSubscribers(recipients, subscribers)) {
+		channel := vigil.DrillChannel{ID: r.ChannelID, Name: r.Name, Type: r.Type}
+		for _, one := range subscribers {
+			if one.Channel.ID == r.ChannelID {
+				channel.Subscriptions = append(channel.Subscriptions, vigil.DrillSubscription{ID: one.ID, Name: one.Name})
+			}
+		}
+		d.Channels = append(d.Channels, channel)
+	}
+	return nil
+}
+
+// confirmPager returns a CodeInvalid error when a drill wakes people and does not say that this is
+// wanted: by a pager of its own, or by one that a channel falls back to.
+func confirmPager(ctx context.Context, tx bun.Tx, d *vigil.Drill) error {
+	if d.Request.ConfirmPager {
+		return nil
+	}
 	for _, c := range d.Channels {
-		if c.Type == vigil.ChannelPager && !d.Request.ConfirmPager {
+		if c.Type == vigil.ChannelPager {
 			return vigil.Invalid("confirm_pager", "must be true: the drill pages by the channel %s", c.Name)
 		}
 	}
+	var pagers []string
+	err := tx.NewRaw(`SELECT f.name FROM channels AS c JOIN channels AS f ON f.id = c.fallback_channel_id AND f.org_id = c.org_id AND f.enabled
+		WHERE c.org_id = ? AND c.id = ANY(?) AND f.type = ? ORDER BY f.name LIMIT 1`,
+		d.OrgID, pgdialect.Array(drillChannelIDs(d)), string(vigil.ChannelPager)).Scan(ctx, &pagers)
+	if err != nil {
+		return fmt.Errorf("read the fallbacks: %w", err)
+	}
+	if len(pagers) > 0 {
+		return vigil.Invalid("confirm_pager", "must be true: a channel of the drill falls back to the pager %s", pagers[0])
+	}
 	return nil
+}
+
+func drillChannelIDs(d *vigil.Drill) []uuid.UUID {
+	ids := make([]uuid.UUID, len(d.Channels))
+	for i, c := range d.Channels {
+		ids[i] = c.ID
+	}
+	return ids
 }
 
 // drillSource reads the rules that a drill copies, and the check that they all are of, nil for
@@ -181,6 +238,8 @@ func (s *Store) drillSource(ctx context.Context, tx bun.Tx, d *vigil.Drill) ([]v
 		query = query.Where("ar.check_id = ? AND ar.enabled", of).Limit(vigil.MaxDrillRules)
 	case len(d.Request.RuleIDs) > 0:
 		query = query.Where("ar.id = ANY(?)", pgdialect.Array(d.Request.RuleIDs))
+	case len(d.Request.SubscriptionIDs) > 0:
+		return nil, nil, nil
 	default:
 		return nil, nil, ownDrillChannels(ctx, tx, d)
 	}
@@ -241,13 +300,9 @@ const drillDay = 24 * time.Hour
 // judgeDrill returns an error when a drill is under way for one of the channels, or when there
 // were as many within a day as the plan allows.
 func judgeDrill(ctx context.Context, tx bun.Tx, d *vigil.Drill, tier account.Tier) error {
-	ids := make([]uuid.UUID, len(d.Channels))
-	for i, c := range d.Channels {
-		ids[i] = c.ID
-	}
 	var busy []uuid.UUID
 	err := tx.NewRaw(`SELECT c.id FROM drills AS dr, unnest(dr.channel_ids) AS c (id)
-		WHERE dr.org_id = ? AND dr.state <> 'closed' AND c.id = ANY(?)`, d.OrgID, pgdialect.Array(ids)).Scan(ctx, &busy)
+		WHERE dr.org_id = ? AND dr.state <> 'closed' AND c.id = ANY(?)`, d.OrgID, pgdialect.Array(drillChannelIDs(d))).Scan(ctx, &busy)
 	if err != nil {
 		return fmt.Errorf("look for other drills: %w", err)
 	}

@@ -124,6 +124,9 @@ func keep(into *time.Time, seen *time.Time) {
 func readDrillMessages(ctx context.Context, tx bun.Tx, incident uuid.UUID) ([]vigil.DrillMessageFacts, error) {
 	var rows []struct {
 		ChannelID   uuid.UUID  `bun:"channel_id"`
+		ChannelName string     `bun:"channel_name"`
+		ChannelType string     `bun:"channel_type"`
+		FallbackFor uuid.UUID  `bun:"fallback_for"`
 		EventType   string     `bun:"event_type"`
 		Status      string     `bun:"status"`
 		Attempts    int        `bun:"attempts"`
@@ -132,7 +135,8 @@ func readDrillMessages(ctx context.Context, tx bun.Tx, incident uuid.UUID) ([]vi
 		StatusCode  *int       `bun:"status_code"`
 		Error       string     `bun:"error"`
 	}
-	err := tx.NewRaw(`SELECT d.channel_id, d.event_type, d.status, d.attempts, made.first, made.delivered_at, last.status_code,
+	err := tx.NewRaw(`SELECT d.channel_id, d.channel_name, d.channel_type,
+			coalesce(d.fallback_for->>'channel_id', ?1)::uuid AS fallback_for, d.event_type, d.status, d.attempts, made.first, made.delivered_at, last.status_code,
 			coalesce(last.error, '') AS error
 		FROM deliveries AS d
 		CROSS JOIN LATERAL (SELECT min(a.started_at) AS first,
@@ -140,14 +144,15 @@ func readDrillMessages(ctx context.Context, tx bun.Tx, incident uuid.UUID) ([]vi
 			FROM attempts AS a WHERE a.delivery_id = d.id) AS made
 		LEFT JOIN LATERAL (SELECT a.status_code, a.error FROM attempts AS a
 			WHERE a.delivery_id = d.id AND a.finished_at IS NOT NULL ORDER BY a.number DESC LIMIT 1) AS last ON true
-		WHERE d.incident_id = ? ORDER BY d.created_at, d.id`, incident).Scan(ctx, &rows)
+		WHERE d.incident_id = ?0 ORDER BY d.created_at, d.id`, incident, uuid.Nil.String()).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read the deliveries: %w", err)
 	}
 	messages := make([]vigil.DrillMessageFacts, len(rows))
 	for i, row := range rows {
 		messages[i] = vigil.DrillMessageFacts{
-			ChannelID: row.ChannelID, Ends: vigil.EventType(row.EventType).Ends(),
+			ChannelID: row.ChannelID, ChannelName: row.ChannelName, ChannelType: vigil.ChannelType(row.ChannelType),
+			FallbackFor: row.FallbackFor, Ends: vigil.EventType(row.EventType).Ends(),
 			DrillMessage: vigil.DrillMessage{
 				Status: vigil.DeliveryStatus(row.Status), Attempts: row.Attempts, StatusCode: row.StatusCode, Error: vigil.NilIfZero(row.Error),
 				FirstAttemptAt: utc(row.First), DeliveredAt: utc(row.DeliveredAt),

@@ -118,7 +118,7 @@ func keptRules(ctx context.Context, tx bun.Tx, drill *vigil.Drill) ([]vigil.Rule
 	var rules []vigil.Rule
 	for _, rule := range drill.Rules {
 		rule.Channels = slices.DeleteFunc(rule.Channels, func(id uuid.UUID) bool { return !slices.Contains(known, id) })
-		if len(rule.Channels) > 0 {
+		if len(rule.Channels) > 0 || len(drill.Request.SubscriptionIDs) > 0 {
 			rules = append(rules, rule)
 		}
 	}
@@ -204,7 +204,14 @@ func (s *Store) CloseDrill(
 		}
 		row.State, row.ClosedAt, row.ProgressAt, row.Verdict = string(vigil.DrillClosed), &now, now, string(receipt.Verdict)
 		row.Receipt = new(string(text))
-		if err := storeDrill(ctx, tx, &row, "state", "closed_at", "progress_at", "verdict", "receipt", "signature"); err != nil {
+		if receipt.Verdict == vigil.DrillFailed {
+			row.NoticeDueAt = &now
+		}
+		err = storeDrill(ctx, tx, &row, "state", "closed_at", "progress_at", "verdict", "receipt", "signature", "notice_due_at")
+		if err != nil {
+			return err
+		}
+		if err := noteLastDrill(ctx, tx, &row, now); err != nil {
 			return err
 		}
 		if drill, err = row.drill(); err != nil {

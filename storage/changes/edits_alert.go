@@ -84,7 +84,7 @@ func (e *Edits) ownChannels(ctx context.Context, edits []project.Edit[vigil.Rule
 		if edit.After == nil {
 			continue
 		}
-		if len(edit.After.Channels) == 0 {
+		if len(edit.After.Channels) == 0 && !e.unjudged { // the rule of a drill of subscriptions names none
 			return vigil.Invalid("notification_channel_ids", "must name at least one channel")
 		}
 		for i, id := range edit.After.Channels {

@@ -94,9 +94,18 @@ func (s *Store) CreateSubscription(ctx context.Context, one vigil.Subscription) 
 	return one, nil
 }
 
-// subscriptionWarnings says where a subscription selects nothing as things are.
+// subscriptionWarnings says where a subscription selects nothing, or its channel gets nothing, as
+// things are.
 func subscriptionWarnings(ctx context.Context, tx bun.Tx, s *vigil.Subscription) ([]string, error) {
 	warnings := s.Unmatched()
+	var disabled bool
+	err := tx.NewRaw("SELECT EXISTS (SELECT FROM channels WHERE id = ? AND NOT enabled)", s.ChannelID).Scan(ctx, &disabled)
+	if err != nil {
+		return nil, fmt.Errorf("look for the channel: %w", err)
+	}
+	if disabled && s.Enabled {
+		warnings = append(warnings, "channel_id: the channel is disabled and gets nothing until it is enabled")
+	}
 	if !s.Selector.OfChecks() {
 		return warnings, nil
 	}

@@ -166,7 +166,10 @@ func (s *Store) eventsOf(
 	if !exhausted && sight.turn == vigil.ChannelTurnNone {
 		return nil, nil
 	}
-	channel, err := namedChannel(ctx, tx, row.ChannelID)
+	channel, err := instead.from, error(nil)
+	if channel.ID == uuid.Nil { // nothing was to go to its fallback
+		channel, err = namedChannel(ctx, tx, row.ChannelID)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -203,25 +206,31 @@ func (c *channelSight) events(channel *vigil.Channel, publicURL string, now time
 	return nil
 }
 
+// namedRow is what an event says of a channel.
+type namedRow struct {
+	OrgID    uuid.UUID  `bun:"org_id,type:uuid"`
+	Name     string     `bun:"name"`
+	Type     string     `bun:"type"`
+	Enabled  bool       `bun:"enabled"`
+	Fallback *uuid.UUID `bun:"fallback_channel_id,type:uuid"`
+}
+
+func (r *namedRow) channel(id uuid.UUID) vigil.Channel {
+	channel := vigil.Channel{ID: id, OrgID: r.OrgID, Name: r.Name, Type: vigil.ChannelType(r.Type), Enabled: r.Enabled}
+	if r.Fallback != nil {
+		channel.Fallback = *r.Fallback
+	}
+	return channel
+}
+
 // namedChannel reads what an event says of a channel; the zero value is of one that is deleted.
 func namedChannel(ctx context.Context, tx bun.Tx, id uuid.UUID) (vigil.Channel, error) {
-	var rows []struct {
-		OrgID    uuid.UUID  `bun:"org_id,type:uuid"`
-		Name     string     `bun:"name"`
-		Type     string     `bun:"type"`
-		Enabled  bool       `bun:"enabled"`
-		Fallback *uuid.UUID `bun:"fallback_channel_id,type:uuid"`
-	}
+	var rows []namedRow
 	err := tx.NewRaw("SELECT org_id, name, type, enabled, fallback_channel_id FROM channels WHERE id = ?", id).Scan(ctx, &rows)
 	if err != nil || len(rows) == 0 {
 		return vigil.Channel{}, pg.Wrap("read the channel", err)
 	}
-	row := &rows[0]
-	channel := vigil.Channel{ID: id, OrgID: row.OrgID, Name: row.Name, Type: vigil.ChannelType(row.Type), Enabled: row.Enabled}
-	if row.Fallback != nil {
-		channel.Fallback = *row.Fallback
-	}
-	return channel, nil
+	return rows[0].channel(id), nil
 }
 
 // ChannelReached records that a message arrived that is no delivery, such as a test: a channel

@@ -17,6 +17,7 @@ import (
 
 // fallback is what became of messages that a channel could not deliver.
 type fallback struct {
+	from    vigil.Channel // that could not; zero: it was not read, or is deleted
 	channel vigil.Channel // that got them; zero: there is none
 	made    int           // messages that it had not got already
 	pending []vigil.PendingDelivery
@@ -33,22 +34,32 @@ func (s *Store) fallBack(ctx context.Context, tx bun.Tx, failed []deliveryRow, n
 		return out, nil
 	}
 	head := &failed[0]
-	var to []struct {
-		ID   uuid.UUID `bun:"id,type:uuid"`
-		Type string    `bun:"type"`
-		Name string    `bun:"name"`
+	var to struct {
+		namedRow
+		FallbackType string `bun:"to_type"`
+		FallbackName string `bun:"to_name"`
+		Usable       bool   `bun:"usable"`
 	}
-	err := tx.NewRaw(`SELECT f.id, f.type, f.name FROM channels AS c
-		JOIN channels AS f ON f.id = c.fallback_channel_id AND f.org_id = c.org_id AND f.enabled WHERE c.id = ?`, head.ChannelID).Scan(ctx, &to)
-	if err != nil || len(to) == 0 {
-		return out, pg.Wrap("read the fallback", err)
+	err := tx.NewRaw(`SELECT c.org_id, c.name, c.type, c.enabled, c.fallback_channel_id, f.id IS NOT NULL AS usable,
+			coalesce(f.type, '') AS to_type, coalesce(f.name, '') AS to_name
+		FROM channels AS c LEFT JOIN channels AS f ON f.id = c.fallback_channel_id AND f.org_id = c.org_id AND f.enabled
+		WHERE c.id = ?`, head.ChannelID).Scan(ctx, &to)
+	if pg.IsNoRow(err) {
+		return out, nil
 	}
-	out.channel = vigil.Channel{ID: to[0].ID, OrgID: head.OrgID, Name: to[0].Name, Type: vigil.ChannelType(to[0].Type)}
+	if err != nil {
+		return out, fmt.Errorf("read the fallback: %w", err)
+	}
+	out.from = to.channel(head.ChannelID)
+	if !to.Usable {
+		return out, nil
+	}
+	out.channel = vigil.Channel{ID: out.from.Fallback, OrgID: head.OrgID, Name: to.FallbackName, Type: vigil.ChannelType(to.FallbackType)}
 	policy := s.policies.Of(out.channel.Type)
 	instead := func(of deliveryRow) deliveryRow {
 		return deliveryRow{
 			ID: vigil.DeliveryID(of.EventID, out.channel.ID), OrgID: of.OrgID, EventID: of.EventID, EventType: of.EventType,
-			IncidentID: of.IncidentID, CheckID: of.CheckID, ChannelID: out.channel.ID, ChannelType: to[0].Type, ChannelName: to[0].Name,
+			IncidentID: of.IncidentID, CheckID: of.CheckID, ChannelID: out.channel.ID, ChannelType: to.FallbackType, ChannelName: to.FallbackName,
 			Policy: policy, TraceID: of.TraceID, Orphaned: of.Orphaned, Status: string(vigil.DeliveryPending),
 			CreatedAt: now, UpdatedAt: now, SweptAt: now,
 			FallbackFor: &vigil.FallbackFor{ChannelID: of.ChannelID, ChannelName: of.ChannelName, DeliveryID: of.ID},

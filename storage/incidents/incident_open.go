@@ -23,7 +23,7 @@ import (
 // transaction. It returns an existing incident when one has the ID of the request or
 // is open for the check, so a retry is safe. The outcome has a zero incident ID when
 // the check is disabled or none of the rules is enabled any more, and also when the check
-// is in maintenance: Held then says for how long yet. It fails with CodeNotFound when the
+// is in maintenance: MaintenanceLeft then says for how long yet. It fails with CodeNotFound when the
 // check was deleted.
 func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.IncidentOutcome, error) {
 	var out vigil.IncidentOutcome
@@ -53,7 +53,7 @@ func (s *Store) OpenIncident(ctx context.Context, o vigil.OpenRequest) (vigil.In
 			return err
 		}
 		if in != nil && !o.Restored {
-			out.Held = in.EndsAt.Sub(in.Now)
+			out.MaintenanceLeft = in.EndsAt.Sub(in.Now)
 			return nil
 		}
 		out, err = s.insertIncident(ctx, tx, o, check, org, rules)

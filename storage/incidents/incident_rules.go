@@ -92,7 +92,7 @@ func firedRule(r *vigil.Rule, cause *vigil.Trigger, since time.Time) vigil.Incid
 // begins and has NotifyIfOpen adds its channels to the recipients; those that have had no
 // message of the incident get its opening as an event of the rule's own. All is one
 // transaction, and a retry changes nothing. While the check is in maintenance no rule
-// begins: the outcome's Held says for how long yet. A resolved incident is left as it is.
+// begins: the outcome's MaintenanceLeft says for how long yet. A resolved incident is left as it is.
 func (s *Store) ChangeRules(ctx context.Context, request vigil.RulesRequest) (vigil.IncidentOutcome, error) {
 	var held time.Duration
 	out, err := s.changeIncident(ctx, request.ID, func(c *incidentChange) error {
@@ -124,7 +124,7 @@ func (s *Store) ChangeRules(ctx context.Context, request vigil.RulesRequest) (vi
 		}
 		return c.beginRules(ctx, &request, begun, now)
 	})
-	out.Held = held
+	out.MaintenanceLeft = held
 	return out, err
 }
 
@@ -318,7 +318,7 @@ func (c *incidentChange) endRules(ctx context.Context, request *vigil.ResolveReq
 	if c.row.Rules, err = encodeRules(c.rules); err != nil {
 		return err
 	}
-	c.row.LatchRules = append([]uuid.UUID{}, request.Held...)
+	c.row.LatchRules = append([]uuid.UUID{}, request.LatchedRules...)
 	if !request.Latch {
 		return nil
 	}

@@ -143,6 +143,29 @@ func (s *Store) Recovery(ctx context.Context, orgID, channelID, id uuid.UUID) (v
 	return row.recovery(), nil
 }
 
+// Recoveries lists the recoveries of a channel of the organization, newest first. CodeNotFound: it
+// has no such channel.
+func (s *Store) Recoveries(
+	ctx context.Context, orgID, channelID uuid.UUID, page vigil.Page,
+) ([]vigil.Recovery, vigil.Extent, error) {
+	var own bool
+	err := s.db.NewRaw("SELECT EXISTS (SELECT FROM channels WHERE id = ? AND org_id = ?)", channelID, orgID).Scan(ctx, &own)
+	if err != nil {
+		return nil, vigil.Extent{}, pg.Wrap("list recoveries", err)
+	}
+	if !own {
+		return nil, vigil.Extent{}, vigil.NotFound("channel")
+	}
+	rows, extent, err := pg.SmallRows[recoveryRow]{
+		What: "recoveries", Alias: "rc", Order: pg.Newest("started_at"),
+		Selected: func(query *bun.SelectQuery) *bun.SelectQuery {
+			return query.Where("rc.org_id = ? AND rc.channel_id = ?", orgID, channelID)
+		},
+		Position: func(r *recoveryRow) vigil.PagePosition { return pg.TimePosition(r.StartedAt, r.ID) },
+	}.Page(ctx, s.db, page)
+	return recoveriesOf(rows), extent, err
+}
+
 // CancelRecovery ends a recovery of a channel of the organization, and returns it. What was requested and has
 // not begun is withdrawn. One that has ended stays as it is.
 func (s *Store) CancelRecovery(ctx context.Context, orgID, channelID, id uuid.UUID) (vigil.Recovery, error) {
@@ -184,9 +207,13 @@ func (s *Store) StalledRecoveries(ctx context.Context, before time.Time, limit i
 	var rows []recoveryRow
 	err := s.db.NewSelect().Model(&rows).Where("rc.state = 'running' AND rc.stepped_at < ?", pg.Micro(before)).
 		OrderExpr("rc.stepped_at").Limit(int64(limit)).Scan(ctx)
+	return recoveriesOf(rows), pg.Wrap("find stalled recoveries", err)
+}
+
+func recoveriesOf(rows []recoveryRow) []vigil.Recovery {
 	list := make([]vigil.Recovery, len(rows))
 	for i := range rows {
 		list[i] = rows[i].recovery()
 	}
-	return list, pg.Wrap("find stalled recoveries", err)
+	return list
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -42,12 +43,13 @@ type topic struct {
 	labels  vigil.Labels
 	// severities are the least ones that select it.
 	severities []string
-	// drill: it is about the check of a drill, which notifies its own rules only.
-	drill bool
+	// drill that it is about: it notifies by its rules and by the subscriptions that it names.
+	// uuid.Nil: none.
+	drill uuid.UUID
 }
 
 func aboutCheck(c *vigil.Check, severity vigil.Severity) topic {
-	return topic{orgID: c.OrgID, checkID: c.ID, labels: c.Labels, severities: severity.UpTo(), drill: c.DrillID != uuid.Nil}
+	return topic{orgID: c.OrgID, checkID: c.ID, labels: c.Labels, severities: severity.UpTo(), drill: c.DrillID}
 }
 
 // subscribers reads the subscriptions that select an event of one of the types. Channels that are
@@ -59,8 +61,8 @@ func (s *Store) subscribers(ctx context.Context, tx bun.IDB, of topic, types ...
 
 // allSubscribers is subscribers with those whose channels are disabled.
 func (s *Store) allSubscribers(ctx context.Context, tx bun.IDB, of topic, types ...vigil.EventType) ([]vigil.Subscriber, error) {
-	if of.drill {
-		return nil, nil
+	if of.drill != uuid.Nil {
+		return s.subscribersOfDrill(ctx, tx, of)
 	}
 	var patterns []string
 	for _, t := range types {
@@ -71,6 +73,47 @@ func (s *Store) allSubscribers(ctx context.Context, tx bun.IDB, of topic, types 
 	if err != nil {
 		return nil, pg.Wrap("read the subscriptions", err)
 	}
+	return subscribersFrom(rows, of.orgID), nil
+}
+
+// namedSubscribers is an SQL query for the subscriptions of the organization ?0 that are among the
+// ids ?1, with their channels, in the order of their age. A drill does not ask what they select: it
+// proves that what they select arrives.
+const namedSubscribers = `SELECT s.id, s.name, ?2::text[] AS events, s.channel_id, ch.type AS channel_type, ch.name AS channel_name,
+		ch.enabled AND s.enabled AS channel_enabled
+	FROM subscriptions AS s JOIN channels AS ch ON ch.id = s.channel_id
+	WHERE s.org_id = ?0 AND s.id = ANY(?1) ORDER BY s.created_at, s.id`
+
+// DrillSubscribers returns subscriptions of an organization as a drill notifies by them: of its
+// opening and of its end. Channel.Enabled is false also where the subscription is disabled. Those
+// that do not exist are missing.
+func (s *Store) DrillSubscribers(ctx context.Context, tx bun.IDB, orgID uuid.UUID, ids []uuid.UUID) ([]vigil.Subscriber, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var rows []subscriberRow
+	events := []string{string(vigil.EventTriggered), string(vigil.EventResolved)}
+	err := tx.NewRaw(namedSubscribers, orgID, pgdialect.Array(ids), pgdialect.Array(events)).Scan(ctx, &rows)
+	return subscribersFrom(rows, orgID), pg.Wrap("read the subscriptions of a drill", err)
+}
+
+// JoinDrillSubscribers adds the channels of subscriptions to the recipients of a drill.
+func (s *Store) JoinDrillSubscribers(known []vigil.Recipient, subscribers []vigil.Subscriber) []vigil.Recipient {
+	return vigil.JoinSubscribers(known, subscribers, vigil.EventTriggered, vigil.EventResolved, s.policies)
+}
+
+// subscribersOfDrill reads the subscriptions that a drill names.
+func (s *Store) subscribersOfDrill(ctx context.Context, tx bun.IDB, of topic) ([]vigil.Subscriber, error) {
+	var ids []uuid.UUID
+	err := tx.NewRaw(`SELECT named.id::uuid FROM drills AS dr, jsonb_array_elements_text(dr.request->'subscription_ids') AS named (id)
+		WHERE dr.id = ? AND dr.org_id = ?`, of.drill, of.orgID).Scan(ctx, &ids)
+	if err != nil {
+		return nil, pg.Wrap("read what a drill is about", err)
+	}
+	return s.DrillSubscribers(ctx, tx, of.orgID, ids)
+}
+
+func subscribersFrom(rows []subscriberRow, orgID uuid.UUID) []vigil.Subscriber {
 	list := make([]vigil.Subscriber, len(rows))
 	for i, r := range rows {
 		list[i] = vigil.Subscriber{
@@ -79,14 +122,14 @@ func (s *Store) allSubscribers(ctx context.Context, tx bun.IDB, of topic, types 
 			Events: r.Events,
 			Channel: vigil.Channel{
 				ID:      r.ChannelID,
-				OrgID:   of.orgID,
+				OrgID:   orgID,
 				Type:    vigil.ChannelType(r.ChannelType),
 				Name:    r.ChannelName,
 				Enabled: r.ChannelEnabled,
 			},
 		}
 	}
-	return list, nil
+	return list
 }
 
 // joinSubscribed adds the channels that are subscribed to the beginning or the end of an incident

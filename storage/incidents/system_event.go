@@ -76,8 +76,3 @@ func (s *Store) systemRecipients(ctx context.Context, tx bun.Tx, e *vigil.Event,
 	}
 	return slices.DeleteFunc(to, func(r vigil.Recipient) bool { return r.ChannelID == about.Data.Channel.ID }), nil
 }
-
-// PublishSystemEvent is PublishSystem in a transaction of its own.
-func (s *Store) PublishSystemEvent(ctx context.Context, c vigil.SystemContext) error {
-	return s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error { return s.PublishSystem(ctx, tx, c) })
-}

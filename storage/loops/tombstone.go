@@ -57,7 +57,7 @@ func AddTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []
 }
 
 // ClearTombstones deletes the tombstones of regions that checks have again, before their loops are
-// added, and a vote that was stored while a region was removed. It blocks while HoldTombstone holds
+// added, and a vote that was stored while a region was removed. It blocks while LockTombstone has
 // one of them.
 func ClearTombstones(ctx context.Context, tx bun.Tx, checks []*vigil.Check) error {
 	var ids []uuid.UUID
@@ -85,10 +85,10 @@ func ClearTombstones(ctx context.Context, tx bun.Tx, checks []*vigil.Check) erro
 	return nil
 }
 
-// HoldTombstone runs do with the tombstone locked: its region cannot be added again
+// LockTombstone runs do with the tombstone locked: its region cannot be added again
 // before do returns. It does nothing when the tombstone was cleared, or replaced by
 // that of a later loop.
-func (s *Store) HoldTombstone(ctx context.Context, tombstone vigil.Tombstone, do func(context.Context) error) error {
+func (s *Store) LockTombstone(ctx context.Context, tombstone vigil.Tombstone, do func(context.Context) error) error {
 	var done error // of do, which says nothing of the database
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var stands bool

@@ -115,7 +115,8 @@ func newConnector(dsn string, log *slog.Logger) (*connector, error) {
 	}
 	config.ConnConfig.DialFunc = dial
 	config.ConnConfig.Tracer = queryLimiter{}
-	config.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	// GMT is UTC, and the one name that Postgres knows on a machine without time zones.
+	config.ConnConfig.RuntimeParams["timezone"] = "GMT"
 	config.ConnConfig.RuntimeParams["application_name"] = "vigil"
 	return &connector{config: config, log: log}, nil
 }

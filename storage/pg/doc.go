@@ -13,7 +13,8 @@
 // transaction-pooling proxy the transactions set them (transact.go).
 //
 // A query that runs each second, or for every check and incident, is a Steady one
-// (steady.go), which Postgres parses once for each connection. All others are bun's.
+// (steady.go), which Postgres parses once for each connection. All others are bun's. A statement
+// with more parameters than a reader can count names them (pgx.NamedArgs).
 //
 // An error that leaves a room passes Wrap or Found: a *vigil.Error stays, what a retry may
 // fix becomes CodeUnavailable, and no row becomes CodeNotFound.

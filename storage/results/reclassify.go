@@ -232,7 +232,7 @@ func sumAgain(ctx context.Context, tx pgx.Tx, one vigil.ResultSpan, part loops.S
 	slices.SortFunc(order, func(a, b hourKey) int { return a.hour.Compare(b.hour) })
 	statement, args := rollupWrite(order, sums)
 	// Ordinary connections do not ask for the types of parameters, which arrays of ids need.
-	if _, err := tx.Exec(ctx, statement, append([]any{pgx.QueryExecModeDescribeExec}, args...)...); err != nil {
+	if _, err := tx.Exec(ctx, statement, pgx.QueryExecModeDescribeExec, args); err != nil {
 		return fmt.Errorf("store rollups: %w", err)
 	}
 	return nil

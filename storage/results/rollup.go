@@ -127,13 +127,13 @@ func (g *groupTx) addToRollups() {
 	}
 	if len(order) > 0 {
 		statement, args := rollupWrite(order, g.sums)
-		g.writes.Queue(statement, args...)
+		g.writes.Queue(statement, args)
 	}
 }
 
 // rollupWrite returns the statement that stores new sums, with its arguments. A Postgres
 // array cannot hold arrays of different lengths, so the statement takes histograms as text.
-func rollupWrite(order []hourKey, sums map[hourKey]*Rollup) (statement string, args []any) {
+func rollupWrite(order []hourKey, sums map[hourKey]*Rollup) (statement string, args pgx.NamedArgs) {
 	var checks [][16]byte
 	var regions, buckets, counts []string
 	var hours []time.Time
@@ -154,15 +154,18 @@ func rollupWrite(order []hourKey, sums map[hourKey]*Rollup) (statement string, a
 			seen)
 		SELECT n.check_id, n.region, n.hour, n.total, n.successes, n.sum_ms, n.buckets::int2[], n.counts::int4[], n.excluded,
 			n.excluded_successes, n.seen
-		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::int8[], $5::int8[], $6::float8[], $7::text[], $8::text[],
-			$9::int8[], $10::int8[], $11::int2[])
+		FROM unnest(@checks::uuid[], @regions::text[], @hours::timestamptz[], @totals::int8[], @successes::int8[], @sums_ms::float8[],
+				@buckets::text[], @counts::text[], @excluded::int8[], @excluded_successes::int8[], @seen::int2[])
 			AS n (check_id, region, hour, total, successes, sum_ms, buckets, counts, excluded, excluded_successes, seen)
 		ON CONFLICT (check_id, region, hour) DO UPDATE SET
 			total = excluded.total, successes = excluded.successes, sum_ms = excluded.sum_ms,
 			buckets = excluded.buckets, counts = excluded.counts,
 			excluded = excluded.excluded, excluded_successes = excluded.excluded_successes,
 			seen = u.seen | excluded.seen`,
-		[]any{checks, regions, hours, totals, successes, sumMS, buckets, counts, excluded, excludedSuccesses, seen}
+		pgx.NamedArgs{
+			"checks": checks, "regions": regions, "hours": hours, "totals": totals, "successes": successes, "sums_ms": sumMS,
+			"buckets": buckets, "counts": counts, "excluded": excluded, "excluded_successes": excludedSuccesses, "seen": seen,
+		}
 }
 
 // arrayText formats integers as the text of a Postgres array.

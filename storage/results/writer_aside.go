@@ -41,9 +41,10 @@ var errUncounted = errors.New("a loop has results that are not counted yet")
 // are newer than what the row of the loop says.
 const insertAside = `
 	WITH n AS MATERIALIZED (
-		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
-			$8::float8[], $9::int4[], $10::text[], $11::text[], $12::text[], $13::int2[], $14::text[],
-			$15::bool[], $16::int8[], $17::int4[], $18::uuid[], $19::text[], $20::timestamptz[])
+		SELECT * FROM unnest(@checks::uuid[], @regions::text[], @slots::timestamptz[], @ids::uuid[], @times::timestamptz[],
+				@manual::bool[], @success::bool[], @response_times::float8[], @status_codes::int4[], @errors::text[], @metadata::text[],
+				@workers::text[], @excluded::int2[], @evidence::text[], @owned::bool[], @deadlines_ms::int8[], @turn_slots::int4[],
+				@turn_runs::uuid[], @turn_activities::text[], @turn_ends::timestamptz[])
 			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
 				excluded, evidence, owned, deadline_ms, turn_slots, turn_run, turn_activity, turn_ends)
 	), l AS MATERIALIZED (
@@ -83,8 +84,10 @@ func (s *Store) commitAside(ctx context.Context, rows []*pendingRow) ([]outcome,
 	if limits := s.db.ProbingLimits(); limits != "" {
 		batch.Queue(limits)
 	}
-	batch.Queue(insertAside, c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors,
-		c.metadata, c.workers, c.excluded, c.evidence, n.owned, n.deadlines, n.slots, n.runs, n.activities, n.ends).Query(g.scanAside)
+	named := c.named()
+	named["owned"], named["deadlines_ms"], named["turn_slots"] = n.owned, n.deadlines, n.slots
+	named["turn_runs"], named["turn_activities"], named["turn_ends"] = n.runs, n.activities, n.ends
+	batch.Queue(insertAside, named).Query(g.scanAside)
 	batch.Queue("COMMIT")
 	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert results aside: %w", err)

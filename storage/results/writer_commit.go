@@ -174,13 +174,14 @@ const insertResults = `INSERT INTO results (check_id, region, slot, id, time, ma
 // index, not by the snapshot of the statement, which may be older than the lock.
 const insertSQL = `
 	WITH n AS MATERIALIZED (
-		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::uuid[], $5::timestamptz[], $6::bool[], $7::bool[],
-			$8::float8[], $9::int4[], $10::text[], $11::text[], $14::text[], $15::int2[], $16::text[])
+		SELECT * FROM unnest(@checks::uuid[], @regions::text[], @slots::timestamptz[], @ids::uuid[], @times::timestamptz[],
+				@manual::bool[], @success::bool[], @response_times::float8[], @status_codes::int4[], @errors::text[], @metadata::text[],
+				@workers::text[], @excluded::int2[], @evidence::text[])
 			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
 				excluded, evidence)
 	), l AS MATERIALIZED (
 		SELECT ` + progressColumns + `
-		FROM check_regions AS r JOIN unnest($12::uuid[], $13::text[]) AS k (check_id, region)
+		FROM check_regions AS r JOIN unnest(@loop_checks::uuid[], @loop_regions::text[]) AS k (check_id, region)
 			ON r.check_id = k.check_id AND r.region = k.region
 		FOR UPDATE OF r SKIP LOCKED
 	), i AS (
@@ -209,8 +210,9 @@ func (g *groupTx) insert(ctx context.Context, limits string) error {
 		batch.Queue(limits)
 	}
 	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(keys.checks)), make(map[slotKey]bool, len(g.rows))
-	batch.Queue(insertSQL, c.checks, c.regions, c.slots, c.ids, c.times, c.manual, c.success, c.responses, c.statuses, c.errors, c.metadata,
-		keys.checks, keys.regions, c.workers, c.excluded, c.evidence).Query(g.scanInserted)
+	named := c.named()
+	named["loop_checks"], named["loop_regions"] = keys.checks, keys.regions
+	batch.Queue(insertSQL, named).Query(g.scanInserted)
 	g.queueRollups(batch)
 	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("insert results: %w", err)
@@ -334,4 +336,13 @@ func newColumns(rows []*pendingRow) columns {
 		c.excluded = append(c.excluded, excludedColumn(p.excluded))
 	}
 	return c
+}
+
+// named returns the arrays by the names that insertSQL and insertAside have for them.
+func (c *columns) named() pgx.NamedArgs {
+	return pgx.NamedArgs{
+		"checks": c.checks, "regions": c.regions, "slots": c.slots, "ids": c.ids, "times": c.times, "manual": c.manual,
+		"success": c.success, "response_times": c.responses, "status_codes": c.statuses, "errors": c.errors,
+		"metadata": c.metadata, "workers": c.workers, "excluded": c.excluded, "evidence": c.evidence,
+	}
 }

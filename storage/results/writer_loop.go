@@ -248,12 +248,17 @@ func (g *groupTx) updateProgress(loops []*loopProgress) {
 			turn_run = n.turn_run, turn_activity = n.turn_activity, turn_ends = n.turn_ends, adoption = NULL,
 			nudged_at = CASE WHEN n.clear_nudge THEN NULL ELSE r.nudged_at END,
 			nudge_wait_ms = CASE WHEN n.clear_nudge THEN 0 ELSE r.nudge_wait_ms END
-		FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[],
-			$7::timestamptz[], $8::int8[], $9::int8[], $10::text[], $11::text[], $12::int4[], $13::bool[],
-			$14::uuid[], $15::text[], $16::timestamptz[])
+		FROM unnest(@checks::uuid[], @regions::text[], @counted_until::timestamptz[], @last_slots::timestamptz[], @last_times::timestamptz[],
+				@last_scheduled::timestamptz[], @next_due::timestamptz[], @deadlines_ms::int8[], @missed::int8[], @healths::text[],
+				@workers::text[], @turn_slots::int4[], @clear_nudges::bool[], @turn_runs::uuid[], @turn_activities::text[],
+				@turn_ends::timestamptz[])
 			AS n (check_id, region, counted_until, last_slot, last_time, last_scheduled, next_due, deadline_ms, missed,
 				health, worker, turn_slots, clear_nudge, turn_run, turn_activity, turn_ends)
 		WHERE r.check_id = n.check_id AND r.region = n.region`,
-		checks, regions, counted, slots, times, scheduled, due, deadlines, missed, healths, workers, turnSlots, clearNudges,
-		runs, turns, ends)
+		pgx.NamedArgs{
+			"checks": checks, "regions": regions, "counted_until": counted, "last_slots": slots, "last_times": times,
+			"last_scheduled": scheduled, "next_due": due, "deadlines_ms": deadlines, "missed": missed, "healths": healths,
+			"workers": workers, "turn_slots": turnSlots, "clear_nudges": clearNudges, "turn_runs": runs, "turn_activities": turns,
+			"turn_ends": ends,
+		})
 }

@@ -139,13 +139,16 @@ func TestBuiltProviderIsInstalledFromAMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	mirror := t.TempDir()
-	dir := filepath.Join(mirror, registry, "vigil-monitor/vigil/0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
+	dir := filepath.Join(mirror, registry, "vigil-monitor/vigil")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(programs, "terraform-provider-vigil")
-	if err := os.Symlink(program, filepath.Join(dir, "terraform-provider-vigil_v0.1.0")); err != nil {
-		t.Fatal(err)
+	// What a release has for this platform.
+	pack := exec.CommandContext(t.Context(), "go", "run", "./.ci/provider", "-out", dir, "-version", "v0.1.0",
+		"-platforms", runtime.GOOS+"/"+runtime.GOARCH, "-program", filepath.Join(programs, "terraform-provider-vigil"))
+	pack.Dir = "../.."
+	if output, err := pack.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
 	config := example(t, "provider/provider.tf") + example(t, "resources/vigil_check/resource.tf")
 	w := newWorkspace(t, shared, config, "filesystem_mirror { path = \""+mirror+"\" }")

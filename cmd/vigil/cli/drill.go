@@ -162,10 +162,10 @@ func (a *app) drillCancelCommand() *cobra.Command {
 
 // drillFlags are what a drill is asked for.
 type drillFlags struct {
-	channels, rules, regions []string
-	check, severity          string
-	within                   time.Duration
-	pager, detach            bool
+	channels, rules, subscriptions, regions []string
+	check, severity                         string
+	within                                  time.Duration
+	pager, detach                           bool
 }
 
 // drillPoll is how often the command looks whether a drill has ended.
@@ -182,6 +182,7 @@ func (a *app) drillRunCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.channels, "channel", nil, "notify this `channel`; may be repeated")
 	flags.StringArrayVar(&f.rules, "rule", nil, "try this alert `rule`; may be repeated")
+	flags.StringArrayVar(&f.subscriptions, "subscription", nil, "notify the channel of this `subscription`; may be repeated")
 	flags.StringVar(&f.check, "check", "", "try the enabled rules of this `check`")
 	flags.StringSliceVar(&f.regions, "region", nil, "run in these `regions`, with commas")
 	flags.StringVar(&f.severity, "severity", "", "severity of the incident: critical, warning or info (the default)")
@@ -190,6 +191,7 @@ func (a *app) drillRunCommand() *cobra.Command {
 	flags.BoolVar(&f.detach, "detach", false, "do not wait for the receipt")
 	complete(cmd, "severity", func() []string { return []string{"critical", "warning", "info"} })
 	_ = cmd.RegisterFlagCompletionFunc("channel", a.suggest(suggestChannels))
+	_ = cmd.RegisterFlagCompletionFunc("subscription", a.suggest(suggestSubscriptions))
 	_ = cmd.RegisterFlagCompletionFunc("check", a.suggest(suggestChecks))
 	cmd.RunE = a.does(func(ctx context.Context, s *session, _ []string) error {
 		body, err := f.body(ctx, s)
@@ -223,8 +225,8 @@ func (a *app) drillRunCommand() *cobra.Command {
 // body returns the request that the flags ask for.
 func (f *drillFlags) body(ctx context.Context, s *session) (client.DrillRequest, error) {
 	var body client.DrillRequest
-	if f.check == "" && len(f.channels) == 0 && len(f.rules) == 0 {
-		return body, console.Errorf(console.Usage, "say what is tried, by --channel, --rule or --check")
+	if f.check == "" && len(f.channels) == 0 && len(f.rules) == 0 && len(f.subscriptions) == 0 {
+		return body, console.Errorf(console.Usage, "say what is tried, by --channel, --rule, --subscription or --check")
 	}
 	find := func(refs []string, resolve func(string) (named, error)) (*[]string, error) {
 		if len(refs) == 0 {
@@ -245,6 +247,10 @@ func (f *drillFlags) body(ctx context.Context, s *session) (client.DrillRequest,
 		return body, err
 	}
 	if body.RuleIds, err = find(f.rules, func(ref string) (named, error) { return s.rule(ctx, ref, nil) }); err != nil {
+		return body, err
+	}
+	body.SubscriptionIds, err = find(f.subscriptions, func(ref string) (named, error) { return s.subscription(ctx, ref) })
+	if err != nil {
 		return body, err
 	}
 	if f.check != "" {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vigil
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// DrillEvery says how often a schedule runs a drill.
+type DrillEvery string
+
+// How often a schedule runs a drill.
+const (
+	DrillMonthly DrillEvery = "monthly"
+	DrillWeekly  DrillEvery = "weekly"
+)
+
+const (
+	// MaxDrillSchedules is how many schedules of drills an organization has at most.
+	MaxDrillSchedules = 20
+	// MaxDrillDelay is how late a drill of a schedule runs at most, where the platform was away or
+	// another drill of a channel runs. After it that drill is skipped.
+	MaxDrillDelay = 24 * time.Hour
+	// lastMonthlyDay is the last day that each month has.
+	lastMonthlyDay = 28
+	lastWeekday    = 7
+	lastHour       = 23
+)
+
+// DrillRecurrence is when a schedule runs a drill.
+type DrillRecurrence struct {
+	Every DrillEvery
+	// Day is the day of the month, 1 to 28, or the weekday, 1 (Monday) to 7.
+	Day int
+	// Hour of the day in Timezone, 0 to 23.
+	Hour     int
+	Timezone string // IANA name
+}
+
+// Validate returns a CodeInvalid error that names the member at fault. It does not know time zones.
+func (r *DrillRecurrence) Validate() error {
+	switch {
+	case r.Every != DrillMonthly && r.Every != DrillWeekly:
+		return Invalid("recurrence.every", "must be monthly or weekly")
+	case r.Every == DrillMonthly && (r.Day < 1 || r.Day > lastMonthlyDay):
+		return Invalid("recurrence.day", "must be a day from 1 to %d, which each month has", lastMonthlyDay)
+	case r.Every == DrillWeekly && (r.Day < 1 || r.Day > lastWeekday):
+		return Invalid("recurrence.day", "must be a weekday from 1 (Monday) to %d (Sunday)", lastWeekday)
+	case r.Hour < 0 || r.Hour > lastHour:
+		return Invalid("recurrence.hour", "must be from 0 to %d", lastHour)
+	}
+	return nil
+}
+
+// DrillSchedule runs drills by itself. Each time has one drill, also when the process is killed.
+type DrillSchedule struct {
+	ID    uuid.UUID
+	OrgID uuid.UUID
+	Name  string
+	// Request is what each drill asks for.
+	Request    DrillRequest
+	Recurrence DrillRecurrence
+	Enabled    bool
+	// NextAt is when the next drill runs; nil where the schedule is disabled.
+	NextAt *time.Time
+	// SkippedAt is the last time that was left out; nil: none was.
+	SkippedAt *time.Time
+	// Last is the last drill that has ended; nil: none has.
+	Last *ChannelDrill
+	// Version increases by one with every change that a caller makes.
+	Version              int64
+	CreatedAt, UpdatedAt time.Time
+}
+
+// ScheduledDrillID is the ID of the drill of one time of a schedule, so that there is one.
+func ScheduledDrillID(schedule uuid.UUID, at time.Time) uuid.UUID {
+	return uuid.NewSHA1(schedule, []byte(at.UTC().Format(time.RFC3339)))
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vigil
+
+// What tests see of the package besides.
+const (
+	KeySeverity       = keySeverity
+	MaxEvidencePerDay = maxEvidencePerDay
+	MaxEvidenceText   = maxEvidenceText
+	MaxStatusCode     = maxStatusCode
+)
+
+//nolint:gochecknoglobals // functions
+var (
+	BoundMetadata      = boundMetadata
+	ParseCondition     = parseCondition
+	ReferenceCondition = referenceCondition
+	Shorten            = shorten
+	SystemEvents       = systemEvents
+)

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/mail"
+)
+
+// Drills mails the owners of organizations about drills that failed, once each. A mail that could
+// not be sent is tried again.
+func (n notices) Drills(ctx context.Context) error {
+	var errs []error
+	for {
+		due, err := n.store.ClaimDrillNotices(ctx, channelBatch)
+		for i := range due {
+			if err := n.drill(ctx, &due[i]); err != nil {
+				errs = append(errs, fmt.Errorf("mail the owners about drill %s: %w", due[i].ID, err))
+			}
+		}
+		if err != nil || len(due) < channelBatch {
+			return errors.Join(append(errs, err)...)
+		}
+	}
+}
+
+func (n notices) drill(ctx context.Context, drill *vigil.Drill) error {
+	to, err := n.store.Emails(ctx, drill.OrgID)
+	if err != nil {
+		return err
+	}
+	if len(to) > 0 {
+		wait, err := n.store.TakeMail(ctx, account.NoticeQuotas(drill.OrgID)...)
+		if err != nil || wait > 0 { // it is claimed again
+			return err
+		}
+		message := drillNotice(drill, n.publicURL)
+		message.To = to
+		if err := n.mailer.Send(ctx, message); err != nil {
+			return err
+		}
+	}
+	return n.store.DrillNoticeMailed(ctx, drill.ID)
+}
+
+// maxNoticeHops is how many failures of a drill a mail names.
+const maxNoticeHops = 10
+
+// drillNotice is the mail about a drill that failed. Its id is the same on every try.
+func drillNotice(drill *vigil.Drill, publicURL string) mail.Message {
+	text := "The drill of " + drill.AskedAt.UTC().Format(time.RFC1123) + " failed: alerts may not arrive.\n\n"
+	for i, f := range drill.Receipt.Failures {
+		if i == maxNoticeHops {
+			text += fmt.Sprintf("- and %d more\n", len(drill.Receipt.Failures)-i)
+			break
+		}
+		text += "- " + string(f.Hop) + ": " + vigil.WithoutLinks(vigil.Truncate(f.Reason, maxNoticeError)) + "\n"
+	}
+	text += "\nGET /v1/drills/" + drill.ID.String() + " has the receipt with each hop.\n"
+	if publicURL != "" {
+		text += "\n" + publicURL + vigil.DrillPage + drill.ID.String() + "\n"
+	}
+	return mail.Message{ID: "drill-" + drill.ID.String(), Subject: "A drill failed: alerts may not arrive", Text: text}
+}
