@@ -246,10 +246,27 @@ class Operations:
         ends, and they are notified of that. Every message says that it is a drill: its title begins with
         [DRILL], the envelope has `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of
         a drill is in a list, in uptime, in usage or in any other figure. The receipt lists each hop with
-        its time, and names those that are missing or were late. Exactly one of channel_ids, rule_ids and
-        check_id is given. While a drill of one of the channels runs, the answer is 409.
+        its time, and names those that are missing or were late. A channel that refuses a message for good
+        has its fallback notified, which is a hop of its own. Exactly one of channel_ids, rule_ids,
+        subscription_ids and check_id is given. While a drill of one of the channels runs, the answer is
+        409.
         """
         return self._call("POST", "/v1/drills", body=body, keyed=True, idempotency_key=idempotency_key, timeout=timeout)
+
+    def create_drill_schedule(
+        self,
+        body: types.DrillScheduleCreate,
+        *,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> types.DrillSchedule:
+        """
+        Run drills by a schedule.
+        Each time has one drill. When the platform was away, it runs once it is back within a day, and is
+        skipped afterwards. A drill that cannot begin, such as of a channel that is gone, fails, and the
+        owners are mailed. Exactly one of channel_ids, rule_ids and subscription_ids is given.
+        """
+        return self._call("POST", "/v1/drill-schedules", body=body, keyed=True, idempotency_key=idempotency_key, timeout=timeout)
 
     def create_incident_update(
         self,
@@ -371,6 +388,19 @@ class Operations:
     ) -> None:
         """Delete a check and everything that belongs to it"""
         self._call("DELETE", f"/v1/checks/{quote(id, safe='')}", if_match=if_match, timeout=timeout)
+
+    def delete_drill_schedule(
+        self,
+        id: str,
+        *,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """
+        Delete a schedule of drills.
+        Its drills stay, also one that runs.
+        """
+        self._call("DELETE", f"/v1/drill-schedules/{quote(id, safe='')}", if_match=if_match, timeout=timeout)
 
     def delete_invitation(
         self,
@@ -566,6 +596,15 @@ class Operations:
     ) -> types.Drill:
         """Get a drill with its receipt"""
         return self._call("GET", f"/v1/drills/{quote(id, safe='')}", timeout=timeout)
+
+    def get_drill_schedule(
+        self,
+        id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.DrillSchedule:
+        """Get a schedule of drills"""
+        return self._call("GET", f"/v1/drill-schedules/{quote(id, safe='')}", timeout=timeout)
 
     def get_health(
         self,
@@ -891,6 +930,15 @@ class Operations:
     ) -> Pages[types.Attempt]:
         """List the attempts of a delivery, newest first"""
         return self._list(f"/v1/deliveries/{quote(id, safe='')}/attempts", {"limit": limit}, timeout)
+
+    def list_drill_schedules(
+        self,
+        *,
+        limit: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Pages[types.DrillSchedule]:
+        """List the schedules of drills, newest first"""
+        return self._list("/v1/drill-schedules", {"limit": limit}, timeout)
 
     def list_drills(
         self,
@@ -1326,6 +1374,21 @@ class Operations:
         answered with 503 and Retry-After.
         """
         return self._call("PUT", f"/v1/checks/{quote(id, safe='')}", body=body, if_match=if_match, timeout=timeout)
+
+    def update_drill_schedule(
+        self,
+        id: str,
+        body: types.DrillScheduleUpdate,
+        *,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> types.DrillSchedule:
+        """
+        Update a schedule of drills.
+        Members that are left out stay as they are. The next time changes with recurrence and enabled
+        only.
+        """
+        return self._call("PUT", f"/v1/drill-schedules/{quote(id, safe='')}", body=body, if_match=if_match, timeout=timeout)
 
     def update_maintenance_window(
         self,

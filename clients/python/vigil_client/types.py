@@ -1310,14 +1310,19 @@ class DrillAnswer(TypedDict):
     data: Drill
 
 
-class DrillChannel(TypedDict):
+class _DrillChannelRequired(TypedDict):
     id: str
     name: str
     """As it was when the drill was asked for."""
     type: Literal["email", "webhook", "push", "chat", "pager"]
 
 
-class DrillDelivered(TypedDict):
+class DrillChannel(_DrillChannelRequired, total=False):
+    subscriptions: List[DrillSubscription]
+    """The subscriptions of the drill that the channel receives it by; absent without one."""
+
+
+class _DrillDeliveredRequired(TypedDict):
     id: str
     name: str
     """As it was when the drill was asked for."""
@@ -1328,8 +1333,15 @@ class DrillDelivered(TypedDict):
     type: Literal["email", "webhook", "push", "chat", "pager"]
 
 
+class DrillDelivered(_DrillDeliveredRequired, total=False):
+    fallback_for_channel_id: str
+    """The channel in whose place this one got the messages; absent for a channel of the drill."""
+    subscriptions: List[DrillSubscription]
+    """The subscriptions of the drill that the channel receives it by; absent without one."""
+
+
 class _DrillFailureRequired(TypedDict):
-    hop: Literal["asked", "stored", "loop_started", "slot", "probed", "voted", "opened", "first_attempt", "delivered", "redefined", "vote_withdrawn", "resolved", "recovery_delivered"]
+    hop: Literal["asked", "stored", "loop_started", "slot", "probed", "voted", "opened", "first_attempt", "delivered", "fallback_delivered", "redefined", "vote_withdrawn", "resolved", "recovery_delivered", "recovery_fallback_delivered"]
     reason: str
     """Why, for a person."""
 
@@ -1345,7 +1357,7 @@ class DrillHop(TypedDict):
     at: str
     ms_since_previous: int
     """Milliseconds since the hop before it; 0 where clocks of several machines say less."""
-    name: Literal["asked", "stored", "loop_started", "slot", "probed", "voted", "opened", "first_attempt", "delivered", "redefined", "vote_withdrawn", "resolved", "recovery_delivered"]
+    name: Literal["asked", "stored", "loop_started", "slot", "probed", "voted", "opened", "first_attempt", "delivered", "fallback_delivered", "redefined", "vote_withdrawn", "resolved", "recovery_delivered", "recovery_fallback_delivered"]
 
 
 class DrillList(TypedDict):
@@ -1377,7 +1389,8 @@ class DrillReceipt(TypedDict):
     hops: List[DrillHop]
     """
     The hops that were passed, in their order: asked, stored, loop_started, slot, probed, voted, opened,
-    first_attempt, delivered, redefined, vote_withdrawn, resolved, recovery_delivered.
+    first_attempt, delivered, fallback_delivered, redefined, vote_withdrawn, resolved, recovery_delivered,
+    recovery_fallback_delivered.
     """
     organization_id: str
     organization_name: str
@@ -1387,6 +1400,16 @@ class DrillReceipt(TypedDict):
     verdict: Literal["passed", "failed", "canceled"]
     version: str
     """Version of the platform."""
+
+
+class DrillRecurrence(TypedDict):
+    day: int
+    """Monthly: the day of the month. Weekly: the weekday, 1 (Monday) to 7 (Sunday)."""
+    every: Literal["monthly", "weekly"]
+    hour: int
+    """Hour of the day in the time zone."""
+    timezone: str
+    """IANA name."""
 
 
 class DrillRequest(TypedDict, total=False):
@@ -1407,6 +1430,104 @@ class DrillRequest(TypedDict, total=False):
     """Alert rules whose channels, region policies and ways to notify are tried."""
     severity: Literal["critical", "warning", "info"]
     """Severity of the incident."""
+    subscription_ids: List[str]
+    """Subscriptions whose channels are notified, without a look at what they select."""
+
+
+class _DrillScheduleRequired(TypedDict):
+    confirm_pager: bool
+    created_at: str
+    enabled: bool
+    expect_within_seconds: int
+    id: str
+    last_drill: Optional[LastDrill]
+    """Its last drill that has ended; null without one."""
+    name: str
+    next_at: Optional[str]
+    """When the next drill runs; null while the schedule is disabled."""
+    recurrence: DrillRecurrence
+    revision: int
+    """Grows by one with every change of the schedule; the ETag for If-Match."""
+    severity: Literal["critical", "warning", "info"]
+    skipped_at: Optional[str]
+    """
+    The last time that was left out, as it was more than a day ago when the platform was back, or another
+    drill of a channel ran all that time; null: none was.
+    """
+    updated_at: str
+
+
+class DrillSchedule(_DrillScheduleRequired, total=False):
+    channel_ids: List[str]
+    """Channels to notify; absent where it is about something else."""
+    regions: List[str]
+    """Where the drills run; absent for the default."""
+    rule_ids: List[str]
+    """Alert rules to try; absent where it is about something else."""
+    subscription_ids: List[str]
+    """Subscriptions to try; absent where it is about something else."""
+
+
+class DrillScheduleAnswer(TypedDict):
+    data: DrillSchedule
+
+
+class _DrillScheduleCreateRequired(TypedDict):
+    name: str
+    recurrence: DrillRecurrence
+    """When the drills run; replaced as a whole."""
+
+
+class DrillScheduleCreate(_DrillScheduleCreateRequired, total=False):
+    channel_ids: List[str]
+    """Channels to notify, in the place of what the schedule is about now."""
+    confirm_pager: bool
+    """Must be true when a pager channel is notified: it wakes people."""
+    enabled: bool
+    """Whether drills run. A new schedule is enabled."""
+    expect_within_seconds: int
+    """How long the way to every channel may take. A new schedule has 120."""
+    regions: List[str]
+    """Keys or aliases of the regions in which the drills run. Default: as for a drill."""
+    rule_ids: List[str]
+    """Alert rules to try, in the place of what the schedule is about now."""
+    severity: Literal["critical", "warning", "info"]
+    """Severity of the incident. A new schedule has info."""
+    subscription_ids: List[str]
+    """Subscriptions to try, in the place of what the schedule is about now."""
+
+
+class DrillScheduleList(TypedDict):
+    data: List[DrillSchedule]
+    meta: Meta
+
+
+class DrillScheduleUpdate(TypedDict, total=False):
+    channel_ids: List[str]
+    """Channels to notify, in the place of what the schedule is about now."""
+    confirm_pager: bool
+    """Must be true when a pager channel is notified: it wakes people."""
+    enabled: bool
+    """Whether drills run. A new schedule is enabled."""
+    expect_within_seconds: int
+    """How long the way to every channel may take. A new schedule has 120."""
+    name: str
+    recurrence: DrillRecurrence
+    """When the drills run; replaced as a whole."""
+    regions: List[str]
+    """Keys or aliases of the regions in which the drills run. Default: as for a drill."""
+    rule_ids: List[str]
+    """Alert rules to try, in the place of what the schedule is about now."""
+    severity: Literal["critical", "warning", "info"]
+    """Severity of the incident. A new schedule has info."""
+    subscription_ids: List[str]
+    """Subscriptions to try, in the place of what the schedule is about now."""
+
+
+class DrillSubscription(TypedDict):
+    id: str
+    name: str
+    """As it was when the drill was asked for."""
 
 
 class EmailChannel(TypedDict):
@@ -2002,6 +2123,13 @@ class LabelBacktestRequest(_LabelBacktestRequestRequired, total=False):
     """End of the period; now when it is left out."""
 
 
+class LastDrill(TypedDict):
+    at: str
+    """When it ended."""
+    id: str
+    verdict: Literal["passed", "failed", "canceled"]
+
+
 class Limit(TypedDict):
     limit: Optional[int]
     """How many the tier allows; null without a limit."""
@@ -2404,6 +2532,8 @@ class _NotificationChannelRequired(TypedDict):
     id: str
     labels: Dict[str, str]
     """Names and values that you give, to group and to filter."""
+    last_drill: Optional[LastDrill]
+    """The last drill of the channel that has ended; null without one."""
     managed_by: Optional[ManagedBy]
     """The program that manages the channel, such as a project of files; null when none does."""
     name: str

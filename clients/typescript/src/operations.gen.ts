@@ -191,6 +191,15 @@ export interface ListDeliveryAttemptsQuery {
   limit?: number;
 }
 
+/** What listDrillSchedules selects. */
+export interface ListDrillSchedulesQuery {
+  /**
+   * How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset
+   * plus the number of rows received.
+   */
+  limit?: number;
+}
+
 /** What listDrills selects. */
 export interface ListDrillsQuery {
   /**
@@ -538,11 +547,21 @@ export abstract class Operations {
    * notified of that. Every message says that it is a drill: its title begins with [DRILL], the envelope has
    * `data.drill`, and a webhook gets the header X-Service-Drill. Nothing of a drill is in a list, in uptime, in
    * usage or in any other figure. The receipt lists each hop with its time, and names those that are missing or
-   * were late. Exactly one of channel_ids, rule_ids and check_id is given. While a drill of one of the channels
-   * runs, the answer is 409.
+   * were late. A channel that refuses a message for good has its fallback notified, which is a hop of its own.
+   * Exactly one of channel_ids, rule_ids, subscription_ids and check_id is given. While a drill of one of the
+   * channels runs, the answer is 409.
    */
   createDrill(body: t.DrillRequest, options?: RequestOptions): Promise<t.Drill> {
     return this.call("POST", "/v1/drills", { body, keyed: true }, options);
+  }
+  /**
+   * Run drills by a schedule.
+   * Each time has one drill. When the platform was away, it runs once it is back within a day, and is skipped
+   * afterwards. A drill that cannot begin, such as of a channel that is gone, fails, and the owners are mailed.
+   * Exactly one of channel_ids, rule_ids and subscription_ids is given.
+   */
+  createDrillSchedule(body: t.DrillScheduleCreate, options?: RequestOptions): Promise<t.DrillSchedule> {
+    return this.call("POST", "/v1/drill-schedules", { body, keyed: true }, options);
   }
   /**
    * Publish an update of an incident.
@@ -612,6 +631,14 @@ export abstract class Operations {
    */
   deleteCheck(id: string, options?: RequestOptions): Promise<void> {
     return this.call("DELETE", `/v1/checks/${encodeURIComponent(id)}`, {}, options);
+  }
+  /**
+   * Delete a schedule of drills.
+   * Its drills stay, also one that runs.
+   * With options.ifMatch it changes that revision only.
+   */
+  deleteDrillSchedule(id: string, options?: RequestOptions): Promise<void> {
+    return this.call("DELETE", `/v1/drill-schedules/${encodeURIComponent(id)}`, {}, options);
   }
   /** Revoke an invitation */
   deleteInvitation(id: string, options?: RequestOptions): Promise<void> {
@@ -722,6 +749,10 @@ export abstract class Operations {
   /** Get a drill with its receipt */
   getDrill(id: string, options?: RequestOptions): Promise<t.Drill> {
     return this.call("GET", `/v1/drills/${encodeURIComponent(id)}`, {}, options);
+  }
+  /** Get a schedule of drills */
+  getDrillSchedule(id: string, options?: RequestOptions): Promise<t.DrillSchedule> {
+    return this.call("GET", `/v1/drill-schedules/${encodeURIComponent(id)}`, {}, options);
   }
   /** Check that the process is alive */
   getHealth(options?: RequestOptions): Promise<t.Health> {
@@ -874,6 +905,10 @@ export abstract class Operations {
   /** List the attempts of a delivery, newest first */
   listDeliveryAttempts(id: string, query?: ListDeliveryAttemptsQuery, options?: RequestOptions): Pages<t.Attempt> {
     return this.list(`/v1/deliveries/${encodeURIComponent(id)}/attempts`, query, options);
+  }
+  /** List the schedules of drills, newest first */
+  listDrillSchedules(query?: ListDrillSchedulesQuery, options?: RequestOptions): Pages<t.DrillSchedule> {
+    return this.list("/v1/drill-schedules", query, options);
   }
   /** List the drills, newest first */
   listDrills(query?: ListDrillsQuery, options?: RequestOptions): Pages<t.Drill> {
@@ -1087,6 +1122,14 @@ export abstract class Operations {
    */
   updateCheck(id: string, body: t.CheckUpdate, options?: RequestOptions): Promise<t.Check> {
     return this.call("PUT", `/v1/checks/${encodeURIComponent(id)}`, { body }, options);
+  }
+  /**
+   * Update a schedule of drills.
+   * Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+   * With options.ifMatch it changes that revision only.
+   */
+  updateDrillSchedule(id: string, body: t.DrillScheduleUpdate, options?: RequestOptions): Promise<t.DrillSchedule> {
+    return this.call("PUT", `/v1/drill-schedules/${encodeURIComponent(id)}`, { body }, options);
   }
   /**
    * Update a maintenance window.

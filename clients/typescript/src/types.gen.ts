@@ -1256,10 +1256,14 @@ export interface DrillChannel {
   id: string;
   /** As it was when the drill was asked for. */
   name: string;
+  /** The subscriptions of the drill that the channel receives it by; absent without one. */
+  subscriptions?: DrillSubscription[];
   type: "email" | "webhook" | "push" | "chat" | "pager";
 }
 
 export interface DrillDelivered {
+  /** The channel in whose place this one got the messages; absent for a channel of the drill. */
+  fallback_for_channel_id?: string;
   id: string;
   /** As it was when the drill was asked for. */
   name: string;
@@ -1267,13 +1271,15 @@ export interface DrillDelivered {
   opening: DrillMessage | null;
   /** The message about the end; null when none was made. */
   recovery: DrillMessage | null;
+  /** The subscriptions of the drill that the channel receives it by; absent without one. */
+  subscriptions?: DrillSubscription[];
   type: "email" | "webhook" | "push" | "chat" | "pager";
 }
 
 export interface DrillFailure {
   /** The channel of the hop; absent where it has none. */
   channel_id?: string;
-  hop: "asked" | "stored" | "loop_started" | "slot" | "probed" | "voted" | "opened" | "first_attempt" | "delivered" | "redefined" | "vote_withdrawn" | "resolved" | "recovery_delivered";
+  hop: "asked" | "stored" | "loop_started" | "slot" | "probed" | "voted" | "opened" | "first_attempt" | "delivered" | "fallback_delivered" | "redefined" | "vote_withdrawn" | "resolved" | "recovery_delivered" | "recovery_fallback_delivered";
   /** Why, for a person. */
   reason: string;
   /** The region of the hop; absent where it has none. */
@@ -1284,7 +1290,7 @@ export interface DrillHop {
   at: string;
   /** Milliseconds since the hop before it; 0 where clocks of several machines say less. */
   ms_since_previous: number;
-  name: "asked" | "stored" | "loop_started" | "slot" | "probed" | "voted" | "opened" | "first_attempt" | "delivered" | "redefined" | "vote_withdrawn" | "resolved" | "recovery_delivered";
+  name: "asked" | "stored" | "loop_started" | "slot" | "probed" | "voted" | "opened" | "first_attempt" | "delivered" | "fallback_delivered" | "redefined" | "vote_withdrawn" | "resolved" | "recovery_delivered" | "recovery_fallback_delivered";
 }
 
 export interface DrillList {
@@ -1315,7 +1321,8 @@ export interface DrillReceipt {
   failures: DrillFailure[];
   /**
    * The hops that were passed, in their order: asked, stored, loop_started, slot, probed, voted, opened,
-   * first_attempt, delivered, redefined, vote_withdrawn, resolved, recovery_delivered.
+   * first_attempt, delivered, fallback_delivered, redefined, vote_withdrawn, resolved, recovery_delivered,
+   * recovery_fallback_delivered.
    */
   hops: DrillHop[];
   organization_id: string;
@@ -1326,6 +1333,16 @@ export interface DrillReceipt {
   verdict: "passed" | "failed" | "canceled";
   /** Version of the platform. */
   version: string;
+}
+
+export interface DrillRecurrence {
+  /** Monthly: the day of the month. Weekly: the weekday, 1 (Monday) to 7 (Sunday). */
+  day: number;
+  every: "monthly" | "weekly";
+  /** Hour of the day in the time zone. */
+  hour: number;
+  /** IANA name. */
+  timezone: string;
 }
 
 export interface DrillRequest {
@@ -1346,6 +1363,98 @@ export interface DrillRequest {
   rule_ids?: string[];
   /** Severity of the incident. */
   severity?: "critical" | "warning" | "info";
+  /** Subscriptions whose channels are notified, without a look at what they select. */
+  subscription_ids?: string[];
+}
+
+export interface DrillSchedule {
+  /** Channels to notify; absent where it is about something else. */
+  channel_ids?: string[];
+  confirm_pager: boolean;
+  created_at: string;
+  enabled: boolean;
+  expect_within_seconds: number;
+  id: string;
+  /** Its last drill that has ended; null without one. */
+  last_drill: LastDrill | null;
+  name: string;
+  /** When the next drill runs; null while the schedule is disabled. */
+  next_at: string | null;
+  recurrence: DrillRecurrence;
+  /** Where the drills run; absent for the default. */
+  regions?: string[];
+  /** Grows by one with every change of the schedule; the ETag for If-Match. */
+  revision: number;
+  /** Alert rules to try; absent where it is about something else. */
+  rule_ids?: string[];
+  severity: "critical" | "warning" | "info";
+  /**
+   * The last time that was left out, as it was more than a day ago when the platform was back, or another drill
+   * of a channel ran all that time; null: none was.
+   */
+  skipped_at: string | null;
+  /** Subscriptions to try; absent where it is about something else. */
+  subscription_ids?: string[];
+  updated_at: string;
+}
+
+export interface DrillScheduleAnswer {
+  data: DrillSchedule;
+}
+
+export interface DrillScheduleCreate {
+  /** Channels to notify, in the place of what the schedule is about now. */
+  channel_ids?: string[];
+  /** Must be true when a pager channel is notified: it wakes people. */
+  confirm_pager?: boolean;
+  /** Whether drills run. A new schedule is enabled. */
+  enabled?: boolean;
+  /** How long the way to every channel may take. A new schedule has 120. */
+  expect_within_seconds?: number;
+  name: string;
+  /** When the drills run; replaced as a whole. */
+  recurrence: DrillRecurrence;
+  /** Keys or aliases of the regions in which the drills run. Default: as for a drill. */
+  regions?: string[];
+  /** Alert rules to try, in the place of what the schedule is about now. */
+  rule_ids?: string[];
+  /** Severity of the incident. A new schedule has info. */
+  severity?: "critical" | "warning" | "info";
+  /** Subscriptions to try, in the place of what the schedule is about now. */
+  subscription_ids?: string[];
+}
+
+export interface DrillScheduleList {
+  data: DrillSchedule[];
+  meta: Meta;
+}
+
+export interface DrillScheduleUpdate {
+  /** Channels to notify, in the place of what the schedule is about now. */
+  channel_ids?: string[];
+  /** Must be true when a pager channel is notified: it wakes people. */
+  confirm_pager?: boolean;
+  /** Whether drills run. A new schedule is enabled. */
+  enabled?: boolean;
+  /** How long the way to every channel may take. A new schedule has 120. */
+  expect_within_seconds?: number;
+  name?: string;
+  /** When the drills run; replaced as a whole. */
+  recurrence?: DrillRecurrence;
+  /** Keys or aliases of the regions in which the drills run. Default: as for a drill. */
+  regions?: string[];
+  /** Alert rules to try, in the place of what the schedule is about now. */
+  rule_ids?: string[];
+  /** Severity of the incident. A new schedule has info. */
+  severity?: "critical" | "warning" | "info";
+  /** Subscriptions to try, in the place of what the schedule is about now. */
+  subscription_ids?: string[];
+}
+
+export interface DrillSubscription {
+  id: string;
+  /** As it was when the drill was asked for. */
+  name: string;
 }
 
 /** What makes a channel of type email. */
@@ -1897,6 +2006,13 @@ export interface LabelBacktestRequest {
   to?: string;
 }
 
+export interface LastDrill {
+  /** When it ended. */
+  at: string;
+  id: string;
+  verdict: "passed" | "failed" | "canceled";
+}
+
 export interface Limit {
   /** How many the tier allows; null without a limit. */
   limit: number | null;
@@ -2266,6 +2382,8 @@ export type NotificationChannel = {
   id: string;
   /** Names and values that you give, to group and to filter. */
   labels: Record<string, string>;
+  /** The last drill of the channel that has ended; null without one. */
+  last_drill: LastDrill | null;
   /** The program that manages the channel, such as a project of files; null when none does. */
   managed_by: ManagedBy | null;
   name: string;
