@@ -60,15 +60,15 @@ postgres: # find Postgres binaries, or install the Debian package
 	@.ci/postgres
 
 .PHONY: test
-test: ready ## Run all tests; a line for each package, then the slowest tests (TESTFLAGS are handed to go test)
+test: ready compose ## Run all tests; a line for each package, then the slowest tests (TESTFLAGS are handed to go test)
 	@.ci/test $(TESTFLAGS)
 
 .PHONY: ready
-ready: postgres chromium docker compose # what the tests need, so that a start of them is not a build
+ready: postgres chromium docker # what the tests need, so that a start of them is not a build
 	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
 
 .PHONY: flaky
-flaky: ready ## Run what CI tests five times (ROUNDS) beside two busy loops; prints each test that was ever red
+flaky: ready compose ## Run what CI tests five times (ROUNDS) beside two busy loops; prints each test that was ever red
 	@.ci/flaky $(TESTFLAGS)
 
 .PHONY: test-fast
@@ -91,7 +91,7 @@ test-browser: postgres chromium ## Run the browser tests only (a part of make te
 	go test -count=1 -v -timeout 10m -run '^TestBrowser' $(TESTFLAGS) ./e2e $(if $(SCREENSHOTS),-screenshots $(CURDIR)/docs/images)
 
 .PHONY: test-install
-test-install: ready ## Take each way to start Vigil that the documents have, to the last line of the demo
+test-install: ready compose ## Take each way to start Vigil that the documents have, to the last line of the demo
 	@for way in .ci/install-*; do echo "$$way"; "$$way"; done
 
 .PHONY: test-terraform

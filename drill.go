@@ -37,8 +37,6 @@ const (
 	// MaxDrillChannels and MaxDrillRules bound what one drill asks for.
 	MaxDrillChannels = 50
 	MaxDrillRules    = 50
-	// MaxDrillSubscriptions bounds DrillRequest.SubscriptionIDs.
-	MaxDrillSubscriptions = 50
 )
 
 // Drill proves that an alert arrives: a check of its own fails, is healthy again and ends, and
@@ -140,9 +138,6 @@ type ChannelDrill struct {
 	Verdict DrillVerdict
 	At      time.Time
 }
-
-// DrillPage is the path of the dashboard's page of a drill, without its id.
-const DrillPage = "/app/drills/"
 
 // DrillFilter selects drills. Zero members select all.
 type DrillFilter struct {

@@ -77,7 +77,8 @@ func messageFailures(d *Drill, facts *DrillFacts, ends bool, hops []DrillHopTime
 		case m == nil && ends:
 			failure.Reason = "The end of the incident did not notify the channel."
 		case m == nil:
-			failure.Hop, failure.Reason = HopOpened, "The incident did not notify the channel: it, or its subscription, was disabled or deleted meanwhile."
+			failure.Hop = HopOpened
+			failure.Reason = "The incident did not notify the channel: it, or its subscription, was disabled or deleted meanwhile."
 		case m.DeliveredAt != nil && !m.DeliveredAt.After(due):
 			continue
 		case m.DeliveredAt != nil:

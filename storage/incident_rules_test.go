@@ -172,7 +172,10 @@ func TestLatchIsStoredWithTheRulesThatItHolds(t *testing.T) {
 	rule, _ := a.pagesLater(func(*vigil.Rule) {})
 	first := a.warningIsOpen()
 	resolve := func(id uuid.UUID, held ...uuid.UUID) {
-		_, err := a.store.ResolveIncident(t.Context(), vigil.ResolveRequest{ID: id, Resolution: vigil.ResolvedManually, Latch: true, LatchedRules: held})
+		_, err := a.store.ResolveIncident(
+			t.Context(),
+			vigil.ResolveRequest{ID: id, Resolution: vigil.ResolvedManually, Latch: true, LatchedRules: held},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

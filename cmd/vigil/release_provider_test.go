@@ -27,7 +27,8 @@ func TestReleaseProvider(t *testing.T) {
 	if _, err := exec.LookPath("gpg"); err == nil {
 		home = newKeyring(t)
 	}
-	first, second := releaseProvider(t, home), releaseProvider(t, home)
+	attest := builtAttest(t)
+	first, second := releaseProvider(t, attest, home), releaseProvider(t, attest, home)
 	const of = "terraform-provider-vigil_1.2.0_"
 	sums := string(first[of+"SHA256SUMS"])
 	for _, what := range []string{"linux_amd64.zip", "linux_arm64.zip", "darwin_arm64.zip", "manifest.json"} {
@@ -52,8 +53,8 @@ func TestReleaseProvider(t *testing.T) {
 		fmt.Sprint(manifest.Metadata.ProtocolVersions) != "[6.0]" {
 		t.Errorf("the manifest is %s (%v)", first[of+"manifest.json"], err)
 	}
-	if strings.Contains(string(first["SHA256SUMS"]), ".zip") {
-		t.Errorf("the checksums of the archives have those of the provider:\n%s", first["SHA256SUMS"])
+	if n := strings.Count(string(first["SHA256SUMS"]), "  "+of); n < 5 {
+		t.Errorf("the checksums of the release have %d files of the provider:\n%s", n, first["SHA256SUMS"])
 	}
 	if home != "" {
 		signed(t, home, first[of+"SHA256SUMS"], first[of+"SHA256SUMS.sig"])
@@ -62,13 +63,15 @@ func TestReleaseProvider(t *testing.T) {
 
 // releaseProvider runs the script of a release in a directory of its own, with a small module in the place of the
 // provider, and returns the files that it makes. Home is where GPG has a key; "" makes no signature.
-func releaseProvider(t *testing.T, home string) map[string][]byte {
+func releaseProvider(t *testing.T, attest, home string) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
 	files := map[string]string{
 		"go.mod":            "module vigil\n\ngo 1.26\n",
 		"LICENSE":           "Apache-2.0\n",
 		"NOTICE":            "Vigil\n",
+		"README.md":         "# Vigil\n",
+		"CHANGELOG.md":      "# Changelog\n\n## [1.2.0]\n\n- more\n",
 		"cmd/vigil/main.go": "package main\n\nfunc main() {}\n",
 		"terraform/go.mod":  "module vigil/terraform\n\ngo 1.26\n",
 		"terraform/main.go": "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
@@ -88,7 +91,7 @@ func releaseProvider(t *testing.T, home string) map[string][]byte {
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(dir, ".ci/release"))
 	cmd.Env = append(os.Environ(), "VERSION=v1.2.0", "COMMIT=0123456789abcdef", "SOURCE_DATE_EPOCH=1790000000",
-		"KINDS=slim", "GOFLAGS=-tags=other")
+		"KINDS=slim", "GOFLAGS=-tags=other", "ATTEST="+attest)
 	if home != "" {
 		cmd.Env = append(cmd.Env, "GNUPGHOME="+home, "GPG_KEY=release@example.com")
 	}

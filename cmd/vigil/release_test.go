@@ -37,10 +37,7 @@ func TestRelease(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "tar", "--version").Output(); err != nil || !bytes.Contains(out, []byte("GNU")) {
 		t.Skip("needs GNU tar")
 	}
-	attest := filepath.Join(t.TempDir(), "attest")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", attest, "../../.ci/attest").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	attest := builtAttest(t)
 	first, second := release(t, attest), release(t, attest)
 	var want []string
 	for _, platform := range []string{"darwin_arm64", "linux_amd64", "linux_arm64"} {
@@ -70,6 +67,16 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	attested(t, first)
+}
+
+// builtAttest builds what says how a release was made.
+func builtAttest(t *testing.T) string {
+	t.Helper()
+	attest := filepath.Join(t.TempDir(), "attest")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", attest, "../../.ci/attest").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return attest
 }
 
 // release runs the script in a directory of its own and returns what it makes.

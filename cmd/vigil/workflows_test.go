@@ -163,8 +163,9 @@ func TestPublish(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		".ci/publish": string(script), "dist/SHA256SUMS": "sums", "dist/vigil_v1.2.0_linux_amd64.tar.gz": "archive",
-		"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\nLater.\n\n## [1.2.0] - 2026-11-28\n\n### Added\n\n- Now.\n\n## [1.1.0] - 2026-11-01\n\nBefore.\n",
-		"bin/gh":       "#!/bin/sh\nwhile [ $# -gt 0 ]; do echo \"$1\"; if [ \"$1\" = --notes-file ]; then shift; cat \"$1\"; fi; shift; done\n",
+		"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\nLater.\n\n" +
+			"## [1.2.0] - 2026-11-28\n\n### Added\n\n- Now.\n\n## [1.1.0] - 2026-11-01\n\nBefore.\n",
+		"bin/gh": "#!/bin/sh\nwhile [ $# -gt 0 ]; do echo \"$1\"; if [ \"$1\" = --notes-file ]; then shift; cat \"$1\"; fi; shift; done\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o700)); err != nil {
@@ -178,7 +179,9 @@ func TestPublish(t *testing.T) {
 		return string(output), err
 	}
 	output, err := publish("v1.2.0")
-	for _, want := range []string{"create\nv1.2.0\n--draft\n", "--verify-tag", "- Now.", "dist/SHA256SUMS\ndist/vigil_v1.2.0_linux_amd64.tar.gz\n"} {
+	for _, want := range []string{
+		"create\nv1.2.0\n--draft\n", "--verify-tag", "- Now.", "dist/SHA256SUMS\ndist/vigil_v1.2.0_linux_amd64.tar.gz\n",
+	} {
 		if err != nil || !strings.Contains(output, want) {
 			t.Errorf("publish: no %q in\n%s(%v)", want, output, err)
 		}

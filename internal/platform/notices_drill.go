@@ -40,7 +40,7 @@ func (n notices) drill(ctx context.Context, drill *vigil.Drill) error {
 		if err != nil || wait > 0 { // it is claimed again
 			return err
 		}
-		message := drillNotice(drill, n.publicURL)
+		message := drillNotice(drill)
 		message.To = to
 		if err := n.mailer.Send(ctx, message); err != nil {
 			return err
@@ -53,7 +53,7 @@ func (n notices) drill(ctx context.Context, drill *vigil.Drill) error {
 const maxNoticeHops = 10
 
 // drillNotice is the mail about a drill that failed. Its id is the same on every try.
-func drillNotice(drill *vigil.Drill, publicURL string) mail.Message {
+func drillNotice(drill *vigil.Drill) mail.Message {
 	text := "The drill of " + drill.AskedAt.UTC().Format(time.RFC1123) + " failed: alerts may not arrive.\n\n"
 	for i, f := range drill.Receipt.Failures {
 		if i == maxNoticeHops {
@@ -62,9 +62,6 @@ func drillNotice(drill *vigil.Drill, publicURL string) mail.Message {
 		}
 		text += "- " + string(f.Hop) + ": " + vigil.WithoutLinks(vigil.Truncate(f.Reason, maxNoticeError)) + "\n"
 	}
-	text += "\nGET /v1/drills/" + drill.ID.String() + " has the receipt with each hop.\n"
-	if publicURL != "" {
-		text += "\n" + publicURL + vigil.DrillPage + drill.ID.String() + "\n"
-	}
+	text += "\nvigil drill get " + drill.ID.String() + " shows the receipt with each hop.\n"
 	return mail.Message{ID: "drill-" + drill.ID.String(), Subject: "A drill failed: alerts may not arrive", Text: text}
 }

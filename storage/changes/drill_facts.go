@@ -136,8 +136,8 @@ func readDrillMessages(ctx context.Context, tx bun.Tx, incident uuid.UUID) ([]vi
 		Error       string     `bun:"error"`
 	}
 	err := tx.NewRaw(`SELECT d.channel_id, d.channel_name, d.channel_type,
-			coalesce(d.fallback_for->>'channel_id', ?1)::uuid AS fallback_for, d.event_type, d.status, d.attempts, made.first, made.delivered_at, last.status_code,
-			coalesce(last.error, '') AS error
+			coalesce(d.fallback_for->>'channel_id', ?1)::uuid AS fallback_for, d.event_type, d.status, d.attempts,
+			made.first, made.delivered_at, last.status_code, coalesce(last.error, '') AS error
 		FROM deliveries AS d
 		CROSS JOIN LATERAL (SELECT min(a.started_at) AS first,
 			max(a.finished_at) FILTER (WHERE a.error_code = '' AND d.status = 'delivered') AS delivered_at

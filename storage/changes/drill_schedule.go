@@ -72,9 +72,9 @@ func (r *drillScheduleRow) schedule() (vigil.DrillSchedule, error) {
 	return s, nil
 }
 
-// drillMinute is the length of an occurrence, which a schedule of maintenance has and one of drills
+// drillLength is the length of an occurrence, which a schedule of maintenance has and one of drills
 // does not need.
-const drillMinute = time.Minute
+const drillLength = time.Minute
 
 // nextDrill returns the first time of a recurrence after an instant. Its errors are CodeInvalid ones.
 func nextDrill(r *vigil.DrillRecurrence, after time.Time) (time.Time, error) {
@@ -89,7 +89,7 @@ func nextDrill(r *vigil.DrillRecurrence, after time.Time) (time.Time, error) {
 		cron = fmt.Sprintf("0 %d * * %d", r.Hour, r.Day)
 	}
 	schedule := maintenance.Schedule{
-		StartsAt: after.UTC().AddDate(0, 0, -2), Timezone: r.Timezone, Duration: drillMinute, Cron: cron,
+		StartsAt: after.UTC().AddDate(0, 0, -2), Timezone: r.Timezone, Duration: drillLength, Cron: cron,
 	}
 	for o := range schedule.Occurrences(after) {
 		if o.StartsAt.After(after) {
