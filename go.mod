@@ -13,6 +13,7 @@ replace (
 	github.com/aws/aws-sdk-go-v2/credentials => ./internal/third_party/aws-credentials
 	github.com/aws/aws-sdk-go-v2/service/s3 => ./internal/third_party/aws-s3
 	github.com/aws/smithy-go => ./internal/third_party/smithy-go
+	github.com/olivere/elastic/v7 => ./internal/third_party/elastic
 	go.temporal.io/auto-scaled-workers => ./internal/third_party/auto-scaled-workers
 	google.golang.org/api => ./internal/third_party/google-api
 )
@@ -148,12 +149,10 @@ require (
 	github.com/jinzhu/inflection v1.0.0 // indirect
 	github.com/jmoiron/sqlx v1.4.0
 	github.com/jonboulle/clockwork v0.5.0 // indirect
-	github.com/josharian/intern v1.0.0 // indirect
 	github.com/klauspost/compress v1.19.0
 	github.com/labstack/echo/v4 v4.15.4
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/lib/pq v1.12.3 // indirect
-	github.com/mailru/easyjson v0.9.2 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect

@@ -16,6 +16,7 @@ import (
 var heavy = []string{
 	"cloud.google.com/go/", "google.golang.org/api/", "github.com/aws/", "k8s.io/", "sigs.k8s.io/",
 	"github.com/envoyproxy/", "github.com/cncf/xds/", "go.temporal.io/auto-scaled-workers/",
+	"github.com/olivere/elastic/",
 }
 
 // TestDependencies holds that neither program has a cloud's SDK in it, and that the slim one has

@@ -93,6 +93,7 @@ func TestTemporal(t *testing.T) { //nolint:paralleltest // goroutines are counte
 	if err := syscall.Kill(pg.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	awaitNamespace(t, c)
 	runTurn(t, c, queue, "after-postgres-was-killed", worker.Options{})
 	c.Close()
 	stopTemporal(t, second)
@@ -251,6 +252,23 @@ func checkUI(t *testing.T, url string) {
 		_ = response.Body.Close()
 		if err != nil || response.StatusCode >= 500 || !strings.Contains(string(body), want) {
 			t.Errorf("GET %s: %d %.200s (%v), want it to hold %q", path, response.StatusCode, body, err, want)
+		}
+	}
+}
+
+// awaitNamespace asks for the namespace until the server can read it again. A worker asks once, for
+// 10 s, when it starts.
+func awaitNamespace(t *testing.T, c client.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for {
+		_, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: "vigil"})
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the namespace cannot be read after the kill: %v", err)
 		}
 	}
 }
