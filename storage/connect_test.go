@@ -20,7 +20,7 @@ func TestConnectionLimits(t *testing.T) {
 	s, _ := newStore(t)
 	for name, want := range map[string]string{
 		"statement_timeout": "20s", "lock_timeout": "5s", "idle_in_transaction_session_timeout": "5s",
-		"client_connection_check_interval": "5s", "application_name": "vigil", "TimeZone": "UTC",
+		"client_connection_check_interval": "5s", "application_name": "vigil", "TimeZone": "GMT",
 	} {
 		var got string
 		if err := s.DB().NewRaw("SELECT current_setting(?)", name).Scan(t.Context(), &got); err != nil {
