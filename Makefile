@@ -64,7 +64,7 @@ test: ready compose ## Run all tests; a line for each package, then the slowest 
 	@.ci/test $(TESTFLAGS)
 
 .PHONY: ready
-ready: postgres chromium docker # what the tests need, so that a start of them is not a build
+ready: postgres chromium docker roots # what the tests need, so that a start of them is not a build
 	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
 
 .PHONY: flaky
@@ -82,6 +82,10 @@ chromium: # find a Chromium, or install the Debian package
 .PHONY: docker
 docker: # find a container engine, or install the Debian package
 	@.ci/docker
+
+.PHONY: roots
+roots: # find debootstrap and a static BusyBox, or install the Debian packages
+	@.ci/roots
 
 .PHONY: compose
 compose: $(COMPOSE) # build Docker Compose, with which the tests start docker/compose.yaml
