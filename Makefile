@@ -84,7 +84,7 @@ docker: # find a container engine, or install the Debian package
 	@.ci/docker
 
 .PHONY: roots
-roots: # find debootstrap and a static BusyBox, or install the Debian packages
+roots: # find debootstrap, a static BusyBox and rpm, or install the Debian packages
 	@.ci/roots
 
 .PHONY: compose

@@ -84,6 +84,7 @@ func newUpgradeTargets(t *testing.T) *upgradeTargets {
 	}
 	certificate := authority.Issue(t, func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.ParseIP(upgradeHost)} })
 
+	reserve(t)
 	serveHTTP(t, upgradeSite, nil, u.site)
 	serveHTTP(t, upgradeTLS, &certificate, func(http.ResponseWriter, *http.Request) {})
 	serveHTTP(t, upgradeReceiver, nil, u.receive)
@@ -98,6 +99,19 @@ func newUpgradeTargets(t *testing.T) *upgradeTargets {
 	forward(t, upgradeSMTP, post.SMTP)
 	forward(t, upgradeIMAP, post.IMAP)
 	return u
+}
+
+// reserve keeps the platform from choosing one of the ports for itself: what it listens on is
+// reached at no address of the machine. One that is taken is that of another program.
+func reserve(t *testing.T) {
+	t.Helper()
+	for _, address := range []string{upgradeSite, upgradeTLS, upgradeQUIC, upgradeTCP, upgradeDNS, upgradeReceiver} {
+		_, port, _ := net.SplitHostPort(address)
+		var config net.ListenConfig
+		if l, err := config.Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			t.Cleanup(func() { _ = l.Close() })
+		}
+	}
 }
 
 // site answers 500 on paths that are failing, 403 on those of secrets that are

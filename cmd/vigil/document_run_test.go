@@ -34,7 +34,7 @@ var notRun = []struct{ document, text, reason string }{ //nolint:gochecknoglobal
 	{"docs/release.md", "postgres-archive -renew", "asks a mirror of Debian and changes the repository"},
 	{"docs/release.md", "docker build", "needs the public bases; docker_test.go builds with others"},
 	{"docs/status-pages.md", "/updates", "needs an open incident; TestIncidentUpdates publishes one"},
-	{"docs/operations.md", "systemctl enable", "needs an installed package; .ci/install-deb runs the line of the unit"},
+	{"docs/operations.md", "systemctl enable", "needs an installed package; .ci/install-packages runs the line of the unit"},
 	{"docs/operations.md", "sudo -u vigil", "the same"},
 	{"docs/operations.md", "docker compose", "needs images; compose_test.go starts the composition"},
 	{"docs/operations.md", "docker build", "needs the public bases; docker_test.go builds with others"},
