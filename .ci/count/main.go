@@ -141,6 +141,8 @@ func (t *tally) end(one test, e event) {
 	}
 	if e.Action == "fail" || t.verbose {
 		fmt.Fprint(t.out, s.output.String())
+	} else if e.Action == "skip" && e.Test != "" {
+		fmt.Fprintf(t.out, "skip %s\n%s", one, said(s.output.String()))
 	}
 	if e.Action != "fail" {
 		s.output.Reset()
@@ -152,6 +154,17 @@ func (t *tally) end(one test, e event) {
 		}
 		fmt.Fprintf(t.out, "%-4s %s %s\n", e.Action, e.Package, took)
 	}
+}
+
+// said is what a test printed itself, without the lines of go test.
+func said(output string) string {
+	text := ""
+	for line := range strings.Lines(output) {
+		if strings.HasPrefix(line, "    ") && !strings.HasPrefix(strings.TrimSpace(line), "--- ") {
+			text += line
+		}
+	}
+	return text
 }
 
 // endAll fails the tests that never ended: their process was killed or panicked, and what

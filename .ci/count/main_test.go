@@ -24,6 +24,8 @@ const lines = `{"Action":"start","Package":"p"}
 {"Action":"pass","Package":"p","Test":"TestA/Good","Elapsed":20}
 {"Action":"fail","Package":"p","Test":"TestA","Elapsed":5}
 {"Action":"run","Package":"p","Test":"TestB"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:3: needs an engine\n"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"--- SKIP: TestB (0.00s)\n"}
 {"Action":"skip","Package":"p","Test":"TestB","Elapsed":0}
 {"Action":"fail","Package":"p","Elapsed":25}
 make: a word
@@ -44,6 +46,8 @@ func TestCount(t *testing.T) {
 		t.Errorf("exit code %d, want 1", code)
 	}
 	const want = `    a_test.go:7: is wrong
+skip p TestB
+    b_test.go:3: needs an engine
 fail p 25.0s
 make: a word
 q.go:1: undefined
