@@ -82,6 +82,19 @@ func clientLines() map[string][]clientLine {
 			{words: "delivery get " + noID, missing: "delivery get " + noID},
 			{words: "delivery redeliver " + noID, missing: "delivery redeliver " + noID},
 		},
+		"drill": {
+			{words: "drill run --channel oncall", missing: "drill run --channel nothing"},
+			{words: "drill list", reads: "No drills"},
+			{words: "drill get " + noID, missing: "drill get " + noID},
+			{words: "drill cancel " + noID, missing: "drill cancel " + noID},
+			{words: "drill schedule list", reads: "REPEATS"},
+			{words: "drill schedule get Monthly", reads: "notifies pagers", missing: "drill schedule get " + noID},
+			{words: "drill schedule create other --channel oncall", missing: "drill schedule create other --channel nothing"},
+			{words: "drill schedule edit Monthly", missing: "drill schedule edit " + noID},
+			{words: "drill schedule enable Monthly", missing: "drill schedule enable " + noID},
+			{words: "drill schedule disable Monthly", missing: "drill schedule disable " + noID},
+			{words: "drill schedule delete Monthly --yes", missing: "drill schedule delete nothing --yes"},
+		},
 		"tail": {{words: "tail"}},
 		"status-page": {
 			{words: "status-page list", reads: "SLUG"},
@@ -120,6 +133,7 @@ cli 0 check create $TARGET/status/200 --name Shop --rule failure_threshold=3 --c
 cli 0 rule create --check Shop --condition failure_threshold=2 --channel oncall --name Down
 cli 0 status-page create $SLUG --title 'Shop status' --check Shop
 cli 0 api-key create reader --scopes read
+cli 0 drill schedule create Monthly --channel oncall
 eventually '\tok\t' check results Shop
 eventually 'check.create' audit
 `
@@ -178,13 +192,23 @@ cli 0 api-key create 'reader $NAMES' --scopes read
 cli 0 member invite a.person.with.a.very.long.address.of.the.night.shift@a-company-with-a-long-name.example.com
 cli 0 maintenance create 'Upgrade $NAMES' --check 'Shop $NAMES' --starts 2099-12-01T02:30 --duration 1h
 cli 0 subscription create 'All $NAMES' --channel 'oncall $NAMES' --check 'Shop $NAMES' --label team=$LABEL
+cli 0 drill schedule create 'Monthly $NAMES' --channel 'oncall $NAMES'
 eventually '\texhausted\t' delivery list
 `
 
 // narrowScript runs everything that reads on a terminal of sixty columns, with long names. A line that
 // is longer, which the terminal itself would break anywhere, fails it.
 func narrowScript() string {
-	names := strings.NewReplacer("Shop", "''Shop $NAMES''", "oncall", "''oncall $NAMES''", "Down", "''Down $NAMES''")
+	names := strings.NewReplacer(
+		"Shop",
+		"''Shop $NAMES''",
+		"oncall",
+		"''oncall $NAMES''",
+		"Down",
+		"''Down $NAMES''",
+		"Monthly",
+		"''Monthly $NAMES''",
+	)
 	words := []string{
 		"maintenance list",
 		"maintenance get ''Upgrade $NAMES''",

@@ -18,7 +18,7 @@ import (
 
 func (a *app) drillCommand() *cobra.Command {
 	return Group("drill", "Prove that alerts arrive, and read the receipts",
-		a.drillRunCommand(), a.drillListCommand(), a.drillGetCommand(), a.drillCancelCommand())
+		a.drillRunCommand(), a.drillListCommand(), a.drillGetCommand(), a.drillCancelCommand(), a.drillScheduleCommand())
 }
 
 func (s *session) drills(ctx context.Context, params client.ListDrillsParams) fetchPage {
@@ -179,22 +179,12 @@ func (a *app) drillRunCommand() *cobra.Command {
 			"Every message says that it is a drill. The exit code is 3 when the drill did not pass.",
 		Example: "  vigil drill run --channel \"On call\"\n  vigil drill run --check \"Checkout API\" --within 1m",
 	}
-	flags := cmd.Flags()
-	flags.StringArrayVar(&f.channels, "channel", nil, "notify this `channel`; may be repeated")
-	flags.StringArrayVar(&f.rules, "rule", nil, "try this alert `rule`; may be repeated")
-	flags.StringArrayVar(&f.subscriptions, "subscription", nil, "notify the channel of this `subscription`; may be repeated")
-	flags.StringVar(&f.check, "check", "", "try the enabled rules of this `check`")
-	flags.StringSliceVar(&f.regions, "region", nil, "run in these `regions`, with commas")
-	flags.StringVar(&f.severity, "severity", "", "severity of the incident: critical, warning or info (the default)")
-	flags.DurationVar(&f.within, "within", 0, "how long each way to every channel may take; 2m without it")
-	flags.BoolVar(&f.pager, "confirm-pager", false, "notify pagers, too: this wakes people")
-	flags.BoolVar(&f.detach, "detach", false, "do not wait for the receipt")
-	complete(cmd, "severity", func() []string { return []string{"critical", "warning", "info"} })
-	_ = cmd.RegisterFlagCompletionFunc("channel", a.suggest(suggestChannels))
-	_ = cmd.RegisterFlagCompletionFunc("subscription", a.suggest(suggestSubscriptions))
+	f.subject(a, cmd)
+	cmd.Flags().StringVar(&f.check, "check", "", "try the enabled rules of this `check`")
+	cmd.Flags().BoolVar(&f.detach, "detach", false, "do not wait for the receipt")
 	_ = cmd.RegisterFlagCompletionFunc("check", a.suggest(suggestChecks))
 	cmd.RunE = a.does(func(ctx context.Context, s *session, _ []string) error {
-		body, err := f.body(ctx, s)
+		body, err := f.body(ctx, s, "--channel, --rule, --subscription or --check")
 		if err != nil {
 			return err
 		}
@@ -222,11 +212,31 @@ func (a *app) drillRunCommand() *cobra.Command {
 	return cmd
 }
 
-// body returns the request that the flags ask for.
-func (f *drillFlags) body(ctx context.Context, s *session) (client.DrillRequest, error) {
+// subject adds the flags that a drill and a schedule of drills have in common.
+func (f *drillFlags) subject(a *app, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.channels, "channel", nil, "notify this `channel`; may be repeated")
+	flags.StringArrayVar(&f.rules, "rule", nil, "try this alert `rule`; may be repeated")
+	flags.StringArrayVar(&f.subscriptions, "subscription", nil, "notify the channel of this `subscription`; may be repeated")
+	flags.StringSliceVar(&f.regions, "region", nil, "run in these `regions`, with commas")
+	flags.StringVar(&f.severity, "severity", "", "severity of the incident: critical, warning or info (the default)")
+	flags.DurationVar(&f.within, "within", 0, "how long each way to every channel may take; 2m without it")
+	flags.BoolVar(&f.pager, "confirm-pager", false, "notify pagers, too: this wakes people")
+	complete(cmd, "severity", func() []string { return []string{"critical", "warning", "info"} })
+	a.regionFlag(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("channel", a.suggest(suggestChannels))
+	_ = cmd.RegisterFlagCompletionFunc("rule", a.suggest(suggestRules))
+	_ = cmd.RegisterFlagCompletionFunc("subscription", a.suggest(suggestSubscriptions))
+}
+
+// body returns the request that the flags ask for. ways are the flags that say what is tried.
+func (f *drillFlags) body(ctx context.Context, s *session, ways string) (client.DrillRequest, error) {
 	var body client.DrillRequest
 	if f.check == "" && len(f.channels) == 0 && len(f.rules) == 0 && len(f.subscriptions) == 0 {
-		return body, console.Errorf(console.Usage, "say what is tried, by --channel, --rule, --subscription or --check")
+		return body, console.Errorf(console.Usage, "say what is tried, by %s", ways)
+	}
+	if f.within%time.Second != 0 {
+		return body, console.Errorf(console.Usage, "--within is %s; it must be whole seconds, such as 90s", f.within)
 	}
 	find := func(refs []string, resolve func(string) (named, error)) (*[]string, error) {
 		if len(refs) == 0 {

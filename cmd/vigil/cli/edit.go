@@ -34,6 +34,7 @@ func readOnly() []string {
 	return []string{
 		"id", "org_id", "check_id", "created_at", "updated_at", "revision", "health_status", "last_checked", "expires_at", "summary",
 		"condition_type", "threshold", "disabled_reason", "secret_overlap_ends_at", "recipients", "url", "managed_by",
+		"last_drill", "next_at", "skipped_at",
 	}
 }
 
