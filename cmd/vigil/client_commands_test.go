@@ -133,7 +133,7 @@ cli 0 check create $TARGET/status/200 --name Shop --rule failure_threshold=3 --c
 cli 0 rule create --check Shop --condition failure_threshold=2 --channel oncall --name Down
 cli 0 status-page create $SLUG --title 'Shop status' --check Shop
 cli 0 api-key create reader --scopes read
-cli 0 drill schedule create Monthly --channel oncall
+cli 0 drill schedule create Monthly --channel oncall --timezone Europe/Berlin
 eventually '\tok\t' check results Shop
 eventually 'check.create' audit
 `
@@ -193,6 +193,7 @@ cli 0 member invite a.person.with.a.very.long.address.of.the.night.shift@a-compa
 cli 0 maintenance create 'Upgrade $NAMES' --check 'Shop $NAMES' --starts 2099-12-01T02:30 --duration 1h
 cli 0 subscription create 'All $NAMES' --channel 'oncall $NAMES' --check 'Shop $NAMES' --label team=$LABEL
 cli 0 drill schedule create 'Monthly $NAMES' --channel 'oncall $NAMES'
+cli 0 drill run --channel 'oncall $NAMES' --detach
 eventually '\texhausted\t' delivery list
 `
 
@@ -216,6 +217,7 @@ func narrowScript() string {
 		"subscription list",
 		"incident get $(cut -c1-36 incident)",
 		"delivery get $(cut -c1-36 delivery)",
+		"drill get $(cut -c1-36 drill)",
 		"context list",
 	}
 	for _, lines := range clientLines() {
@@ -231,6 +233,7 @@ func narrowScript() string {
 		strings.NewReplacer("$NAMES", longName, "$LONG", longAddress, "$LABEL", strings.Repeat("long", 40)).Replace(narrowReady),
 	)
 	script.WriteString("cli 0 incident list -o name\ncp stdout incident\ncli 0 delivery list -o name\ncp stdout delivery\n")
+	script.WriteString("cli 0 drill list -o name\ncp stdout drill\n")
 	for _, one := range words {
 		one = strings.ReplaceAll(one, "$NAMES", longName)
 		fmt.Fprintf(

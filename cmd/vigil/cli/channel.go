@@ -61,6 +61,8 @@ func channelColumns() []console.Column {
 		"+FAILING SINCE",
 		"+DELIVERED",
 		"+FALLBACK",
+		"+LAST DRILL",
+		"+DRILL ENDED",
 		"+LABELS",
 	)
 }
@@ -77,10 +79,11 @@ func channelRow(c client.NotificationChannel) []console.Cell {
 	if c.FallbackChannelId != nil {
 		fallback = c.FallbackChannelId.String()
 	}
+	last, ended := lastDrill(c.LastDrill)
 	return []console.Cell{
 		console.ID(c.Id.String()), console.Text(c.Name), console.Word(string(c.Type)), health(state), console.Text(reason),
 		console.Time(&c.CreatedAt), managedBy(c.ManagedBy), console.Time(c.Delivery.FailingSince), console.Time(c.Delivery.LastDeliveredAt),
-		console.Word(fallback), console.Text(labelText(c.Labels)),
+		console.Word(fallback), last, ended, console.Text(labelText(c.Labels)),
 	}
 }
 
@@ -100,6 +103,9 @@ func (a *app) channelGetCommand() *cobra.Command {
 		}
 		fields := fieldsOf(channelColumns(), channelRow(answer.Data))
 		fields[0].Value = console.Word(answer.Data.Id.String())
+		if last := answer.Data.LastDrill; last != nil {
+			fields = append(fields, console.Field{Name: "drill", Value: console.Word(last.Id.String())})
+		}
 		return s.Print(console.Answer{Body: body, Parts: []console.Part{append(fields, configFields(answer.Data.Config)...)}})
 	})
 	return cmd

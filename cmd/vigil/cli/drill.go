@@ -60,6 +60,14 @@ func verdict(text string) console.Cell {
 	return console.Word(text).Toned(tones[text])
 }
 
+// lastDrill shows how the last drill of a channel or a schedule ended, and when; nil: none has.
+func lastDrill(last *client.LastDrill) (result, ended console.Cell) {
+	if last == nil {
+		return console.Word(""), console.Time(nil)
+	}
+	return verdict(string(last.Verdict)), console.Time(&last.At)
+}
+
 func (a *app) drillListCommand() *cobra.Command {
 	var limit int
 	var result string

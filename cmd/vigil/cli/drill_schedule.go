@@ -43,10 +43,7 @@ func drillScheduleColumns() []console.Column {
 }
 
 func drillScheduleRow(one client.DrillSchedule) []console.Cell {
-	last, ended := console.Word(""), console.Time(nil)
-	if one.LastDrill != nil {
-		last, ended = verdict(string(one.LastDrill.Verdict)), console.Time(&one.LastDrill.At)
-	}
+	last, ended := lastDrill(one.LastDrill)
 	return []console.Cell{
 		console.ID(one.Id.String()), console.Text(one.Name), console.Text(drillsRepeat(one.Recurrence)), console.Word(one.Recurrence.Timezone),
 		console.Time(one.NextAt), console.Text(tried(one)), enabledWord(one.Enabled), last, ended, console.Time(one.SkippedAt),
@@ -128,7 +125,7 @@ func (a *app) drillScheduleGetCommand() *cobra.Command {
 			console.Field{Name: "within", Value: console.Word(every(one.ExpectWithinSeconds))},
 			console.Field{Name: "notifies pagers", Value: enabledWord(one.ConfirmPager)})
 		if one.LastDrill != nil {
-			fields = append(fields, console.Field{Name: "last drill's id", Value: console.Word(one.LastDrill.Id.String())})
+			fields = append(fields, console.Field{Name: "drill", Value: console.Word(one.LastDrill.Id.String())})
 		}
 		return s.Print(console.Answer{Body: body, Parts: []console.Part{fields}})
 	})
