@@ -134,6 +134,11 @@ func TestWhatBelongsToAnotherOrganizationIsNotFound(t *testing.T) {
 		"name": "Mine", "type": "webhook", "config": map[string]any{"url": "http://127.0.0.1:9/"},
 	})
 	subscription := w.create(t, "/v1/subscriptions", map[string]any{"name": "All", "channel_id": w.channel, "events": []any{"check.*"}})
+	drill := w.create(t, "/v1/drills", map[string]any{"channel_ids": []any{w.channel}})
+	schedule := w.create(t, "/v1/drill-schedules", map[string]any{
+		"name": "Monthly", "channel_ids": []any{w.channel},
+		"recurrence": map[string]any{"every": "monthly", "day": 1, "hour": 9, "timezone": "UTC"},
+	})
 	deliveries := s.connect(t, "", &sender{key: w.key}).use("list_deliveries", args{})
 	rows, _ := deliveries["deliveries"].([]any)
 	delivery, _ := rows[0].(map[string]any)
@@ -156,6 +161,12 @@ func TestWhatBelongsToAnotherOrganizationIsNotFound(t *testing.T) {
 		{"save_channel", args{"id": w.channel, "name": "Mine now"}},
 		{"save_subscription", args{"id": subscription, "name": "Mine now"}},
 		{"delete_object", args{"kind": "subscription", "id": subscription, "confirm": "All"}},
+		{"list_drills", args{"drill": drill}},
+		{"run_drill", args{"cancel": drill}},
+		{"run_drill", args{"check": "Shop"}},
+		{"run_drill", args{"channels": []string{"Hook"}}},
+		{"save_drill_schedule", args{"id": schedule, "enabled": false}},
+		{"delete_object", args{"kind": "drill_schedule", "id": schedule, "confirm": "Monthly"}},
 		{"set_checks_enabled", args{"checks": []string{w.check}, "enabled": false}},
 		{"delete_object", args{"kind": "check", "id": w.check, "confirm": "Shop"}},
 		{"delete_object", args{"kind": "rule", "id": w.rule, "confirm": "Down"}},
@@ -171,6 +182,7 @@ func TestWhatBelongsToAnotherOrganizationIsNotFound(t *testing.T) {
 	}
 	for tool, members := range map[string]string{
 		"list_checks": "checks", "list_incidents": "incidents", "list_deliveries": "deliveries",
+		"list_drills": "drills",
 	} {
 		if rows, _ := c.use(tool, args{})[members].([]any); len(rows) != 0 {
 			t.Errorf("%s shows rows of another organization: %v", tool, rows)

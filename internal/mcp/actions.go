@@ -4,6 +4,7 @@ package mcp
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -35,7 +36,8 @@ func (s *Server) actionTools() []*tool {
 		},
 		{
 			name: "delete_object", title: "Delete", effect: deletes, scopes: write(), run: does(deleteObject),
-			input: s.schemas.members().own("kind", oneOf("What to delete.", "check", "rule", "channel", "subscription")).own("id", text("Its id.")).
+			input: s.schemas.members().own("kind", oneOf("What to delete.", "check", "rule", "channel", "subscription",
+				"drill_schedule")).own("id", text("Its id.")).
 				own("confirm", text("Its exact name, which the user confirmed; not needed where the client asks the user.")).
 				require("kind", "id"),
 			description: "Deletes a check with its results, a rule, or a channel that no rule uses. It cannot be undone: the user is asked " +
@@ -183,7 +185,7 @@ func deleteObject(c *call, in deleteInput) (object, error) {
 	}
 	if asks {
 		err := c.ask(question{
-			text:  fmt.Sprintf("Delete the %s %q? It cannot be undone.", in.Kind, found["name"]),
+			text:  fmt.Sprintf("Delete the %s %q? It cannot be undone.", strings.ReplaceAll(in.Kind, "_", " "), found["name"]),
 			about: fmt.Sprintf("delete %s %s %v", in.Kind, id, found["revision"]),
 		})
 		if err != nil {
@@ -231,8 +233,14 @@ func (c *call) removable(kind string, id uuid.UUID) (found object, remove func(o
 			_, err := decode(c.api.DeleteSubscription(c.ctx, id, &client.DeleteSubscriptionParams{IfMatch: revision(of)}))
 			return err
 		}
+	case "drill_schedule":
+		found, err = one(c.api.GetDrillSchedule(c.ctx, id, nil))
+		remove = func(of object) error {
+			_, err := decode(c.api.DeleteDrillSchedule(c.ctx, id, &client.DeleteDrillScheduleParams{IfMatch: revision(of)}))
+			return err
+		}
 	default:
-		err = vigil.Invalid("kind", "must be check, rule, channel or subscription")
+		err = vigil.Invalid("kind", "must be check, rule, channel, subscription or drill_schedule")
 	}
 	return found, remove, err
 }

@@ -15,8 +15,8 @@ func (s *Server) channelTools() []*tool {
 	return []*tool{{
 		name: "list_channels", title: "Channels", effect: reads, scopes: read(), run: does(listChannels),
 		input: s.schemas.members().own("limit", number("How many to show; 50 by default.", 1, 100)).own("cursor", cursorMember()),
-		description: "Lists notification channels: type, whether each is enabled and why not, its subscriptions, and how many rules use it. " +
-			"Where messages go is not shown. Use list_deliveries for what was sent.",
+		description: "Lists notification channels: type, whether each is enabled and why not, its subscriptions and last drill, and how " +
+			"many rules use it. Where messages go is not shown. Use list_deliveries for what was sent.",
 	}}
 }
 
@@ -49,7 +49,8 @@ func listChannels(c *call, in struct {
 	result, err := listing("channels", or(in.Limit, 50), func(limit int64) (page, error) {
 		return list(c.api.ListNotificationChannels(c.ctx, &client.ListNotificationChannelsParams{Limit: &limit, Cursor: given(in.Cursor)}))
 	}, func(row object) (object, error) {
-		shown := pick(row, "id", "name", "type", "enabled", "disabled_reason", "secret_overlap_ends_at", "labels", "revision")
+		shown := pick(row, "id", "name", "type", "enabled", "disabled_reason", "secret_overlap_ends_at", "labels", "revision",
+			"last_drill")
 		id, _ := row["id"].(string)
 		shown["used_by_rules"] = used[id]
 		if of := subscribed[id]; len(of) > 0 {

@@ -67,7 +67,7 @@ func does[In any](do func(c *call, in In) (object, error)) func(*call, json.RawM
 // allTools lists the tools.
 func (s *Server) allTools() []*tool {
 	return slices.Concat(
-		s.overviewTools(), s.checkTools(), s.incidentTools(), s.channelTools(), s.subscriptionTools(), s.describeTools(),
+		s.overviewTools(), s.checkTools(), s.incidentTools(), s.channelTools(), s.subscriptionTools(), s.drillTools(), s.describeTools(),
 		s.backtestTools(), s.planTools(), s.definitionTools(), s.actionTools(),
 	)
 }

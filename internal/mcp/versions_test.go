@@ -66,6 +66,7 @@ func (w *world) readAll(t *testing.T, c *session) []string {
 		{"get_incident", args{"incident": w.incident}, []string{"incident", "timeline", "deliveries"}},
 		{"list_deliveries", args{"incident": w.incident}, []string{"deliveries"}},
 		{"list_channels", args{}, []string{"channels"}},
+		{"list_drills", args{}, nil},
 		{"list_changes", args{"resource": "check"}, []string{"changes"}},
 		{"backtest_rules", args{"check": "Shop", "rules": []any{
 			args{"id": w.rule}, args{"name": "Later", "condition": args{"failure_threshold": 2}},
@@ -173,6 +174,7 @@ func (w *world) changeAll(t *testing.T, c *session) []string {
 	if out := c.use("set_checks_enabled", args{"checks": []string{"Basket"}, "enabled": false}); out["changed"] != float64(1) {
 		t.Errorf("set_checks_enabled answers %v", out)
 	}
+	w.drillAll(t, c)
 	c.use("update_incident", args{"incident": w.incident, "action": "acknowledge"})
 	c.use("update_incident", args{"incident": w.incident, "action": "resolve", "note": "restarted"})
 
