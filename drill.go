@@ -20,6 +20,9 @@ const (
 	VariableDrill = "drill"
 )
 
+// DrillPage is the path of the dashboard's page of a drill, without its id.
+const DrillPage = "/app/drills/"
+
 // Bounds of drills.
 const (
 	// DrillInterval is the interval of the hidden check.

@@ -40,7 +40,7 @@ func (n notices) drill(ctx context.Context, drill *vigil.Drill) error {
 		if err != nil || wait > 0 { // it is claimed again
 			return err
 		}
-		message := drillNotice(drill)
+		message := drillNotice(drill, n.publicURL)
 		message.To = to
 		if err := n.mailer.Send(ctx, message); err != nil {
 			return err
@@ -52,8 +52,9 @@ func (n notices) drill(ctx context.Context, drill *vigil.Drill) error {
 // maxNoticeHops is how many failures of a drill a mail names.
 const maxNoticeHops = 10
 
-// drillNotice is the mail about a drill that failed. Its id is the same on every try.
-func drillNotice(drill *vigil.Drill) mail.Message {
+// drillNotice is the mail about a drill that failed, with a link to its page where the address of the
+// platform is known. Its id is the same on every try.
+func drillNotice(drill *vigil.Drill, publicURL string) mail.Message {
 	text := "The drill of " + drill.AskedAt.UTC().Format(time.RFC1123) + " failed: alerts may not arrive.\n\n"
 	for i, f := range drill.Receipt.Failures {
 		if i == maxNoticeHops {
@@ -63,5 +64,8 @@ func drillNotice(drill *vigil.Drill) mail.Message {
 		text += "- " + string(f.Hop) + ": " + vigil.WithoutLinks(vigil.Truncate(f.Reason, maxNoticeError)) + "\n"
 	}
 	text += "\nvigil drill get " + drill.ID.String() + " shows the receipt with each hop.\n"
+	if publicURL != "" {
+		text += "\n" + publicURL + vigil.DrillPage + drill.ID.String() + "\n"
+	}
 	return mail.Message{ID: "drill-" + drill.ID.String(), Subject: "A drill failed: alerts may not arrive", Text: text}
 }

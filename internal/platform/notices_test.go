@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/mail"
@@ -137,5 +138,22 @@ func TestOwnersAreMailedAboutAChannelOnce(t *testing.T) {
 	if got := server.Messages(); len(got) != 2 || !strings.Contains(got[1].Data, "One message was given up") ||
 		!strings.Contains(got[1].Data, "Message-ID: <channel-"+channel.String()+"-2@example.com>") {
 		t.Errorf("mails: %+v", got)
+	}
+}
+
+// TestDrillNoticeLinksItsPage holds that the mail about a drill leads to its page where the address of
+// the platform is known.
+func TestDrillNoticeLinksItsPage(t *testing.T) {
+	t.Parallel()
+	drill := &vigil.Drill{ID: uuid.New(), Receipt: &vigil.DrillReceipt{
+		Verdict: vigil.DrillFailed, Failures: []vigil.DrillFailure{{Hop: vigil.HopOpened, Reason: "No incident opened within 2m0s."}},
+	}}
+	const base = "https://vigil.example.com"
+	at := base + "/app/drills/" + drill.ID.String() + "\n"
+	if got := drillNotice(drill, base); !strings.HasSuffix(got.Text, "\n\n"+at) || !strings.Contains(got.Text, "- opened: No incident") {
+		t.Errorf("the mail is %q", got.Text)
+	}
+	if got := drillNotice(drill, ""); strings.Contains(got.Text, "://") {
+		t.Errorf("without an address the mail is %q", got.Text)
 	}
 }
