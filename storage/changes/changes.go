@@ -43,8 +43,8 @@ func (s *Store) CheckVersions(ctx context.Context, orgID uuid.UUID, checks []uui
 
 // OrganizationVersion returns a text that differs after everything that people change in the
 // organization, which the audit log has, every event of an incident, every attempt of the
-// newest deliveries, those that begin and end of all deliveries, and when a maintenance window
-// begins or ends. Results do not change it. It reads a bounded number of rows of each, so that
+// newest deliveries, those that begin and end of all deliveries, each state of the newest drills, and
+// when a maintenance window begins or ends. Results do not change it. It reads a bounded number of rows of each, so that
 // it can be asked each second; the checks are counted.
 func (s *Store) OrganizationVersion(ctx context.Context, orgID uuid.UUID) (version string, err error) {
 	now := pg.SQLTime(s.db.Instant())
@@ -63,7 +63,10 @@ func (s *Store) OrganizationVersion(ctx context.Context, orgID uuid.UUID) (versi
 			SELECT count(*) AS made, count(finished_at) AS finished FROM attempts WHERE delivery_id = d.id
 		) AS a),
 		(SELECT md5(string_agg(a.id::text, ',' ORDER BY a.id)) FROM channels AS h
-			JOIN attempts AS a ON a.channel_id = h.id AND a.finished_at IS NULL WHERE h.org_id = $1)
+			JOIN attempts AS a ON a.channel_id = h.id AND a.finished_at IS NULL WHERE h.org_id = $1),
+		(SELECT md5(string_agg(concat_ws(' ', r.id, r.state), ',' ORDER BY r.id)) FROM (
+			SELECT id, state FROM drills WHERE org_id = $1 ORDER BY asked_at DESC, id DESC LIMIT 100
+		) AS r)
 	)`, orgID).Scan(&version)
 	return version, pg.Wrap("read whether an organization changed", err)
 }
