@@ -32,6 +32,8 @@ type channelBody struct {
 	Recovers       string // what ends the state of one that fails
 	RecoverHref    string // of an enabled channel
 	Recoveries     []recoveryLine
+	LastDrill      *lastDrill
+	DrillHref      string // runs a drill of an enabled channel; empty for those who may not
 	RotateHref     string // of a webhook
 	Overlap        *stamp // until when a replaced secret signs too
 	Revision       int64  // that the form was made from
@@ -170,8 +172,11 @@ func (s *Server) renderChannel(
 	if c.SecretOverlapEndsAt != nil {
 		body.Overlap = new(r.stampAs(*c.SecretOverlapEndsAt, "15:04"))
 	}
-	if c.Enabled {
+	if body.LastDrill = r.lastDrill(c.LastDrill); c.Enabled {
 		body.RecoverHref = row.Href + "/recover"
+		if !r.readOnly() {
+			body.DrillHref = "/app/drills/new?channel_id=" + row.ID
+		}
 	}
 	if _, failing := healthMark(&c.Delivery); failing {
 		body.Recovers = "The next message that arrives, or a test, makes it ok."

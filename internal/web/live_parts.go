@@ -35,6 +35,10 @@ func (s *Server) liveKinds() map[string]liveKind {
 		}},
 		liveIncidents:  {template: "incidents", parts: []string{"incidents-filters", "incidents-list"}, read: s.readIncidents},
 		liveDeliveries: {template: "deliveries", parts: []string{"deliveries-filters", "deliveries-list"}, read: s.readDeliveries},
+		liveDrills:     {template: "drills", parts: []string{"drills-schedules", "drills-filters", "drills-list"}, read: s.readDrills},
+		liveDrill: {template: "drill", read: s.readDrillPage, parts: []string{
+			"drill-title", "drill-tools", "drill-verdict", "drill-way", "drill-channels", "drill-facts", "drill-signed",
+		}},
 	}
 }
 
@@ -45,6 +49,8 @@ const (
 	liveIncident   = "incident"
 	liveIncidents  = "incidents"
 	liveDeliveries = "deliveries"
+	liveDrills     = "drills"
+	liveDrill      = "drill"
 )
 
 // navParts are the parts that every page has.

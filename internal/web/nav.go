@@ -4,6 +4,7 @@ package web
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ const (
 	navMore         = "more"
 
 	navSubscriptions = "subscriptions"
+	navDrills        = "drills"
 )
 
 // nav is the navigation of a page.
@@ -39,7 +41,7 @@ type nav struct {
 	Organization string
 	Incidents    int64 // that are open
 	Current      string
-	ReadOnly     bool
+	ReadOnly     bool       // the user's role may not change definitions or run drills
 	Blind        *blindNote // nil: every worker has its line
 }
 
@@ -62,7 +64,9 @@ func (r *request) menu(current string) (nav, error) {
 	if err != nil {
 		return nav{}, err
 	}
-	n := nav{Organization: known.organization, Incidents: known.incidents, Current: current, Blind: r.blindNote()}
+	n := nav{
+		Organization: known.organization, Incidents: known.incidents, Current: current, ReadOnly: known.readOnly, Blind: r.blindNote(),
+	}
 	n.Groups = []navGroup{
 		{Items: []navItem{
 			{Name: navChecks, Text: "Checks", Href: "/app", Icon: "checks", Count: number(known.checks)},
@@ -70,6 +74,7 @@ func (r *request) menu(current string) (nav, error) {
 			{Name: navDeliveries, Text: "Deliveries", Href: "/app/deliveries", Icon: "deliveries"},
 			{Name: navChannels, Text: "Channels", Href: "/app/channels", Icon: "channels"},
 			{Name: navSubscriptions, Text: "Subscriptions", Href: "/app/subscriptions", Icon: "list"},
+			{Name: navDrills, Text: "Drills", Href: "/app/drills", Icon: "drills"},
 			{Name: navMaintenance, Text: "Maintenance", Href: "/app/maintenance", Icon: "pause"},
 			{Name: navStatus, Text: "Status page", Href: "/app/status-pages", Icon: "status"},
 		}},
@@ -98,6 +103,13 @@ func (r *request) menu(current string) (nav, error) {
 	return n, nil
 }
 
+// readOnly reports whether the user's role may not change definitions or run drills: pages then
+// offer neither.
+func (r *request) readOnly() bool {
+	known, err := r.s.nav.read(r.Context(), r.api, r.who.UserID)
+	return err == nil && known.readOnly
+}
+
 // navCache keeps the figures of the navigation for a moment, so that a page does not ask
 // for them each time.
 type navCache struct {
@@ -109,6 +121,7 @@ type navCache struct {
 
 type navFigures struct {
 	organization      string
+	readOnly          bool
 	checks, incidents int64
 	at                time.Time
 }
@@ -152,6 +165,7 @@ func (c *navCache) read(ctx context.Context, api *client.ClientWithResponses, us
 		me, err := api.GetMeWithResponse(ctx)
 		if err == nil {
 			known.organization = me.JSON200.Data.Organization.Name
+			known.readOnly = !slices.Contains(me.JSON200.Data.Scopes, client.MeScopesWrite)
 		}
 		return err
 	})

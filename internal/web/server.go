@@ -174,6 +174,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.incidentUpdateRoutes,
 		s.statusPageRoutes,
 		s.subscriptionRoutes, s.maintenanceRoutes,
+		s.drillListRoutes, s.drillRoutes, s.drillFormRoutes, s.drillScheduleRoutes,
 		s.deliveryListRoutes,
 		s.deliveryRoutes,
 		s.channelRoutes,
