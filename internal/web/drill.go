@@ -131,7 +131,9 @@ func drillNote(d *client.Drill) drillVerdictNote {
 		return drillVerdictNote{State: "paused", Word: "Canceled", Text: "It was ended before its time, so it shows nothing about your alerts."}
 	}
 	return drillVerdictNote{
-		State: "unknown", Word: "Running", Text: fmt.Sprintf("Each of the two messages has %s to reach %s.", within, everyChannel(len(d.Channels))),
+		State: "unknown",
+		Word:  "Running",
+		Text:  fmt.Sprintf("Each of the two messages has %s to reach %s.", within, everyChannel(len(d.Channels))),
 	}
 }
 
