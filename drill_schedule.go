@@ -23,6 +23,9 @@ const (
 	// MaxDrillDelay is how late a drill of a schedule runs at most, where the platform was away or
 	// another drill of a channel runs. After it that drill is skipped.
 	MaxDrillDelay = 24 * time.Hour
+	// MinDefaultDrillDelay is how long after its making the schedule by default runs its first drill at the
+	// earliest.
+	MinDefaultDrillDelay = 24 * time.Hour
 	// lastMonthlyDay is the last day that each month has.
 	lastMonthlyDay = 28
 	lastWeekday    = 7
@@ -77,4 +80,14 @@ type DrillSchedule struct {
 // ScheduledDrillID is the ID of the drill of one time of a schedule, so that there is one.
 func ScheduledDrillID(schedule uuid.UUID, at time.Time) uuid.UUID {
 	return uuid.NewSHA1(schedule, []byte(at.UTC().Format(time.RFC3339)))
+}
+
+// DefaultDrills says what schedule of drills the operator's organization has by default.
+type DefaultDrills struct {
+	Name       string
+	Recurrence DrillRecurrence
+	// Regions in which the drills run; none: the default region.
+	Regions []string
+	// Except is the project whose channels are left out: its Tool and its Project.
+	Except ManagedFilter
 }

@@ -286,6 +286,10 @@ func TestDemoKilled(t *testing.T) {
 	if len(incidents) != 1 || incidents[0].ID != refused.IncidentID {
 		t.Errorf("the incidents are %+v", incidents)
 	}
+	var schedules []listedSchedule
+	if c.into(&schedules, http.MethodGet, "/v1/drill-schedules", nil); len(schedules) != 0 {
+		t.Errorf("the channel of the demo is drilled: %+v", schedules)
+	}
 	second.stop()
 
 	// A finished story is played again, with another incident.

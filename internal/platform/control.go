@@ -35,6 +35,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 		Sentinel:      dispatch.NewSentinel(p.temporal.Client, p.settings.TemporalNamespace),
 		Epochs:        p.store,
 		Drills:        sweptDrills{p.store, p.incidents, drills},
+		DefaultDrills: p.makeDefaultDrills(),
 		Away:          func(err error) bool { return vigil.ErrorCode(err) == vigil.CodeUnavailable || dispatch.Away(err) },
 		Now:           time.Now,
 		Log:           p.Log,

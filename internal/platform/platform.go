@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/codec"
 	"github.com/vigil-monitor/vigil/internal/demo"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
@@ -93,6 +94,8 @@ type Platform struct {
 	Private   *privateTargets
 	api       http.Handler // of /v1, once ServeAPI was called
 	Demo      *demo.Demo   // nil: none is played
+	// defaultDrills is the schedule that the operator has by default; nil: none, as in the roles.
+	defaultDrills *vigil.DefaultDrills
 	// Deployment is the version that the workers poll as; the zero value is unversioned.
 	Deployment workers.Deployment
 }

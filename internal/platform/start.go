@@ -71,6 +71,7 @@ func StartAll(ctx context.Context, p *Process, s Settings, show *Screen) (*Platf
 	if err := withOrWithout(ctx, URLOf(listener), data.Path(), show); err != nil {
 		return nil, Summary{}, err
 	}
+	built.defaultDrills = defaultDrills(s.Regions, machineZone())
 	if err := built.startWorkers(ctx, show); err != nil {
 		return nil, Summary{}, err
 	}

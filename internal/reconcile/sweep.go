@@ -98,6 +98,8 @@ type Options struct {
 	Sentinel      sentinel
 	Epochs        epochStore
 	Drills        drills // nil: drills are left out
+	// DefaultDrills makes the schedule of drills that the operator has by default, once; nil: there is none.
+	DefaultDrills func(ctx context.Context) error
 	// PublicURL is the address at which the platform is reached, for links in messages.
 	PublicURL string
 	// KeyEnds mails the owners of API keys that end soon; nil: none is mailed.
@@ -117,14 +119,15 @@ type Options struct {
 // shards that it has a lease of. Two at once would do no harm, since every repair may be
 // repeated.
 type Sweep struct {
-	loops        loops
-	store        loopStore
-	drills       drills
-	housekeeping housekeeping
-	keyEnds      func(ctx context.Context) error
-	channels     func(ctx context.Context) error
-	now          func() time.Time
-	log          *slog.Logger
+	loops         loops
+	store         loopStore
+	drills        drills
+	defaultDrills func(ctx context.Context) error
+	housekeeping  housekeeping
+	keyEnds       func(ctx context.Context) error
+	channels      func(ctx context.Context) error
+	now           func() time.Time
+	log           *slog.Logger
 
 	shards        *shards
 	repairs       *repairs
@@ -149,19 +152,20 @@ type Sweep struct {
 // New returns a sweep that has not started.
 func New(opts Options) *Sweep {
 	s := &Sweep{
-		loops:        opts.Loops,
-		store:        opts.Store,
-		housekeeping: opts.Housekeeping,
-		keyEnds:      opts.KeyEnds,
-		drills:       opts.Drills,
-		channels:     opts.Channels,
-		now:          opts.Now,
-		log:          opts.Log,
-		shards:       &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
-		repairs:      &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
-		leases:       &leaseMonitor{store: opts.Store, now: opts.Now},
-		reported:     make(map[string]time.Time),
-		unobserved:   &unobservedLoops{store: opts.Store},
+		loops:         opts.Loops,
+		store:         opts.Store,
+		housekeeping:  opts.Housekeeping,
+		keyEnds:       opts.KeyEnds,
+		drills:        opts.Drills,
+		defaultDrills: opts.DefaultDrills,
+		channels:      opts.Channels,
+		now:           opts.Now,
+		log:           opts.Log,
+		shards:        &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
+		repairs:       &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
+		leases:        &leaseMonitor{store: opts.Store, now: opts.Now},
+		reported:      make(map[string]time.Time),
+		unobserved:    &unobservedLoops{store: opts.Store},
 	}
 	s.abandoned = &abandonedLoops{store: opts.Store, leases: s.leases, nudge: s.nudge, now: opts.Now, log: opts.Log}
 	s.suspects = &suspects{
@@ -231,6 +235,11 @@ func (s *Sweep) passes() []pass {
 	if s.drills != nil {
 		all = append(all, pass{"drills", incidentsInterval, passTimeout, ofCommon, s.repairDrills},
 			pass{"drill schedules", incidentsInterval, passTimeout, ofCommon, s.runDrillSchedules})
+	}
+	if s.defaultDrills != nil {
+		all = append(all, pass{"default drills", incidentsInterval, passTimeout, ofCommon, func(ctx context.Context, _ work) error {
+			return s.defaultDrills(ctx)
+		}})
 	}
 	if s.temporalStore != nil {
 		all = append(all, pass{"temporal store", loopsInterval, passTimeout, ofCommon, s.temporalStore.check})
