@@ -352,12 +352,14 @@ func (d *dashboard) withoutScripts() {
 func (d *dashboard) everyPage() {
 	b := d.b
 	loop := d.closedLoop()
+	drills := d.runDrill(loop[0])
+	drills.judge(b)
 	for _, page := range append(loop, []string{
 		"/app", d.check, d.check + "/edit", "/app/checks/new", "/app/members", "/app/account", d.check + "/rules", d.check + "/rules/new",
 		"/app/rules", "/app/incidents", "/app/incidents?status=active", d.incident,
 		d.incident + "?show=vote", d.incident + "?show=delivery", "/app/deliveries", "/app/deliveries?status=exhausted", d.delivery,
 		"/app/channels", "/app/channels/new?type=pager", "/app/maintenance", "/app/maintenance/new",
-		"/app/subscriptions", "/app/subscriptions/new",
+		"/app/subscriptions", "/app/subscriptions/new", "/app/drills?verdict=canceled",
 		"/app/api-keys", "/app/api-keys/new", "/app/usage", "/app/audit-log", "/app/organization",
 		"/app/audit-log?resource=channel", "/app/help", "/app/more", "/app/there-is-no-such-page",
 	}...) {
@@ -380,6 +382,7 @@ func (d *dashboard) everyPage() {
 		b.picture(p.name, p.scheme, p.width)
 	}
 	d.picturesOfTheLoop(loop)
+	drills.pictures(b)
 }
 
 func (d *dashboard) revokeKey() {

@@ -187,7 +187,7 @@ func drillFacts(r *request, d *client.Drill) []fact {
 	if receipt := d.Receipt; receipt != nil {
 		facts = append(facts,
 			fact{Name: "Organization", Value: receipt.OrganizationName},
-			fact{Name: "Vigil", Value: receipt.Version},
+			fact{Name: "Version", Value: receipt.Version},
 		)
 	}
 	return append(facts, fact{Name: "Drill", Value: d.Id.String(), Mono: true})
