@@ -98,6 +98,9 @@ func (s *Server) readDrillPage(r *request) (page, error) {
 		Verdict: drillNote(d), Facts: drillFacts(r, d),
 	}
 	p := page{Title: "Drill of " + body.Title, Nav: navDrills, Body: body}
+	if len(d.Channels) == 0 {
+		p.Title = body.Title
+	}
 	if body.Running {
 		p.Live = "page=" + liveDrill
 		body.Steps = drillSteps(d)

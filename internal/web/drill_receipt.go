@@ -152,6 +152,6 @@ func (r *request) download(drill *client.GetDrillResponse, extension, kind strin
 	name := "drill-" + d.AskedAt.UTC().Format(time.DateOnly) + "-" + d.Id.String() + "." + extension
 	r.w.Header().Set("Content-Type", kind)
 	r.w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	_, _ = r.w.Write(text) //nolint:gosec // a file, which no browser shows; an error: the client has gone
+	_, _ = r.w.Write(text) // an error: the client has gone
 	return nil
 }

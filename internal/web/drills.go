@@ -120,7 +120,7 @@ func drillTitle(d *client.Drill) string {
 	}
 	switch {
 	case len(names) == 0:
-		return "A drill without channels"
+		return "Drill without a channel"
 	case len(names) > mostDrillNames:
 		names = append(names[:mostDrillNames-1:mostDrillNames-1], counted(int64(len(names)-mostDrillNames+1), "other channel"))
 	}
