@@ -32,7 +32,10 @@ func (d *dashboard) runDrill(channel string) drillPages {
 	b.fill("Expected within, seconds", "9")
 	// The browser would not send it; the API says it too.
 	b.do("send the form as it is", chromedp.Submit(chromedp.CSS("form.drill-form")))
-	b.until("the message of the API under its field", `document.querySelector("#f-expect_within_seconds[aria-invalid=true][aria-describedby]")`)
+	b.until(
+		"the message of the API under its field",
+		`document.querySelector("#f-expect_within_seconds[aria-invalid=true][aria-describedby]")`,
+	)
 	b.axe("a drill with a mistake")
 	b.fill("Expected within, seconds", "120")
 	b.press("Run the drill")
