@@ -219,7 +219,9 @@ func (d *Drill) NextStep(facts *DrillFacts, now time.Time) NextDrillStep {
 		if facts.ended(d, true) || !now.Before(d.RecoveryDue()) || facts.OpenedAt.IsZero() && facts.quiet() {
 			return DrillClose
 		}
-	case d.CanceledAt != nil, facts.ended(d, false), !now.Before(d.OpeningDue()):
+	// A region that is slower than the first one has its vote to come, which it cannot any more once
+	// the check is healthy.
+	case d.CanceledAt != nil, facts.ended(d, false) && facts.voted(), !now.Before(d.OpeningDue()):
 		return DrillHeal
 	}
 	return DrillWait

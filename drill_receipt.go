@@ -162,6 +162,11 @@ func (f *DrillFacts) fallbacks(ends bool) []DrillMessageFacts {
 	return slices.DeleteFunc(slices.Clone(f.Messages), func(m DrillMessageFacts) bool { return m.FallbackFor == uuid.Nil || m.Ends != ends })
 }
 
+// voted reports whether every region has said that the check fails.
+func (f *DrillFacts) voted() bool {
+	return !slices.ContainsFunc(f.Regions, func(r DrillRegion) bool { return r.Voted.IsZero() })
+}
+
 // quiet reports whether no region says any more that the check fails.
 func (f *DrillFacts) quiet() bool {
 	return !slices.ContainsFunc(f.Regions, func(r DrillRegion) bool { return !r.Voted.IsZero() && r.Withdrawn.IsZero() })

@@ -38,6 +38,11 @@ func TestDrillSteps(t *testing.T) {
 	expect("its time is over", 10*time.Minute, vigil.DrillHeal)
 	facts.Messages[1].Status = vigil.DeliveryExhausted
 	expect("the other never will be", time.Minute, vigil.DrillHeal)
+	facts.Regions = []vigil.DrillRegion{{Region: "fast", Voted: asked}, {Region: "slow"}}
+	expect("a region has not voted", time.Minute, vigil.DrillWait)
+	facts.Regions[1].Voted = asked
+	expect("it has", time.Minute, vigil.DrillHeal)
+	facts.Regions = nil
 	drill.State, drill.HealedAt, facts.OpenedAt = vigil.DrillRecovering, new(asked.Add(9*time.Minute)), asked
 	expect("the check is healthy", 10*time.Minute, vigil.DrillWait)
 	expect("a drill ends before it is closed by the sweep", 14*time.Minute, vigil.DrillClose)

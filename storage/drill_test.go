@@ -226,6 +226,12 @@ func TestDrillNamesTheHop(t *testing.T) {
 		"NoDeliveryWorker": {func(r *drillRun) { r.open() }, vigil.HopFirstAttempt},
 		"Receiver500":      {func(r *drillRun) { r.deliver(r.open(), false) }, vigil.HopDelivered},
 		"NoEnd":            {func(r *drillRun) { r.deliver(r.open(), true) }, vigil.HopVoteWithdrawn},
+		"ChannelDeleted": {func(r *drillRun) {
+			if _, err := r.store.DeleteChannel(r.Context(), r.org.ID, r.channels[vigil.ChannelWebhook].ID, true, nil); err != nil {
+				r.Fatal(err)
+			}
+			r.open()
+		}, vigil.HopOpened},
 		"Late": {func(r *drillRun) {
 			incident := r.open()
 			r.clock.set(r.slot.Add(3 * time.Minute))

@@ -158,7 +158,8 @@ func rulesUsing(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]s
 const dropBatch = 20
 
 // dropFromRules removes a channel from all rules, deletes the rules that have no channel
-// left, and returns the checks whose revision it raised.
+// left, and returns the checks whose revision it raised. The rules of drills are left as they are:
+// their incidents open, so that the receipt names the channel that is not notified any more.
 func (s *Store) dropFromRules(ctx context.Context, orgID, channelID uuid.UUID) ([]uuid.UUID, error) {
 	var all []uuid.UUID
 	for {
@@ -179,7 +180,7 @@ func (s *Store) dropFromRules(ctx context.Context, orgID, channelID uuid.UUID) (
 func dropFromSomeRules(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]uuid.UUID, error) {
 	var checks []uuid.UUID
 	err := tx.NewRaw(`SELECT id FROM checks WHERE id IN (
-			SELECT check_id FROM alert_rules WHERE org_id = ? AND ? = ANY(channel_ids)
+			SELECT check_id FROM alert_rules WHERE org_id = ? AND ? = ANY(channel_ids) AND `+pg.NotDrill+`
 		) ORDER BY id LIMIT ? FOR NO KEY UPDATE`, orgID, channelID, dropBatch).Scan(ctx, &checks)
 	if err != nil || len(checks) == 0 {
 		return nil, pg.Wrap("find the rules of a channel", err)
