@@ -32,8 +32,8 @@ type drillAnswer struct {
 			}
 		}
 		Failures []struct {
-			Hop, Reason string
-			ChannelID   string `json:"channel_id"`
+			Hop, Reason, Region string
+			ChannelID           string `json:"channel_id"`
 		}
 	}
 }
