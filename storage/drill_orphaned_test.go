@@ -31,7 +31,9 @@ func TestDrillOfDeletedOrganization(t *testing.T) {
 				}
 			}
 			purge(time.Second)
-			if n := r.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved' AND status IN ('pending', 'delivered')"); n < arrived {
+			if n := r.count(
+				"SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved' AND status IN ('pending', 'delivered')",
+			); n < arrived {
 				t.Errorf("%d openings arrived, and %d ends are sent", arrived, n)
 			}
 			r.workflowEnds()

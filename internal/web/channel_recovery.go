@@ -226,7 +226,7 @@ func recoveryBodyOf(r *request, channel *client.NotificationChannel, recovery *c
 func recoveryMark(recovery *client.Recovery) mark {
 	switch {
 	case recovery.State == client.RecoveryStateRunning:
-		return newMark("pending", "Running")
+		return newMark("unknown", "Running")
 	case recovery.State == client.RecoveryStateCanceled:
 		return newMark("paused", "Canceled")
 	case recovery.Failed > 0:
