@@ -31,9 +31,8 @@ func TestDrillOfDeletedOrganization(t *testing.T) {
 				}
 			}
 			purge(time.Second)
-			if n := r.count(
-				"SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved' AND status IN ('pending', 'delivered')",
-			); n < arrived {
+			const ends = "SELECT count(*) FROM deliveries WHERE event_type = 'incident.resolved' AND status IN ('pending', 'delivered')"
+			if n := r.count(ends); n < arrived {
 				t.Errorf("%d openings arrived, and %d ends are sent", arrived, n)
 			}
 			r.workflowEnds()

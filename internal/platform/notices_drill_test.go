@@ -31,10 +31,8 @@ func newDrillMails(t *testing.T) *drillMails {
 	d := &drillMails{T: t, now: time.Date(2026, 3, 10, 12, 30, 0, 0, time.UTC)}
 	d.store = storagetest.New(t, func(o *storage.Options) { o.Now = func() time.Time { return d.now } })
 	_, org, err := d.store.CreateAccount(
-		t.Context(),
-		account.Organization{Name: "Engines", Tier: account.TierEnterprise},
-		account.User{Email: "ada@example.com", Name: "Ada"},
-		nil,
+		t.Context(), account.Organization{Name: "Engines", Tier: account.TierEnterprise},
+		account.User{Email: "ada@example.com", Name: "Ada"}, nil,
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -41,10 +41,8 @@ func newDrillSweeps(t *testing.T) *drillSweeps {
 	}
 	d.Store = storagetest.New(t, func(o *storage.Options) { o.Now = d.now })
 	_, org, err := d.CreateAccount(
-		t.Context(),
-		account.Organization{Name: "Engines", Tier: account.TierEnterprise},
-		account.User{Email: "ada@example.com", Name: "Ada"},
-		nil,
+		t.Context(), account.Organization{Name: "Engines", Tier: account.TierEnterprise},
+		account.User{Email: "ada@example.com", Name: "Ada"}, nil,
 	)
 	if err != nil {
 		t.Fatal(err)
