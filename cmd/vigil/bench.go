@@ -44,6 +44,8 @@ func newBenchLoopsCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&o.Window, "window", 30*time.Minute, "longest time of a turn (VIGIL_QUIET_WINDOW)")
 	cmd.Flags().DurationVar(&o.Settle, "settle", 3*time.Minute, "how long to wait at most until turns cover as many slots as they will")
 	cmd.Flags().DurationVar(&o.Measure, "for", 30*time.Second, "how long to measure after that")
+	cmd.Flags().IntVar(&o.Drills, "drills", 0,
+		"measure twice more: while up to so many `drills` run one after the other, and again without them")
 	cmd.Flags().BoolVar(&o.InOne, "up", false, "run Temporal, the API and the workers in one process, as vigil up does")
 	cmd.Flags().
 		BoolVar(&o.Restart, "restart", false, "at the end, kill worker and Temporal and measure the time until every loop probes again")

@@ -36,6 +36,7 @@ type LoopOptions struct {
 	Settle   time.Duration // how long to wait at most until turns cover as many slots as they will
 	Measure  time.Duration // how long, after that
 	Restart  bool          // kill worker and Temporal afterwards, and measure until every loop probes
+	Drills   int           // how many drills to run at most, one after the other, while it measures once more; 0: it does not
 	InOne    bool          // run Temporal, the API and the workers in one process, as vigil up does
 	Out      io.Writer     // where the report goes
 }
@@ -55,8 +56,16 @@ func MeasureLoops(ctx context.Context, o LoopOptions) error {
 		if err != nil {
 			return err
 		}
-		if err := report.print(o.Out); err != nil || !o.Restart {
+		if err := report.print(o.Out); err != nil {
 			return err
+		}
+		if o.Drills > 0 {
+			if err := s.measureDrills(ctx, o, report); err != nil {
+				return err
+			}
+		}
+		if !o.Restart {
+			return nil
 		}
 		return s.restart(ctx, o)
 	})
@@ -104,7 +113,9 @@ func startServers(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 	if err != nil {
 		return s, err
 	}
-	s.store, err = storage.Open(ctx, dsn, storage.Options{Keys: keys, MaxConns: 4, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	s.store, err = storage.Open(ctx, dsn, storage.Options{
+		Keys: keys, Policies: vigil.DeliveryPolicies{vigil.ChannelWebhook: drillPolicy()}, MaxConns: 4, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		return s, err
 	}
@@ -306,7 +317,8 @@ func (s *cluster) measure(ctx context.Context, o LoopOptions) (report, error) {
 			coalesce(percentile_cont(0.99) WITHIN GROUP (ORDER BY late), 0),
 			coalesce(max(late), 0)
 		FROM (SELECT success, 1000 * extract(epoch FROM time - slot) AS late
-			FROM results WHERE time >= $1 AND time < $2) AS seen`, r.before.at, r.after.at).
+			FROM results WHERE time >= $1 AND time < $2
+				AND check_id NOT IN (SELECT id FROM checks WHERE drill_id IS NOT NULL)) AS seen`, r.before.at, r.after.at).
 		Scan(&r.stored, &r.failed, &r.lateP50, &r.lateP99, &r.lateMax)
 	return r, err
 }
