@@ -69,7 +69,6 @@ type faulty struct {
 	temporal temporal.Client
 
 	fault string
-	body  object            // of the request; nil: of the channel alone
 	names map[string]string // of channels, by id
 	id    string
 	asked time.Time
@@ -231,7 +230,7 @@ func receiverFaults() []drillFault {
 		{"the receiver is slow", func(f *faulty) {
 			var once sync.Once
 			slow := newAnswering(f.t, func(w http.ResponseWriter, _ *http.Request) {
-				once.Do(func() {
+				once.Do(func() { //nolint:contextcheck // that of the test
 					f.longer(time.Now())
 					f.tooLate()
 				})

@@ -114,7 +114,11 @@ func startServers(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 		return s, err
 	}
 	s.store, err = storage.Open(ctx, dsn, storage.Options{
-		Keys: keys, Policies: vigil.DeliveryPolicies{vigil.ChannelWebhook: drillPolicy()}, MaxConns: 4, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Keys:     keys,
+		Policies: vigil.DeliveryPolicies{vigil.ChannelWebhook: drillPolicy()},
+		MaxConns: 4,
+		Now:      time.Now,
+		Log:      slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return s, err
