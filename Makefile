@@ -64,7 +64,7 @@ test: ready compose ## Run all tests; a line for each package, then the slowest 
 	@.ci/test $(TESTFLAGS)
 
 .PHONY: ready
-ready: postgres chromium docker roots # what the tests need, so that a start of them is not a build
+ready: postgres chromium docker roots languages # what the tests need, so that a start of them is not a build
 	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
 
 .PHONY: flaky
@@ -86,6 +86,10 @@ docker: # find a container engine, or install the Debian package
 .PHONY: roots
 roots: # find debootstrap, a static BusyBox and rpm, or install the Debian packages
 	@.ci/roots
+
+.PHONY: languages
+languages: # find PHP and Ruby, or install the Debian packages
+	@.ci/languages
 
 .PHONY: compose
 compose: $(COMPOSE) # build Docker Compose, with which the tests start docker/compose.yaml

@@ -237,3 +237,30 @@ func TestRecoveryEnds(t *testing.T) {
 		t.Errorf("after its retention: %v", err)
 	}
 }
+
+// TestRecoveryOfADeletedChannel deletes the channel of a recovery that has requested attempts: nothing
+// more is sent, and the recovery is gone for its workflow, for callers and for the sweep.
+func TestRecoveryOfADeletedChannel(t *testing.T) {
+	t.Parallel()
+	r := newRecoveries(t, 2)
+	recovery := r.mustBegin()
+	r.requests("before the deletion", r.step(recovery.ID, 1), r.incidents[0])
+	if _, err := r.store.DeleteChannel(t.Context(), r.org.ID, r.channel, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.store.StepRecovery(t.Context(), recovery.ID, 10, 10); vigil.ErrorCode(err) != vigil.CodeNotFound {
+		t.Errorf("the next step: %v", err)
+	}
+	if _, err := r.store.Recovery(t.Context(), r.org.ID, r.channel, recovery.ID); vigil.ErrorCode(err) != vigil.CodeNotFound {
+		t.Errorf("read: %v", err)
+	}
+	for _, incident := range r.incidents {
+		if p := r.claim(incident, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone {
+			t.Errorf("after the deletion an attempt is %s", p.State)
+		}
+	}
+	r.clock.set(r.clock.now().Add(time.Hour))
+	if list, err := r.store.StalledRecoveries(t.Context(), r.clock.now(), 10); err != nil || len(list) != 0 {
+		t.Errorf("%d recoveries are stalled (%v)", len(list), err)
+	}
+}

@@ -23,6 +23,7 @@ var notRun = []struct{ document, text, reason string }{ //nolint:gochecknoglobal
 	{"README.md", "./vigil up", "runs until it is stopped; the platform of this test is one"},
 	{"README.md", "docker ", "needs a container engine; docker_test.go tries the image"},
 	{"README.md", "apt-get install", "installs on the machine; needs a package of a release"},
+	{"README.md", "systemctl enable", "needs an installed package; .ci/install-packages runs the line of the unit"},
 	{"README.md", "export ", "needs a Postgres and a Temporal cluster of their own"},
 	{"README.md", "vigil migrate", "needs them, too; the end-to-end tests run the roles as processes"},
 	{"README.md", "vigil temporal setup", "the same"},
