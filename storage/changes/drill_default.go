@@ -61,7 +61,7 @@ func (s *Store) makeDefaultDrills(ctx context.Context, tx bun.Tx, org uuid.UUID,
 	if n, err := marked.RowsAffected(); err != nil || n == 0 {
 		return uuid.Nil, err
 	}
-	if n, err := tx.NewSelect().Model((*drillScheduleRow)(nil)).Where("ds.org_id = ?", org).Count(ctx); err != nil || n > 0 {
+	if n, err := countSchedules(ctx, tx, org); err != nil || n > 0 {
 		return uuid.Nil, err
 	}
 	channel, err := firstChannel(ctx, tx, org, d.Except)
@@ -73,9 +73,8 @@ func (s *Store) makeDefaultDrills(ctx context.Context, tx bun.Tx, org uuid.UUID,
 		Request: vigil.DrillRequest{
 			ChannelIDs: []uuid.UUID{channel}, Regions: d.Regions, Severity: vigil.Info, ExpectWithin: vigil.DefaultDrillExpect,
 		},
-		Version: 1, CreatedAt: now, UpdatedAt: now,
 	}
-	if err := s.judgeSchedule(ctx, tx, &one, region); err != nil {
+	if err := s.beginSchedule(ctx, tx, &one, region); err != nil {
 		return uuid.Nil, err
 	}
 	// Who has just created a first channel is not surprised by a drill of it.
@@ -84,12 +83,7 @@ func (s *Store) makeDefaultDrills(ctx context.Context, tx bun.Tx, org uuid.UUID,
 		return uuid.Nil, err
 	}
 	one.NextAt = &next
-	row, err := rowOfDrillSchedule(&one)
-	if err != nil {
-		return uuid.Nil, err
-	}
-	_, err = tx.NewInsert().Model(row).Exec(ctx)
-	return one.ID, err
+	return one.ID, insertSchedule(ctx, tx, &one)
 }
 
 // firstChannel returns the oldest channel of an organization that is drilled by default; zero: there is none.

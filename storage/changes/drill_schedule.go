@@ -120,24 +120,18 @@ func (s *Store) CreateDrillSchedule(ctx context.Context, one vigil.DrillSchedule
 		if _, err := accounts.LockOrganization(ctx, tx, one.OrgID); err != nil {
 			return err
 		}
-		now := s.db.Instant()
-		one.ID, one.Version, one.CreatedAt, one.UpdatedAt = pg.IDOrNew(one.ID), 1, now, now
-		if err := s.judgeSchedule(ctx, tx, &one, region); err != nil {
+		if err := s.beginSchedule(ctx, tx, &one, region); err != nil {
 			return err
 		}
-		n, err := tx.NewSelect().Model((*drillScheduleRow)(nil)).Where("ds.org_id = ?", one.OrgID).Count(ctx)
+		n, err := countSchedules(ctx, tx, one.OrgID)
 		if err != nil {
-			return fmt.Errorf("count the schedules: %w", err)
+			return err
 		}
 		if n >= vigil.MaxDrillSchedules {
 			return vigil.Errorf(vigil.CodeConflict, "There are %d schedules of drills, and there can be no more.", n)
 		}
-		row, err := rowOfDrillSchedule(&one)
-		if err != nil {
+		if err := insertSchedule(ctx, tx, &one); err != nil {
 			return err
-		}
-		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
-			return fmt.Errorf("insert: %w", err)
 		}
 		return accounts.KeepAnswer(ctx, tx, one)
 	})
@@ -145,6 +139,32 @@ func (s *Store) CreateDrillSchedule(ctx context.Context, one vigil.DrillSchedule
 		return vigil.DrillSchedule{}, pg.Wrap("create a schedule of drills", err)
 	}
 	return one, nil
+}
+
+// beginSchedule gives a new schedule what it has at first, and judges it.
+func (s *Store) beginSchedule(ctx context.Context, tx bun.Tx, one *vigil.DrillSchedule, region string) error {
+	now := s.db.Instant()
+	one.ID, one.Version, one.CreatedAt, one.UpdatedAt = pg.IDOrNew(one.ID), 1, now, now
+	return s.judgeSchedule(ctx, tx, one, region)
+}
+
+func countSchedules(ctx context.Context, tx bun.Tx, org uuid.UUID) (int64, error) {
+	n, err := tx.NewSelect().Model((*drillScheduleRow)(nil)).Where("ds.org_id = ?", org).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count the schedules: %w", err)
+	}
+	return n, nil
+}
+
+func insertSchedule(ctx context.Context, tx bun.Tx, one *vigil.DrillSchedule) error {
+	row, err := rowOfDrillSchedule(one)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
+		return fmt.Errorf("insert: %w", err)
+	}
+	return nil
 }
 
 // DrillSchedule finds a schedule of the organization. An unknown one is a CodeNotFound error.
