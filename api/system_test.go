@@ -3,6 +3,7 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -147,6 +148,10 @@ func TestDocs(t *testing.T) {
 		}
 		if !strings.Contains(a.header.Get("Content-Security-Policy"), "connect-src 'self'") {
 			t.Errorf("%s may ask other hosts", asset[1])
+		}
+		plain := b.want(t, http.StatusOK, http.MethodGet, asset[1], nil, "Accept-Encoding", "identity").raw
+		if !bytes.Equal(plain, a.raw) {
+			t.Errorf("%s: %d bytes for a client without gzip, %d with it", asset[1], len(plain), len(a.raw))
 		}
 	}
 	if a := b.want(t, http.StatusOK, http.MethodGet, "/openapi.json", nil); a.body["openapi"] != "3.1.0" {
