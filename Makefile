@@ -159,7 +159,7 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full .ci/test-provider -v -run Killed
 
 .PHONY: check
-check: format vet lint terraform charts words names sleeps arrows openapi clients-check tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
+check: format vet platforms lint terraform charts words names sleeps arrows openapi clients-check tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
@@ -169,6 +169,10 @@ format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimpo
 .PHONY: vet
 vet:
 	go vet ./...
+
+.PHONY: platforms
+platforms: ## Check the types of all packages for the other platforms of a release
+	go run ./.ci/platforms
 
 .PHONY: lint
 lint: tools ## Run golangci-lint and workflowcheck

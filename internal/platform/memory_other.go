@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package main
+package platform
 
 // releaseProgram does nothing: only Linux says which pages are those of the program.
 func releaseProgram() {}

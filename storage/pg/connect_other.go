@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package storage
+package pg
 
 import "syscall"
 
