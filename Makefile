@@ -210,7 +210,7 @@ openapi: ## Compare api/openapi.yaml with what the code says
 
 .PHONY: tidy
 tidy:
-	@for module in . charts docker/compose terraform terraform/tools terraform/opentofu tools/nfpm; do \
+	@for module in . charts docker/compose terraform terraform/tools terraform/opentofu packaging/nfpm; do \
 		(cd $$module && go mod tidy -diff) || { echo "tidy: run go mod tidy in $$module"; exit 1; }; done
 
 .PHONY: size

@@ -1,4 +1,4 @@
-module github.com/vigil-monitor/vigil/tools/nfpm
+module github.com/vigil-monitor/vigil/packaging/nfpm
 
 go 1.26.8
 
