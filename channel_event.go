@@ -3,6 +3,7 @@
 package vigil
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -71,7 +72,7 @@ func ChannelFailingEvent(c *Channel, h ChannelHealth, publicURL string, at time.
 	}
 	return SystemContext{
 		Type: EventChannelFailing, OrgID: c.OrgID, SubjectID: h.Episode, Time: at, Since: h.Since, Severity: severityOf(h.State),
-		Title: fmt.Sprintf("The channel %s %s", Truncate(c.Name, maxRuleLabel), what), Body: why, URL: channelPage(publicURL, c.ID),
+		Title: fmt.Sprintf("The channel %s %s", Truncate(c.Name, maxLabel), what), Body: why, URL: channelPage(publicURL, c.ID),
 		Data: map[string]any{"channel": showChannel(c, h)},
 	}
 }
@@ -81,7 +82,7 @@ func ChannelFailingEvent(c *Channel, h ChannelHealth, publicURL string, at time.
 func ChannelRecoveredEvent(c *Channel, before, h ChannelHealth, publicURL string, at time.Time) SystemContext {
 	return SystemContext{
 		Type: EventChannelRecovered, OrgID: c.OrgID, SubjectID: before.Episode, Time: at, Since: before.Since, Severity: severityOf(before.State),
-		Title: fmt.Sprintf("The channel %s delivers again", Truncate(c.Name, maxRuleLabel)),
+		Title: fmt.Sprintf("The channel %s delivers again", Truncate(c.Name, maxLabel)),
 		Body:  fmt.Sprintf("It failed for %s.", max(0, at.Sub(before.Since)).Round(time.Second)), URL: channelPage(publicURL, c.ID),
 		Data: map[string]any{"channel": showChannel(c, h)},
 	}
@@ -126,10 +127,10 @@ func DeliveryExhaustedEvent(e *ExhaustedDelivery, publicURL string, at time.Time
 	}
 	body := fmt.Sprintf("%s was not delivered after %s.", message, attempts)
 	if e.Error != "" {
-		body += " The last error: " + shorten(e.Error, maxChannelError)
+		body += " The last error: " + Shorten(e.Error, maxChannelError)
 	}
 	if e.Fallback.ID != uuid.Nil {
-		body += fmt.Sprintf("\nThe channel %s gets it instead.", Truncate(e.Fallback.Name, maxRuleLabel))
+		body += fmt.Sprintf("\nThe channel %s gets it instead.", Truncate(e.Fallback.Name, maxLabel))
 	}
 	shown := envelopeDelivery{
 		ID: d.ID, EventID: d.EventID, EventType: d.EventType, CheckID: NilIfZero(d.CheckID), ChannelID: d.ChannelID, Status: d.Status,
@@ -140,8 +141,57 @@ func DeliveryExhaustedEvent(e *ExhaustedDelivery, publicURL string, at time.Time
 	}
 	return SystemContext{
 		Type: EventDeliveryExhausted, OrgID: d.OrgID, SubjectID: d.ID, CheckID: d.CheckID, Time: at, Since: d.CreatedAt, Severity: Critical,
-		Title: fmt.Sprintf("A message to the channel %s was given up", Truncate(e.Channel.Name, maxRuleLabel)), Body: body,
+		Title: fmt.Sprintf("A message to the channel %s was given up", Truncate(e.Channel.Name, maxLabel)), Body: body,
 		URL:  channelPage(publicURL, d.ChannelID),
 		Data: map[string]any{"channel": showChannel(&e.Channel, e.Health), "delivery": shown},
 	}
+}
+
+// FallbackNote is the line that people read with a message in the place of another delivery; empty
+// without one.
+func FallbackNote(f *FallbackFor) string {
+	if f == nil {
+		return ""
+	}
+	return "Sent here because the channel " + Shorten(f.ChannelName, maxLabel) + " could not be reached."
+}
+
+// FallbackEnvelope returns the envelope of a message that is sent in the place of another
+// delivery: it has data.fallback_for, and data.message.body ends with the note. One that would
+// outgrow MaxEnvelope is returned as it is.
+func FallbackEnvelope(given []byte, f *FallbackFor) []byte {
+	var whole struct {
+		ID        json.RawMessage            `json:"id"`
+		Type      json.RawMessage            `json:"type"`
+		Version   json.RawMessage            `json:"version"`
+		Timestamp json.RawMessage            `json:"timestamp"`
+		Data      map[string]json.RawMessage `json:"data"`
+	}
+	var message envelopeMessage
+	if f == nil || json.Unmarshal(given, &whole) != nil || whole.Data == nil || json.Unmarshal(whole.Data["message"], &message) != nil {
+		return given
+	}
+	message.Body = JoinNote(message.Body, FallbackNote(f))
+	words, err := json.Marshal(message)
+	if err != nil {
+		return given
+	}
+	shown, err := json.Marshal(f)
+	if err != nil {
+		return given
+	}
+	whole.Data["message"], whole.Data["fallback_for"] = words, shown
+	text, err := json.Marshal(whole)
+	if err != nil || len(text) > MaxEnvelope {
+		return given
+	}
+	return text
+}
+
+// JoinNote puts a note below a text.
+func JoinNote(text, note string) string {
+	if text == "" || note == "" {
+		return text + note
+	}
+	return text + "\n\n" + note
 }

@@ -3,7 +3,6 @@
 package vigil
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -70,7 +69,7 @@ func SeenOf(outcome *AttemptOutcome, exhausted bool, at time.Time) ChannelSeen {
 	}
 	a := &outcome.Attempt
 	return ChannelSeen{
-		At: at, Delivered: outcome.Delivered, Error: shorten(CleanText(a.Error), maxChannelError),
+		At: at, Delivered: outcome.Delivered, Error: Shorten(CleanText(a.Error), maxChannelError),
 		Failed:  !outcome.Delivered && !outcome.Progress && !a.Manual && a.ErrorCode != AttemptUnknown,
 		GivenUp: exhausted, Gone: outcome.Gone,
 	}
@@ -126,7 +125,7 @@ func (h ChannelHealth) After(channel uuid.UUID, seen ChannelSeen) (ChannelHealth
 
 // channelEpisode is the id of a time in which a channel fails.
 func channelEpisode(channel uuid.UUID, since time.Time) uuid.UUID {
-	return uuid.NewSHA1(incidentSpace, append(channel[:], strconv.FormatInt(since.UnixMicro(), 10)...))
+	return DerivedID(append(channel[:], strconv.FormatInt(since.UnixMicro(), 10)...))
 }
 
 // MemberFallback is the member of a channel that names its fallback.
@@ -136,61 +135,6 @@ const MemberFallback = "fallback_channel_id"
 // or not.
 func FallbackCircle() error {
 	return Invalid(MemberFallback, "leads back to the channel itself")
-}
-
-// FallbackFor names the delivery in whose place another channel got a message.
-type FallbackFor struct {
-	ChannelID   uuid.UUID `json:"channel_id"`
-	ChannelName string    `json:"channel_name"` // when the first delivery was made
-	DeliveryID  uuid.UUID `json:"delivery_id"`
-}
-
-// Note is the line that people read with such a message.
-func (f *FallbackFor) Note() string {
-	if f == nil {
-		return ""
-	}
-	return "Sent here because the channel " + shorten(f.ChannelName, maxRuleLabel) + " could not be reached."
-}
-
-// FallbackEnvelope returns the envelope of a message that is sent in the place of another
-// delivery: it has data.fallback_for, and data.message.body ends with the note. One that would
-// outgrow MaxEnvelope is returned as it is.
-func FallbackEnvelope(given []byte, f *FallbackFor) []byte {
-	var whole struct {
-		ID        json.RawMessage            `json:"id"`
-		Type      json.RawMessage            `json:"type"`
-		Version   json.RawMessage            `json:"version"`
-		Timestamp json.RawMessage            `json:"timestamp"`
-		Data      map[string]json.RawMessage `json:"data"`
-	}
-	var message envelopeMessage
-	if f == nil || json.Unmarshal(given, &whole) != nil || whole.Data == nil || json.Unmarshal(whole.Data["message"], &message) != nil {
-		return given
-	}
-	message.Body = JoinNote(message.Body, f.Note())
-	words, err := json.Marshal(message)
-	if err != nil {
-		return given
-	}
-	shown, err := json.Marshal(f)
-	if err != nil {
-		return given
-	}
-	whole.Data["message"], whole.Data["fallback_for"] = words, shown
-	text, err := json.Marshal(whole)
-	if err != nil || len(text) > MaxEnvelope {
-		return given
-	}
-	return text
-}
-
-// JoinNote puts a note below a text.
-func JoinNote(text, note string) string {
-	if text == "" || note == "" {
-		return text + note
-	}
-	return text + "\n\n" + note
 }
 
 // FallbackOpening is an opening that a channel got in the place of another one.

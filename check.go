@@ -29,6 +29,10 @@ const (
 	TypeDomain     CheckType = "domain"
 )
 
+// TypeDrill is the type of the hidden check of a drill: its probe fails or succeeds as its
+// config says, and reaches nothing. The API neither documents nor accepts it.
+const TypeDrill CheckType = "drill"
+
 // Health is the health of a check by its latest result (spec section 3).
 type Health string
 

@@ -64,16 +64,6 @@ type SecretRotation struct {
 	Force bool
 }
 
-// ChannelFilter selects channels. Zero members select all.
-type ChannelFilter struct {
-	Query   string // a part of the name, in any case
-	Type    ChannelType
-	Enabled *bool
-	Labels  []LabelSelector
-	Managed ManagedFilter
-	Page
-}
-
 // DeliveryStatus is the state of a delivery.
 type DeliveryStatus string
 
@@ -136,10 +126,17 @@ type DeliveryMessage struct {
 	Payload []byte
 }
 
+// FallbackFor names the delivery in whose place another channel got a message.
+type FallbackFor struct {
+	ChannelID   uuid.UUID `json:"channel_id"`
+	ChannelName string    `json:"channel_name"` // when the first delivery was made
+	DeliveryID  uuid.UUID `json:"delivery_id"`
+}
+
 // DeliveryID returns the id of the delivery of an event to a channel. It follows
 // from both, so there is never a second one.
 func DeliveryID(event, channel uuid.UUID) uuid.UUID {
-	return uuid.NewSHA1(incidentSpace, append(event[:], channel[:]...))
+	return DerivedID(append(event[:], channel[:]...))
 }
 
 // AddressedDeliveryID returns the id of the delivery of an event to one address of a
@@ -148,7 +145,7 @@ func AddressedDeliveryID(event, channel uuid.UUID, address int) uuid.UUID {
 	if address == 0 {
 		return DeliveryID(event, channel)
 	}
-	return uuid.NewSHA1(incidentSpace, append(slices.Concat(event[:], channel[:]), strconv.Itoa(address)...))
+	return DerivedID(append(slices.Concat(event[:], channel[:]), strconv.Itoa(address)...))
 }
 
 // DeliveryWorkflowID is the id of the workflow that notifies a channel of an
@@ -173,15 +170,6 @@ type PendingDelivery struct {
 	// First: these are the channel's first messages about the incident, so that nothing
 	// sends them yet.
 	First bool `json:"first,omitempty"`
-}
-
-// DeliveryFilter selects deliveries. Zero members do not bind.
-type DeliveryFilter struct {
-	IncidentID   uuid.UUID
-	UnobservedID uuid.UUID // of the time without results; see UnobservedCheck
-	ChannelID    uuid.UUID
-	Status       DeliveryStatus
-	Page
 }
 
 // Outbox holds the deliveries of one incident, or of one time without results, to one channel.

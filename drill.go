@@ -8,18 +8,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// TypeDrill is the type of the hidden check of a drill: its probe fails or succeeds as its
-// config says, and reaches nothing. The API neither documents nor accepts it.
-const TypeDrill CheckType = "drill"
-
-// The mark of everything that a drill sends.
-const (
-	// DrillMark stands before the title of each message, with any template.
-	DrillMark = "[DRILL] "
-	// VariableDrill is the template variable with the ID of the drill; empty elsewhere.
-	VariableDrill = "drill"
-)
-
 // DrillPage is the path of the dashboard's page of a drill, without its id.
 const DrillPage = "/app/drills/"
 

@@ -180,10 +180,19 @@ func NewDrillReceipt(d *Drill, facts *DrillFacts, organization, version string, 
 		severity = d.Rules[0].Severity()
 	}
 	r := DrillReceipt{
-		DrillID: d.ID, OrganizationID: d.OrgID, OrganizationName: organization, RequestedBy: d.RequestedBy, AskedAt: d.AskedAt.UTC(),
-		EndedAt: now.UTC(), ExpectWithinSeconds: int64(d.Request.ExpectWithin / time.Second), Severity: severity, Regions: orEmpty(d.Regions),
-		Hops: drillHops(d, facts), Failures: []DrillFailure{}, Version: version,
-		Verdict: DrillPassed,
+		DrillID:             d.ID,
+		OrganizationID:      d.OrgID,
+		OrganizationName:    organization,
+		RequestedBy:         d.RequestedBy,
+		AskedAt:             d.AskedAt.UTC(),
+		EndedAt:             now.UTC(),
+		ExpectWithinSeconds: int64(d.Request.ExpectWithin / time.Second),
+		Severity:            severity,
+		Regions:             append([]string{}, d.Regions...),
+		Hops:                drillHops(d, facts),
+		Failures:            []DrillFailure{},
+		Version:             version,
+		Verdict:             DrillPassed,
 	}
 	r.Channels = drillDelivered(d, facts)
 	switch failures := drillFailures(d, facts, r.Hops); {

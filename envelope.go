@@ -73,7 +73,7 @@ func fired(rules []IncidentRule) []envelopeFired {
 	rules = rules[max(0, len(rules)-maxEnvelopeRules):]
 	list := make([]envelopeFired, len(rules))
 	for i, r := range rules {
-		list[i] = envelopeFired{ID: r.ID, Name: Truncate(r.Name, maxRuleLabel), Severity: r.Severity, Since: r.Since.UTC(), Until: r.Until}
+		list[i] = envelopeFired{ID: r.ID, Name: Truncate(r.Name, maxLabel), Severity: r.Severity, Since: r.Since.UTC(), Until: r.Until}
 	}
 	return list
 }
@@ -96,7 +96,7 @@ type envelopeCheck struct {
 func showCheck(id uuid.UUID, c *Check) envelopeCheck {
 	return envelopeCheck{
 		ID: id, Name: truncate(c.Name), Type: c.Type, Target: truncate(c.Target), IntervalSeconds: int64(c.Interval / time.Second),
-		Regions: orEmpty(c.Regions), Enabled: c.Enabled, Labels: c.Labels.orEmpty(),
+		Regions: append([]string{}, c.Regions...), Enabled: c.Enabled, Labels: labelsOf(c),
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 			},
 			Check:        showCheck(i.CheckID, &s.Check),
 			AlertRule:    envelopeRule{ID: i.RuleID, Name: truncate(s.Rule.Name), NotifyOn: s.Rule.NotifyOn},
-			Regions:      orEmpty(s.Regions),
+			Regions:      append([]string{}, s.Regions...),
 			Organization: envelopeOrganization{ID: i.OrgID, Name: truncate(s.OrganizationName)},
 			Message:      envelopeMessage{Title: truncate(title), Body: truncate(body)},
 			Update:       s.Update,
@@ -201,21 +201,12 @@ func (r *envelopeResult) dropMetadata() {
 }
 
 // truncate shortens a text to maxEnvelopeText with a mark at its end.
-func truncate(text string) string { return shorten(text, maxEnvelopeText) }
+func truncate(text string) string { return Shorten(text, maxEnvelopeText) }
 
-// NilIfZero returns a pointer to v, or nil for the zero value of its type: what JSON
-// shows as null, and SQL stores as NULL.
-func NilIfZero[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
+// labelsOf are the labels of a check: without any an object without members, not null.
+func labelsOf(c *Check) Labels {
+	if c.Labels == nil {
+		return Labels{}
 	}
-	return &v
-}
-
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
+	return c.Labels
 }

@@ -272,13 +272,13 @@ func TestEncodeEvidence(t *testing.T) {
 func TestEvidenceText(t *testing.T) {
 	t.Parallel()
 	e := typicalEvidence()
-	text := e.Text(vigil.MaxEvidenceText)
-	if len(text) > vigil.MaxEvidenceText || !strings.HasSuffix(text, "…") ||
+	text := e.Text(1024)
+	if len(text) > 1024 || !strings.HasSuffix(text, "…") ||
 		!strings.HasPrefix(text, e.StatusLine+"\nAddress: 203.0.113.7:443\n") {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 	e.Body = &vigil.EvidenceContent{Bytes: 4008, Binary: true}
-	if text := e.Text(vigil.MaxEvidenceText); !strings.HasSuffix(text, "\nBody: binary, 4008 bytes") {
+	if text := e.Text(1024); !strings.HasSuffix(text, "\nBody: binary, 4008 bytes") {
 		t.Errorf("%s", text)
 	}
 	if none := (*vigil.Evidence)(nil); none.Text(100) != "" {

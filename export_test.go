@@ -6,7 +6,6 @@ package vigil
 const (
 	KeySeverity       = keySeverity
 	MaxEvidencePerDay = maxEvidencePerDay
-	MaxEvidenceText   = maxEvidenceText
 	MaxStatusCode     = maxStatusCode
 )
 
@@ -15,6 +14,4 @@ var (
 	BoundMetadata      = boundMetadata
 	ParseCondition     = parseCondition
 	ReferenceCondition = referenceCondition
-	Shorten            = shorten
-	SystemEvents       = systemEvents
 )

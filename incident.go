@@ -83,23 +83,20 @@ type Trigger struct {
 	DNSPrevious, DNSCurrent string
 }
 
-// IncidentFilter selects incidents. Zero members select all.
-type IncidentFilter struct {
-	Status  IncidentStatus
-	CheckID uuid.UUID
-	RuleID  uuid.UUID
-	Page
-}
-
 // incidentSpace is the UUID namespace of incidents, their events and their
 // deliveries.
 var incidentSpace = uuid.MustParse("2b1f8c64-0f6f-4a35-b9ce-4d1b4a0e5d92") //nolint:gochecknoglobals // constant
+
+// DerivedID returns the ID that follows from a name in the namespace of incidents, their events and
+// their deliveries (UUID version 5, RFC 9562). The same name has the same ID, so that what is made
+// again is no second one.
+func DerivedID(name []byte) uuid.UUID { return uuid.NewSHA1(incidentSpace, name) }
 
 // IncidentID returns the ID of the nth incident of a chain of workflow runs. It
 // depends on the ID of the first run and on n only, so a retry opens no second
 // incident.
 func IncidentID(firstRun string, episode int) uuid.UUID {
-	return uuid.NewSHA1(incidentSpace, []byte(firstRun+"/"+strconv.Itoa(episode)))
+	return DerivedID([]byte(firstRun + "/" + strconv.Itoa(episode)))
 }
 
 // IncidentWorkflowID returns the ID of the incident workflow of a check.
@@ -192,7 +189,7 @@ type IncidentText struct {
 // ActionID returns the ID of a user's action on an incident, which is also that of its
 // text. It follows from the operation, the incident and the key.
 func (a *UserAction) ActionID(operation string) uuid.UUID {
-	return uuid.NewSHA1(incidentSpace, []byte(operation+"/"+a.IncidentID.String()+"/"+a.Key))
+	return DerivedID([]byte(operation + "/" + a.IncidentID.String() + "/" + a.Key))
 }
 
 // AcknowledgeRequest is a request to acknowledge an incident.

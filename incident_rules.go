@@ -5,7 +5,6 @@ package vigil
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -67,7 +66,7 @@ func (i *Incident) CurrentSeverity() Severity {
 
 func worst(severity Severity, rules []IncidentRule) Severity {
 	for _, rule := range rules {
-		if rule.Severity.rank() < severity.rank() {
+		if rule.Severity.Rank() < severity.Rank() {
 			severity = rule.Severity
 		}
 	}
@@ -135,12 +134,6 @@ type RulesRequest struct {
 	PublicURL string `json:"-"`
 }
 
-// RuleEventID is the ID of the event of a rule that begins to fire for the nth time in an
-// incident that is open. It follows from these, so that a retry makes no second event.
-func RuleEventID(incident, rule uuid.UUID, n int) uuid.UUID {
-	return uuid.NewSHA1(incidentSpace, []byte(incident.String()+"/"+string(EventTriggered)+"/"+rule.String()+"/"+strconv.Itoa(n)))
-}
-
 // JoinRecipients adds the channels of rules that begin to fire in an open incident to its
 // recipients, and returns those that must get the opening now: they have had no message of
 // the incident. Rules without NotifyIfOpen add none.
@@ -184,66 +177,4 @@ func RuleWarnings(rule *Rule, others []Rule) []string {
 		}
 	}
 	return nil
-}
-
-// firingText names the rules that fire when the event happens, for people, without the one
-// that is left out.
-func (s *EventContext) firingText(without uuid.UUID) string {
-	var names []string
-	for _, rule := range s.Incident.Rules {
-		fires := rule.Fires() || s.Incident.Resolution == ResolvedManually && rule.endedWith(&s.Incident)
-		if fires && rule.ID != without {
-			names = append(names, rule.label())
-		}
-	}
-	return listed(names)
-}
-
-// maxListedRules is how many rules a message names.
-const maxListedRules = 10
-
-func listed(names []string) string {
-	if more := len(names) - maxListedRules; more > 0 {
-		return strings.Join(names[:maxListedRules], ", ") + " and " + strconv.Itoa(more) + " more"
-	}
-	return strings.Join(names, ", ")
-}
-
-// endedWith reports whether the rule fired until the incident was resolved.
-func (r *IncidentRule) endedWith(i *Incident) bool {
-	return r.Until != nil && i.ResolvedAt != nil && !r.Until.Before(*i.ResolvedAt)
-}
-
-// label is the name of a rule with its severity.
-func (r *IncidentRule) label() string {
-	return Truncate(r.Name, maxRuleLabel) + " (" + string(r.Severity) + ")"
-}
-
-// maxRuleLabel bounds the name of a rule among others, in bytes.
-const maxRuleLabel = 100
-
-// rulesText is what is wrong beside what the message says first. Empty: nothing.
-func (s *EventContext) rulesText() string {
-	switch {
-	case s.Type == EventTest:
-		return ""
-	case s.Type == EventResolved && s.Incident.Resolution == ResolvedManually:
-		if firing := s.firingText(uuid.Nil); firing != "" {
-			return " Still firing: " + firing + "."
-		}
-	case s.Type == EventResolved:
-		if len(s.Incident.Rules) < 2 {
-			return ""
-		}
-		labels := make([]string, len(s.Incident.Rules))
-		for i := range s.Incident.Rules {
-			labels[i] = s.Incident.Rules[i].label()
-		}
-		return " Rules that fired: " + listed(labels) + "."
-	default:
-		if firing := s.firingText(s.Incident.RuleID); firing != "" {
-			return " Also firing: " + firing + "."
-		}
-	}
-	return ""
 }

@@ -300,3 +300,46 @@ func TestIncidentIsOpenUntilItIsResolved(t *testing.T) {
 		}
 	}
 }
+
+func TestTriggerDescribe(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		trigger vigil.Trigger
+		want    string
+	}{
+		"Failing": {vigil.Trigger{Matched: []string{"failure_threshold"}}, "Shop is failing"},
+		"Certificate": {
+			vigil.Trigger{
+				Matched: []string{"ssl_days_remaining"},
+				Days:    new(5),
+				Result:  vigil.Result{Observation: vigil.Observation{Success: true}},
+			},
+			"Shop: the certificate expires in 5 days",
+		},
+		"Expired": {vigil.Trigger{Matched: []string{"ssl_days_remaining"}, Days: new(-1)}, "Shop: the certificate has expired"},
+		"DNS": {
+			vigil.Trigger{Matched: []string{"dns_changed"}, Result: vigil.Result{Observation: vigil.Observation{Success: true}}},
+			"Shop: the DNS records changed",
+		},
+		"Status": {
+			vigil.Trigger{Matched: []string{"status_code"}, Result: vigil.Result{Observation: vigil.Observation{StatusCode: 503}}},
+			"Shop answers with status 503",
+		},
+		"Slow": {
+			vigil.Trigger{Matched: []string{"response_time_ms"}, Result: vigil.Result{Observation: vigil.Observation{Success: true}}},
+			"Shop is slow",
+		},
+		"Up": {
+			vigil.Trigger{Matched: []string{"health_status"}, Result: vigil.Result{Observation: vigil.Observation{Success: true}}},
+			"Shop is up",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			title, description := test.trigger.Describe("Shop")
+			if title != test.want || !strings.Contains(description, test.trigger.Matched[0]) {
+				t.Errorf("got %q, %q", title, description)
+			}
+		})
+	}
+}

@@ -37,14 +37,6 @@ func (l Labels) Validate() error {
 	return nil
 }
 
-// orEmpty is what JSON shows as an object.
-func (l Labels) orEmpty() Labels {
-	if l == nil {
-		return Labels{}
-	}
-	return l
-}
-
 func validLabelKey(key string) bool {
 	return key != "" && len(key) <= maxLabelKey && !strings.ContainsFunc(key, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("._/-", r)

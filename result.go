@@ -130,16 +130,6 @@ func percentage(part, whole int64) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// ResultFilter selects results of a check. Zero members select all.
-type ResultFilter struct {
-	From, To *time.Time // of Result.Time; From is included, To is not
-	Region   string
-	Success  *bool
-	// WithEvidence reads the evidence of the results, too.
-	WithEvidence bool
-	Page
-}
-
 // BoundResult returns a result as it is stored, and as it is shown where it is not stored:
 // text without NUL and invalid UTF-8, error and metadata within MaxErrorLength and MaxMetadata,
 // and the metadata as JSON (nil when there is none). Evidence stays as it is.

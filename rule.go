@@ -21,8 +21,8 @@ const (
 	Info     Severity = "info"
 )
 
-// rank orders severities; the most severe is lowest.
-func (s Severity) rank() int {
+// Rank orders severities; the most severe is lowest.
+func (s Severity) Rank() int {
 	switch s {
 	case Critical:
 		return 0
@@ -82,6 +82,18 @@ func (p RegionPolicy) Met(firing, voting int) bool {
 	return firing > 0
 }
 
+// OnUnobserved says what an alert rule does when its check is not probed although it should be.
+type OnUnobserved string
+
+// Values of unobserved of a rule.
+const (
+	UnobservedIgnore OnUnobserved = "ignore" // the default: nothing
+	UnobservedNotify OnUnobserved = "notify" // its channels get the beginning and the end
+)
+
+// Valid reports whether o is one of the values.
+func (o OnUnobserved) Valid() bool { return o == UnobservedIgnore || o == UnobservedNotify }
+
 // Rule is an alert rule of a check: when to open an incident, and which channels to
 // notify (spec section 2, AlertRule).
 type Rule struct {
@@ -127,22 +139,11 @@ func (r *Rule) Severity() Severity {
 	return r.Condition.Severity
 }
 
-// RuleFilter selects alert rules. Zero members select all.
-type RuleFilter struct {
-	CheckID   uuid.UUID
-	ChannelID uuid.UUID // that the rule notifies
-	Query     string    // a part of the name, in any case
-	Enabled   *bool
-	Labels    []LabelSelector
-	Managed   ManagedFilter
-	Page
-}
-
 // SortRules puts the leading rule first: by severity, then age, then ID.
 func SortRules(rules []Rule) {
 	slices.SortFunc(rules, func(a, b Rule) int {
 		return cmp.Or(
-			cmp.Compare(a.Severity().rank(), b.Severity().rank()), a.CreatedAt.Compare(b.CreatedAt), CompareIDs(a.ID, b.ID),
+			cmp.Compare(a.Severity().Rank(), b.Severity().Rank()), a.CreatedAt.Compare(b.CreatedAt), CompareIDs(a.ID, b.ID),
 		)
 	})
 }

@@ -68,7 +68,7 @@ type SubscriptionFilter struct {
 func SubscribedEvents() []EventType {
 	return append([]EventType{
 		EventTriggered, EventAcknowledged, EventUpdated, EventResolved, EventUnobserved, EventObserved,
-	}, systemEvents()...)
+	}, SystemEvents()...)
 }
 
 // EventPatterns returns what Subscription.Events can have: each type of SubscribedEvents, the
@@ -76,7 +76,7 @@ func SubscribedEvents() []EventType {
 func EventPatterns() []string {
 	patterns := []string{everyEvent}
 	for _, t := range SubscribedEvents() {
-		if noun := t.noun(); !slices.Contains(patterns, noun) {
+		if noun := nounOf(t); !slices.Contains(patterns, noun) {
 			patterns = append(patterns, noun)
 		}
 		patterns = append(patterns, string(t))
@@ -87,18 +87,18 @@ func EventPatterns() []string {
 // everyEvent is the pattern of all events.
 const everyEvent = "*"
 
-// noun is the pattern of all events of the noun of this one, such as incident.*.
-func (t EventType) noun() string {
+// nounOf is the pattern of all events of the noun of a type, such as incident.*.
+func nounOf(t EventType) string {
 	noun, _, _ := strings.Cut(string(t), ".")
 	return noun + ".*"
 }
 
-// Patterns returns the patterns that this type of event matches.
-func (t EventType) Patterns() []string { return []string{string(t), t.noun(), everyEvent} }
+// PatternsOf returns the patterns that a type of event matches.
+func PatternsOf(t EventType) []string { return []string{string(t), nounOf(t), everyEvent} }
 
 // receives reports whether patterns name a type of event.
 func receives(patterns []string, t EventType) bool {
-	return slices.ContainsFunc(t.Patterns(), func(p string) bool { return slices.Contains(patterns, p) })
+	return slices.ContainsFunc(PatternsOf(t), func(p string) bool { return slices.Contains(patterns, p) })
 }
 
 // Validate returns a CodeInvalid error that names the member at fault.
@@ -152,20 +152,20 @@ func (s *Subscription) Unmatched() []string {
 // OfChecks reports whether the selector selects by the check, and so no event about none.
 func (s *SubscriptionSelector) OfChecks() bool { return len(s.Labels) > 0 || s.CheckIDs != nil }
 
-// SelectingTerms returns all selectors of labels that these labels fulfil.
-func (l Labels) SelectingTerms() []string {
-	terms := make([]string, 0, 2*len(l))
-	for _, key := range slices.Sorted(maps.Keys(l)) {
-		terms = append(terms, key, key+"="+l[key])
+// SelectingTerms returns all selectors of labels that the labels of a check fulfil.
+func SelectingTerms(labels Labels) []string {
+	terms := make([]string, 0, 2*len(labels))
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		terms = append(terms, key, key+"="+labels[key])
 	}
 	return terms
 }
 
 // UpTo returns the values of SubscriptionSelector.SeverityMin that a severity reaches.
-func (s Severity) UpTo() []string {
+func UpTo(severity Severity) []string {
 	reached := []string{""}
 	for _, least := range []Severity{Info, Warning, Critical} {
-		if s.rank() <= least.rank() {
+		if severity.Rank() <= least.Rank() {
 			reached = append(reached, string(least))
 		}
 	}
@@ -220,7 +220,7 @@ func (s *Subscriber) recipient(policies DeliveryPolicies) Recipient {
 // EventsOfChecks returns the types of events that can be about a check.
 func EventsOfChecks() []EventType {
 	return slices.DeleteFunc(SubscribedEvents(), func(t EventType) bool {
-		noun := t.noun()
+		noun := nounOf(t)
 		return noun != "incident.*" && noun != "check.*" && t != EventDeliveryExhausted
 	})
 }

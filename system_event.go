@@ -13,56 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// The types of system events: what happens to channels, deliveries, regions, drills and
-// checks themselves, and to no incident. Rules do not send them to channels.
-const (
-	EventChannelFailing    EventType = "channel.failing"
-	EventChannelRecovered  EventType = "channel.recovered"
-	EventDeliveryExhausted EventType = "delivery.exhausted"
-	EventRegionBlind       EventType = "region.blind"
-	EventRegionSighted     EventType = "region.sighted"
-	EventDrillPassed       EventType = "drill.passed"
-	EventDrillFailed       EventType = "drill.failed"
-	EventCheckPaused       EventType = "check.paused"
-	EventCheckResumed      EventType = "check.resumed"
-)
-
-// systemEvents returns the types of system events.
-func systemEvents() []EventType {
-	return []EventType{
-		EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
-		EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed,
-	}
-}
-
-// System reports whether the event is a system event.
-func (t EventType) System() bool {
-	switch t {
-	case EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
-		EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed:
-		return true
-	case EventTriggered, EventAcknowledged, EventUpdated, EventResolved, EventTest, EventUnobserved, EventObserved:
-	}
-	return false
-}
-
-// OfIncident reports whether the event is about an incident, whose ID it then has.
-func (t EventType) OfIncident() bool { return !t.System() && !t.Unobserved() }
-
-// Opens reports whether the event is the beginning of what it is about. A system event
-// that has no end is a beginning as well.
-func (t EventType) Opens() bool {
-	return t == EventTriggered || t == EventUnobserved || t.System() && !t.Ends()
-}
-
-// Ends reports whether the event is the end of what it is about.
-func (t EventType) Ends() bool {
-	return t == EventResolved || t == EventObserved || t == EventChannelRecovered || t == EventRegionSighted
-}
-
 // SystemContext is the content of a system event.
 type SystemContext struct {
-	Type  EventType // one of systemEvents
+	Type  EventType // one of vigil.SystemEvents
 	OrgID uuid.UUID
 	// SubjectID is what the event is about, and stands in the place of an incident's ID in the
 	// event and its deliveries. A beginning and its end have the same one: that of the time in
@@ -111,9 +64,9 @@ func NewSystemEvent(c *SystemContext) (Event, error) {
 func CheckToggledEvent(c *Check, at time.Time) SystemContext {
 	about := SystemContext{
 		Type: EventCheckResumed, OrgID: c.OrgID, CheckID: c.ID, Time: at, Severity: Info,
-		SubjectID: uuid.NewSHA1(incidentSpace, []byte(c.ID.String()+"/toggled/"+strconv.FormatInt(c.Revision, 10))),
+		SubjectID: DerivedID([]byte(c.ID.String() + "/toggled/" + strconv.FormatInt(c.Revision, 10))),
 		Title:     c.Name + " is resumed", Body: "The check was enabled and is probed again.",
-		Data: map[string]any{"check": showCheck(c.ID, c), "regions": orEmpty(c.Regions)},
+		Data: map[string]any{"check": showCheck(c.ID, c), "regions": append([]string{}, c.Regions...)},
 		Variables: map[string]string{
 			"check_name": c.Name, "check_type": string(c.Type), "check_target": c.Target, "error_message": "",
 		},

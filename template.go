@@ -3,7 +3,6 @@
 package vigil
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -144,9 +143,9 @@ func ParseTemplate(member, text string) ([]string, error) {
 		switch {
 		case !closed:
 			return nil, templateError(member, known, "has a "+TemplateOpen+" that no "+TemplateClose+" follows")
-		case strings.HasPrefix(name, labelVariable) && !validLabelKey(name[len(labelVariable):]):
-			return nil, templateError(member, known, fmt.Sprintf("has a placeholder of a label whose key is not 1 to %d characters of "+
-				"a-z, 0-9, '.', '_', '/' and '-', as in {{label.team}}", maxLabelKey))
+		case strings.HasPrefix(name, labelVariable) && Labels{name[len(labelVariable):]: ""}.Validate() != nil:
+			return nil, templateError(member, known, "has a placeholder of a label whose key is not 1 to 63 characters of "+
+				"a-z, 0-9, '.', '_', '/' and '-', as in {{label.team}}")
 		case !strings.HasPrefix(name, labelVariable) && !slices.Contains(known, name):
 			return nil, templateError(member, known, "has "+shownPlaceholder(name)+", which is not a template variable")
 		case !slices.Contains(names, name):
@@ -173,3 +172,11 @@ func shownPlaceholder(name string) string {
 	}
 	return TemplateOpen + name + TemplateClose
 }
+
+// The mark of everything that a drill sends.
+const (
+	// DrillMark stands before the title of each message, with any template.
+	DrillMark = "[DRILL] "
+	// VariableDrill is the template variable with the ID of the drill; empty elsewhere.
+	VariableDrill = "drill"
+)

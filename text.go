@@ -79,9 +79,9 @@ func TruncateCharacters(text string, limit int) string {
 	return text
 }
 
-// shorten cuts a text to at most limit bytes, at the border of a character, with … where its
+// Shorten cuts a text to at most limit bytes, at the border of a character, with … where its
 // end was. Limit is at least 3, which are the bytes of the mark.
-func shorten(text string, limit int) string {
+func Shorten(text string, limit int) string {
 	const mark = "…"
 	if len(text) <= limit {
 		return text
@@ -169,3 +169,13 @@ func withoutEmoji(text string) string {
 }
 
 func isSkinColor(r rune) bool { return r >= firstSkinColor && r <= lastSkinColor }
+
+// NilIfZero returns a pointer to v, or nil for the zero value of its type: what JSON
+// shows as null, and SQL stores as NULL.
+func NilIfZero[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

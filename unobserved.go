@@ -13,29 +13,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// OnUnobserved says what an alert rule does when its check is not probed although it should be.
-type OnUnobserved string
-
-// Values of unobserved of a rule.
-const (
-	UnobservedIgnore OnUnobserved = "ignore" // the default: nothing
-	UnobservedNotify OnUnobserved = "notify" // its channels get the beginning and the end
-)
-
-// Valid reports whether o is one of the values.
-func (o OnUnobserved) Valid() bool { return o == UnobservedIgnore || o == UnobservedNotify }
-
-// UnobservedCheck is a check that is not probed although it should be: in each of the regions
-// the newest result is older than three intervals and the deadline of a probe.
-type UnobservedCheck struct {
-	ID      uuid.UUID // of this time without results
-	OrgID   uuid.UUID
-	CheckID uuid.UUID
-	// Since is the time of the newest result, or when the first one was due.
-	Since   time.Time
-	Regions []string // keys
-}
-
 // UnobservedEnd says why a check is not unobserved any more, or why a channel is not notified any more.
 type UnobservedEnd string
 
@@ -62,7 +39,7 @@ type UnobservedRule struct {
 func UnobservedRules(rules []Rule) []UnobservedRule {
 	list := make([]UnobservedRule, len(rules))
 	for i := range rules {
-		list[i] = UnobservedRule{ID: rules[i].ID, Name: Truncate(rules[i].Name, maxRuleLabel), Severity: rules[i].Severity()}
+		list[i] = UnobservedRule{ID: rules[i].ID, Name: Truncate(rules[i].Name, maxLabel), Severity: rules[i].Severity()}
 	}
 	return list
 }
@@ -90,9 +67,6 @@ type UnobservedContext struct {
 // checkPage is the path of the dashboard's page of a check, without its id.
 const checkPage = "/app/checks/"
 
-// Unobserved reports whether the event is about a time without results, and no incident.
-func (t EventType) Unobserved() bool { return t == EventUnobserved || t == EventObserved }
-
 // unobservedData is the data of the envelope of such an event.
 type unobservedData struct {
 	Unobserved   unobservedTime       `json:"unobserved"`
@@ -119,7 +93,7 @@ func (c *UnobservedContext) eventID(kind EventType) uuid.UUID {
 	for _, channel := range slices.SortedFunc(slices.Values(c.Notified), CompareIDs) {
 		name = append(name, channel[:]...)
 	}
-	return uuid.NewSHA1(incidentSpace, name)
+	return DerivedID(name)
 }
 
 // NewUnobservedEvent makes the event of a check that is not probed, or is no longer.
@@ -137,7 +111,7 @@ func NewUnobservedEvent(c *UnobservedContext) (Event, error) {
 	data := unobservedData{
 		Unobserved:   unobservedTime{ID: c.ID, Since: c.Since.UTC(), EndedAt: ended, End: NilIfZero(c.End)},
 		Check:        showCheck(c.CheckID, &c.Check),
-		Regions:      orEmpty(c.Regions),
+		Regions:      append([]string{}, c.Regions...),
 		Rules:        append([]UnobservedRule{}, rules...),
 		Organization: envelopeOrganization{ID: c.OrgID, Name: truncate(c.OrganizationName)},
 		Message:      envelopeMessage{Title: truncate(title), Body: truncate(body)},
@@ -166,7 +140,7 @@ func (c *UnobservedContext) variables(kind EventType, title string) map[string]s
 		values["region"] = c.Regions[0]
 	}
 	if len(c.Rules) > 0 {
-		severity := slices.MinFunc(c.Rules, func(a, b UnobservedRule) int { return cmp.Compare(a.Severity.rank(), b.Severity.rank()) }).Severity
+		severity := slices.MinFunc(c.Rules, func(a, b UnobservedRule) int { return cmp.Compare(a.Severity.Rank(), b.Severity.Rank()) }).Severity
 		values["severity"], values["worst_severity"] = string(severity), string(severity)
 		values["rule_id"], values["rule_name"] = c.Rules[0].ID.String(), c.Rules[0].Name
 	}

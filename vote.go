@@ -87,6 +87,17 @@ type RegionSilence struct {
 	Silent  bool
 }
 
+// UnobservedCheck is a check that is not probed although it should be: in each of the regions
+// the newest result is older than three intervals and the deadline of a probe.
+type UnobservedCheck struct {
+	ID      uuid.UUID // of this time without results
+	OrgID   uuid.UUID
+	CheckID uuid.UUID
+	// Since is the time of the newest result, or when the first one was due.
+	Since   time.Time
+	Regions []string // keys
+}
+
 // UnhandledVote is a vote with a firing rule of a check that has no incident.
 type UnhandledVote struct {
 	CheckID uuid.UUID

@@ -160,7 +160,7 @@ func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {
 		Event: e.ID, Type: e.Type, Delivery: next.Delivery.ID, Organization: next.Delivery.OrgID, Attempt: next.Attempt.Number,
 		Manual: next.Attempt.Manual, Time: e.Time,
 		Incident: e.IncidentID, Severity: next.Severity, Title: e.Title, Body: e.Body,
-		Variables: e.Variables, Envelope: vigil.FallbackEnvelope(e.Envelope, instead), Note: instead.Note(), Merged: next.Merged,
+		Variables: e.Variables, Envelope: vigil.FallbackEnvelope(e.Envelope, instead), Note: vigil.FallbackNote(instead), Merged: next.Merged,
 		Previous:    next.Previous,
 		Drill:       e.Variables[vigil.VariableDrill] != "",
 		Traceparent: vigil.Traceparent(next.TraceID, attemptSpan(&next.Attempt)),

@@ -24,7 +24,7 @@ func TestFallbackIsNamedInTheMessage(t *testing.T) {
 		`{"id":"1","type":"incident.triggered","version":"1","timestamp":"t","data":{"message":{"title":"Down","body":"refused"}}}`,
 	)
 	message := notify.Message{
-		Title: "Down", Body: "refused", Envelope: vigil.FallbackEnvelope(given, instead), Note: instead.Note(),
+		Title: "Down", Body: "refused", Envelope: vigil.FallbackEnvelope(given, instead), Note: vigil.FallbackNote(instead),
 	}
 	for config, body := range map[string]string{
 		`{"url": "https://hooks.example.com/"}`:                           "refused",

@@ -166,7 +166,7 @@ func whereSubscriptions(query *bun.SelectQuery, orgID uuid.UUID, f vigil.Subscri
 		query = query.Where("s.channel_id = ?", f.ChannelID)
 	}
 	if f.Event != "" {
-		query = query.Where("s.events && ?", pgdialect.Array(f.Event.Patterns()))
+		query = query.Where("s.events && ?", pgdialect.Array(vigil.PatternsOf(f.Event)))
 	}
 	if f.Enabled != nil {
 		query = query.Where("s.enabled = ?", *f.Enabled)

@@ -231,7 +231,7 @@ func (c *incidentChange) worstSeverity() (vigil.Severity, error) {
 func (c *incidentChange) joinWorse(
 	ctx context.Context, before, now vigil.Severity, known, opening []vigil.Recipient,
 ) (all, to []vigil.Recipient, err error) {
-	of, was := aboutCheck(&c.check, now), before.UpTo()
+	of, was := aboutCheck(&c.check, now), vigil.UpTo(before)
 	of.severities = slices.DeleteFunc(of.severities, func(least string) bool { return slices.Contains(was, least) })
 	if len(of.severities) == 0 {
 		return known, opening, nil

@@ -37,7 +37,7 @@ func (s *Store) CheckRecipients(ctx context.Context, orgID, checkID uuid.UUID) (
 	if err != nil {
 		return nil, err
 	}
-	of := topic{orgID: orgID, checkID: checkID, labels: definitions.LabelsOf(check.Labels), severities: vigil.Critical.UpTo()}
+	of := topic{orgID: orgID, checkID: checkID, labels: definitions.LabelsOf(check.Labels), severities: vigil.UpTo(vigil.Critical)}
 	subscribers, err := s.allSubscribers(ctx, s.db, of, vigil.EventsOfChecks()...)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ type subscriberRow struct {
 
 // subscribersOf is an SQL query for the enabled subscriptions, with their channels, of the
 // organization $1 that receive one of the patterns $2 of events of a severity in $3 (see
-// vigil.Severity.UpTo), about the check $4 with the labels $5 (see vigil.Labels.SelectingTerms).
+// vigil.UpTo), about the check $4 with the labels $5 (see vigil.SelectingTerms).
 // The zero id is no check.
 const subscribersOf = `SELECT s.id, s.name, s.events, s.channel_id, ch.type AS channel_type, ch.name AS channel_name,
 		ch.enabled AS channel_enabled
@@ -49,7 +49,7 @@ type topic struct {
 }
 
 func aboutCheck(c *vigil.Check, severity vigil.Severity) topic {
-	return topic{orgID: c.OrgID, checkID: c.ID, labels: c.Labels, severities: severity.UpTo(), drill: c.DrillID}
+	return topic{orgID: c.OrgID, checkID: c.ID, labels: c.Labels, severities: vigil.UpTo(severity), drill: c.DrillID}
 }
 
 // subscribers reads the subscriptions that select an event of one of the types. Channels that are
@@ -66,10 +66,10 @@ func (s *Store) allSubscribers(ctx context.Context, tx bun.IDB, of topic, types 
 	}
 	var patterns []string
 	for _, t := range types {
-		patterns = append(patterns, t.Patterns()...)
+		patterns = append(patterns, vigil.PatternsOf(t)...)
 	}
 	var rows []subscriberRow
-	err := s.db.SteadyIn(ctx, tx, &rows, subscribersOf, of.orgID, patterns, of.severities, of.checkID, of.labels.SelectingTerms())
+	err := s.db.SteadyIn(ctx, tx, &rows, subscribersOf, of.orgID, patterns, of.severities, of.checkID, vigil.SelectingTerms(of.labels))
 	if err != nil {
 		return nil, pg.Wrap("read the subscriptions", err)
 	}

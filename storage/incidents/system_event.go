@@ -48,7 +48,7 @@ func (s *Store) PublishSystem(ctx context.Context, tx bun.Tx, c vigil.SystemCont
 // systemRecipients returns the channels that are subscribed to a system event. A channel that the
 // event is about is left out: the message would fail there, or say what is seen.
 func (s *Store) systemRecipients(ctx context.Context, tx bun.Tx, e *vigil.Event, severity vigil.Severity) ([]vigil.Recipient, error) {
-	of := topic{orgID: e.OrgID, checkID: e.CheckID, severities: severity.UpTo()}
+	of := topic{orgID: e.OrgID, checkID: e.CheckID, severities: vigil.UpTo(severity)}
 	if e.CheckID != uuid.Nil {
 		var rows []struct {
 			Labels vigil.Labels `bun:"labels,type:jsonb"`

@@ -82,16 +82,3 @@ const (
 	StateUnknown  CheckState = "unknown"  // no region has a recent result
 	StateDisabled CheckState = "disabled" // it does not run
 )
-
-// MaxBulk is how many checks one request changes at most.
-const MaxBulk = 1000
-
-// CheckEdit is what a change of several checks did to one of them.
-type CheckEdit struct {
-	Before, After Check // After is zero when the check was deleted
-	Changed       bool
-	Stopped       []string // regions of a deleted check
-	// Deliveries are the channels that have a message due about the end of the incident of
-	// a deleted check.
-	Deliveries []PendingDelivery
-}
