@@ -130,12 +130,6 @@ type ChannelDrill struct {
 	At      time.Time
 }
 
-// DrillFilter selects drills. Zero members select all.
-type DrillFilter struct {
-	Verdict DrillVerdict
-	Page
-}
-
 // DrillWorkflowID is the ID of the workflow of a drill.
 func DrillWorkflowID(id uuid.UUID) string { return "drill/" + id.String() }
 

@@ -89,5 +89,5 @@ type DefaultDrills struct {
 	// Regions in which the drills run; none: the default region.
 	Regions []string
 	// Except is the project whose channels are left out: its Tool and its Project.
-	Except ManagedFilter
+	Except ManagedBy
 }

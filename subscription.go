@@ -54,16 +54,6 @@ type SubscriptionSelector struct {
 	SeverityMin Severity `json:",omitempty"`
 }
 
-// SubscriptionFilter selects subscriptions. Zero members select all.
-type SubscriptionFilter struct {
-	Query     string // a part of the name, in any case
-	ChannelID uuid.UUID
-	Event     EventType // that the subscription receives
-	Enabled   *bool
-	Managed   ManagedFilter
-	Page
-}
-
 // SubscribedEvents returns the types of events that subscriptions can name.
 func SubscribedEvents() []EventType {
 	return append([]EventType{

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 func TestChannelShowsHowItDoes(t *testing.T) {
@@ -107,7 +108,7 @@ func TestFilesHaveFallbacks(t *testing.T) {
 		return c
 	}
 	of := func(name string) any {
-		list, _, err := b.store.Channels(t.Context(), a.org, vigil.ChannelFilter{Query: name, Page: vigil.Page{Limit: 10}})
+		list, _, err := b.store.Channels(t.Context(), a.org, listing.ChannelFilter{Query: name, Page: listing.Page{Limit: 10}})
 		if err != nil || len(list) != 1 {
 			t.Fatalf("channels %v, %v", list, err)
 		}
@@ -142,7 +143,7 @@ func TestFilesHaveFallbacks(t *testing.T) {
 	// A circle that goes over channels outside of the project is found by a dry run too.
 	first := a.channel(t, with("name", "first"))
 	apply(http.StatusOK, object{"alpha": hook(nil), "beta": hook(nil), "gamma": hook(nil)})
-	list, _, err := b.store.Channels(t.Context(), a.org, vigil.ChannelFilter{Query: "alpha", Page: vigil.Page{Limit: 10}})
+	list, _, err := b.store.Channels(t.Context(), a.org, listing.ChannelFilter{Query: "alpha", Page: listing.Page{Limit: 10}})
 	if err != nil || len(list) != 1 {
 		t.Fatalf("channels %v, %v", list, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -134,7 +135,7 @@ func TestDeletionIsInTheLogOfTheOperator(t *testing.T) {
 	}
 	a := b.signup(t)
 	a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/organization", map[string]any{"confirm": "Engines"})
-	entries, _, err := b.store.AuditLog(t.Context(), org.ID, vigil.AuditFilter{Page: vigil.Page{Limit: 10}})
+	entries, _, err := b.store.AuditLog(t.Context(), org.ID, listing.AuditFilter{Page: listing.Page{Limit: 10}})
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("entries %v, %v", entries, err)
 	}

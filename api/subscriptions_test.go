@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 const subscriptions = "/v1/subscriptions"
@@ -198,7 +198,7 @@ func TestRecipientsOfACheck(t *testing.T) {
 	a.want(t, http.StatusNotFound, http.MethodGet, "/v1/checks/"+uuid.NewString()+"/recipients", nil)
 	e.resolve(t, e.open(t))
 	received := make(map[string]int)
-	all, _, err := b.store.Deliveries(t.Context(), a.org, vigil.DeliveryFilter{Page: vigil.Page{Limit: 100}})
+	all, _, err := b.store.Deliveries(t.Context(), a.org, listing.DeliveryFilter{Page: listing.Page{Limit: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // operationsWithIDs are all operations of the document whose path names
@@ -41,7 +41,7 @@ func belongings(t *testing.T, b *testServer, a person) map[string]string {
 	t.Helper()
 	e := b.episode(t, a)
 	incident := e.open(t)
-	deliveries, _, err := b.store.Deliveries(t.Context(), a.org, vigil.DeliveryFilter{Page: vigil.Page{Limit: 1}})
+	deliveries, _, err := b.store.Deliveries(t.Context(), a.org, listing.DeliveryFilter{Page: listing.Page{Limit: 1}})
 	if err != nil || len(deliveries) != 1 {
 		t.Fatalf("deliveries %v, %v", deliveries, err)
 	}

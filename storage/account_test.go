@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 func TestCreateAccount(t *testing.T) {
@@ -136,12 +137,12 @@ func TestKeys(t *testing.T) {
 		made = append(made, key)
 	}
 
-	keys, total, err := s.Keys(t.Context(), org.ID, vigil.Page{Limit: 2})
+	keys, total, err := s.Keys(t.Context(), org.ID, listing.Page{Limit: 2})
 	if err != nil || total != 3 {
 		t.Fatalf("%d keys, %v", total, err)
 	}
 	equal(t, keys, []account.APIKey{made[2], made[1]})
-	if keys, total, err = s.Keys(t.Context(), other.ID, vigil.Page{Limit: 10}); err != nil || total != 0 || len(keys) != 0 {
+	if keys, total, err = s.Keys(t.Context(), other.ID, listing.Page{Limit: 10}); err != nil || total != 0 || len(keys) != 0 {
 		t.Errorf("another organization sees %d keys, %v", total, err)
 	}
 

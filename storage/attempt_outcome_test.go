@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // delivery reads the delivery of a claim again.
@@ -25,7 +26,7 @@ func (a *alerts) delivery(p vigil.NextAttempt) vigil.Delivery {
 // newestAttempt reads the last attempt of the delivery of a claim.
 func (a *alerts) newestAttempt(p vigil.NextAttempt) vigil.Attempt {
 	a.Helper()
-	attempts, _, err := a.store.Attempts(a.Context(), a.org.ID, p.Delivery.ID, vigil.Page{Limit: 1})
+	attempts, _, err := a.store.Attempts(a.Context(), a.org.ID, p.Delivery.ID, listing.Page{Limit: 1})
 	if err != nil || len(attempts) != 1 {
 		a.Fatalf("attempts %+v, %v", attempts, err)
 	}

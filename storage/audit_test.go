@@ -11,6 +11,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 func TestAuditLog(t *testing.T) {
@@ -45,7 +46,7 @@ func TestAuditLog(t *testing.T) {
 	if err := s.RecordAudit(t.Context()); err != nil { // no entry
 		t.Fatal(err)
 	}
-	entries, extent, err := s.AuditLog(t.Context(), org.ID, vigil.AuditFilter{Page: vigil.Page{Limit: 10}})
+	entries, extent, err := s.AuditLog(t.Context(), org.ID, listing.AuditFilter{Page: listing.Page{Limit: 10}})
 	if err != nil || extent.Total != 2 || len(entries) != 2 {
 		t.Fatalf("%d entries of %d: %+v (%v)", len(entries), extent.Total, entries, err)
 	}
@@ -58,7 +59,12 @@ func TestAuditLog(t *testing.T) {
 		!got.At.Equal(epoch()) || got.Members[0] != "name" {
 		t.Errorf("entry %+v", got)
 	}
-	if _, extent, err := s.AuditLog(t.Context(), uuid.New(), vigil.AuditFilter{Page: vigil.Page{Limit: 10}}); extent.Total != 0 || err != nil {
+	if _, extent, err := s.AuditLog(
+		t.Context(),
+		uuid.New(),
+		listing.AuditFilter{Page: listing.Page{Limit: 10}},
+	); extent.Total != 0 ||
+		err != nil {
 		t.Errorf("another organization sees %d (%v)", extent.Total, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/secret"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
@@ -178,7 +179,7 @@ func TestChannels(t *testing.T) {
 		ids = append(ids, storedChannel(t, s, org.ID).ID)
 	}
 
-	got, extent, err := s.Channels(t.Context(), org.ID, vigil.ChannelFilter{Page: vigil.Page{Limit: 2, Offset: 1}})
+	got, extent, err := s.Channels(t.Context(), org.ID, listing.ChannelFilter{Page: listing.Page{Limit: 2, Offset: 1}})
 	if err != nil || extent.Total != 3 || len(got) != 2 || got[0].ID != ids[1] || got[1].ID != ids[0] {
 		t.Errorf("got %v, %d, %v", got, extent.Total, err)
 	}

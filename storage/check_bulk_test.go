@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // TestBulkIsAllOrNothing changes many checks while others edit, create and delete some of
@@ -27,7 +28,7 @@ func TestBulkIsAllOrNothing(t *testing.T) {
 		c.Labels = vigil.Labels{"team": "web"}
 		ids[i] = newCheck(t, s, c).ID
 	}
-	filter := vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "team"}}}
+	filter := listing.CheckFilter{Labels: []vigil.LabelSelector{{Key: "team"}}}
 	stop := make(chan struct{})
 	var editors sync.WaitGroup
 	for range 2 {
@@ -84,16 +85,16 @@ func TestBulkChanges(t *testing.T) {
 	foreign := newCheck(t, s, draft(other.ID, newark))
 	off := update(t, s, three, func(c *vigil.Check) { c.Enabled = false })
 	disable := func(c *vigil.Check) error { c.Enabled = false; return nil }
-	all := vigil.CheckFilter{Query: "home"}
+	all := listing.CheckFilter{Query: "home"}
 	entry := func() *audit.Entry {
 		return &audit.Entry{OrgID: org.ID, UserID: user.ID, Action: "check.bulk", Members: []string{"action", "selector"}}
 	}
 
 	t.Run("MistakesChangeNothing", func(t *testing.T) { //nolint:paralleltest // in this order
-		_, err := s.UpdateChecks(t.Context(), org.ID, vigil.CheckFilter{}, unlimited(), false, disable)
+		_, err := s.UpdateChecks(t.Context(), org.ID, listing.CheckFilter{}, unlimited(), false, disable)
 		wantCode(t, err, vigil.CodeInvalid)
 		for _, id := range []uuid.UUID{foreign.ID, uuid.New()} {
-			f := vigil.CheckFilter{IDs: []uuid.UUID{one.ID, id}}
+			f := listing.CheckFilter{IDs: []uuid.UUID{one.ID, id}}
 			_, err = s.UpdateChecks(t.Context(), org.ID, f, unlimited(), false, disable)
 			wantCode(t, err, vigil.CodeNotFound)
 			_, err = s.DeleteChecks(t.Context(), org.ID, f, false)
@@ -145,7 +146,7 @@ func TestBulkChanges(t *testing.T) {
 		if loopOf(t, s, one, frankfurt).Active {
 			t.Error("a loop still runs")
 		}
-		entries, _, err := s.AuditLog(t.Context(), org.ID, vigil.AuditFilter{Page: vigil.Page{Limit: 10}})
+		entries, _, err := s.AuditLog(t.Context(), org.ID, listing.AuditFilter{Page: listing.Page{Limit: 10}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +158,7 @@ func TestBulkChanges(t *testing.T) {
 	})
 
 	t.Run("DeletesTheSelectedOnly", func(t *testing.T) { //nolint:paralleltest // in this order
-		edits, err := s.DeleteChecks(t.Context(), org.ID, vigil.CheckFilter{IDs: []uuid.UUID{one.ID, two.ID}}, false)
+		edits, err := s.DeleteChecks(t.Context(), org.ID, listing.CheckFilter{IDs: []uuid.UUID{one.ID, two.ID}}, false)
 		if err != nil || len(edits) != 2 {
 			t.Fatalf("%d edits, %v", len(edits), err)
 		}
@@ -186,7 +187,7 @@ func TestBulkIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.DeleteChecks(t.Context(), org.ID, vigil.CheckFilter{Query: "home"}, false)
+	_, err = s.DeleteChecks(t.Context(), org.ID, listing.CheckFilter{Query: "home"}, false)
 	wantCode(t, err, vigil.CodeInvalid)
 	if n := count(t, s, "SELECT count(*) FROM checks"); n != 1001 {
 		t.Errorf("%d checks are left", n)

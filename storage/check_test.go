@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -208,7 +209,7 @@ func TestChecks(t *testing.T) {
 		t.Parallel()
 		var listed []vigil.Check
 		for offset := 0; offset < 6; offset += 2 {
-			page, extent, err := s.Checks(t.Context(), org.ID, vigil.CheckList{Page: vigil.Page{Limit: 2, Offset: offset}})
+			page, extent, err := s.Checks(t.Context(), org.ID, listing.CheckList{Page: listing.Page{Limit: 2, Offset: offset}})
 			if err != nil || extent.Total != 5 {
 				t.Fatalf("%d in all, %v", extent.Total, err)
 			}
@@ -227,7 +228,7 @@ func TestChecks(t *testing.T) {
 
 	t.Run("PageBeyondTheEndStillCounts", func(t *testing.T) {
 		t.Parallel()
-		page, extent, err := s.Checks(t.Context(), org.ID, vigil.CheckList{Page: vigil.Page{Limit: 2, Offset: 50}})
+		page, extent, err := s.Checks(t.Context(), org.ID, listing.CheckList{Page: listing.Page{Limit: 2, Offset: 50}})
 		if err != nil || extent.Total != 5 || len(page) != 0 {
 			t.Errorf("%d of %d, %v", len(page), extent.Total, err)
 		}
@@ -261,7 +262,7 @@ func TestHealth(t *testing.T) {
 		if got := healthOf(t, c); got.Health != vigil.Unhealthy {
 			t.Errorf("%s at a tie", got.Health)
 		}
-		listed, _, err := s.Checks(t.Context(), org.ID, vigil.CheckList{Page: vigil.Page{Limit: 100}})
+		listed, _, err := s.Checks(t.Context(), org.ID, listing.CheckList{Page: listing.Page{Limit: 100}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +301,7 @@ func TestTenancy(t *testing.T) {
 			"DeleteCheck": func() error { _, err := s.DeleteCheck(t.Context(), other.ID, id, nil); return err },
 			"Loops":       func() error { _, err := s.Loops(t.Context(), other.ID, id); return err },
 			"Results": func() error {
-				_, _, err := s.Results(t.Context(), other.ID, id, vigil.ResultFilter{Page: vigil.Page{Limit: 1}})
+				_, _, err := s.Results(t.Context(), other.ID, id, listing.ResultFilter{Page: listing.Page{Limit: 1}})
 				return err
 			},
 			"Uptime": func() error { _, err := s.Uptime(t.Context(), other.ID, id, time.Hour, false); return err },

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -57,7 +58,7 @@ func (o *operated) look() bool {
 	settled, err := o.store.MakeDefaultDrills(o.Context(), vigil.DefaultDrills{
 		Name:       "Monthly drill",
 		Recurrence: vigil.DrillRecurrence{Every: vigil.DrillMonthly, Day: 1, Hour: 9, Timezone: "Europe/Berlin"},
-		Regions:    []string{frankfurt}, Except: vigil.ManagedFilter{Tool: "apply", Project: "demo"},
+		Regions:    []string{frankfurt}, Except: vigil.ManagedBy{Tool: "apply", Project: "demo"},
 	}, newark)
 	if err != nil {
 		o.Error(err)
@@ -67,7 +68,7 @@ func (o *operated) look() bool {
 
 func (o *operated) schedules() []vigil.DrillSchedule {
 	o.Helper()
-	list, _, err := o.store.DrillSchedules(o.Context(), o.org, vigil.Page{Limit: 10})
+	list, _, err := o.store.DrillSchedules(o.Context(), o.org, listing.Page{Limit: 10})
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestDefaultDrills(t *testing.T) {
 		s.Request.ConfirmPager || s.Request.Regions[0] != frankfurt || s.NextAt == nil || !s.NextAt.Equal(next) || s.Version != 1 {
 		t.Errorf("made is %+v", s)
 	}
-	log, _, err := o.store.AuditLog(t.Context(), o.org, vigil.AuditFilter{Page: vigil.Page{Limit: 10}})
+	log, _, err := o.store.AuditLog(t.Context(), o.org, listing.AuditFilter{Page: listing.Page{Limit: 10}})
 	if err != nil || len(log) != 1 || log[0].Action != "drill_schedule.create" || log[0].ResourceID != made[0].ID ||
 		log[0].UserAgent != "vigil up" {
 		t.Errorf("the audit log is %+v, %v", log, err)
@@ -149,7 +150,7 @@ func TestDefaultDrillsAreMadeOnce(t *testing.T) {
 		group.Go(func() { o.look() })
 	}
 	group.Wait()
-	log, _, err := o.store.AuditLog(t.Context(), o.org, vigil.AuditFilter{Page: vigil.Page{Limit: 10}})
+	log, _, err := o.store.AuditLog(t.Context(), o.org, listing.AuditFilter{Page: listing.Page{Limit: 10}})
 	if made := o.schedules(); len(made) != 1 || err != nil || len(log) != 1 {
 		t.Errorf("made are %+v, the audit log is %+v, %v", made, log, err)
 	}

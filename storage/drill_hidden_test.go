@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // TestDrillIsInNoFigure compares all that an organization can read before a drill and during it,
@@ -24,7 +25,7 @@ func TestDrillIsInNoFigure(t *testing.T) {
 	read := func(at time.Time) map[string]any {
 		a.clock.set(at)
 		seen := make(map[string]any)
-		page := vigil.Page{Limit: 100}
+		page := listing.Page{Limit: 100}
 		add := func(name string) func(values ...any) {
 			return func(values ...any) {
 				if err, failed := values[len(values)-1].(error); failed {
@@ -33,23 +34,23 @@ func TestDrillIsInNoFigure(t *testing.T) {
 				seen[name] = values
 			}
 		}
-		for name, list := range map[string]vigil.CheckList{
-			"checks": {Page: page}, "failing": {Page: page, CheckFilter: vigil.CheckFilter{State: vigil.StateFailing}},
-			"unknown": {Page: page, CheckFilter: vigil.CheckFilter{Health: vigil.Unknown}}, "by state": {Page: page, Sort: vigil.SortState},
-			"of the region": {Page: page, CheckFilter: vigil.CheckFilter{Region: newark}},
+		for name, list := range map[string]listing.CheckList{
+			"checks": {Page: page}, "failing": {Page: page, CheckFilter: listing.CheckFilter{State: listing.StateFailing}},
+			"unknown": {Page: page, CheckFilter: listing.CheckFilter{Health: vigil.Unknown}}, "by state": {Page: page, Sort: listing.SortState},
+			"of the region": {Page: page, CheckFilter: listing.CheckFilter{Region: newark}},
 		} {
 			checks, extent, err := a.store.Checks(ctx, org, list)
 			add(name)(checks, extent, err)
 		}
-		counts, err := a.store.CheckCounts(ctx, org, vigil.CheckFilter{})
+		counts, err := a.store.CheckCounts(ctx, org, listing.CheckFilter{})
 		add("counts")(counts, err)
-		rules, extent, err := a.store.Rules(ctx, org, vigil.RuleFilter{Page: page})
+		rules, extent, err := a.store.Rules(ctx, org, listing.RuleFilter{Page: page})
 		add("rules")(rules, extent, err)
-		rules, extent, err = a.store.Rules(ctx, org, vigil.RuleFilter{Page: page, ChannelID: a.channels[vigil.ChannelWebhook].ID})
+		rules, extent, err = a.store.Rules(ctx, org, listing.RuleFilter{Page: page, ChannelID: a.channels[vigil.ChannelWebhook].ID})
 		add("rules of the channel")(rules, extent, err)
-		incidents, extent, err := a.store.Incidents(ctx, org, vigil.IncidentFilter{Page: page})
+		incidents, extent, err := a.store.Incidents(ctx, org, listing.IncidentFilter{Page: page})
 		add("incidents")(incidents, extent, err)
-		deliveries, extent, err := a.store.Deliveries(ctx, org, vigil.DeliveryFilter{Page: page})
+		deliveries, extent, err := a.store.Deliveries(ctx, org, listing.DeliveryFilter{Page: page})
 		add("deliveries")(deliveries, extent, err)
 		usage, err := a.store.Usage(ctx, org)
 		add("usage")(usage, err)
@@ -96,20 +97,20 @@ func (r *drillRun) touch(ctx context.Context, rule, incident, delivery uuid.UUID
 	_, errs["change the check"] = r.store.UpdateCheck(ctx, org, check, unlimited(), func(c *vigil.Check) error { return nil })
 	_, errs["delete the check"] = r.store.DeleteCheck(ctx, org, check, nil)
 	_, errs["read the loops"] = r.store.Loops(ctx, org, check)
-	_, _, errs["read the results"] = r.store.Results(ctx, org, check, vigil.ResultFilter{Page: vigil.Page{Limit: 1}})
+	_, _, errs["read the results"] = r.store.Results(ctx, org, check, listing.ResultFilter{Page: listing.Page{Limit: 1}})
 	_, errs["read the uptime"] = r.store.Uptime(ctx, org, check, time.Hour, false)
 	_, errs["read the days"] = r.store.UptimeDays(ctx, org, check, 1)
 	_, errs["read the series"] = r.store.Series(ctx, org, check, time.Hour, time.Minute)
 	_, errs["read the replay"] = r.store.ReplayExtent(ctx, org, check, r.slot.Add(-time.Hour), r.slot)
-	_, _, errs["read the rules"] = r.store.CheckRules(ctx, org, check, vigil.Page{Limit: 1})
+	_, _, errs["read the rules"] = r.store.CheckRules(ctx, org, check, listing.Page{Limit: 1})
 	_, errs["read the rule"] = r.store.Rule(ctx, org, check, rule)
 	_, errs["add a rule"] = r.store.CreateRule(ctx, vigil.Rule{OrgID: org, CheckID: check, Channels: r.drill.Request.ChannelIDs})
 	errs["delete the rule"] = r.store.DeleteRule(ctx, org, check, rule, nil)
 	_, errs["read the incident"] = r.store.Incident(ctx, org, incident)
-	_, _, errs["read the timeline"] = r.store.Timeline(ctx, org, incident, vigil.Page{Limit: 1})
+	_, _, errs["read the timeline"] = r.store.Timeline(ctx, org, incident, listing.Page{Limit: 1})
 	_, errs["read the delivery"] = r.store.Delivery(ctx, org, delivery)
 	_, errs["read the message"] = r.store.DeliveryMessage(ctx, org, delivery)
-	_, _, errs["read the attempts"] = r.store.Attempts(ctx, org, delivery, vigil.Page{Limit: 1})
+	_, _, errs["read the attempts"] = r.store.Attempts(ctx, org, delivery, listing.Page{Limit: 1})
 	_, errs["send it again"] = r.store.RequestRedelivery(ctx, org, delivery)
 	if summaries, err := r.store.Summaries(ctx, org, []uuid.UUID{check}); err == nil && len(summaries) == 0 {
 		errs["read the summary"] = vigil.NotFound("check")

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // scheduled is a monthly schedule of the webhook channel.
@@ -191,7 +192,7 @@ func TestDrillScheduleRefusals(t *testing.T) {
 	if list, extent, err := a.store.DrillSchedules(
 		t.Context(),
 		a.org.ID,
-		vigil.Page{Limit: 10},
+		listing.Page{Limit: 10},
 	); err != nil || len(list) != 1 ||
 		extent.Total != 1 {
 		t.Errorf("listed are %+v, %v", list, err)

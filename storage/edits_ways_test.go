@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/project"
@@ -73,7 +74,7 @@ func (w *changeWay) make(ctx context.Context, s *changedState, c *drawnChange) (
 	case "apply":
 		return w.apply(ctx, s, c)
 	case "bulk":
-		filter := vigil.CheckFilter{IDs: c.ids}
+		filter := listing.CheckFilter{IDs: c.ids}
 		if c.verb == "delete" {
 			return w.store.DeleteChecks(ctx, s.org.ID, filter, false)
 		}

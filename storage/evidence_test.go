@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -36,7 +37,7 @@ func TestEvidenceIsStored(t *testing.T) {
 	t.Run("AndReadWhereItIsAskedFor", func(t *testing.T) {
 		t.Parallel()
 		for _, with := range []bool{false, true} {
-			rows, _, err := s.Results(t.Context(), org.ID, c.ID, vigil.ResultFilter{WithEvidence: with, Page: vigil.Page{Limit: 10}})
+			rows, _, err := s.Results(t.Context(), org.ID, c.ID, listing.ResultFilter{WithEvidence: with, Page: listing.Page{Limit: 10}})
 			if err != nil || len(rows) != 2 {
 				t.Fatal(rows, err)
 			}
@@ -112,7 +113,7 @@ func TestEvidenceOfAnIncident(t *testing.T) {
 	if err != nil || !got.HasEvidence || got.Evidence == nil || got.Evidence.Body.Text != "upstream timed out" {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	listed, _, err := a.store.Incidents(t.Context(), a.org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}})
+	listed, _, err := a.store.Incidents(t.Context(), a.org.ID, listing.IncidentFilter{Page: listing.Page{Limit: 10}})
 	if err != nil || len(listed) != 1 || !listed[0].Trigger.Result.HasEvidence || listed[0].Trigger.Result.Evidence != nil {
 		t.Errorf("%+v, %v", listed, err)
 	}

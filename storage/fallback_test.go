@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // withFallback stores a channel of a type that gets what the webhook cannot deliver.
@@ -47,8 +48,8 @@ func (a *alerts) fallback(of, to uuid.UUID) {
 // deliveriesTo returns those to the channel of a type, by their event.
 func (a *alerts) deliveriesTo(kind vigil.ChannelType) map[vigil.EventType]vigil.Delivery {
 	a.Helper()
-	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, vigil.DeliveryFilter{
-		ChannelID: a.channels[kind].ID, Page: vigil.Page{Limit: 100},
+	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, listing.DeliveryFilter{
+		ChannelID: a.channels[kind].ID, Page: listing.Page{Limit: 100},
 	})
 	if err != nil {
 		a.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/idempotency"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // TestRequestTakenOver lets the process of a request be slow or die, and repeats the request
@@ -59,7 +60,7 @@ func TestRequestTakenOver(t *testing.T) {
 	if _, answer, err = begin(); err != nil || string(answer) != "second" {
 		t.Errorf("the repeated request is answered with %q, %v", answer, err)
 	}
-	checks, _, err := store.Checks(t.Context(), org.ID, vigil.CheckList{Page: vigil.Page{Limit: 10}})
+	checks, _, err := store.Checks(t.Context(), org.ID, listing.CheckList{Page: listing.Page{Limit: 10}})
 	if err != nil || len(checks) != 1 || checks[0].Name != "second" {
 		t.Errorf("checks %v, %v; want the second one alone", checks, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // TestDeletedCheckIsNotFoundBeforeItsRowsAreGone proves that nothing shows or changes what
@@ -18,7 +19,7 @@ func TestDeletedCheckIsNotFoundBeforeItsRowsAreGone(t *testing.T) {
 	ctx, s := t.Context(), a.store
 	id := a.open(a.fails(newark)).Incident.ID
 	a.deliver(id, vigil.ChannelWebhook)
-	deliveries, _, err := s.Deliveries(ctx, a.org.ID, vigil.DeliveryFilter{Page: vigil.Page{Limit: 10}})
+	deliveries, _, err := s.Deliveries(ctx, a.org.ID, listing.DeliveryFilter{Page: listing.Page{Limit: 10}})
 	if err != nil || len(deliveries) != 1 {
 		t.Fatal(deliveries, err)
 	}
@@ -42,13 +43,23 @@ func TestDeletedCheckIsNotFoundBeforeItsRowsAreGone(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, _, err := s.Timeline(ctx, a.org.ID, id, vigil.Page{Limit: 1}); vigil.ErrorCode(err) != vigil.CodeNotFound {
+	if _, _, err := s.Timeline(ctx, a.org.ID, id, listing.Page{Limit: 1}); vigil.ErrorCode(err) != vigil.CodeNotFound {
 		t.Errorf("timeline: %v", err)
 	}
-	if list, n, err := s.Incidents(ctx, a.org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}}); err != nil || n.Total+len(list) != 0 {
+	if list, n, err := s.Incidents(
+		ctx,
+		a.org.ID,
+		listing.IncidentFilter{Page: listing.Page{Limit: 10}},
+	); err != nil ||
+		n.Total+len(list) != 0 {
 		t.Errorf("%d incidents are listed, %v", n.Total, err)
 	}
-	if list, n, err := s.Deliveries(ctx, a.org.ID, vigil.DeliveryFilter{Page: vigil.Page{Limit: 10}}); err != nil || n.Total+len(list) != 0 {
+	if list, n, err := s.Deliveries(
+		ctx,
+		a.org.ID,
+		listing.DeliveryFilter{Page: listing.Page{Limit: 10}},
+	); err != nil ||
+		n.Total+len(list) != 0 {
 		t.Errorf("%d deliveries are listed, %v", n.Total, err)
 	}
 	next, err := s.ClaimAttempt(ctx, id, a.channels[vigil.ChannelWebhook].ID)

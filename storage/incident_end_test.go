@@ -14,6 +14,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -206,7 +207,7 @@ func TestEndsOfChecksDeletedTogether(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(*alerts) error{
 		"InBulk": func(a *alerts) error {
-			edits, err := a.store.DeleteChecks(a.Context(), a.org.ID, vigil.CheckFilter{IDs: []uuid.UUID{a.check.ID}}, false)
+			edits, err := a.store.DeleteChecks(a.Context(), a.org.ID, listing.CheckFilter{IDs: []uuid.UUID{a.check.ID}}, false)
 			if err == nil && (len(edits) != 1 || len(edits[0].Deliveries) != 1) {
 				a.Errorf("the edits are %+v", edits)
 			}

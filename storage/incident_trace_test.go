@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 func TestTraceOfAnIncident(t *testing.T) {
@@ -47,11 +48,11 @@ func TestTraceOfAnIncident(t *testing.T) {
 	if lost := a.claim(opened.ID, vigil.ChannelWebhook); lost.State != vigil.NextAttemptUnknown || lost.TraceID != want {
 		t.Errorf("the attempt of a process that died gets the trace %q", lost.TraceID)
 	}
-	attempts, _, err := a.store.Attempts(t.Context(), a.org.ID, claimed.Delivery.ID, vigil.Page{Limit: 10})
+	attempts, _, err := a.store.Attempts(t.Context(), a.org.ID, claimed.Delivery.ID, listing.Page{Limit: 10})
 	if err != nil || len(attempts) != 1 || attempts[0].TraceID != want {
 		t.Errorf("the attempts are %+v, %v", attempts, err)
 	}
-	timeline, _, err := a.store.Timeline(t.Context(), a.org.ID, opened.ID, vigil.Page{Limit: 10})
+	timeline, _, err := a.store.Timeline(t.Context(), a.org.ID, opened.ID, listing.Page{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
-func sorts() []vigil.CheckSort {
-	return []vigil.CheckSort{
-		vigil.SortNewest, vigil.SortOldest, vigil.SortName, vigil.SortNameDown, vigil.SortUpdated, vigil.SortUpdatedDown,
+func sorts() []listing.CheckSort {
+	return []listing.CheckSort{
+		listing.SortNewest, listing.SortOldest, listing.SortName, listing.SortNameDown, listing.SortUpdated, listing.SortUpdatedDown,
 	}
 }
 
@@ -44,7 +45,7 @@ func TestCursorVisitsEachRowOnce(t *testing.T) {
 				live[create()] = true
 			}
 			seen := map[uuid.UUID]int{}
-			list := vigil.CheckList{Sort: sort, Page: vigil.Page{Limit: 3}}
+			list := listing.CheckList{Sort: sort, Page: listing.Page{Limit: 3}}
 			for pages := 0; ; pages++ {
 				checks, extent, err := s.Checks(t.Context(), org.ID, list)
 				if err != nil || pages > 100 {
@@ -99,14 +100,14 @@ func TestSortsOrder(t *testing.T) {
 		clk.set(epoch().Add(time.Duration(100-i) * time.Minute))
 		update(t, s, c, func(c *vigil.Check) { c.Labels = vigil.Labels{"n": name} })
 	}
-	for sort, want := range map[vigil.CheckSort]string{
-		vigil.SortNewest: "BRAVO charlie Alpha delta", vigil.SortOldest: "delta Alpha charlie BRAVO",
-		vigil.SortName: "Alpha BRAVO charlie delta", vigil.SortNameDown: "delta charlie BRAVO Alpha",
-		vigil.SortUpdated: "BRAVO charlie Alpha delta", vigil.SortUpdatedDown: "delta Alpha charlie BRAVO",
+	for sort, want := range map[listing.CheckSort]string{
+		listing.SortNewest: "BRAVO charlie Alpha delta", listing.SortOldest: "delta Alpha charlie BRAVO",
+		listing.SortName: "Alpha BRAVO charlie delta", listing.SortNameDown: "delta charlie BRAVO Alpha",
+		listing.SortUpdated: "BRAVO charlie Alpha delta", listing.SortUpdatedDown: "delta Alpha charlie BRAVO",
 		"": "BRAVO charlie Alpha delta",
 	} {
 		var names []string
-		checks, _, err := s.Checks(t.Context(), org.ID, vigil.CheckList{Sort: sort, Page: vigil.Page{Limit: 10}})
+		checks, _, err := s.Checks(t.Context(), org.ID, listing.CheckList{Sort: sort, Page: listing.Page{Limit: 10}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,39 +145,39 @@ func TestCheckFilters(t *testing.T) {
 	newCheck(t, s, draft(other.ID, newark))
 	yes, no, web := true, false, "web"
 	for name, tt := range map[string]struct {
-		filter vigil.CheckFilter
+		filter listing.CheckFilter
 		want   []int
 	}{
-		"Everything":        {vigil.CheckFilter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
-		"Name":              {vigil.CheckFilter{Query: "cHECK 1"}, []int{1, 10, 11}},
-		"Target":            {vigil.CheckFilter{Query: "HOST7."}, []int{7}},
-		"NotAPattern":       {vigil.CheckFilter{Query: "check_1"}, nil},
-		"PercentIsAPercent": {vigil.CheckFilter{Query: "%"}, nil},
-		"NotAcrossTheTwo":   {vigil.CheckFilter{Query: "1host1"}, nil},
-		"Type":              {vigil.CheckFilter{Type: vigil.TypeDNS}, nil},
-		"Disabled":          {vigil.CheckFilter{Enabled: &no}, []int{0, 3, 6, 9}},
-		"Region":            {vigil.CheckFilter{Region: newark}, []int{0, 2, 4, 6, 8, 10}},
-		"Unhealthy":         {vigil.CheckFilter{Health: vigil.Unhealthy}, []int{3, 4, 5}},
-		"Healthy":           {vigil.CheckFilter{Health: vigil.Healthy}, []int{6, 7, 8, 9, 10, 11}},
-		"Unknown":           {vigil.CheckFilter{Health: vigil.Unknown}, []int{0, 1, 2}},
-		"Failing":           {vigil.CheckFilter{State: vigil.StateFailing}, []int{4, 5}},
-		"Passing":           {vigil.CheckFilter{State: vigil.StatePassing}, []int{7, 8, 10, 11}},
-		"StateUnknown":      {vigil.CheckFilter{State: vigil.StateUnknown}, []int{1, 2}},
-		"StateDisabled":     {vigil.CheckFilter{State: vigil.StateDisabled}, []int{0, 3, 6, 9}},
-		"Warning":           {vigil.CheckFilter{State: vigil.StateWarning}, nil},
-		"Label":             {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier"}}}, []int{0, 1, 2, 3}},
-		"LabelValue":        {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier", Value: &value}}}, []int{0, 1, 2, 3}},
-		"Labels":            {vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier"}, {Key: "team", Value: &web}}}, []int{0, 2}},
-		"HealthAndRegion":   {vigil.CheckFilter{Health: vigil.Unhealthy, Region: newark}, []int{4}},
-		"HealthAndEnabled":  {vigil.CheckFilter{Health: vigil.Healthy, Enabled: &yes}, []int{7, 8, 10, 11}},
-		"EverythingTogether": {vigil.CheckFilter{
+		"Everything":        {listing.CheckFilter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+		"Name":              {listing.CheckFilter{Query: "cHECK 1"}, []int{1, 10, 11}},
+		"Target":            {listing.CheckFilter{Query: "HOST7."}, []int{7}},
+		"NotAPattern":       {listing.CheckFilter{Query: "check_1"}, nil},
+		"PercentIsAPercent": {listing.CheckFilter{Query: "%"}, nil},
+		"NotAcrossTheTwo":   {listing.CheckFilter{Query: "1host1"}, nil},
+		"Type":              {listing.CheckFilter{Type: vigil.TypeDNS}, nil},
+		"Disabled":          {listing.CheckFilter{Enabled: &no}, []int{0, 3, 6, 9}},
+		"Region":            {listing.CheckFilter{Region: newark}, []int{0, 2, 4, 6, 8, 10}},
+		"Unhealthy":         {listing.CheckFilter{Health: vigil.Unhealthy}, []int{3, 4, 5}},
+		"Healthy":           {listing.CheckFilter{Health: vigil.Healthy}, []int{6, 7, 8, 9, 10, 11}},
+		"Unknown":           {listing.CheckFilter{Health: vigil.Unknown}, []int{0, 1, 2}},
+		"Failing":           {listing.CheckFilter{State: listing.StateFailing}, []int{4, 5}},
+		"Passing":           {listing.CheckFilter{State: listing.StatePassing}, []int{7, 8, 10, 11}},
+		"StateUnknown":      {listing.CheckFilter{State: listing.StateUnknown}, []int{1, 2}},
+		"StateDisabled":     {listing.CheckFilter{State: listing.StateDisabled}, []int{0, 3, 6, 9}},
+		"Warning":           {listing.CheckFilter{State: listing.StateWarning}, nil},
+		"Label":             {listing.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier"}}}, []int{0, 1, 2, 3}},
+		"LabelValue":        {listing.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier", Value: &value}}}, []int{0, 1, 2, 3}},
+		"Labels":            {listing.CheckFilter{Labels: []vigil.LabelSelector{{Key: "tier"}, {Key: "team", Value: &web}}}, []int{0, 2}},
+		"HealthAndRegion":   {listing.CheckFilter{Health: vigil.Unhealthy, Region: newark}, []int{4}},
+		"HealthAndEnabled":  {listing.CheckFilter{Health: vigil.Healthy, Enabled: &yes}, []int{7, 8, 10, 11}},
+		"EverythingTogether": {listing.CheckFilter{
 			Query: "check", Type: vigil.TypeHTTP, Health: vigil.Unknown, Enabled: &yes, Region: newark,
 			Labels: []vigil.LabelSelector{{Key: "team", Value: &web}},
 		}, []int{2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			checks, extent, err := s.Checks(t.Context(), org.ID, vigil.CheckList{CheckFilter: tt.filter, Page: vigil.Page{Limit: 100}})
+			checks, extent, err := s.Checks(t.Context(), org.ID, listing.CheckList{CheckFilter: tt.filter, Page: listing.Page{Limit: 100}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,19 +191,19 @@ func TestCheckFilters(t *testing.T) {
 			}
 			slices.Sort(got)
 			equal(t, got, tt.want)
-			equal(t, extent, vigil.Extent{Total: len(tt.want)})
+			equal(t, extent, listing.Extent{Total: len(tt.want)})
 		})
 	}
-	counts, err := s.CheckCounts(t.Context(), org.ID, vigil.CheckFilter{})
+	counts, err := s.CheckCounts(t.Context(), org.ID, listing.CheckFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, counts, vigil.CheckCounts{Healthy: 4, Unhealthy: 2, Unknown: 2, Disabled: 4, Failing: 2, Passing: 4})
-	counts, err = s.CheckCounts(t.Context(), org.ID, vigil.CheckFilter{Region: newark, Health: vigil.Healthy, Enabled: &no})
+	equal(t, counts, listing.CheckCounts{Healthy: 4, Unhealthy: 2, Unknown: 2, Disabled: 4, Failing: 2, Passing: 4})
+	counts, err = s.CheckCounts(t.Context(), org.ID, listing.CheckFilter{Region: newark, Health: vigil.Healthy, Enabled: &no})
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, counts, vigil.CheckCounts{Healthy: 2, Unhealthy: 1, Unknown: 1, Disabled: 2, Failing: 1, Passing: 2})
+	equal(t, counts, listing.CheckCounts{Healthy: 2, Unhealthy: 1, Unknown: 1, Disabled: 2, Failing: 1, Passing: 2})
 }
 
 // TestMostChecksFail proves that filters and counts by health are the same when the loops
@@ -228,8 +229,8 @@ func TestMostChecksFail(t *testing.T) {
 		}
 	}
 	for health, want := range map[vigil.Health]int{vigil.Healthy: 375, vigil.Unhealthy: 1125, vigil.Unknown: 1} {
-		checks, extent, err := s.Checks(t.Context(), org.ID, vigil.CheckList{
-			CheckFilter: vigil.CheckFilter{Health: health}, Page: vigil.Page{Limit: 50},
+		checks, extent, err := s.Checks(t.Context(), org.ID, listing.CheckList{
+			CheckFilter: listing.CheckFilter{Health: health}, Page: listing.Page{Limit: 50},
 		})
 		if err != nil || extent.Total != want {
 			t.Errorf("%d are %s, want %d, %v", extent.Total, health, want, err)
@@ -240,12 +241,12 @@ func TestMostChecksFail(t *testing.T) {
 			}
 		}
 	}
-	counts, err := s.CheckCounts(t.Context(), org.ID, vigil.CheckFilter{})
+	counts, err := s.CheckCounts(t.Context(), org.ID, listing.CheckFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Every 20th is healthy and disabled, and every 20th unhealthy and disabled.
-	equal(t, counts, vigil.CheckCounts{Healthy: 300, Unhealthy: 1050, Unknown: 1, Disabled: 150, Failing: 1050, Passing: 300})
+	equal(t, counts, listing.CheckCounts{Healthy: 300, Unhealthy: 1050, Unknown: 1, Disabled: 150, Failing: 1050, Passing: 300})
 }
 
 // TestTotalIsCapped counts 10,000 rows exactly, and says when there are more.
@@ -264,14 +265,14 @@ func TestTotalIsCapped(t *testing.T) {
 	}
 	total := func() int {
 		t.Helper()
-		_, extent, err := s.AuditLog(t.Context(), org.ID, vigil.AuditFilter{Page: vigil.Page{Limit: 1}})
+		_, extent, err := s.AuditLog(t.Context(), org.ID, listing.AuditFilter{Page: listing.Page{Limit: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return extent.Total
 	}
-	add(vigil.MaxTotal)
-	equal(t, total(), vigil.MaxTotal)
+	add(listing.MaxTotal)
+	equal(t, total(), listing.MaxTotal)
 	add(500)
-	equal(t, total(), vigil.MaxTotal+1)
+	equal(t, total(), listing.MaxTotal+1)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -87,7 +88,7 @@ func TestUptimeLeavesMaintenanceOut(t *testing.T) {
 	if sum := sums[c.ID]; sum.Results != 3 || sum.Successes != 2 || *sum.P95MS > 25 {
 		t.Errorf("summary %d of %d, p95 %v", sum.Successes, sum.Results, *sum.P95MS)
 	}
-	_, extent, err := s.Results(t.Context(), org.ID, c.ID, vigil.ResultFilter{Page: vigil.Page{Limit: 1}})
+	_, extent, err := s.Results(t.Context(), org.ID, c.ID, listing.ResultFilter{Page: listing.Page{Limit: 1}})
 	if err != nil || extent.Total != 6 {
 		t.Errorf("a list of %d results, %v", extent.Total, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -16,9 +17,9 @@ import (
 // faces are what the reads of a store say of a check.
 type faces struct {
 	Health           vigil.Health // of the check
-	State            vigil.CheckState
+	State            listing.CheckState
 	Listed           vigil.Health // the filter that finds it
-	Counts           vigil.CheckCounts
+	Counts           listing.CheckCounts
 	Regions, Figures map[string]vigil.Health
 	Public, Loops    map[string]vigil.Health
 	Unobserved       map[string]bool
@@ -48,7 +49,7 @@ func facesOf(t *testing.T, s *storage.Store, c vigil.Check, slug string) faces {
 		list, _, err := s.Checks(
 			t.Context(),
 			c.OrgID,
-			vigil.CheckList{CheckFilter: vigil.CheckFilter{Health: health}, Page: vigil.Page{Limit: 10}},
+			listing.CheckList{CheckFilter: listing.CheckFilter{Health: health}, Page: listing.Page{Limit: 10}},
 		)
 		must(err)
 		if len(list) == 1 {
@@ -61,13 +62,13 @@ func facesOf(t *testing.T, s *storage.Store, c vigil.Check, slug string) faces {
 	byState, _, err := s.Checks(
 		t.Context(),
 		c.OrgID,
-		vigil.CheckList{CheckFilter: vigil.CheckFilter{State: f.State}, Page: vigil.Page{Limit: 10}},
+		listing.CheckList{CheckFilter: listing.CheckFilter{State: f.State}, Page: listing.Page{Limit: 10}},
 	)
 	must(err)
 	if len(byState) != 1 {
 		t.Errorf("the filter by the state %s finds %d checks", f.State, len(byState))
 	}
-	f.Counts, err = s.CheckCounts(t.Context(), c.OrgID, vigil.CheckFilter{})
+	f.Counts, err = s.CheckCounts(t.Context(), c.OrgID, listing.CheckFilter{})
 	must(err)
 	figures, err := s.CheckFigures(t.Context(), c.OrgID, nil, 10)
 	must(err)
@@ -117,13 +118,13 @@ func TestHealthIsUnknownWithoutARecentResult(t *testing.T) {
 		clk.set(slots[4].Add(5 * time.Second)) // just three intervals and the deadline
 		one := func(h vigil.Health) map[string]vigil.Health { return map[string]vigil.Health{newark: h} }
 		equal(t, facesOf(t, s, c, slug), faces{
-			Health: vigil.Healthy, State: vigil.StatePassing, Listed: vigil.Healthy, Counts: vigil.CheckCounts{Healthy: 1, Passing: 1},
+			Health: vigil.Healthy, State: listing.StatePassing, Listed: vigil.Healthy, Counts: listing.CheckCounts{Healthy: 1, Passing: 1},
 			Regions: one(vigil.Healthy), Figures: one(vigil.Healthy), Public: one(vigil.Healthy), Loops: one(vigil.Healthy),
 			Unobserved: map[string]bool{newark: false},
 		})
 		clk.set(slots[4].Add(5*time.Second + time.Millisecond))
 		stale := faces{
-			Health: vigil.Unknown, State: vigil.StateUnknown, Listed: vigil.Unknown, Counts: vigil.CheckCounts{Unknown: 1},
+			Health: vigil.Unknown, State: listing.StateUnknown, Listed: vigil.Unknown, Counts: listing.CheckCounts{Unknown: 1},
 			Regions: one(vigil.Unknown), Figures: one(vigil.Unknown), Public: one(vigil.Unknown), Loops: one(vigil.Unknown),
 			Unobserved: map[string]bool{newark: true},
 		}
@@ -137,7 +138,7 @@ func TestHealthIsUnknownWithoutARecentResult(t *testing.T) {
 		}
 		write(t, w, failed(c, newark, slots[12]))
 		got := facesOf(t, s, c, slug)
-		if got.Health != vigil.Unhealthy || got.State != vigil.StateFailing || got.Unobserved[newark] {
+		if got.Health != vigil.Unhealthy || got.State != listing.StateFailing || got.Unobserved[newark] {
 			t.Errorf("with a result again: %+v", got)
 		}
 		clk.set(slots[19])
@@ -156,7 +157,7 @@ func TestHealthIsUnknownWithoutARecentResult(t *testing.T) {
 		clk.set(slots[9].Add(time.Second))
 		both := map[string]vigil.Health{newark: vigil.Unknown, frankfurt: vigil.Healthy}
 		equal(t, facesOf(t, s, c, slug), faces{
-			Health: vigil.Healthy, State: vigil.StatePassing, Listed: vigil.Healthy, Counts: vigil.CheckCounts{Healthy: 1, Passing: 1},
+			Health: vigil.Healthy, State: listing.StatePassing, Listed: vigil.Healthy, Counts: listing.CheckCounts{Healthy: 1, Passing: 1},
 			Regions: both, Figures: both, Public: both, Loops: both, Unobserved: map[string]bool{newark: true, frankfurt: false},
 		})
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
@@ -28,7 +29,7 @@ func TestOperator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		members, _, err := s.Members(t.Context(), org.ID, vigil.Page{Limit: 1})
+		members, _, err := s.Members(t.Context(), org.ID, listing.Page{Limit: 1})
 		if err != nil || len(members) != 1 || members[0].Operator {
 			t.Errorf("signed up: %+v, %v", members, err)
 		}

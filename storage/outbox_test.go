@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -51,8 +52,8 @@ func (a *alerts) deliver(incident uuid.UUID, kind vigil.ChannelType) vigil.NextA
 
 func (a *alerts) statuses(kind vigil.ChannelType) map[vigil.EventType]vigil.DeliveryStatus {
 	a.Helper()
-	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, vigil.DeliveryFilter{
-		ChannelID: a.channels[kind].ID, Page: vigil.Page{Limit: 10},
+	all, _, err := a.store.Deliveries(a.Context(), a.org.ID, listing.DeliveryFilter{
+		ChannelID: a.channels[kind].ID, Page: listing.Page{Limit: 10},
 	})
 	if err != nil {
 		a.Fatal(err)
@@ -96,7 +97,7 @@ func TestClaimAttempt(t *testing.T) {
 			string(p.Event.Envelope) != string(a.events()[0].Envelope) {
 			t.Fatalf("claim %+v", p)
 		}
-		attempts, n, err := a.store.Attempts(t.Context(), a.org.ID, p.Delivery.ID, vigil.Page{Limit: 10})
+		attempts, n, err := a.store.Attempts(t.Context(), a.org.ID, p.Delivery.ID, listing.Page{Limit: 10})
 		if err != nil || n != 1 || attempts[0].FinishedAt != nil {
 			t.Errorf("attempts %+v, %v", attempts, err)
 		}

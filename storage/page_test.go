@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -37,11 +37,11 @@ func TestPageIsBoundedInBytes(t *testing.T) {
 	for i := range 12 {
 		write(t, w, ok(small, newark, epoch().AddDate(0, 0, i)))
 	}
-	read := func(limit int, page func(vigil.Page) ([]uuid.UUID, int, error)) (pages, rows, total int) {
+	read := func(limit int, page func(listing.Page) ([]uuid.UUID, int, error)) (pages, rows, total int) {
 		t.Helper()
 		seen := map[uuid.UUID]bool{}
 		for pages, total = 0, 1; len(seen) < total; pages++ {
-			ids, n, err := page(vigil.Page{Limit: limit, Offset: len(seen)})
+			ids, n, err := page(listing.Page{Limit: limit, Offset: len(seen)})
 			if err != nil || len(ids) == 0 {
 				t.Fatalf("%d rows after %d of %d, %v", len(ids), len(seen), n, err)
 			}
@@ -55,9 +55,9 @@ func TestPageIsBoundedInBytes(t *testing.T) {
 		}
 		return pages, len(seen), total
 	}
-	results := func(check uuid.UUID) func(vigil.Page) ([]uuid.UUID, int, error) {
-		return func(page vigil.Page) (ids []uuid.UUID, total int, err error) {
-			rows, extent, err := s.Results(t.Context(), org.ID, check, vigil.ResultFilter{Page: page})
+	results := func(check uuid.UUID) func(listing.Page) ([]uuid.UUID, int, error) {
+		return func(page listing.Page) (ids []uuid.UUID, total int, err error) {
+			rows, extent, err := s.Results(t.Context(), org.ID, check, listing.ResultFilter{Page: page})
 			bytes := 0
 			for i, r := range rows {
 				ids = append(ids, r.ID)
@@ -79,8 +79,8 @@ func TestPageIsBoundedInBytes(t *testing.T) {
 	if pages, rows, _ := read(5, results(small.ID)); pages != 3 || rows != 12 {
 		t.Errorf("%d small results on %d pages, want 12 on 3", rows, pages)
 	}
-	channels := func(page vigil.Page) (ids []uuid.UUID, total int, err error) {
-		rows, extent, err := s.Channels(t.Context(), org.ID, vigil.ChannelFilter{Page: page})
+	channels := func(page listing.Page) (ids []uuid.UUID, total int, err error) {
+		rows, extent, err := s.Channels(t.Context(), org.ID, listing.ChannelFilter{Page: page})
 		for _, one := range rows {
 			ids = append(ids, one.ID)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -181,7 +182,7 @@ func TestPlanLimits(t *testing.T) {
 		}
 		_, err := s.CreateChannel(t.Context(), hookChannel(org.ID))
 		wantCode(t, err, vigil.CodePlanLimit)
-		channels, extent, err := s.Channels(t.Context(), org.ID, vigil.ChannelFilter{Page: vigil.Page{Limit: 100}})
+		channels, extent, err := s.Channels(t.Context(), org.ID, listing.ChannelFilter{Page: listing.Page{Limit: 100}})
 		if err != nil || extent.Total != 25 || len(channels) != 25 {
 			t.Fatalf("%d of %d channels, %v", len(channels), extent.Total, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/mail"
 	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
 	"github.com/vigil-monitor/vigil/internal/notify"
@@ -62,7 +63,7 @@ func newPost(t *testing.T, opts mailtest.Options) *post {
 	})
 	p.to(eight()...)
 	p.incident = p.open(p.fails(newark)).Incident.ID
-	all, _, err := p.store.Deliveries(t.Context(), p.org.ID, vigil.DeliveryFilter{IncidentID: p.incident, Page: vigil.Page{Limit: 10}})
+	all, _, err := p.store.Deliveries(t.Context(), p.org.ID, listing.DeliveryFilter{IncidentID: p.incident, Page: listing.Page{Limit: 10}})
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d deliveries, %v", len(all), err)
 	}

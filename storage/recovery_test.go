@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -156,7 +157,7 @@ func TestRecoverySkips(t *testing.T) {
 	t.Parallel()
 	r := newRecoveries(t, 2)
 	recovery := r.mustBegin()
-	all, _, err := r.store.Deliveries(t.Context(), r.org.ID, vigil.DeliveryFilter{IncidentID: r.incidents[0], Page: vigil.Page{Limit: 10}})
+	all, _, err := r.store.Deliveries(t.Context(), r.org.ID, listing.DeliveryFilter{IncidentID: r.incidents[0], Page: listing.Page{Limit: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
 // walk reads all results of a check by cursor and returns their ids, in order, and the
 // total of the first page.
-func walk(t *testing.T, s *storage.Store, c vigil.Check, f vigil.ResultFilter) (ids []uuid.UUID, total int) {
+func walk(t *testing.T, s *storage.Store, c vigil.Check, f listing.ResultFilter) (ids []uuid.UUID, total int) {
 	t.Helper()
 	for pages := 0; ; pages++ {
 		results, extent, err := s.Results(t.Context(), c.OrgID, c.ID, f)
@@ -76,7 +77,7 @@ func TestResultsByCursor(t *testing.T) {
 	add(ok(c, newark, now.AddDate(0, 0, 3)), 0) // of a clock that is ahead
 
 	for _, limit := range []int{1, 2, 7, 50, 1000} {
-		got, total := walk(t, s, c, vigil.ResultFilter{Page: vigil.Page{Limit: limit}})
+		got, total := walk(t, s, c, listing.ResultFilter{Page: listing.Page{Limit: limit}})
 		seen := map[uuid.UUID]bool{}
 		for _, id := range got {
 			if seen[id] || !want[id] {
@@ -89,7 +90,7 @@ func TestResultsByCursor(t *testing.T) {
 		}
 	}
 	from, to, failures := now.AddDate(0, 0, -45), now.AddDate(0, 0, -5), false
-	for name, f := range map[string]vigil.ResultFilter{
+	for name, f := range map[string]listing.ResultFilter{
 		"Times":    {From: &from, To: &to},
 		"Region":   {Region: frankfurt},
 		"Failures": {Success: &failures},
@@ -125,7 +126,7 @@ func TestTotalOfResultsIsCapped(t *testing.T) {
 	}
 	yes, no := true, false
 	for want, success := range map[int]*bool{10_000: nil, 9000: &yes, 1000: &no} {
-		_, extent, err := s.Results(t.Context(), org.ID, c.ID, vigil.ResultFilter{Success: success, Page: vigil.Page{Limit: 1}})
+		_, extent, err := s.Results(t.Context(), org.ID, c.ID, listing.ResultFilter{Success: success, Page: listing.Page{Limit: 1}})
 		if err != nil || extent.Total != want {
 			t.Errorf("total %d, want %d, %v", extent.Total, want, err)
 		}
@@ -133,8 +134,8 @@ func TestTotalOfResultsIsCapped(t *testing.T) {
 	if _, err := s.DB().NewRaw("UPDATE result_rollups SET total = 10001").Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, extent, err := s.Results(t.Context(), org.ID, c.ID, vigil.ResultFilter{Page: vigil.Page{Limit: 1}})
-	if err != nil || extent.Total != vigil.MaxTotal+1 {
+	_, extent, err := s.Results(t.Context(), org.ID, c.ID, listing.ResultFilter{Page: listing.Page{Limit: 1}})
+	if err != nil || extent.Total != listing.MaxTotal+1 {
 		t.Errorf("total %d, %v", extent.Total, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -117,7 +118,7 @@ func TestSessions(t *testing.T) {
 		s.clock.set(epoch().Add(time.Second))
 		s.commit("second", sessionData(t, user.ID, second, ""), week)
 		s.clock.set(epoch())
-		listed, total, err := s.store.UserSessions(t.Context(), user.ID, vigil.Page{Limit: 10})
+		listed, total, err := s.store.UserSessions(t.Context(), user.ID, listing.Page{Limit: 10})
 		if err != nil || total != 2 || listed[0].ID != second || listed[1].ID != first || listed[0].Address != "192.0.2.1" {
 			t.Fatalf("listed %+v, %d, %v", listed, total, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // TestDefinitionsOfSubscriptions holds their limits, versions and what a deletion of what they name
@@ -55,7 +56,7 @@ func TestDefinitionsOfSubscriptions(t *testing.T) {
 	list, extent, err := a.store.Subscriptions(
 		ctx,
 		a.org.ID,
-		vigil.SubscriptionFilter{Event: vigil.EventResolved, Page: vigil.Page{Limit: 10}},
+		listing.SubscriptionFilter{Event: vigil.EventResolved, Page: listing.Page{Limit: 10}},
 	)
 	if err != nil || len(list) != 1 || extent.Total != 1 || list[0].ID != named.ID {
 		t.Errorf("lists %+v, %v", list, err)

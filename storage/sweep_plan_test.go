@@ -12,9 +12,9 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -130,7 +130,7 @@ func TestWhatIsLateIsReadByIndex(t *testing.T) {
 			return err
 		},
 		"the counts of a list": func() error {
-			_, err := s.CheckCounts(t.Context(), org.ID, vigil.CheckFilter{})
+			_, err := s.CheckCounts(t.Context(), org.ID, listing.CheckFilter{})
 			return err
 		},
 	} {

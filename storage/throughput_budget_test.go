@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 func TestThroughputBudget(t *testing.T) {
@@ -65,7 +66,7 @@ func TestThroughputBudget(t *testing.T) {
 	wantCode(t, change(first, func(c *vigil.Check) { c.Enabled = true }), vigil.CodePlanLimit)
 	for _, dryRun := range []bool{true, false} {
 		bulk := func(ids []uuid.UUID, edit func(*vigil.Check)) error {
-			_, err := s.UpdateChecks(t.Context(), org.ID, vigil.CheckFilter{IDs: ids}, plan, dryRun,
+			_, err := s.UpdateChecks(t.Context(), org.ID, listing.CheckFilter{IDs: ids}, plan, dryRun,
 				func(c *vigil.Check) error { edit(c); return nil })
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 func TestTimeline(t *testing.T) {
@@ -24,7 +25,7 @@ func TestTimeline(t *testing.T) {
 	a.vote(vigil.Vote{Region: newark, Revision: 2, Slot: a.slot})
 	a.clock.set(a.slot.Add(time.Second))
 	a.resolve(id, vigil.ResolvedAutomatically)
-	moments, total, err := a.store.Timeline(t.Context(), a.org.ID, id, vigil.Page{Limit: 100})
+	moments, total, err := a.store.Timeline(t.Context(), a.org.ID, id, listing.Page{Limit: 100})
 	if err != nil || total != 5 {
 		t.Fatal(total, err)
 	}
@@ -36,7 +37,7 @@ func TestTimeline(t *testing.T) {
 	if !slices.Equal(kinds, want) || moments[2].Attempt.Number != 1 || moments[3].Region != newark {
 		t.Errorf("timeline %v, want %v", kinds, want)
 	}
-	if _, _, err := a.store.Timeline(t.Context(), uuid.New(), id, vigil.Page{Limit: 1}); vigil.ErrorCode(err) != vigil.CodeNotFound {
+	if _, _, err := a.store.Timeline(t.Context(), uuid.New(), id, listing.Page{Limit: 1}); vigil.ErrorCode(err) != vigil.CodeNotFound {
 		t.Errorf("another organization got %v", err)
 	}
 }
@@ -54,7 +55,7 @@ func TestTimelineInPages(t *testing.T) {
 		a.slot = a.slot.Add(10 * time.Second)
 		a.vote(vigil.Vote{Region: newark, Revision: 2, Slot: a.slot, Failures: 2, Firing: []uuid.UUID{a.rule.ID}})
 	}
-	whole, total, err := a.store.Timeline(t.Context(), a.org.ID, id, vigil.Page{Limit: 1000})
+	whole, total, err := a.store.Timeline(t.Context(), a.org.ID, id, listing.Page{Limit: 1000})
 	if err != nil || total != 25 || len(whole) != total {
 		t.Fatalf("%d of %d entries, %v", len(whole), total, err)
 	}
@@ -64,7 +65,7 @@ func TestTimelineInPages(t *testing.T) {
 	})
 	var paged []vigil.TimelineEntry
 	for offset := 0; offset < 28; offset += 3 {
-		page, n, err := a.store.Timeline(t.Context(), a.org.ID, id, vigil.Page{Limit: 3, Offset: offset})
+		page, n, err := a.store.Timeline(t.Context(), a.org.ID, id, listing.Page{Limit: 3, Offset: offset})
 		if err != nil || n != total || len(page) > 3 {
 			t.Fatalf("%d of %d entries, %v", len(page), n, err)
 		}
@@ -93,7 +94,7 @@ func TestTimelineHasTheVotesThatStoodAlready(t *testing.T) {
 	edge("ap-southeast-sin", 2*time.Minute, "{"+a.rule.ID.String()+"}")
 	edge("ap-southeast-sin", time.Minute, "{}") // quiet again before it opened
 	id := a.open(a.fails(newark)).Incident.ID
-	entries, total, err := a.store.Timeline(t.Context(), a.org.ID, id, vigil.Page{Limit: 100})
+	entries, total, err := a.store.Timeline(t.Context(), a.org.ID, id, listing.Page{Limit: 100})
 	if err != nil || total != len(entries) || total == 0 {
 		t.Fatalf("%d of %d entries, %v", len(entries), total, err)
 	}

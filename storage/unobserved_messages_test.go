@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -36,7 +37,7 @@ func TestMessagesWithoutAnIncidentAreSent(t *testing.T) {
 		if next := u.claim(id, vigil.ChannelWebhook); next.State != vigil.NextAttemptNone {
 			t.Errorf("the next claim is %s", next.State)
 		}
-		attempts, total, err := u.store.Attempts(t.Context(), u.org.ID, first.Delivery.ID, vigil.Page{Limit: 10})
+		attempts, total, err := u.store.Attempts(t.Context(), u.org.ID, first.Delivery.ID, listing.Page{Limit: 10})
 		if err != nil || total != 1 || attempts[0].TraceID != vigil.SubjectTrace(id) {
 			t.Errorf("attempts %+v, %d, %v", attempts, total, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -157,7 +158,7 @@ func TestResults(t *testing.T) {
 	for n := range 6 {
 		write(t, w, ok(c, newark, at(n)), failed(c, frankfurt, at(n)))
 	}
-	list := func(t *testing.T, f vigil.ResultFilter) ([]vigil.Result, int) {
+	list := func(t *testing.T, f listing.ResultFilter) ([]vigil.Result, int) {
 		t.Helper()
 		results, extent, err := s.Results(t.Context(), org.ID, c.ID, f)
 		if err != nil {
@@ -170,7 +171,7 @@ func TestResults(t *testing.T) {
 		t.Parallel()
 		var all []vigil.Result
 		for offset := 0; offset < 12; offset += 5 {
-			page, total := list(t, vigil.ResultFilter{Page: vigil.Page{Limit: 5, Offset: offset}})
+			page, total := list(t, listing.ResultFilter{Page: listing.Page{Limit: 5, Offset: offset}})
 			if total != 12 {
 				t.Errorf("%d in all", total)
 			}
@@ -195,15 +196,15 @@ func TestResults(t *testing.T) {
 		t.Parallel()
 		from, to, yes := at(2).Add(time.Millisecond), at(4).Add(time.Millisecond), true // begin of slots 2 and 4
 		for name, tt := range map[string]struct {
-			f    vigil.ResultFilter
+			f    listing.ResultFilter
 			want int
 		}{
-			"from is included":   {vigil.ResultFilter{From: &from}, 8},
-			"to is not":          {vigil.ResultFilter{To: &to}, 8},
-			"from and to":        {vigil.ResultFilter{From: &from, To: &to}, 4},
-			"region":             {vigil.ResultFilter{Region: newark}, 6},
-			"success":            {vigil.ResultFilter{Success: &yes}, 6},
-			"region and success": {vigil.ResultFilter{Region: frankfurt, Success: &yes}, 0},
+			"from is included":   {listing.ResultFilter{From: &from}, 8},
+			"to is not":          {listing.ResultFilter{To: &to}, 8},
+			"from and to":        {listing.ResultFilter{From: &from, To: &to}, 4},
+			"region":             {listing.ResultFilter{Region: newark}, 6},
+			"success":            {listing.ResultFilter{Success: &yes}, 6},
+			"region and success": {listing.ResultFilter{Region: frankfurt, Success: &yes}, 0},
 		} {
 			tt.f.Limit = 100
 			if results, total := list(t, tt.f); total != tt.want || len(results) != tt.want {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 func (a *alerts) context() vigil.IncidentContext {
@@ -255,7 +256,7 @@ func TestDefinitionRules(t *testing.T) {
 	if err != nil || changed.Condition.StatusCode != 500 || loopOf(t, a.store, a.check, newark).Desired != 3 {
 		t.Errorf("rule %+v, %v", changed, err)
 	}
-	list, n, err := a.store.CheckRules(t.Context(), a.org.ID, a.check.ID, vigil.Page{Limit: 10})
+	list, n, err := a.store.CheckRules(t.Context(), a.org.ID, a.check.ID, listing.Page{Limit: 10})
 	if err != nil || n.Total != 1 || len(list) != 1 {
 		t.Errorf("rules %+v of %d, %v", list, n.Total, err)
 	}
@@ -280,7 +281,7 @@ func TestDefinitionRules(t *testing.T) {
 		t.Parallel()
 		other := uuid.New()
 		_, err := a.store.Rule(t.Context(), other, a.check.ID, a.rule.ID)
-		_, _, errList := a.store.CheckRules(t.Context(), other, a.check.ID, vigil.Page{Limit: 1})
+		_, _, errList := a.store.CheckRules(t.Context(), other, a.check.ID, listing.Page{Limit: 1})
 		errDelete := a.store.DeleteRule(t.Context(), other, a.check.ID, a.rule.ID, nil)
 		for _, err := range []error{err, errList, errDelete} {
 			if vigil.ErrorCode(err) != vigil.CodeNotFound {

@@ -13,12 +13,13 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // keyStore keeps API keys.
 type keyStore interface {
 	CreateKey(ctx context.Context, orgID, userID uuid.UUID, key account.NewKey) (account.APIKey, error)
-	Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.APIKey, int, error)
+	Keys(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]account.APIKey, int, error)
 	DeleteKey(ctx context.Context, orgID, id uuid.UUID) error
 }
 

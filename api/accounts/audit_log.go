@@ -14,11 +14,12 @@ import (
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // auditStore reads the audit log.
 type auditStore interface {
-	AuditLog(ctx context.Context, orgID uuid.UUID, filter vigil.AuditFilter) ([]audit.Entry, vigil.Extent, error)
+	AuditLog(ctx context.Context, orgID uuid.UUID, filter listing.AuditFilter) ([]audit.Entry, listing.Extent, error)
 }
 
 type auditLog struct{ store auditStore }
@@ -74,7 +75,7 @@ func (a *auditLog) list(ctx context.Context, in *auditInput) (*rest.Listing[audi
 	if err != nil {
 		return nil, err
 	}
-	filter := vigil.AuditFilter{Resource: in.Resource, Page: page}
+	filter := listing.AuditFilter{Resource: in.Resource, Page: page}
 	if filter.ResourceID, err = resource.FilterID("resource_id", in.ResourceID); err != nil {
 		return nil, err
 	}

@@ -9,16 +9,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // invitationStore keeps invitations.
 type invitationStore interface {
 	CreateInvitation(ctx context.Context, invitation account.Invitation, by account.Credential, discreet bool) (account.Invitation, error)
-	Invitations(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.Invitation, int, error)
+	Invitations(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]account.Invitation, int, error)
 	DeleteInvitation(ctx context.Context, orgID, id uuid.UUID) error
 	InvitationByHash(ctx context.Context, hash []byte) (account.Invitation, account.Organization, error)
 	AcceptInvitation(ctx context.Context, hash []byte, user account.User) (account.User, account.Organization, error)

@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // memberStore keeps the members of organizations.
 type memberStore interface {
-	Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.User, int, error)
+	Members(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]account.User, int, error)
 	Owners(ctx context.Context, orgID uuid.UUID) ([]account.User, error)
 	SetRole(
 		ctx context.Context,

@@ -9,15 +9,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // sessionStore keeps the sessions of browsers.
 type sessionStore interface {
-	UserSessions(ctx context.Context, userID uuid.UUID, page vigil.Page) ([]account.Session, int, error)
+	UserSessions(ctx context.Context, userID uuid.UUID, page listing.Page) ([]account.Session, int, error)
 	EndSession(ctx context.Context, userID, id uuid.UUID) error
 	EndSessions(ctx context.Context, userID uuid.UUID) error
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/checks"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 type listChannelsInput struct {
@@ -22,7 +23,7 @@ type listChannelsInput struct {
 }
 
 func (c *Channels) list(ctx context.Context, in *listChannelsInput) (*rest.Listing[notificationChannelView], error) {
-	filter := vigil.ChannelFilter{Query: in.Query, Type: in.Type, Enabled: in.Enabled.Pointer(), Managed: in.Managed()}
+	filter := listing.ChannelFilter{Query: in.Query, Type: in.Type, Enabled: in.Enabled.Pointer(), Managed: in.Managed()}
 	if types := c.Types.Types(); in.Type != "" && !slices.Contains(types, in.Type) {
 		return nil, vigil.Invalid("type", "must be one of %q", types)
 	}

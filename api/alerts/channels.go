@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // channelStore keeps notification channels.
 type channelStore interface {
 	CreateChannel(ctx context.Context, channel vigil.Channel) (vigil.Channel, error)
-	Channels(ctx context.Context, orgID uuid.UUID, filter vigil.ChannelFilter) ([]vigil.Channel, vigil.Extent, error)
+	Channels(ctx context.Context, orgID uuid.UUID, filter listing.ChannelFilter) ([]vigil.Channel, listing.Extent, error)
 	Channel(ctx context.Context, orgID, id uuid.UUID) (vigil.Channel, error)
 	RotateChannelSecret(ctx context.Context, orgID, id uuid.UUID, rotation vigil.SecretRotation) (vigil.Channel, error)
 	UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error)

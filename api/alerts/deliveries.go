@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 const (
@@ -21,10 +22,10 @@ const (
 
 // deliveryStore reads deliveries.
 type deliveryStore interface {
-	Deliveries(ctx context.Context, orgID uuid.UUID, filter vigil.DeliveryFilter) ([]vigil.Delivery, vigil.Extent, error)
+	Deliveries(ctx context.Context, orgID uuid.UUID, filter listing.DeliveryFilter) ([]vigil.Delivery, listing.Extent, error)
 	Delivery(ctx context.Context, orgID, id uuid.UUID) (vigil.Delivery, error)
 	DeliveryMessage(ctx context.Context, orgID, id uuid.UUID) (vigil.DeliveryMessage, error)
-	Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page vigil.Page) ([]vigil.Attempt, int, error)
+	Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page listing.Page) ([]vigil.Attempt, int, error)
 }
 
 type deliveries struct {
@@ -221,7 +222,7 @@ func (d *deliveries) list(ctx context.Context, in *deliveriesInput) (*rest.Listi
 	if err != nil {
 		return nil, err
 	}
-	filter := vigil.DeliveryFilter{Status: in.Status, Page: page}
+	filter := listing.DeliveryFilter{Status: in.Status, Page: page}
 	if filter.IncidentID, err = resource.FilterID("incident_id", in.IncidentID); err != nil {
 		return nil, err
 	}

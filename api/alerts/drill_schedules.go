@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 const resourceDrillSchedule = "drill schedule"
@@ -23,7 +24,7 @@ const resourceDrillSchedule = "drill schedule"
 type drillScheduleStore interface {
 	CreateDrillSchedule(ctx context.Context, s vigil.DrillSchedule, region string) (vigil.DrillSchedule, error)
 	DrillSchedule(ctx context.Context, orgID, id uuid.UUID) (vigil.DrillSchedule, error)
-	DrillSchedules(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.DrillSchedule, vigil.Extent, error)
+	DrillSchedules(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]vigil.DrillSchedule, listing.Extent, error)
 	UpdateDrillSchedule(
 		ctx context.Context, orgID, id uuid.UUID, region string, change func(*vigil.DrillSchedule) error,
 	) (vigil.DrillSchedule, error)

@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 const resourceDrill = "drill"
@@ -24,7 +25,7 @@ const resourceDrill = "drill"
 type drillStore interface {
 	CreateDrill(ctx context.Context, d vigil.Drill, region string) (vigil.Drill, error)
 	Drill(ctx context.Context, orgID, id uuid.UUID) (vigil.Drill, error)
-	Drills(ctx context.Context, orgID uuid.UUID, f vigil.DrillFilter) ([]vigil.Drill, vigil.Extent, error)
+	Drills(ctx context.Context, orgID uuid.UUID, f listing.DrillFilter) ([]vigil.Drill, listing.Extent, error)
 	CancelDrill(ctx context.Context, orgID, id uuid.UUID) (vigil.Drill, error)
 }
 
@@ -289,7 +290,7 @@ func (d *drills) list(ctx context.Context, in *listDrillsInput) (*rest.Listing[d
 	if err != nil {
 		return nil, err
 	}
-	filter := vigil.DrillFilter{Verdict: in.Verdict, Page: page}
+	filter := listing.DrillFilter{Verdict: in.Verdict, Page: page}
 	rows, extent, err := d.store.Drills(ctx, rest.CallerOf(ctx).Org.ID, filter)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
@@ -23,7 +24,7 @@ type incidentUpdateStore interface {
 	CreateIncidentUpdate(
 		ctx context.Context, update overview.IncidentUpdate, publicURL string,
 	) (overview.IncidentUpdate, []vigil.PendingDelivery, error)
-	IncidentUpdates(ctx context.Context, orgID, incidentID uuid.UUID, page vigil.Page) ([]overview.IncidentUpdate, vigil.Extent, error)
+	IncidentUpdates(ctx context.Context, orgID, incidentID uuid.UUID, page listing.Page) ([]overview.IncidentUpdate, listing.Extent, error)
 }
 
 type incidentUpdates struct {

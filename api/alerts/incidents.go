@@ -14,6 +14,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 
 // incidentStore reads incidents.
 type incidentStore interface {
-	Incidents(ctx context.Context, orgID uuid.UUID, filter vigil.IncidentFilter) ([]vigil.Incident, vigil.Extent, error)
+	Incidents(ctx context.Context, orgID uuid.UUID, filter listing.IncidentFilter) ([]vigil.Incident, listing.Extent, error)
 	Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error)
 }
 
@@ -132,7 +133,7 @@ func (i *incidents) list(ctx context.Context, in *incidentsInput) (*rest.Listing
 	if err != nil {
 		return nil, err
 	}
-	filter := vigil.IncidentFilter{Status: in.Status, Page: page}
+	filter := listing.IncidentFilter{Status: in.Status, Page: page}
 	if filter.CheckID, err = resource.FilterID("check_id", in.CheckID); err != nil {
 		return nil, err
 	}

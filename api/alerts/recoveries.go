@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // resourceRecovery names a recovery in errors.
@@ -24,7 +25,7 @@ type recoveryStore interface {
 	BeginRecovery(ctx context.Context, recovery vigil.Recovery) (vigil.Recovery, error)
 	Recovery(ctx context.Context, orgID, channelID, id uuid.UUID) (vigil.Recovery, error)
 	// Recoveries lists those of a channel, newest first.
-	Recoveries(ctx context.Context, orgID, channelID uuid.UUID, page vigil.Page) ([]vigil.Recovery, vigil.Extent, error)
+	Recoveries(ctx context.Context, orgID, channelID uuid.UUID, page listing.Page) ([]vigil.Recovery, listing.Extent, error)
 	CancelRecovery(ctx context.Context, orgID, channelID, id uuid.UUID) (vigil.Recovery, error)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/checks"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // RegisterAll registers the reads of rules without their check in the path.
@@ -40,8 +41,8 @@ type allRulesInput struct {
 	resource.ManagedSelection
 }
 
-func (in *allRulesInput) filter() (filter vigil.RuleFilter, err error) {
-	filter = vigil.RuleFilter{Query: in.Query, Enabled: in.Enabled.Pointer(), Managed: in.Managed()}
+func (in *allRulesInput) filter() (filter listing.RuleFilter, err error) {
+	filter = listing.RuleFilter{Query: in.Query, Enabled: in.Enabled.Pointer(), Managed: in.Managed()}
 	if filter.CheckID, err = resource.FilterID("check_id", in.CheckID); err != nil {
 		return filter, err
 	}

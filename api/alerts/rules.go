@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 const (
@@ -25,8 +26,8 @@ const (
 // ruleStore keeps alert rules.
 type ruleStore interface {
 	CreateRule(ctx context.Context, rule vigil.Rule) (vigil.Rule, error)
-	Rules(ctx context.Context, orgID uuid.UUID, filter vigil.RuleFilter) ([]vigil.Rule, vigil.Extent, error)
-	CheckRules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.Page) ([]vigil.Rule, vigil.Extent, error)
+	Rules(ctx context.Context, orgID uuid.UUID, filter listing.RuleFilter) ([]vigil.Rule, listing.Extent, error)
+	CheckRules(ctx context.Context, orgID, checkID uuid.UUID, page listing.Page) ([]vigil.Rule, listing.Extent, error)
 	RuleByID(ctx context.Context, orgID, id uuid.UUID) (vigil.Rule, error)
 	Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error)
 	UpdateRule(ctx context.Context, orgID, checkID, id uuid.UUID, change func(*vigil.Rule) error) (vigil.Rule, error)

@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // ResourceSubscription names a subscription in errors and in the audit log.
@@ -23,7 +24,7 @@ const ResourceSubscription = "subscription"
 // subscriptionStore keeps subscriptions.
 type subscriptionStore interface {
 	CreateSubscription(ctx context.Context, s vigil.Subscription) (vigil.Subscription, error)
-	Subscriptions(ctx context.Context, orgID uuid.UUID, filter vigil.SubscriptionFilter) ([]vigil.Subscription, vigil.Extent, error)
+	Subscriptions(ctx context.Context, orgID uuid.UUID, filter listing.SubscriptionFilter) ([]vigil.Subscription, listing.Extent, error)
 	Subscription(ctx context.Context, orgID, id uuid.UUID) (vigil.Subscription, error)
 	UpdateSubscription(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Subscription) error) (vigil.Subscription, error)
 	DeleteSubscription(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error
@@ -127,7 +128,7 @@ func (s *subscriptions) list(ctx context.Context, in *listSubscriptionsInput) (*
 	if err != nil {
 		return nil, err
 	}
-	filter := vigil.SubscriptionFilter{
+	filter := listing.SubscriptionFilter{
 		Query: in.Query, Event: in.Event, Enabled: in.Enabled.Pointer(), Managed: in.Managed(), Page: page,
 	}
 	if filter.ChannelID, err = resource.FilterID("channel_id", in.ChannelID); err != nil {

@@ -12,11 +12,12 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // timelineStore reads what happened in an incident, oldest first.
 type timelineStore interface {
-	Timeline(ctx context.Context, orgID, id uuid.UUID, page vigil.Page) ([]vigil.TimelineEntry, int, error)
+	Timeline(ctx context.Context, orgID, id uuid.UUID, page listing.Page) ([]vigil.TimelineEntry, int, error)
 }
 
 type timelines struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/backtest"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
@@ -46,7 +47,7 @@ type Store interface {
 	Check(ctx context.Context, orgID, id uuid.UUID) (vigil.Check, error)
 	Rule(ctx context.Context, orgID, checkID, id uuid.UUID) (vigil.Rule, error)
 	RuleByID(ctx context.Context, orgID, id uuid.UUID) (vigil.Rule, error)
-	Checks(ctx context.Context, orgID uuid.UUID, list vigil.CheckList) ([]vigil.Check, vigil.Extent, error)
+	Checks(ctx context.Context, orgID uuid.UUID, list listing.CheckList) ([]vigil.Check, listing.Extent, error)
 	RecordedIncidents(ctx context.Context, orgID, checkID uuid.UUID, from, to time.Time, limit int) ([]vigil.Incident, int64, error)
 }
 

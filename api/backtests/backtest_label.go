@@ -11,6 +11,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/backtest"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // labelBacktestBody is what to replay for the checks with a label.
@@ -84,7 +85,7 @@ func (b *backtests) labeled(ctx context.Context, org uuid.UUID, label string) ([
 	if err != nil {
 		return nil, err
 	}
-	list := vigil.CheckList{Sort: vigil.SortName, Page: vigil.Page{Limit: backtest.MaxChecks}}
+	list := listing.CheckList{Sort: listing.SortName, Page: listing.Page{Limit: backtest.MaxChecks}}
 	list.Labels = labels
 	var checks []vigil.Check
 	for {

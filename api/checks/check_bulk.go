@@ -14,14 +14,15 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // bulkStore changes several checks in one transaction.
 type bulkStore interface {
 	UpdateChecks(
-		ctx context.Context, orgID uuid.UUID, filter vigil.CheckFilter, plan account.Plan, dryRun bool, change func(*vigil.Check) error,
+		ctx context.Context, orgID uuid.UUID, filter listing.CheckFilter, plan account.Plan, dryRun bool, change func(*vigil.Check) error,
 	) ([]vigil.CheckEdit, error)
-	DeleteChecks(ctx context.Context, orgID uuid.UUID, filter vigil.CheckFilter, dryRun bool) ([]vigil.CheckEdit, error)
+	DeleteChecks(ctx context.Context, orgID uuid.UUID, filter listing.CheckFilter, dryRun bool) ([]vigil.CheckEdit, error)
 }
 
 // bulkAction is what happens to the selected checks.
@@ -45,13 +46,13 @@ type checkBulkBody struct {
 
 // BulkSelector selects checks that match all of its members.
 type BulkSelector struct {
-	Query   string           `json:"query,omitempty" maxLength:"200" doc:"A part of the name or the target, in any case."`
-	Type    vigil.CheckType  `json:"type,omitempty"`
-	Health  vigil.Health     `json:"health,omitempty" enum:"healthy,unhealthy,unknown"`
-	State   vigil.CheckState `json:"state,omitempty" enum:"failing,warning,passing,unknown,disabled"`
-	Enabled *bool            `json:"enabled,omitempty"`
-	Region  string           `json:"region,omitempty" doc:"A region that the check runs in, by its key or an alias."`
-	Labels  []string         `json:"labels,omitempty" maxItems:"20" doc:"Labels that the check has: key=value, or key for any value."`
+	Query   string             `json:"query,omitempty" maxLength:"200" doc:"A part of the name or the target, in any case."`
+	Type    vigil.CheckType    `json:"type,omitempty"`
+	Health  vigil.Health       `json:"health,omitempty" enum:"healthy,unhealthy,unknown"`
+	State   listing.CheckState `json:"state,omitempty" enum:"failing,warning,passing,unknown,disabled"`
+	Enabled *bool              `json:"enabled,omitempty"`
+	Region  string             `json:"region,omitempty" doc:"A region that the check runs in, by its key or an alias."`
+	Labels  []string           `json:"labels,omitempty" maxItems:"20" doc:"Labels that the check has: key=value, or key for any value."`
 }
 
 // BulkMembers are the members that set changes. Those that are left out stay.
@@ -119,7 +120,7 @@ func (c *Checks) bulk(ctx context.Context, in *struct{ Body checkBulkBody }) (*r
 	return rest.NewAnswer(view), nil
 }
 
-func (c *Checks) runBulk(ctx context.Context, body *checkBulkBody, filter vigil.CheckFilter) ([]vigil.CheckEdit, error) {
+func (c *Checks) runBulk(ctx context.Context, body *checkBulkBody, filter listing.CheckFilter) ([]vigil.CheckEdit, error) {
 	who := rest.CallerOf(ctx)
 	if body.Members != nil && body.Action != bulkSet {
 		return nil, vigil.Invalid("members", "must come with the action set only")
@@ -155,12 +156,12 @@ func (c *Checks) runBulk(ctx context.Context, body *checkBulkBody, filter vigil.
 }
 
 // bulkFilter returns the filter of a body, which has either ids or a selector.
-func (c *Checks) bulkFilter(body *checkBulkBody) (vigil.CheckFilter, error) {
+func (c *Checks) bulkFilter(body *checkBulkBody) (listing.CheckFilter, error) {
 	switch {
 	case body.IDs != nil && body.Selector != nil:
-		return vigil.CheckFilter{}, vigil.Invalid("selector", "must not be given together with ids")
+		return listing.CheckFilter{}, vigil.Invalid("selector", "must not be given together with ids")
 	case body.IDs != nil:
-		filter := vigil.CheckFilter{IDs: make([]uuid.UUID, 0, len(body.IDs))}
+		filter := listing.CheckFilter{IDs: make([]uuid.UUID, 0, len(body.IDs))}
 		for _, text := range body.IDs {
 			id, err := rest.ParseID(text, ResourceCheck)
 			if err != nil {
@@ -175,7 +176,7 @@ func (c *Checks) bulkFilter(body *checkBulkBody) (vigil.CheckFilter, error) {
 		}
 		return filter, nil
 	case body.Selector == nil:
-		return vigil.CheckFilter{}, vigil.Invalid("selector", "or ids must be given")
+		return listing.CheckFilter{}, vigil.Invalid("selector", "or ids must be given")
 	}
 	s := body.Selector
 	selection := CheckSelection{Query: s.Query, Type: s.Type, Health: s.Health, State: s.State, Region: s.Region, Label: s.Labels}

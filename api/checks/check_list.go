@@ -14,6 +14,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // CheckSelection are the filters of a list of checks.
@@ -21,7 +22,7 @@ type CheckSelection struct {
 	Query   string              `query:"query" maxLength:"200" doc:"Checks whose name or target contains this text, in any case."`
 	Type    vigil.CheckType     `query:"type" doc:"Checks of one type."`
 	Health  vigil.Health        `query:"health" enum:"healthy,unhealthy,unknown" doc:"Checks with one health_status."`
-	State   vigil.CheckState    `query:"state" enum:"failing,warning,passing,unknown,disabled" doc:"Checks in one state. failing: the newest result of some region failed. warning: every newest result passed, and an incident is open. passing: every newest result passed. unknown: no region has a result. disabled: the check does not run."`
+	State   listing.CheckState  `query:"state" enum:"failing,warning,passing,unknown,disabled" doc:"Checks in one state. failing: the newest result of some region failed. warning: every newest result passed, and an incident is open. passing: every newest result passed. unknown: no region has a result. disabled: the check does not run."`
 	Enabled rest.Optional[bool] `query:"enabled" doc:"Only enabled checks, or only disabled ones."`
 	Region  string              `query:"region" doc:"Checks that run in one region, by its key or an alias."`
 	ID      []string            `query:"id,explode" maxItems:"100" doc:"Only these checks. Give it several times for several checks."`
@@ -30,8 +31,8 @@ type CheckSelection struct {
 }
 
 // filter returns the filter of a list of checks.
-func (c *Checks) filter(in *CheckSelection) (vigil.CheckFilter, error) {
-	filter := vigil.CheckFilter{
+func (c *Checks) filter(in *CheckSelection) (listing.CheckFilter, error) {
+	filter := listing.CheckFilter{
 		Managed: in.Managed(),
 		Query:   in.Query,
 		Type:    in.Type,
@@ -84,9 +85,9 @@ func Optional(value rest.Optional[bool]) string {
 type listChecksInput struct {
 	rest.ListQuery
 	CheckSelection
-	Sort    vigil.CheckSort `query:"sort" enum:"name,-name,created_at,-created_at,updated_at,-updated_at,state,type" default:"-created_at" doc:"What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones, each by name. type sorts by type, and by name within one."`
-	Summary bool            `query:"summary" doc:"Add to each check how it did lately: its newest 60 slots, uptime and response time."`
-	Counts  bool            `query:"counts" doc:"Add meta.counts: how many checks of each state the other filters select."`
+	Sort    listing.CheckSort `query:"sort" enum:"name,-name,created_at,-created_at,updated_at,-updated_at,state,type" default:"-created_at" doc:"What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones, each by name. type sorts by type, and by name within one."`
+	Summary bool              `query:"summary" doc:"Add to each check how it did lately: its newest 60 slots, uptime and response time."`
+	Counts  bool              `query:"counts" doc:"Add meta.counts: how many checks of each state the other filters select."`
 }
 
 func (c *Checks) registerList(r *rest.Registrar) {
@@ -107,7 +108,7 @@ func (c *Checks) list(ctx context.Context, in *listChecksInput) (*rest.Listing[c
 		return nil, err
 	}
 	org := rest.CallerOf(ctx).Org.ID
-	rows, extent, err := c.store.Checks(ctx, org, vigil.CheckList{CheckFilter: filter, Sort: in.Sort, Page: page})
+	rows, extent, err := c.store.Checks(ctx, org, listing.CheckList{CheckFilter: filter, Sort: in.Sort, Page: page})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
@@ -25,10 +26,10 @@ const (
 // checkStore keeps checks.
 type checkStore interface {
 	checkReader
-	Checks(ctx context.Context, orgID uuid.UUID, list vigil.CheckList) ([]vigil.Check, vigil.Extent, error)
+	Checks(ctx context.Context, orgID uuid.UUID, list listing.CheckList) ([]vigil.Check, listing.Extent, error)
 	summaryStore
 	bulkStore
-	CheckCounts(ctx context.Context, orgID uuid.UUID, filter vigil.CheckFilter) (vigil.CheckCounts, error)
+	CheckCounts(ctx context.Context, orgID uuid.UUID, filter listing.CheckFilter) (listing.CheckCounts, error)
 	CreateCheck(ctx context.Context, check vigil.Check, plan account.Plan, allow account.Allowance) (vigil.Check, error)
 	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan account.Plan, change func(*vigil.Check) error) (vigil.Check, error)
 	DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (vigil.CheckEdit, error)

@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
@@ -25,7 +26,7 @@ const (
 // maintenanceStore keeps maintenance windows.
 type maintenanceStore interface {
 	CreateMaintenanceWindow(ctx context.Context, w maintenance.Window) (maintenance.Status, error)
-	MaintenanceWindows(ctx context.Context, orgID uuid.UUID, f maintenance.Filter) ([]maintenance.Status, vigil.Extent, error)
+	MaintenanceWindows(ctx context.Context, orgID uuid.UUID, f maintenance.Filter) ([]maintenance.Status, listing.Extent, error)
 	MaintenanceWindow(ctx context.Context, orgID, id uuid.UUID) (maintenance.Status, error)
 	UpdateMaintenanceWindow(
 		ctx context.Context, orgID, id uuid.UUID, change func(*maintenance.Window) error,

@@ -12,11 +12,12 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // resultStore reads the results of checks.
 type resultStore interface {
-	Results(ctx context.Context, orgID, checkID uuid.UUID, filter vigil.ResultFilter) ([]vigil.Result, vigil.Extent, error)
+	Results(ctx context.Context, orgID, checkID uuid.UUID, filter listing.ResultFilter) ([]vigil.Result, listing.Extent, error)
 	Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration, withExcluded bool) (vigil.Uptime, error)
 	summaryStore
 }
@@ -85,8 +86,8 @@ type resultsInput struct {
 // maxResults is the largest page of results (spec section 8).
 const maxResults = 1000
 
-func (in *resultsInput) filter() (vigil.ResultFilter, error) {
-	filter := vigil.ResultFilter{
+func (in *resultsInput) filter() (listing.ResultFilter, error) {
+	filter := listing.ResultFilter{
 		From: in.From.Pointer(), To: in.To.Pointer(), Success: in.Success.Pointer(), WithEvidence: in.Evidence,
 	}
 	if filter.From != nil && filter.To != nil && filter.To.Before(*filter.From) {
@@ -103,7 +104,7 @@ func (in *resultsInput) filter() (vigil.ResultFilter, error) {
 }
 
 // open returns the page of the list that the filters select.
-func (in *resultsInput) open(check uuid.UUID) (vigil.Page, *rest.Cursor, error) {
+func (in *resultsInput) open(check uuid.UUID) (listing.Page, *rest.Cursor, error) {
 	query := rest.ListQuery{PageQuery: rest.PageQuery{Limit: in.Limit, Offset: in.Offset}, Cursor: in.Cursor}
 	return query.Open(maxResults, "results", check.String(), optionalTime(in.From), optionalTime(in.To), in.Region, Optional(in.Success))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
@@ -23,7 +24,7 @@ const (
 // statusPageStore keeps status pages.
 type statusPageStore interface {
 	CreateStatusPage(ctx context.Context, page overview.StatusPage) (overview.StatusPage, error)
-	StatusPages(ctx context.Context, orgID uuid.UUID, filter overview.StatusPageFilter) ([]overview.StatusPage, vigil.Extent, error)
+	StatusPages(ctx context.Context, orgID uuid.UUID, filter overview.StatusPageFilter) ([]overview.StatusPage, listing.Extent, error)
 	StatusPage(ctx context.Context, orgID, id uuid.UUID) (overview.StatusPage, error)
 	UpdateStatusPage(ctx context.Context, orgID, id uuid.UUID, change func(*overview.StatusPage) error) (overview.StatusPage, error)
 	DeleteStatusPage(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error

@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
@@ -27,7 +28,7 @@ type summaryStore interface {
 type checkSummaryView struct {
 	Slots        slotsView           `json:"slots"`
 	Uptime24H    *float64            `json:"uptime_24h" minimum:"0" maximum:"100" doc:"Share of the results that succeeded since the beginning of the hour 24 hours ago, in percent; null without a result."`
-	State        vigil.CheckState    `json:"state" enum:"failing,warning,passing,unknown,disabled" doc:"What the check needs: failing when the newest result of some region failed, warning when none did and an incident is open."`
+	State        listing.CheckState  `json:"state" enum:"failing,warning,passing,unknown,disabled" doc:"What the check needs: failing when the newest result of some region failed, warning when none did and an incident is open."`
 	Regions      []regionSummaryView `json:"regions" doc:"What the newest result of each region says."`
 	Incident     *openIncidentView   `json:"incident" doc:"The open incident; null without one."`
 	SlowerThanMS *int64              `json:"slower_than_ms" doc:"The lowest response time beyond which an enabled rule fires; null without such a rule."`

@@ -5,6 +5,7 @@ package resource
 import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // ManagedByView names the program that manages a definition.
@@ -53,11 +54,11 @@ type ManagedSelection struct {
 }
 
 // Managed returns the filter of a selection.
-func (in *ManagedSelection) Managed() vigil.ManagedFilter { return vigil.ManagedFilter(*in) }
+func (in *ManagedSelection) Managed() listing.ManagedFilter { return listing.ManagedFilter(*in) }
 
 // ManagedBinding is what a cursor is bound to; cursors of lists without these filters stay valid.
 func (in *ManagedSelection) ManagedBinding() []string {
-	if in.Managed() == (vigil.ManagedFilter{}) {
+	if in.Managed() == (listing.ManagedFilter{}) {
 		return nil
 	}
 	return []string{"tool=" + in.Tool, "project=" + in.Project, "key=" + in.Key}

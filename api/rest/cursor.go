@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // ListQuery selects a page of a list that goes on by cursors.
@@ -46,8 +47,8 @@ func (c *cursorText) sum(list []string) []byte {
 
 // Open returns the page of a list. The list is named by its operation and everything
 // that selects and sorts its rows: a cursor is refused for any other one.
-func (q *ListQuery) Open(limit int64, list ...string) (vigil.Page, *Cursor, error) {
-	page := vigil.Page{Limit: int(min(q.Limit, limit)), Offset: int(q.Offset)}
+func (q *ListQuery) Open(limit int64, list ...string) (listing.Page, *Cursor, error) {
+	page := listing.Page{Limit: int(min(q.Limit, limit)), Offset: int(q.Offset)}
 	cursor := &Cursor{list: list}
 	if q.Cursor == "" {
 		return page, cursor, nil
@@ -63,26 +64,26 @@ func (q *ListQuery) Open(limit int64, list ...string) (vigil.Page, *Cursor, erro
 	if string(at.Sum) != string(at.sum(list)) {
 		return page, cursor, vigil.Invalid("cursor", "belongs to another list: send the filters and the sort of the page that it came with")
 	}
-	page.After = &vigil.PagePosition{Key: at.Key, ID: at.ID}
+	page.After = &listing.PagePosition{Key: at.Key, ID: at.ID}
 	cursor.total, cursor.given = at.Total, true
 	return page, cursor, nil
 }
 
 // NewPage shows a page of the list of a cursor.
-func NewPage[R, T any](rows []R, extent vigil.Extent, cursor *Cursor, show func(R) T) *Listing[T] {
+func NewPage[R, T any](rows []R, extent listing.Extent, cursor *Cursor, show func(R) T) *Listing[T] {
 	total := extent.Total
 	if cursor.given {
 		total = cursor.total
 	}
-	out := NewListing(rows, min(total, vigil.MaxTotal), show)
-	out.Body.Meta.TotalCapped = total > vigil.MaxTotal
+	out := NewListing(rows, min(total, listing.MaxTotal), show)
+	out.Body.Meta.TotalCapped = total > listing.MaxTotal
 	if extent.Next != nil {
 		out.Body.Meta.NextCursor = cursor.after(*extent.Next, total)
 	}
 	return out
 }
 
-func (c *Cursor) after(at vigil.PagePosition, total int) string {
+func (c *Cursor) after(at listing.PagePosition, total int) string {
 	text := cursorText{Key: at.Key, ID: at.ID, Total: total}
 	text.Sum = text.sum(c.list)
 	encoded, _ := json.Marshal(text) // strings and numbers always encode

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // Envelope wraps every successful body.
@@ -76,12 +77,12 @@ type PageQuery struct {
 }
 
 // Page returns the page with its limit bounded.
-func (p *PageQuery) Page() vigil.Page {
-	return vigil.Page{Limit: int(min(p.Limit, MaxPage)), Offset: int(p.Offset)}
+func (p *PageQuery) Page() listing.Page {
+	return listing.Page{Limit: int(min(p.Limit, MaxPage)), Offset: int(p.Offset)}
 }
 
 // Cut returns a page of rows that are all in memory.
-func Cut[T any](rows []T, page vigil.Page) []T {
+func Cut[T any](rows []T, page listing.Page) []T {
 	rows = rows[min(page.Offset, len(rows)):]
 	return rows[:min(page.Limit, len(rows))]
 }

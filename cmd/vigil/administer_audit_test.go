@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
@@ -60,7 +60,7 @@ func TestOperatorsCommandsAreAudited(t *testing.T) {
 			"account.create_login_link by vigil login-link", "platform.restored by vigil restored", "account.signup by vigil keys create",
 		}},
 	} {
-		entries, _, err := store.AuditLog(t.Context(), want.org.ID, vigil.AuditFilter{Page: vigil.Page{Limit: 10}})
+		entries, _, err := store.AuditLog(t.Context(), want.org.ID, listing.AuditFilter{Page: listing.Page{Limit: 10}})
 		if err != nil {
 			t.Fatal(err)
 		}

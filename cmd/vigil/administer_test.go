@@ -11,6 +11,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
@@ -72,7 +73,7 @@ func TestAdminister(t *testing.T) {
 		if !strings.HasPrefix(key, "vgl_") || strings.ContainsAny(key, " \n") || key == first {
 			t.Errorf("got %q", key)
 		}
-		keys, total, err := store.Keys(t.Context(), operator.OrgID, vigil.Page{Limit: 10})
+		keys, total, err := store.Keys(t.Context(), operator.OrgID, listing.Page{Limit: 10})
 		if err != nil || total != 2 || keys[0].Name != "deploy" || !strings.HasPrefix(key, keys[0].Prefix) {
 			t.Errorf("stored are %d: %+v, %v", total, keys, err)
 		}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
@@ -42,7 +42,7 @@ func TestFirstKey(t *testing.T) {
 	if err != nil || org.Tier != account.TierEnterprise {
 		t.Errorf("the operator's organization is %+v, %v", org, err)
 	}
-	keys, total, err := store.Keys(t.Context(), operator.OrgID, vigil.Page{Limit: 10})
+	keys, total, err := store.Keys(t.Context(), operator.OrgID, listing.Page{Limit: 10})
 	if err != nil || total != 2 {
 		t.Fatalf("%d keys are stored, %v", total, err)
 	}

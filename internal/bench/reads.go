@@ -20,6 +20,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/secret"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
@@ -203,54 +204,54 @@ func (h *slowQueries) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 }
 
 func (r *reads) all() []oneRead {
-	list := func(list vigil.CheckList) func(context.Context) error {
+	list := func(list listing.CheckList) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, _, err := r.store.Checks(ctx, r.data.org, list)
 			return err
 		}
 	}
-	page := vigil.Page{Limit: 100}
-	filtered := func(f vigil.CheckFilter) func(context.Context) error {
-		return list(vigil.CheckList{CheckFilter: f, Page: page})
+	page := listing.Page{Limit: 100}
+	filtered := func(f listing.CheckFilter) func(context.Context) error {
+		return list(listing.CheckList{CheckFilter: f, Page: page})
 	}
 	team := "team7"
 	return append([]oneRead{
-		{"checks, first page", list(vigil.CheckList{Page: page})},
-		{"checks, anywhere by cursor", func(ctx context.Context) error { return list(vigil.CheckList{Page: r.anywhere(false)})(ctx) }},
+		{"checks, first page", list(listing.CheckList{Page: page})},
+		{"checks, anywhere by cursor", func(ctx context.Context) error { return list(listing.CheckList{Page: r.anywhere(false)})(ctx) }},
 		{"checks by name, anywhere by cursor", func(ctx context.Context) error {
-			return list(vigil.CheckList{Sort: vigil.SortName, Page: r.anywhere(true)})(ctx)
+			return list(listing.CheckList{Sort: listing.SortName, Page: r.anywhere(true)})(ctx)
 		}},
-		{"checks, at offset 9000", list(vigil.CheckList{Page: vigil.Page{Limit: 100, Offset: r.Checks * 9 / 10}})},
-		{"checks, a text that one has", filtered(vigil.CheckFilter{Query: "host-" + strconv.Itoa(r.Checks/2) + "."})},
-		{"checks of a type", filtered(vigil.CheckFilter{Type: vigil.TypeDNS})},
-		{"checks with a label", filtered(vigil.CheckFilter{Labels: []vigil.LabelSelector{{Key: "team", Value: &team}}})},
-		{"checks that fail", filtered(vigil.CheckFilter{Health: vigil.Unhealthy})},
+		{"checks, at offset 9000", list(listing.CheckList{Page: listing.Page{Limit: 100, Offset: r.Checks * 9 / 10}})},
+		{"checks, a text that one has", filtered(listing.CheckFilter{Query: "host-" + strconv.Itoa(r.Checks/2) + "."})},
+		{"checks of a type", filtered(listing.CheckFilter{Type: vigil.TypeDNS})},
+		{"checks with a label", filtered(listing.CheckFilter{Labels: []vigil.LabelSelector{{Key: "team", Value: &team}}})},
+		{"checks that fail", filtered(listing.CheckFilter{Health: vigil.Unhealthy})},
 		{"counts by health", func(ctx context.Context) error {
-			_, err := r.store.CheckCounts(ctx, r.data.org, vigil.CheckFilter{})
+			_, err := r.store.CheckCounts(ctx, r.data.org, listing.CheckFilter{})
 			return err
 		}},
 		{"summary of 100 checks", r.summaries},
 		{"alert rules, first page", func(ctx context.Context) error {
-			_, _, err := r.store.Rules(ctx, r.data.org, vigil.RuleFilter{Page: page})
+			_, _, err := r.store.Rules(ctx, r.data.org, listing.RuleFilter{Page: page})
 			return err
 		}},
 	}, r.ofResults()...)
 }
 
 func (r *reads) ofResults() []oneRead {
-	results := func(n func() int, page func() vigil.Page) func(context.Context) error {
+	results := func(n func() int, page func() listing.Page) func(context.Context) error {
 		return func(ctx context.Context) error {
 			id, err := r.data.check(ctx, r.db, n())
 			if err != nil {
 				return err
 			}
-			_, _, err = r.store.Results(ctx, r.data.org, id, vigil.ResultFilter{Page: page()})
+			_, _, err = r.store.Results(ctx, r.data.org, id, listing.ResultFilter{Page: page()})
 			return err
 		}
 	}
 	dense := func() int { return 1 + random.IntN(r.data.dense) }                //nolint:gosec // any page will do
 	daily := func() int { return 1 + r.data.dense + random.IntN(r.data.daily) } //nolint:gosec // any page will do
-	first := func() vigil.Page { return vigil.Page{Limit: 100} }
+	first := func() listing.Page { return listing.Page{Limit: 100} }
 	uptime := func(period time.Duration) func(context.Context) error {
 		return func(ctx context.Context) error {
 			id, err := r.data.check(ctx, r.db, dense())
@@ -263,13 +264,13 @@ func (r *reads) ofResults() []oneRead {
 	}
 	return []oneRead{
 		{"results, first page", results(dense, first)},
-		{"results, anywhere by cursor", results(dense, func() vigil.Page {
+		{"results, anywhere by cursor", results(dense, func() listing.Page {
 			at := r.data.now.Add(-time.Duration(random.Int64N(int64(readsDays * 24 * time.Hour)))) //nolint:gosec // any page will do
 			key := fmt.Sprintf("%d:%d", at.Unix()/86400, at.UnixMicro())
-			return vigil.Page{Limit: 100, After: &vigil.PagePosition{Key: key, ID: uuid.New()}}
+			return listing.Page{Limit: 100, After: &listing.PagePosition{Key: key, ID: uuid.New()}}
 		})},
 		{"results of a check that runs once a day", results(daily, first)},
-		{"results, at offset 100000", results(dense, func() vigil.Page { return vigil.Page{Limit: 100, Offset: 100_000} })},
+		{"results, at offset 100000", results(dense, func() listing.Page { return listing.Page{Limit: 100, Offset: 100_000} })},
 		{"uptime of 24 hours", uptime(24 * time.Hour)},
 		{"uptime of 90 days", uptime(readsDays * 24 * time.Hour)},
 		{"uptime of 90 days, by day", func(ctx context.Context) error {
@@ -284,13 +285,13 @@ func (r *reads) ofResults() []oneRead {
 }
 
 // anywhere is a page behind a random position in the list of checks.
-func (r *reads) anywhere(byName bool) vigil.Page {
+func (r *reads) anywhere(byName bool) listing.Page {
 	n := 1 + random.IntN(r.Checks) //nolint:gosec // any page will do
 	key := strconv.FormatInt(r.data.now.AddDate(0, 0, -readsDays).Add(time.Duration(n)*time.Second).UnixMicro(), 10)
 	if byName {
 		key = "service " + strconv.Itoa(n)
 	}
-	return vigil.Page{Limit: 100, After: &vigil.PagePosition{Key: key, ID: uuid.New()}}
+	return listing.Page{Limit: 100, After: &listing.PagePosition{Key: key, ID: uuid.New()}}
 }
 
 // summaries reads the summaries of 100 checks that follow each other in the list.

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/workers/workerstest"
 )
 
@@ -47,7 +48,7 @@ func TestIncidents(t *testing.T) {
 	p.AwaitIdle()
 
 	// A redelivery is one more message with the same body.
-	deliveries, _, err := p.Store.Deliveries(t.Context(), p.Org.ID, vigil.DeliveryFilter{Page: vigil.Page{Limit: 10}})
+	deliveries, _, err := p.Store.Deliveries(t.Context(), p.Org.ID, listing.DeliveryFilter{Page: listing.Page{Limit: 10}})
 	p.OK(err)
 	p.OK(p.Incidents.Redeliver(t.Context(), p.Org.ID, deliveries[0].ID))
 	p.AwaitAccepted(3)
@@ -69,7 +70,12 @@ func TestIncidents(t *testing.T) {
 	p.Vote(fra, true)
 	p.Vote(fra, false)
 	p.AwaitIdle()
-	if _, n, err := p.Store.Incidents(t.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 10}}); err != nil || n.Total != 2 {
+	if _, n, err := p.Store.Incidents(
+		t.Context(),
+		p.Org.ID,
+		listing.IncidentFilter{Page: listing.Page{Limit: 10}},
+	); err != nil ||
+		n.Total != 2 {
 		t.Errorf("%d incidents, %v", n.Total, err)
 	}
 
@@ -109,7 +115,7 @@ func act(p *workerstest.ControlPlane, incident vigil.Incident, by, note string) 
 // race counts the incidents of so many episodes of 64 votes each.
 func race(p *workerstest.ControlPlane, rounds int, regions ...string) {
 	p.Helper()
-	_, extent, err := p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
+	_, extent, err := p.Store.Incidents(p.Context(), p.Org.ID, listing.IncidentFilter{Page: listing.Page{Limit: 1}})
 	p.OK(err)
 	before := extent.Total
 	began := time.Now()
@@ -130,7 +136,7 @@ func race(p *workerstest.ControlPlane, rounds int, regions ...string) {
 		}
 		p.AwaitResolved()
 	}
-	_, extent, err = p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
+	_, extent, err = p.Store.Incidents(p.Context(), p.Org.ID, listing.IncidentFilter{Page: listing.Page{Limit: 1}})
 	p.OK(err)
 	after := extent.Total
 	p.Logf("%d episodes of 64 votes in %v: %d incidents", rounds, time.Since(began).Round(time.Millisecond), after-before)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // Limits of a maintenance window.
@@ -128,8 +129,8 @@ const (
 type Filter struct {
 	State   State
 	CheckID *uuid.UUID // windows that cover this check
-	Managed vigil.ManagedFilter
-	Page    vigil.Page
+	Managed listing.ManagedFilter
+	Page    listing.Page
 }
 
 // Status is a window with its occurrences around the present.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // Limits of a status page.
@@ -42,8 +43,8 @@ type StatusPage struct {
 
 // StatusPageFilter selects status pages. Zero members select all.
 type StatusPageFilter struct {
-	Managed vigil.ManagedFilter
-	vigil.Page
+	Managed listing.ManagedFilter
+	listing.Page
 }
 
 // StatusGroup is a heading of a status page and the checks below it.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // SummarySlots is how many slots a summary has at most.
@@ -27,7 +28,7 @@ type CheckSummary struct {
 	// slots, in milliseconds; nil without any.
 	P95MS *float64
 
-	State   vigil.CheckState
+	State   listing.CheckState
 	Regions []RegionSummary // sorted by key
 	// Incident is the open one; nil without one.
 	Incident *vigil.Incident

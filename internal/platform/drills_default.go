@@ -27,7 +27,7 @@ func defaultDrills(regions []string, zone string) *vigil.DefaultDrills {
 	d := &vigil.DefaultDrills{
 		Name:       "Monthly drill",
 		Recurrence: vigil.DrillRecurrence{Every: vigil.DrillMonthly, Day: defaultDrillDay, Hour: defaultDrillHour, Timezone: zone},
-		Except:     vigil.ManagedFilter{Tool: "apply", Project: demo.Project},
+		Except:     vigil.ManagedBy{Tool: "apply", Project: demo.Project},
 	}
 	if region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias); !slices.Contains(regions, region.Key) && len(regions) > 0 {
 		d.Regions = regions[:1]

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/reconcile"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
@@ -217,7 +218,7 @@ func TestSweepOfDrillSchedules(t *testing.T) {
 			d.sweep("drills")
 		}
 		d.begun("at its time", drill, 1)
-		if all, _, err := d.Drills(t.Context(), d.org, vigil.DrillFilter{Page: vigil.Page{Limit: 100}}); err != nil || len(all) != week+1 {
+		if all, _, err := d.Drills(t.Context(), d.org, listing.DrillFilter{Page: listing.Page{Limit: 100}}); err != nil || len(all) != week+1 {
 			t.Errorf("week %d: %d drills, %v", week, len(all), err)
 		}
 		if err := d.CloseDrill(t.Context(), drill); err != nil {

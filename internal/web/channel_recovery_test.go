@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // owed stores a check of the user with an opening that a channel did not get.
@@ -22,7 +23,7 @@ func (s *site) owed(t *testing.T, b *browser, email string) (check, channel stri
 	channel = s.channel(t, b)
 	s.create(t, b, "/v1/checks/"+id.String()+"/alerts",
 		`{"name":"Down","condition":{"failure_threshold":1},"notification_channel_ids":["`+channel+`"]}`)
-	rules, _, err := s.store.CheckRules(t.Context(), org, id, vigil.Page{Limit: 10})
+	rules, _, err := s.store.CheckRules(t.Context(), org, id, listing.Page{Limit: 10})
 	if err != nil || len(rules) != 1 {
 		t.Fatalf("rules %v (%v)", rules, err)
 	}

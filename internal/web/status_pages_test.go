@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
@@ -69,7 +70,7 @@ func TestStatusPageForms(t *testing.T) {
 	form.Set("name."+second.String(), "Mail")
 	b.follow(t, path, form).shows(t, "Saved.", "Closed", `value="Mail"`, `name="revision" value="2"`)
 	b.post(t, http.StatusPreconditionFailed, path, form).shows(t, "has changed", `value="Mail"`)
-	pages, _, err := s.store.StatusPages(t.Context(), org, overview.StatusPageFilter{Page: vigil.Page{Limit: 10}})
+	pages, _, err := s.store.StatusPages(t.Context(), org, overview.StatusPageFilter{Page: listing.Page{Limit: 10}})
 	if err != nil || len(pages) != 1 || pages[0].Enabled || !pages[0].NoIndex || len(pages[0].Groups) != 2 || len(pages[0].Checks()) != 2 ||
 		pages[0].Groups[0].Name != "Shop" {
 		t.Errorf("stored %+v, %v", pages, err)

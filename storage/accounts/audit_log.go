@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -21,7 +21,7 @@ func (s *Store) RecordAudit(ctx context.Context) error {
 
 // AuditLog returns a page of an organization's audit entries, newest first, and how many
 // the filter selects.
-func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, filter vigil.AuditFilter) ([]audit.Entry, vigil.Extent, error) {
+func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, filter listing.AuditFilter) ([]audit.Entry, listing.Extent, error) {
 	rows, extent, err := pg.SmallRows[pg.AuditRow]{
 		What: "the audit log", Alias: "a", Order: pg.Newest("at"),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery {
@@ -37,10 +37,10 @@ func (s *Store) AuditLog(ctx context.Context, orgID uuid.UUID, filter vigil.Audi
 			}
 			return query
 		},
-		Position: func(r *pg.AuditRow) vigil.PagePosition { return pg.TimePosition(r.At, r.ID) },
+		Position: func(r *pg.AuditRow) listing.PagePosition { return pg.TimePosition(r.At, r.ID) },
 	}.Page(ctx, s.db, filter.Page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	entries := make([]audit.Entry, len(rows))
 	for i, row := range rows {

@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -102,7 +103,7 @@ func requireNoAccount(ctx context.Context, tx bun.Tx, orgID uuid.UUID, email str
 
 // Invitations returns a page of the open invitations of an organization, newest first, and
 // their number.
-func (s *Store) Invitations(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.Invitation, int, error) {
+func (s *Store) Invitations(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]account.Invitation, int, error) {
 	var rows []invitationRow
 	total, err := s.db.NewSelect().Model(&rows).Where("i.org_id = ? AND i.expires_at > ?", orgID, s.db.Instant()).
 		OrderExpr("i.created_at DESC, i.id").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -100,7 +101,7 @@ func insertKey(ctx context.Context, db bun.IDB, orgID, userID uuid.UUID, k accou
 
 // Keys returns one page of an organization's API keys, newest first, and the total
 // number of keys.
-func (s *Store) Keys(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.APIKey, int, error) {
+func (s *Store) Keys(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]account.APIKey, int, error) {
 	var rows []keyRow
 	total, err := s.db.NewSelect().Model(&rows).Where("k.org_id = ?", orgID).
 		OrderExpr("k.created_at DESC, k.id DESC").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)

@@ -12,12 +12,13 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // Members returns a page of the members of an organization, oldest first, and their
 // number.
-func (s *Store) Members(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]account.User, int, error) {
+func (s *Store) Members(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]account.User, int, error) {
 	var rows []UserRow
 	total, err := s.db.NewSelect().Model(&rows).Where("u.org_id = ?", orgID).
 		OrderExpr("u.created_at, u.id").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -102,7 +102,7 @@ type sessionRow struct {
 
 // UserSessions returns a page of the sessions of a user that have not ended, the one that
 // was used last first, and their number.
-func (s *Store) UserSessions(ctx context.Context, userID uuid.UUID, page vigil.Page) ([]account.Session, int, error) {
+func (s *Store) UserSessions(ctx context.Context, userID uuid.UUID, page listing.Page) ([]account.Session, int, error) {
 	var rows []sessionRow
 	total, err := s.db.NewSelect().Model(&rows).Where("s.user_id = ? AND s.ended_at IS NULL AND s.expires_at > ?", userID, s.db.Instant()).
 		OrderExpr("s.seen_at DESC, s.id").Limit(int64(page.Limit)).Offset(int64(page.Offset)).ScanAndCount(ctx)

@@ -15,6 +15,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
@@ -50,22 +51,22 @@ type listedChannelRow struct {
 
 // Channels returns a page of an organization's channels that the filter selects, newest
 // first, and the extent of the list. A page ends before its limit when it holds 8 MiB.
-func (s *Store) Channels(ctx context.Context, orgID uuid.UUID, f vigil.ChannelFilter) ([]vigil.Channel, vigil.Extent, error) {
-	var extent vigil.Extent
+func (s *Store) Channels(ctx context.Context, orgID uuid.UUID, f listing.ChannelFilter) ([]vigil.Channel, listing.Extent, error) {
+	var extent listing.Extent
 	var err error
 	if extent.Total, err = s.db.PageTotal(ctx, whereChannels(s.db.NewSelect(), orgID, f), f.Page); err != nil {
-		return nil, vigil.Extent{}, pg.Wrap("count channels", err)
+		return nil, listing.Extent{}, pg.Wrap("count channels", err)
 	}
 	page, err := pg.NewestFirst().Window(whereChannels(s.db.NewSelect(), orgID, f).ColumnExpr("ch.*"), "ch", f.Page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	var rows []listedChannelRow
 	if err := s.db.BoundedPage(page, pg.NewestFirst().By("p"), "octet_length(p.config::text)").Scan(ctx, &rows); err != nil {
-		return nil, vigil.Extent{}, pg.Wrap("list channels", err)
+		return nil, listing.Extent{}, pg.Wrap("list channels", err)
 	}
 	rows, extent.Next = pg.EndPage(rows, f.Page, func(r *listedChannelRow) bool { return r.PageLeft > 0 },
-		func(r *listedChannelRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) })
+		func(r *listedChannelRow) listing.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) })
 	plain := make([]definitions.ChannelRow, len(rows))
 	for i := range rows {
 		plain[i] = rows[i].ChannelRow
@@ -74,7 +75,7 @@ func (s *Store) Channels(ctx context.Context, orgID uuid.UUID, f vigil.ChannelFi
 	return channels, extent, pg.Wrap("list channels", err)
 }
 
-func whereChannels(query *bun.SelectQuery, orgID uuid.UUID, f vigil.ChannelFilter) *bun.SelectQuery {
+func whereChannels(query *bun.SelectQuery, orgID uuid.UUID, f listing.ChannelFilter) *bun.SelectQuery {
 	query = query.TableExpr("channels AS ch").Where("ch.org_id = ?", orgID)
 	if f.Query != "" {
 		query = query.Where("strpos(lower(ch.name), lower(?)) > 0", f.Query)

@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -29,7 +30,7 @@ import (
 // all checks. An id that is not of a check of the organization is a CodeNotFound error. An
 // error about one check has its id in the details, as check_id.
 func (s *Store) UpdateChecks(
-	ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter, plan account.Plan, dryRun bool, change func(*vigil.Check) error,
+	ctx context.Context, orgID uuid.UUID, f listing.CheckFilter, plan account.Plan, dryRun bool, change func(*vigil.Check) error,
 ) (updated []vigil.CheckEdit, err error) {
 	err = s.bulk(ctx, orgID, f, plan, dryRun, func(ctx context.Context, e *Edits, checks []vigil.Check, members []string) error {
 		var changes project.Changes
@@ -59,7 +60,7 @@ func (s *Store) UpdateChecks(
 // DeleteChecks deletes the checks that the filter selects, each as DeleteCheck does. It is
 // like UpdateChecks otherwise.
 func (s *Store) DeleteChecks(
-	ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter, dryRun bool,
+	ctx context.Context, orgID uuid.UUID, f listing.CheckFilter, dryRun bool,
 ) (deleted []vigil.CheckEdit, err error) {
 	err = s.bulk(ctx, orgID, f, account.Plan{}, dryRun, func(ctx context.Context, e *Edits, checks []vigil.Check, members []string) error {
 		changes := Deletion(checks...)
@@ -81,7 +82,7 @@ func (s *Store) DeleteChecks(
 // bulk runs edit in a transaction with the selected checks, whose rows it locks, and the
 // members of the request, which the audit entry of each check has.
 func (s *Store) bulk(
-	ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter, plan account.Plan, dryRun bool,
+	ctx context.Context, orgID uuid.UUID, f listing.CheckFilter, plan account.Plan, dryRun bool,
 	edit func(ctx context.Context, e *Edits, checks []vigil.Check, members []string) error,
 ) error {
 	if f.Empty() {
@@ -112,7 +113,7 @@ func (s *Store) bulk(
 
 // lockSelected locks the selected checks in the order of their ids, which prevents
 // deadlocks, and reads them.
-func (s *Store) lockSelected(ctx context.Context, tx bun.Tx, orgID uuid.UUID, f vigil.CheckFilter) ([]vigil.Check, error) {
+func (s *Store) lockSelected(ctx context.Context, tx bun.Tx, orgID uuid.UUID, f listing.CheckFilter) ([]vigil.Check, error) {
 	selected, err := s.checkSelection(ctx, tx, orgID, f, nil)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -86,11 +87,11 @@ func (i *illChecks) where(query *bun.SelectQuery, health vigil.Health) *bun.Sele
 
 // CheckCounts counts an organization's checks by their state. The filter's Health, State
 // and Enabled have no effect.
-func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f vigil.CheckFilter) (vigil.CheckCounts, error) {
+func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f listing.CheckFilter) (listing.CheckCounts, error) {
 	f.Enabled = nil
 	ill, err := s.readIllChecks(ctx, s.db, orgID)
 	if err != nil {
-		return vigil.CheckCounts{}, pg.Wrap("count checks", err)
+		return listing.CheckCounts{}, pg.Wrap("count checks", err)
 	}
 	query := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f)
 	if ill.tooMany {
@@ -105,9 +106,9 @@ func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f vigil.CheckF
 		N       int64
 	}
 	if err := query.ColumnExpr("c.enabled, count(*) AS n").GroupExpr("1, 2").Scan(ctx, &rows); err != nil {
-		return vigil.CheckCounts{}, pg.Wrap("count checks", err)
+		return listing.CheckCounts{}, pg.Wrap("count checks", err)
 	}
-	var counts vigil.CheckCounts
+	var counts listing.CheckCounts
 	for _, row := range rows {
 		switch {
 		case !row.Enabled:
@@ -122,14 +123,14 @@ func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f vigil.CheckF
 	}
 	states, err := s.readCheckStates(ctx, s.db, orgID)
 	if err != nil {
-		return vigil.CheckCounts{}, pg.Wrap("count checks", err)
+		return listing.CheckCounts{}, pg.Wrap("count checks", err)
 	}
 	var byState struct{ Failing, Warning int64 }
 	enabled := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f).Where("c.enabled")
 	err = enabled.ColumnExpr("count(*) FILTER (WHERE c.id = ANY(?::uuid[])) AS failing", pgdialect.Array(states.failing)).
 		ColumnExpr("count(*) FILTER (WHERE c.id = ANY(?::uuid[])) AS warning", pgdialect.Array(states.warning)).Scan(ctx, &byState)
 	if err != nil {
-		return vigil.CheckCounts{}, pg.Wrap("count checks", err)
+		return listing.CheckCounts{}, pg.Wrap("count checks", err)
 	}
 	counts.Failing, counts.Warning = byState.Failing, byState.Warning
 	counts.Passing = max(0, counts.Healthy+counts.Unhealthy-counts.Failing-counts.Warning)

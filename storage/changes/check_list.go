@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -23,11 +24,11 @@ type listedCheckRow struct {
 	PageLeft int64  `bun:"page_left,scanonly"`
 }
 
-func checkOrder(sort vigil.CheckSort, states *checkStates) pg.Order {
-	if sort == vigil.SortState {
+func checkOrder(sort listing.CheckSort, states *checkStates) pg.Order {
+	if sort == listing.SortState {
 		return pg.Order{Column: states.rank("%[1]s") + ` || lower(%[1]s.name) COLLATE "C"`, Text: true}
 	}
-	if sort == vigil.SortType {
+	if sort == listing.SortType {
 		return pg.Order{Column: `%[1]s.type || ' ' || lower(%[1]s.name) COLLATE "C"`, Text: true}
 	}
 	column, descending := sort.Column()
@@ -40,27 +41,27 @@ func checkOrder(sort vigil.CheckSort, states *checkStates) pg.Order {
 
 // Checks returns a page of an organization's checks that the filter selects, and the
 // extent of the list. A page ends before its limit when it holds 8 MiB.
-func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, list vigil.CheckList) ([]vigil.Check, vigil.Extent, error) {
+func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, list listing.CheckList) ([]vigil.Check, listing.Extent, error) {
 	checks, extent, err := s.listChecks(ctx, orgID, list)
 	return checks, extent, pg.Wrap("list checks", err)
 }
 
-func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list vigil.CheckList) ([]vigil.Check, vigil.Extent, error) {
+func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list listing.CheckList) ([]vigil.Check, listing.Extent, error) {
 	var states *checkStates
 	var err error
-	if list.Sort == vigil.SortState || list.State != "" {
+	if list.Sort == listing.SortState || list.State != "" {
 		if states, err = s.readCheckStates(ctx, s.db, orgID); err != nil {
-			return nil, vigil.Extent{}, err
+			return nil, listing.Extent{}, err
 		}
 	}
 	selected, err := s.checkSelection(ctx, s.db, orgID, list.CheckFilter, states)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	sorted := checkOrder(list.Sort, states)
 	page, err := sorted.Window(selected().ColumnExpr("c.*"), "c", list.Page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	// The latest results are looked up for the rows of the page only.
 	var rows []listedCheckRow
@@ -74,27 +75,27 @@ func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list vigil.Chec
 	}
 	err = s.db.BoundedPage(query, sorted.By("p"), "octet_length(p.config::text)").Scan(ctx, &rows)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
-	var extent vigil.Extent
+	var extent listing.Extent
 	rows, extent.Next = pg.EndPage(rows, list.Page, func(r *listedCheckRow) bool { return r.PageLeft > 0 },
-		func(r *listedCheckRow) vigil.PagePosition { return checkPosition(list.Sort, r) })
+		func(r *listedCheckRow) listing.PagePosition { return checkPosition(list.Sort, r) })
 	if extent.Total, err = s.db.PageTotal(ctx, selected(), list.Page); err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	checks := make([]vigil.Check, len(rows))
 	for i := range rows {
 		if checks[i], err = s.definitions.Opened(&rows[i].CheckRow); err != nil {
-			return nil, vigil.Extent{}, err
+			return nil, listing.Extent{}, err
 		}
 	}
 	return checks, extent, nil
 }
 
-func checkPosition(sort vigil.CheckSort, r *listedCheckRow) vigil.PagePosition {
+func checkPosition(sort listing.CheckSort, r *listedCheckRow) listing.PagePosition {
 	switch column, _ := sort.Column(); column {
-	case "name", string(vigil.SortState), string(vigil.SortType):
-		return vigil.PagePosition{Key: r.SortName, ID: r.ID}
+	case "name", string(listing.SortState), string(listing.SortType):
+		return listing.PagePosition{Key: r.SortName, ID: r.ID}
 	case "updated_at":
 		return pg.TimePosition(r.UpdatedAt, r.ID)
 	}
@@ -105,7 +106,7 @@ func checkPosition(sort vigil.CheckSort, r *listedCheckRow) vigil.PagePosition {
 // selects, with the alias c. States are needed for a filter by state only, and read when
 // they are nil.
 func (s *Store) checkSelection(
-	ctx context.Context, db bun.IDB, orgID uuid.UUID, f vigil.CheckFilter, states *checkStates,
+	ctx context.Context, db bun.IDB, orgID uuid.UUID, f listing.CheckFilter, states *checkStates,
 ) (func() *bun.SelectQuery, error) {
 	if f.State != "" && states == nil {
 		var err error
@@ -133,7 +134,7 @@ func (s *Store) checkSelection(
 }
 
 // whereChecks adds a filter to a query, except its health and state.
-func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f vigil.CheckFilter) *bun.SelectQuery {
+func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f listing.CheckFilter) *bun.SelectQuery {
 	query = query.Where("c.org_id = ? AND c."+pg.NotDrill, orgID)
 	if f.IDs != nil {
 		query = query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(f.IDs))

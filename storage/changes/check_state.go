@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -59,19 +60,19 @@ func (s *Store) readCheckStates(ctx context.Context, db bun.IDB, orgID uuid.UUID
 }
 
 // where restricts a query of checks to those of a state.
-func (s *checkStates) where(query *bun.SelectQuery, state vigil.CheckState) *bun.SelectQuery {
-	if state == vigil.StateDisabled {
+func (s *checkStates) where(query *bun.SelectQuery, state listing.CheckState) *bun.SelectQuery {
+	if state == listing.StateDisabled {
 		return query.Where("NOT c.enabled")
 	}
 	query = query.Where("c.enabled")
 	switch state {
-	case vigil.StateFailing:
+	case listing.StateFailing:
 		return query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(s.failing))
-	case vigil.StateWarning:
+	case listing.StateWarning:
 		return query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(s.warning))
-	case vigil.StateUnknown:
+	case listing.StateUnknown:
 		return query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(s.unknown))
-	case vigil.StatePassing, vigil.StateDisabled:
+	case listing.StatePassing, listing.StateDisabled:
 	}
 	for _, others := range [][]uuid.UUID{s.failing, s.warning, s.unknown} {
 		query = query.Where("c.id <> ALL(?::uuid[])", pgdialect.Array(others))
@@ -97,22 +98,22 @@ func literal(ids []uuid.UUID) string {
 }
 
 // StateOf returns the state of a check by its loops.
-func StateOf(loops []overview.RegionSummary, enabled, open bool) vigil.CheckState {
+func StateOf(loops []overview.RegionSummary, enabled, open bool) listing.CheckState {
 	if !enabled {
-		return vigil.StateDisabled
+		return listing.StateDisabled
 	}
 	known := false
 	for _, loop := range loops {
 		if loop.Health == vigil.Unhealthy {
-			return vigil.StateFailing
+			return listing.StateFailing
 		}
 		known = known || loop.Health == vigil.Healthy
 	}
 	switch {
 	case open:
-		return vigil.StateWarning
+		return listing.StateWarning
 	case known:
-		return vigil.StatePassing
+		return listing.StatePassing
 	}
-	return vigil.StateUnknown
+	return listing.StateUnknown
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -341,7 +342,7 @@ func (s *Store) Drill(ctx context.Context, orgID, id uuid.UUID) (vigil.Drill, er
 
 // Drills returns a page of an organization's drills that the filter selects, newest first, and
 // the extent of the list.
-func (s *Store) Drills(ctx context.Context, orgID uuid.UUID, f vigil.DrillFilter) ([]vigil.Drill, vigil.Extent, error) {
+func (s *Store) Drills(ctx context.Context, orgID uuid.UUID, f listing.DrillFilter) ([]vigil.Drill, listing.Extent, error) {
 	rows, extent, err := pg.SmallRows[drillRow]{
 		What: "drills", Alias: "dr", Order: pg.Newest("asked_at"),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery {
@@ -351,15 +352,15 @@ func (s *Store) Drills(ctx context.Context, orgID uuid.UUID, f vigil.DrillFilter
 			}
 			return query
 		},
-		Position: func(r *drillRow) vigil.PagePosition { return pg.TimePosition(r.AskedAt, r.ID) },
+		Position: func(r *drillRow) listing.PagePosition { return pg.TimePosition(r.AskedAt, r.ID) },
 	}.Page(ctx, s.db, f.Page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	drills := make([]vigil.Drill, len(rows))
 	for i := range rows {
 		if drills[i], err = rows[i].drill(); err != nil {
-			return nil, vigil.Extent{}, pg.Wrap("list drills", err)
+			return nil, listing.Extent{}, pg.Wrap("list drills", err)
 		}
 	}
 	return drills, extent, nil

@@ -87,7 +87,7 @@ func (s *Store) makeDefaultDrills(ctx context.Context, tx bun.Tx, org uuid.UUID,
 }
 
 // firstChannel returns the oldest channel of an organization that is drilled by default; zero: there is none.
-func firstChannel(ctx context.Context, db bun.IDB, org uuid.UUID, except vigil.ManagedFilter) (uuid.UUID, error) {
+func firstChannel(ctx context.Context, db bun.IDB, org uuid.UUID, except vigil.ManagedBy) (uuid.UUID, error) {
 	var ids []uuid.UUID
 	err := db.NewRaw(`SELECT ch.id FROM channels AS ch WHERE ch.org_id = ? AND ch.enabled AND ch.type <> ?
 		AND (ch.managed_tool, ch.managed_project) IS DISTINCT FROM (?, ?)

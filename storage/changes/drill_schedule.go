@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -183,23 +184,23 @@ func readDrillSchedule(ctx context.Context, query *bun.SelectQuery, orgID, id uu
 
 // DrillSchedules returns a page of an organization's schedules, newest first, and the extent of the
 // list.
-func (s *Store) DrillSchedules(ctx context.Context, orgID uuid.UUID, page vigil.Page) ([]vigil.DrillSchedule, vigil.Extent, error) {
+func (s *Store) DrillSchedules(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]vigil.DrillSchedule, listing.Extent, error) {
 	rows, extent, err := pg.SmallRows[drillScheduleRow]{
 		What: "schedules of drills", Alias: "ds", Order: pg.NewestFirst(),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery { return query.Where("ds.org_id = ?", orgID) },
-		Position: func(r *drillScheduleRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
+		Position: func(r *drillScheduleRow) listing.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
 	}.Page(ctx, s.db, page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	list := make([]vigil.DrillSchedule, len(rows))
 	for i := range rows { // an organization has few
 		if list[i], err = s.DrillSchedule(ctx, orgID, rows[i].ID); err != nil {
 			if vigil.ErrorCode(err) != vigil.CodeNotFound {
-				return nil, vigil.Extent{}, pg.Wrap("list the schedules of drills", err)
+				return nil, listing.Extent{}, pg.Wrap("list the schedules of drills", err)
 			}
 			if list[i], err = rows[i].schedule(); err != nil { // it was deleted meanwhile
-				return nil, vigil.Extent{}, pg.Wrap("list the schedules of drills", err)
+				return nil, listing.Extent{}, pg.Wrap("list the schedules of drills", err)
 			}
 		}
 	}

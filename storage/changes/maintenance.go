@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
@@ -200,26 +201,26 @@ func readMaintenance(ctx context.Context, db bun.IDB, orgID, id uuid.UUID) (main
 // newest first, and the extent of the list.
 func (s *Store) MaintenanceWindows(
 	ctx context.Context, orgID uuid.UUID, f maintenance.Filter,
-) ([]maintenance.Status, vigil.Extent, error) {
+) ([]maintenance.Status, listing.Extent, error) {
 	now, err := s.db.Clock(ctx)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	list := pg.SmallRows[maintenanceRow]{
 		What: "maintenance windows", Alias: "w", Order: pg.NewestFirst(), Columns: append([]string{"w.*"}, maintenanceColumns()...),
 		Selected: func(q *bun.SelectQuery) *bun.SelectQuery {
 			return whereMaintenance(q.Where("w.org_id = ? AND w.deleted_at IS NULL", orgID), f, now)
 		},
-		Position: func(r *maintenanceRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
+		Position: func(r *maintenanceRow) listing.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
 	}
 	rows, extent, err := list.Page(ctx, s.db, f.Page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	windows := make([]maintenance.Status, len(rows))
 	for i := range rows {
 		if windows[i], err = rows[i].status(now); err != nil {
-			return nil, vigil.Extent{}, pg.Wrap("list maintenance windows", err)
+			return nil, listing.Extent{}, pg.Wrap("list maintenance windows", err)
 		}
 	}
 	return windows, extent, nil

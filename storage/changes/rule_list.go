@@ -9,37 +9,38 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // CheckRules returns a page of the alert rules of a check of the organization, newest
 // first, and the extent of the list. An unknown check is a CodeNotFound error.
-func (s *Store) CheckRules(ctx context.Context, orgID, checkID uuid.UUID, page vigil.Page) ([]vigil.Rule, vigil.Extent, error) {
+func (s *Store) CheckRules(ctx context.Context, orgID, checkID uuid.UUID, page listing.Page) ([]vigil.Rule, listing.Extent, error) {
 	var exists bool
 	err := s.db.NewRaw("SELECT true FROM checks WHERE id = ? AND org_id = ? AND "+pg.NotDrill, checkID, orgID).Scan(ctx, &exists)
 	if err != nil {
-		return nil, vigil.Extent{}, pg.Found("check", err)
+		return nil, listing.Extent{}, pg.Found("check", err)
 	}
-	return s.Rules(ctx, orgID, vigil.RuleFilter{CheckID: checkID, Page: page})
+	return s.Rules(ctx, orgID, listing.RuleFilter{CheckID: checkID, Page: page})
 }
 
 // Rules returns a page of an organization's alert rules that the filter selects, newest
 // first, and the extent of the list.
-func (s *Store) Rules(ctx context.Context, orgID uuid.UUID, f vigil.RuleFilter) ([]vigil.Rule, vigil.Extent, error) {
+func (s *Store) Rules(ctx context.Context, orgID uuid.UUID, f listing.RuleFilter) ([]vigil.Rule, listing.Extent, error) {
 	rows, extent, err := pg.SmallRows[definitions.RuleRow]{
 		What: "rules", Alias: "ar", Order: pg.NewestFirst(),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery { return whereRules(query, orgID, f) },
-		Position: func(r *definitions.RuleRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
+		Position: func(r *definitions.RuleRow) listing.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
 	}.Page(ctx, s.db, f.Page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	rules, err := definitions.RulesOf(rows)
 	return rules, extent, pg.Wrap("list rules", err)
 }
 
-func whereRules(query *bun.SelectQuery, orgID uuid.UUID, f vigil.RuleFilter) *bun.SelectQuery {
+func whereRules(query *bun.SelectQuery, orgID uuid.UUID, f listing.RuleFilter) *bun.SelectQuery {
 	query = query.Where("ar.org_id = ? AND ar."+pg.NotDrill, orgID)
 	if f.CheckID != uuid.Nil {
 		query = query.Where("ar.check_id = ?", f.CheckID)

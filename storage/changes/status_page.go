@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
@@ -178,23 +179,23 @@ func (s *Store) StatusPages(
 	ctx context.Context,
 	orgID uuid.UUID,
 	f overview.StatusPageFilter,
-) ([]overview.StatusPage, vigil.Extent, error) {
+) ([]overview.StatusPage, listing.Extent, error) {
 	list := pg.SmallRows[StatusPageRow]{
 		What: "status pages", Alias: "sp", Order: pg.NewestFirst(),
 		Selected: func(q *bun.SelectQuery) *bun.SelectQuery {
 			return definitions.WhereManaged(q.Where("sp.org_id = ?", orgID), "sp", f.Managed)
 		},
 		Columns:  []string{"sp.*", PageChecks},
-		Position: func(r *StatusPageRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
+		Position: func(r *StatusPageRow) listing.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
 	}
 	rows, extent, err := list.Page(ctx, s.db, f.Page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	pages := make([]overview.StatusPage, len(rows))
 	for i := range rows {
 		if pages[i], err = rows[i].Page(); err != nil {
-			return nil, vigil.Extent{}, pg.Wrap("list status pages", err)
+			return nil, listing.Extent{}, pg.Wrap("list status pages", err)
 		}
 	}
 	return pages, extent, nil

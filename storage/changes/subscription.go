@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
@@ -144,20 +145,20 @@ func readSubscription(ctx context.Context, query *bun.SelectQuery, orgID, id uui
 // Subscriptions returns a page of the organization's subscriptions that a filter selects, newest
 // first, and the extent of the list.
 func (s *Store) Subscriptions(
-	ctx context.Context, orgID uuid.UUID, f vigil.SubscriptionFilter,
-) ([]vigil.Subscription, vigil.Extent, error) {
+	ctx context.Context, orgID uuid.UUID, f listing.SubscriptionFilter,
+) ([]vigil.Subscription, listing.Extent, error) {
 	rows, extent, err := pg.SmallRows[subscriptionRow]{
 		What: "subscriptions", Alias: "s", Order: pg.NewestFirst(),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery { return whereSubscriptions(query, orgID, f) },
-		Position: func(r *subscriptionRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
+		Position: func(r *subscriptionRow) listing.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
 	}.Page(ctx, s.db, f.Page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	return subscriptionsOf(rows), extent, nil
 }
 
-func whereSubscriptions(query *bun.SelectQuery, orgID uuid.UUID, f vigil.SubscriptionFilter) *bun.SelectQuery {
+func whereSubscriptions(query *bun.SelectQuery, orgID uuid.UUID, f listing.SubscriptionFilter) *bun.SelectQuery {
 	query = query.Where("s.org_id = ?", orgID)
 	if f.Query != "" {
 		query = query.Where("strpos(lower(s.name), lower(?)) > 0", f.Query)

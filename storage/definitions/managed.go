@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // ManagedRow are the columns of what manages a definition.
@@ -73,7 +74,7 @@ func NamesKey(err error, key string) bool {
 
 // WhereManaged adds a filter by what manages a definition to a query; alias is that of the
 // table.
-func WhereManaged(query *bun.SelectQuery, alias string, f vigil.ManagedFilter) *bun.SelectQuery {
+func WhereManaged(query *bun.SelectQuery, alias string, f listing.ManagedFilter) *bun.SelectQuery {
 	for _, of := range []struct{ column, value string }{
 		{"managed_tool", f.Tool}, {"managed_project", f.Project}, {"managed_key", f.Key},
 	} {

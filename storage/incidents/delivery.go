@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -278,7 +279,7 @@ func (s *Store) DeliveryMessage(ctx context.Context, orgID, id uuid.UUID) (vigil
 
 // Deliveries lists an organization's deliveries, newest first, and counts all
 // that the filter selects.
-func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.DeliveryFilter) ([]vigil.Delivery, vigil.Extent, error) {
+func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f listing.DeliveryFilter) ([]vigil.Delivery, listing.Extent, error) {
 	where := func(query *bun.SelectQuery) *bun.SelectQuery {
 		query = query.Where("d.org_id = ?", orgID).Where(shownDelivery)
 		if f.IncidentID != uuid.Nil {
@@ -297,7 +298,7 @@ func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.Deliver
 	}
 	rows, extent, err := pg.SmallRows[deliveryRow]{
 		What: "deliveries", Alias: "d", Order: pg.NewestFirst(), Selected: where, Without: []string{"body"},
-		Position: func(r *deliveryRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
+		Position: func(r *deliveryRow) listing.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
 	}.Page(ctx, s.db, f.Page)
 	if err != nil || len(rows) == 0 {
 		return nil, extent, err
@@ -308,7 +309,7 @@ func (s *Store) Deliveries(ctx context.Context, orgID uuid.UUID, f vigil.Deliver
 
 // Attempts lists the attempts of a delivery of the organization, newest first,
 // and counts them all.
-func (s *Store) Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page vigil.Page) ([]vigil.Attempt, int, error) {
+func (s *Store) Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page listing.Page) ([]vigil.Attempt, int, error) {
 	delivery, err := s.Delivery(ctx, orgID, deliveryID)
 	if err != nil {
 		return nil, 0, err

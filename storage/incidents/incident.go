@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -73,33 +74,33 @@ type listedIncidentRow struct {
 
 // Incidents returns a page of the organization's incidents that the filter selects, newest
 // first, and the extent of the list. A page ends before its limit when it holds 8 MiB.
-func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f vigil.IncidentFilter) ([]vigil.Incident, vigil.Extent, error) {
-	var extent vigil.Extent
+func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f listing.IncidentFilter) ([]vigil.Incident, listing.Extent, error) {
+	var extent listing.Extent
 	var err error
 	if extent.Total, err = s.db.PageTotal(ctx, whereIncidents(s.db.NewSelect(), orgID, f), f.Page); err != nil {
-		return nil, vigil.Extent{}, pg.Wrap("count incidents", err)
+		return nil, listing.Extent{}, pg.Wrap("count incidents", err)
 	}
 	page, err := pg.NewestFirst().Window(whereIncidents(s.db.NewSelect(), orgID, f).ColumnExpr("i.*"), "i", f.Page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	var rows []listedIncidentRow
 	const size = "octet_length(p.trigger::text) + octet_length(p.audience::text) + octet_length(p.description)"
 	if err := s.db.BoundedPage(page, pg.NewestFirst().By("p"), size).Scan(ctx, &rows); err != nil {
-		return nil, vigil.Extent{}, pg.Wrap("list incidents", err)
+		return nil, listing.Extent{}, pg.Wrap("list incidents", err)
 	}
 	rows, extent.Next = pg.EndPage(rows, f.Page, func(r *listedIncidentRow) bool { return r.PageLeft > 0 },
-		func(r *listedIncidentRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) })
+		func(r *listedIncidentRow) listing.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) })
 	incidents := make([]vigil.Incident, len(rows))
 	for i := range rows {
 		if incidents[i], err = rows[i].Incident(); err != nil {
-			return nil, vigil.Extent{}, pg.Wrap("list incidents", err)
+			return nil, listing.Extent{}, pg.Wrap("list incidents", err)
 		}
 	}
 	return incidents, extent, nil
 }
 
-func whereIncidents(query *bun.SelectQuery, orgID uuid.UUID, f vigil.IncidentFilter) *bun.SelectQuery {
+func whereIncidents(query *bun.SelectQuery, orgID uuid.UUID, f listing.IncidentFilter) *bun.SelectQuery {
 	query = query.TableExpr("incidents AS i").Where("i.org_id = ?", orgID).Where(shownIncident)
 	if f.Status != "" {
 		query = query.Where("i.status = ?", string(f.Status))

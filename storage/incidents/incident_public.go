@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -115,21 +116,21 @@ func (r *incidentUpdateRow) update() overview.IncidentUpdate {
 func (s *Store) IncidentUpdates(
 	ctx context.Context,
 	orgID, incidentID uuid.UUID,
-	page vigil.Page,
-) ([]overview.IncidentUpdate, vigil.Extent, error) {
+	page listing.Page,
+) ([]overview.IncidentUpdate, listing.Extent, error) {
 	if _, err := s.Incident(ctx, orgID, incidentID); err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	list := pg.SmallRows[incidentUpdateRow]{
 		What: "incident updates", Alias: "iu", Order: pg.NewestFirst(),
 		Selected: func(q *bun.SelectQuery) *bun.SelectQuery {
 			return q.Where("iu.incident_id = ? AND iu.org_id = ?", incidentID, orgID)
 		},
-		Position: func(r *incidentUpdateRow) vigil.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
+		Position: func(r *incidentUpdateRow) listing.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) },
 	}
 	rows, extent, err := list.Page(ctx, s.db, page)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	updates := make([]overview.IncidentUpdate, len(rows))
 	for i := range rows {

@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -146,22 +147,22 @@ func (s *Store) Recovery(ctx context.Context, orgID, channelID, id uuid.UUID) (v
 // Recoveries lists the recoveries of a channel of the organization, newest first. CodeNotFound: it
 // has no such channel.
 func (s *Store) Recoveries(
-	ctx context.Context, orgID, channelID uuid.UUID, page vigil.Page,
-) ([]vigil.Recovery, vigil.Extent, error) {
+	ctx context.Context, orgID, channelID uuid.UUID, page listing.Page,
+) ([]vigil.Recovery, listing.Extent, error) {
 	var own bool
 	err := s.db.NewRaw("SELECT EXISTS (SELECT FROM channels WHERE id = ? AND org_id = ?)", channelID, orgID).Scan(ctx, &own)
 	if err != nil {
-		return nil, vigil.Extent{}, pg.Wrap("list recoveries", err)
+		return nil, listing.Extent{}, pg.Wrap("list recoveries", err)
 	}
 	if !own {
-		return nil, vigil.Extent{}, vigil.NotFound("channel")
+		return nil, listing.Extent{}, vigil.NotFound("channel")
 	}
 	rows, extent, err := pg.SmallRows[recoveryRow]{
 		What: "recoveries", Alias: "rc", Order: pg.Newest("started_at"),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery {
 			return query.Where("rc.org_id = ? AND rc.channel_id = ?", orgID, channelID)
 		},
-		Position: func(r *recoveryRow) vigil.PagePosition { return pg.TimePosition(r.StartedAt, r.ID) },
+		Position: func(r *recoveryRow) listing.PagePosition { return pg.TimePosition(r.StartedAt, r.ID) },
 	}.Page(ctx, s.db, page)
 	return recoveriesOf(rows), extent, err
 }

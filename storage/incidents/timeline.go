@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -71,7 +72,7 @@ const standingVotes = 200
 // Timeline returns one page of the history of an incident of the organization, oldest
 // first, and the number of all entries: edges of its regions, changes of its status,
 // delivery attempts.
-func (s *Store) Timeline(ctx context.Context, orgID, id uuid.UUID, page vigil.Page) ([]vigil.TimelineEntry, int, error) {
+func (s *Store) Timeline(ctx context.Context, orgID, id uuid.UUID, page listing.Page) ([]vigil.TimelineEntry, int, error) {
 	incident, err := s.Incident(ctx, orgID, id)
 	if err != nil {
 		return nil, 0, err

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // MaxPageBytes is how many bytes of large columns one page of a list holds. A page with
@@ -39,7 +40,7 @@ func (o Order) By(alias string) string {
 
 // Window restricts a query to a page, and one row more that shows whether the list goes
 // on. A position with a key that is not of the column is a CodeInvalid error.
-func (o Order) Window(query *bun.SelectQuery, alias string, page vigil.Page) (*bun.SelectQuery, error) {
+func (o Order) Window(query *bun.SelectQuery, alias string, page listing.Page) (*bun.SelectQuery, error) {
 	if page.After != nil {
 		key, err := o.key(page.After)
 		if err != nil {
@@ -54,7 +55,7 @@ func (o Order) Window(query *bun.SelectQuery, alias string, page vigil.Page) (*b
 	return query.OrderExpr(o.By(alias)).Limit(int64(page.Limit) + 1).Offset(int64(page.Offset)), nil
 }
 
-func (o Order) key(at *vigil.PagePosition) (any, error) {
+func (o Order) key(at *listing.PagePosition) (any, error) {
 	if o.Text {
 		return at.Key, nil
 	}
@@ -66,14 +67,14 @@ func (o Order) key(at *vigil.PagePosition) (any, error) {
 }
 
 // TimePosition is the position of a row in a list that is sorted by a time.
-func TimePosition(at time.Time, id uuid.UUID) vigil.PagePosition {
-	return vigil.PagePosition{Key: strconv.FormatInt(at.UnixMicro(), 10), ID: id}
+func TimePosition(at time.Time, id uuid.UUID) listing.PagePosition {
+	return listing.PagePosition{Key: strconv.FormatInt(at.UnixMicro(), 10), ID: id}
 }
 
 // EndPage drops the row beyond the page, which order.window reads, and returns where the
 // page ends; nil when the list ends there, too. cut reports whether rows after this one
 // were left out of the page because of their size; nil for a list without such rows.
-func EndPage[R any](rows []R, page vigil.Page, cut func(*R) bool, position func(*R) vigil.PagePosition) ([]R, *vigil.PagePosition) {
+func EndPage[R any](rows []R, page listing.Page, cut func(*R) bool, position func(*R) listing.PagePosition) ([]R, *listing.PagePosition) {
 	if len(rows) == 0 {
 		return rows, nil
 	}
@@ -88,12 +89,12 @@ func EndPage[R any](rows []R, page vigil.Page, cut func(*R) bool, position func(
 }
 
 // PageTotal counts the rows of a query for the extent of its list, up to one more than
-// vigil.MaxTotal. It does not count for a page after a position.
-func (d *DB) PageTotal(ctx context.Context, query *bun.SelectQuery, page vigil.Page) (total int, err error) {
+// listing.MaxTotal. It does not count for a page after a position.
+func (d *DB) PageTotal(ctx context.Context, query *bun.SelectQuery, page listing.Page) (total int, err error) {
 	if page.After != nil {
 		return 0, nil
 	}
-	bounded := query.ColumnExpr("1").Limit(vigil.MaxTotal + 1)
+	bounded := query.ColumnExpr("1").Limit(listing.MaxTotal + 1)
 	if err := d.NewRaw("SELECT count(*) FROM (?) AS counted", bounded).Scan(ctx, &total); err != nil {
 		return 0, fmt.Errorf("count: %w", err)
 	}
@@ -109,16 +110,16 @@ type SmallRows[R any] struct {
 	Selected func(*bun.SelectQuery) *bun.SelectQuery
 	Without  []string // columns that the list does not show
 	Columns  []string // SQL expressions that the list shows instead of all columns
-	Position func(*R) vigil.PagePosition
+	Position func(*R) listing.PagePosition
 }
 
 // Page reads a page of the list, and the extent of the list.
-func (l SmallRows[R]) Page(ctx context.Context, d *DB, page vigil.Page) ([]R, vigil.Extent, error) {
+func (l SmallRows[R]) Page(ctx context.Context, d *DB, page listing.Page) ([]R, listing.Extent, error) {
 	var rows []R
-	var extent vigil.Extent
+	var extent listing.Extent
 	var err error
 	if extent.Total, err = d.PageTotal(ctx, l.Selected(d.NewSelect().Model((*R)(nil))), page); err != nil {
-		return nil, vigil.Extent{}, Wrap("count "+l.What, err)
+		return nil, listing.Extent{}, Wrap("count "+l.What, err)
 	}
 	query := d.NewSelect().Model(&rows)
 	if len(l.Without) > 0 {
@@ -128,10 +129,10 @@ func (l SmallRows[R]) Page(ctx context.Context, d *DB, page vigil.Page) ([]R, vi
 		query = query.ColumnExpr(column)
 	}
 	if query, err = l.Order.Window(l.Selected(query), l.Alias, page); err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	if err := query.Scan(ctx); err != nil {
-		return nil, vigil.Extent{}, Wrap("list "+l.What, err)
+		return nil, listing.Extent{}, Wrap("list "+l.What, err)
 	}
 	rows, extent.Next = EndPage(rows, page, nil, l.Position)
 	return rows, extent, nil

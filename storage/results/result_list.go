@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -51,27 +52,27 @@ type listedResultRow struct {
 	PageLeft  int64 `bun:"page_left,scanonly"`
 }
 
-func (r *listedResultRow) position() vigil.PagePosition {
-	return vigil.PagePosition{Key: fmt.Sprintf("%d:%d", r.Day, r.Time.UnixMicro()), ID: r.ID}
+func (r *listedResultRow) position() listing.PagePosition {
+	return listing.PagePosition{Key: fmt.Sprintf("%d:%d", r.Day, r.Time.UnixMicro()), ID: r.ID}
 }
 
 // Results returns a page of the results of a check that match the filter, newest first,
 // and the extent of the list. A page ends before its limit when it holds 8 MiB. A check
 // that is not the organization's is a CodeNotFound error.
-func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f vigil.ResultFilter) ([]vigil.Result, vigil.Extent, error) {
+func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f listing.ResultFilter) ([]vigil.Result, listing.Extent, error) {
 	w := resultWalk{s: s, check: checkID, f: f}
 	var created time.Time
 	if err := s.db.NewRaw("SELECT created_at FROM checks WHERE id = ? AND org_id = ? AND "+pg.NotDrill, checkID, orgID).
 		Scan(ctx, &created); err != nil {
-		return nil, vigil.Extent{}, pg.Found("check", err)
+		return nil, listing.Extent{}, pg.Found("check", err)
 	}
 	w.floor = DayOf(created) - 1
 	rows, extent, err := w.page(ctx)
 	if err != nil {
-		return nil, vigil.Extent{}, pg.Wrap("list results", err)
+		return nil, listing.Extent{}, pg.Wrap("list results", err)
 	}
 	if extent.Total, err = w.total(ctx); err != nil {
-		return nil, vigil.Extent{}, pg.Wrap("count results", err)
+		return nil, listing.Extent{}, pg.Wrap("count results", err)
 	}
 	plain := make([]Row, len(rows))
 	for i := range rows {
@@ -85,7 +86,7 @@ func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f vigil.R
 type resultWalk struct {
 	s     *Store
 	check uuid.UUID
-	f     vigil.ResultFilter
+	f     listing.ResultFilter
 	// floor is the first day that may have results.
 	floor int64
 	// kept is the first day with a partition of its own; the default partition may have
@@ -93,24 +94,24 @@ type resultWalk struct {
 	kept int64
 }
 
-func (w *resultWalk) page(ctx context.Context) ([]listedResultRow, vigil.Extent, error) {
+func (w *resultWalk) page(ctx context.Context) ([]listedResultRow, listing.Extent, error) {
 	if w.f.Offset > 0 {
 		return w.pageAtOffset(ctx)
 	}
 	from, members, err := w.begin()
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	for low := max(from-1, w.floor); from >= low; from-- {
 		members = append(members, w.days(from, from+1))
 	}
 	rows, err := w.read(ctx, members, nil)
 	if err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	if !w.ends(rows) && from >= w.floor {
 		if rows, err = w.readOlder(ctx, rows, from); err != nil {
-			return nil, vigil.Extent{}, err
+			return nil, listing.Extent{}, err
 		}
 	}
 	return w.finish(rows)
@@ -254,21 +255,21 @@ func (w *resultWalk) size() string {
 }
 
 // pageAtOffset is the page of a client that counts rows: it passes over all rows before.
-func (w *resultWalk) pageAtOffset(ctx context.Context) ([]listedResultRow, vigil.Extent, error) {
+func (w *resultWalk) pageAtOffset(ctx context.Context) ([]listedResultRow, listing.Extent, error) {
 	var rows []listedResultRow
 	page := w.filtered().ColumnExpr("floor(extract(epoch FROM r.slot) / 86400)::bigint AS day").
 		OrderExpr("r.time DESC, r.id DESC").Limit(int64(w.f.Limit) + 1).Offset(int64(w.f.Offset))
 	if err := w.s.db.BoundedPage(page, "p.time DESC, p.id DESC", w.size()).Scan(ctx, &rows); err != nil {
-		return nil, vigil.Extent{}, err
+		return nil, listing.Extent{}, err
 	}
 	return w.finish(rows)
 }
 
 // finish ends the page, and sorts it by time: the order that people see.
-func (w *resultWalk) finish(rows []listedResultRow) ([]listedResultRow, vigil.Extent, error) {
-	var extent vigil.Extent
+func (w *resultWalk) finish(rows []listedResultRow) ([]listedResultRow, listing.Extent, error) {
+	var extent listing.Extent
 	rows, extent.Next = pg.EndPage(rows, w.f.Page, func(r *listedResultRow) bool { return r.PageLeft > 0 },
-		func(r *listedResultRow) vigil.PagePosition { return r.position() })
+		func(r *listedResultRow) listing.PagePosition { return r.position() })
 	slices.SortStableFunc(rows, func(a, b listedResultRow) int {
 		return cmp.Or(b.Time.Compare(a.Time), vigil.CompareIDs(b.ID, a.ID))
 	})

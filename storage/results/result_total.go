@@ -9,11 +9,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
-// total counts the results that the filter selects, up to one more than vigil.MaxTotal.
+// total counts the results that the filter selects, up to one more than listing.MaxTotal.
 // Without a range of times it adds up rollups, which are stored with the results, and
 // counts results only where there is no rollup.
 func (w *resultWalk) total(ctx context.Context) (int, error) {
@@ -21,24 +21,24 @@ func (w *resultWalk) total(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	if w.f.From != nil || w.f.To != nil {
-		return w.count(ctx, StartOf(w.floor), time.Time{}, vigil.MaxTotal+1)
+		return w.count(ctx, StartOf(w.floor), time.Time{}, listing.MaxTotal+1)
 	}
 	// The newest days are enough for most checks that run often.
 	const recentDays = 8
 	recent, _, err := w.sumRollups(ctx, w.s.db.Instant().Add(-recentDays*day))
-	if err != nil || recent > vigil.MaxTotal {
-		return vigil.MaxTotal + 1, err
+	if err != nil || recent > listing.MaxTotal {
+		return listing.MaxTotal + 1, err
 	}
 	if err := w.findKept(ctx); err != nil {
 		return 0, err
 	}
 	total, oldest, err := w.sumRollups(ctx, StartOf(w.kept))
-	if err != nil || total > vigil.MaxTotal {
-		return vigil.MaxTotal + 1, err
+	if err != nil || total > listing.MaxTotal {
+		return listing.MaxTotal + 1, err
 	}
 	for _, gap := range [][2]time.Time{{StartOf(w.floor), StartOf(w.kept)}, {StartOf(w.kept), oldest}} {
 		if gap[1].IsZero() || gap[0].Before(gap[1]) {
-			n, err := w.count(ctx, gap[0], gap[1], vigil.MaxTotal+1-total)
+			n, err := w.count(ctx, gap[0], gap[1], listing.MaxTotal+1-total)
 			if err != nil {
 				return 0, err
 			}
@@ -63,7 +63,7 @@ func (w *resultWalk) count(ctx context.Context, from, to time.Time, limit int) (
 func (w *resultWalk) sumRollups(ctx context.Context, since time.Time) (total int, oldest time.Time, err error) {
 	var hour bun.NullTime
 	err = w.rollups(since).ColumnExpr("coalesce(sum(?), 0), min(u.hour)", bun.Safe(w.counted())).Scan(ctx, &total, &hour)
-	return min(total, vigil.MaxTotal+1), hour.Time, err
+	return min(total, listing.MaxTotal+1), hour.Time, err
 }
 
 // rollups returns a query for the rollups since a time of the regions that the filter

@@ -27,6 +27,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
 	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
@@ -240,7 +241,7 @@ func (p *ControlPlane) await(state string, reached func(list []vigil.Incident, t
 	p.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		list, extent, err := p.Store.Incidents(p.Context(), p.Org.ID, vigil.IncidentFilter{Page: vigil.Page{Limit: 1}})
+		list, extent, err := p.Store.Incidents(p.Context(), p.Org.ID, listing.IncidentFilter{Page: listing.Page{Limit: 1}})
 		p.OK(err)
 		if len(list) > 0 && reached(list, extent.Total) { // the total may count one that came after the list was read
 			return list[0]

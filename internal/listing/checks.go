@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package listing
 
 import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
 )
 
 // CheckFilter selects checks. Zero members select all.
@@ -14,12 +16,12 @@ type CheckFilter struct {
 	IDs []uuid.UUID
 	// Query is a part of the name or the target, in any case.
 	Query   string
-	Type    CheckType
-	Health  Health
+	Type    vigil.CheckType
+	Health  vigil.Health
 	State   CheckState
 	Enabled *bool
 	Region  string // key
-	Labels  []LabelSelector
+	Labels  []vigil.LabelSelector
 	Managed ManagedFilter
 }
 

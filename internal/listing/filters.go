@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package listing
 
 import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
 )
 
 // RuleFilter selects alert rules. Zero members select all.
@@ -14,7 +16,7 @@ type RuleFilter struct {
 	ChannelID uuid.UUID // that the rule notifies
 	Query     string    // a part of the name, in any case
 	Enabled   *bool
-	Labels    []LabelSelector
+	Labels    []vigil.LabelSelector
 	Managed   ManagedFilter
 	Page
 }
@@ -22,9 +24,9 @@ type RuleFilter struct {
 // ChannelFilter selects channels. Zero members select all.
 type ChannelFilter struct {
 	Query   string // a part of the name, in any case
-	Type    ChannelType
+	Type    vigil.ChannelType
 	Enabled *bool
-	Labels  []LabelSelector
+	Labels  []vigil.LabelSelector
 	Managed ManagedFilter
 	Page
 }
@@ -34,13 +36,13 @@ type DeliveryFilter struct {
 	IncidentID   uuid.UUID
 	UnobservedID uuid.UUID // of the time without results; see UnobservedCheck
 	ChannelID    uuid.UUID
-	Status       DeliveryStatus
+	Status       vigil.DeliveryStatus
 	Page
 }
 
 // IncidentFilter selects incidents. Zero members select all.
 type IncidentFilter struct {
-	Status  IncidentStatus
+	Status  vigil.IncidentStatus
 	CheckID uuid.UUID
 	RuleID  uuid.UUID
 	Page
@@ -66,3 +68,19 @@ type AuditFilter struct {
 
 // ManagedFilter selects definitions by what manages them. Empty members select all.
 type ManagedFilter struct{ Tool, Project, Key string }
+
+// DrillFilter selects drills. Zero members select all.
+type DrillFilter struct {
+	Verdict vigil.DrillVerdict
+	Page
+}
+
+// SubscriptionFilter selects subscriptions. Zero members select all.
+type SubscriptionFilter struct {
+	Query     string // a part of the name, in any case
+	ChannelID uuid.UUID
+	Event     vigil.EventType // that the subscription receives
+	Enabled   *bool
+	Managed   ManagedFilter
+	Page
+}
