@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/internal/pace"
 )
 
 // CountNews counts so many turns with news that they are a burst.
 func (w *Watcher) CountNews(now time.Time) {
-	for range pace.BurstSize {
+	for range newsBurst {
 		w.news.Add(now)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/fair"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/pace"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // resultWriter stores results. Write returns the committed row of the slot, which another
@@ -57,16 +58,16 @@ type WatcherOptions struct {
 	LastVotes lastVoteReader
 	// Spans receives the steps of traces; nil: none does.
 	Spans spanRecorder
-	// Completer completes turns that run apart from their activity, and Owners says whose a
-	// loop is. Without Completer a turn runs in its activity and is never adopted; with it both
-	// are required.
+	// Completer completes turns that run apart from their activity, and Owners says which worker has
+	// a loop. Without Completer a turn runs in its activity and is never adopted; with it both are
+	// required.
 	Completer turnCompleter
 	Owners    loopOwners
 	// Figures counts what turns apart from their activity do; nil: nothing is counted.
 	Figures client.MetricsHandler
 	// ShowNames reports whether workflows show the names of checks; nil: they must not.
 	ShowNames func(ctx context.Context) bool
-	// Seal seals what a test by hand answers to callers that ask for it; nil: it is in clear.
+	// Seal seals what a test by hand answers to callers that ask for it; nil: it is in plaintext.
 	Seal func([]byte) ([]byte, error)
 	// Line judges failures before they are stored; nil: all of them are the targets'.
 	Line line
@@ -74,13 +75,20 @@ type WatcherOptions struct {
 	Log  *slog.Logger
 }
 
+// newsBurst turns with news within newsBurstTime are a burst: they go on beyond their slots, since
+// Temporal has enough to do with the votes.
+const (
+	newsBurst     = 32
+	newsBurstTime = 10 * time.Second
+)
+
 // Watcher implements the activities of the region workers of one process.
 type Watcher struct {
 	WatcherOptions
 	locks     *turnLocks
 	claims    *pendingClaims
 	budget    *pace.Budget
-	news      pace.Burst
+	news      timing.Burst
 	shortName string
 	tests     handTests
 	lateness  pace.Lateness
@@ -95,7 +103,8 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{
 		apart:          newTurnsApart(),
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
-		budget: pace.NewBudget(opts.TurnRate), tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
+		budget: pace.NewBudget(opts.TurnRate), news: timing.Burst{Size: newsBurst, Window: newsBurstTime},
+		tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
 	}
 }
 

@@ -75,7 +75,7 @@ func assemble(deps Deps) *Server {
 	}
 	limits := resource.Plans{EnterpriseMinInterval: config.EnterpriseMinInterval, EnterpriseRate: config.EnterpriseRate}
 	links := resource.WorkflowLinks{UIURL: config.TemporalUIURL, Namespace: config.TemporalNamespace}
-	notify := &resource.Notifier{Store: stores.Loops, Loops: deps.Loops, Incidents: deps.Incidents, Tasks: s.changes, Now: deps.Now}
+	notify := resource.NewNotifier(stores.Loops, deps.Loops, deps.Incidents, s.changes, deps.Now)
 	addresses := rest.NewRateWindow(config.AddressRate, time.Minute, deps.Now)
 	if deps.PrivateTargets != nil {
 		addresses.Unless(deps.PrivateTargets.Open)

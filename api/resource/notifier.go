@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // Notifier updates workflows in the background after a commit. Requests do not
@@ -20,8 +21,24 @@ type Notifier struct {
 	Loops     LoopWorkflows
 	Incidents IncidentWorkflows
 	Tasks     *Tasks
-	creations burst // of checks
 	Now       func() time.Time
+
+	creations timing.Burst // of checks
+}
+
+// burstSize checks that this process creates within burstTime are a burst. Starting their loops
+// takes the processors that the answers to the creations need, so that the sweep does it afterwards.
+const (
+	burstSize = 17
+	burstTime = 250 * time.Millisecond
+)
+
+// NewNotifier returns a Notifier; all of its parts are required.
+func NewNotifier(store LoopStore, loops LoopWorkflows, incidents IncidentWorkflows, tasks *Tasks, now func() time.Time) *Notifier {
+	return &Notifier{
+		Store: store, Loops: loops, Incidents: incidents, Tasks: tasks, Now: now,
+		creations: timing.Burst{Size: burstSize, Window: burstTime},
+	}
 }
 
 // LoopStore reads the loop rows of a check.
@@ -34,7 +51,7 @@ type LoopStore interface {
 func (n *Notifier) ApplyLoops(ctx context.Context, check vigil.Check, before []string) {
 	lost := slices.DeleteFunc(slices.Clone(before), func(r string) bool { return slices.Contains(check.Regions, r) })
 	n.StopLoops(ctx, check.ID, lost, check.Revision)
-	if check.Revision == 1 && n.creations.add(n.Now()) {
+	if check.Revision == 1 && n.creations.Add(n.Now()) {
 		return // the sweep starts them
 	}
 	n.Tasks.Start(ctx, "apply a check to its loops", func(ctx context.Context) error {

@@ -34,10 +34,10 @@ const (
 	// time from those that run, and the API refuses more of them. It is as many for every
 	// region while many are created at once.
 	overloadStarts = 2
-	// burst is how many new loops within burstTime show that many are created at once. Their
-	// starts take the processors that the answers to the creations need, so that they come
-	// afterwards, or after burstPatience when there is no end of it.
-	burst         = 64
+	// burstSize new loops within burstTime are a burst. Their starts take the processors that the
+	// answers to the creations need, so that they come afterwards, or after burstPatience when there
+	// is no end of it.
+	burstSize     = 64
 	burstTime     = time.Second
 	burstPatience = 30 * time.Second
 
@@ -149,14 +149,15 @@ func (s *Sweep) roomToStart(ctx context.Context, w work, busy, first bool) (map[
 	return room, nil
 }
 
-// manyAreCreated reports whether many checks are created at this moment.
+// manyAreCreated reports whether many checks are created at this moment, by any process: the rows
+// count them.
 func (s *Sweep) manyAreCreated(ctx context.Context, w work, lagging int) (bool, error) {
-	if lagging < burst {
+	if !s.creations.Reached(lagging) {
 		return false, nil
 	}
 	now := s.now()
-	recent, oldest, err := s.store.WaitingToStart(ctx, w.checks(), now.Add(-burstTime))
-	return recent >= burst && now.Sub(oldest) < burstPatience, err
+	recent, oldest, err := s.store.WaitingToStart(ctx, w.checks(), s.creations.Since(now))
+	return s.creations.Reached(recent) && now.Sub(oldest) < burstPatience, err
 }
 
 // nudgeOverdue nudges loops whose next result is overdue. It does not read those of

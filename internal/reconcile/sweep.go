@@ -14,6 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // How often each pass runs, how long it may take, and how much it may do. A pass that
@@ -129,6 +130,7 @@ type Sweep struct {
 	now           func() time.Time
 	log           *slog.Logger
 
+	creations     timing.Burst // of checks, which rows count
 	shards        *shards
 	repairs       *repairs
 	leases        *leaseMonitor
@@ -161,6 +163,7 @@ func New(opts Options) *Sweep {
 		channels:      opts.Channels,
 		now:           opts.Now,
 		log:           opts.Log,
+		creations:     timing.Burst{Size: burstSize, Window: burstTime},
 		shards:        &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
 		repairs:       &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
 		leases:        &leaseMonitor{store: opts.Store, now: opts.Now},

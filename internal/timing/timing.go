@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timing waits for time to pass, and says how much has passed.
 package timing
 
 import (
