@@ -284,7 +284,7 @@ func TestMailQuotas(t *testing.T) {
 	third.want(t, http.StatusTooManyRequests, http.MethodPut, "/v1/auth/email", victim)
 	third.want(t, http.StatusOK, http.MethodPut, "/v1/auth/email", map[string]any{"new_email": "other@example.com"})
 	eventually(t, "20 mails arrive", func() bool { return len(letters(t, b.server, "victim@example.com")) == 20 })
-	b.clock.advance(24 * time.Hour)
+	b.clock.Advance(24 * time.Hour)
 	third.want(t, http.StatusOK, http.MethodPut, "/v1/auth/email", victim)
 }
 

@@ -141,9 +141,9 @@ func TestTokenLastsSevenDays(t *testing.T) {
 		"email": "ada@example.com", "password": "difference engine", "name": "Ada", "organization_name": "Engines",
 	}).data(t)
 	c := b.as(text(data, "token"))
-	b.clock.advance(7*24*time.Hour - time.Minute)
+	b.clock.Advance(7*24*time.Hour - time.Minute)
 	c.want(t, http.StatusOK, http.MethodGet, "/v1/auth/me", nil)
-	b.clock.advance(2 * time.Minute)
+	b.clock.Advance(2 * time.Minute)
 	if a := c.want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil); a.header.Get("WWW-Authenticate") == "" {
 		t.Error("no WWW-Authenticate")
 	}

@@ -166,7 +166,7 @@ func TestAProxyThatIsNotTrusted(t *testing.T) {
 		if private.Open() || !strings.Contains(private.Closed(), "X-Forwarded-Proto") || !strings.Contains(private.Closed(), "127.0.0.1") {
 			t.Errorf("closed because %q", private.Closed())
 		}
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		if shown := b.want(t, http.StatusOK, http.MethodGet, "/ready", nil).data(t)["private_targets"]; shown != private.Closed() {
 			t.Errorf("private_targets %v", shown)
 		}

@@ -66,7 +66,7 @@ func TestRevokedKey(t *testing.T) {
 	a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/api-keys/"+text(made, "id"), nil)
 	a.want(t, http.StatusNotFound, http.MethodDelete, "/v1/api-keys/"+text(made, "id"), nil)
 	b.as(key).want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil)
-	b.clock.advance(5 * time.Second)
+	b.clock.Advance(5 * time.Second)
 	other.as(key).want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil)
 }
 
@@ -79,13 +79,13 @@ func TestKeyUseIsNotedOnceAMinute(t *testing.T) {
 	}
 	eventually(t, "the use of the key is noted", func() bool { return lastUsed() != "" })
 	first := lastUsed()
-	b.clock.advance(30 * time.Second)
+	b.clock.Advance(30 * time.Second)
 	lastUsed()
-	b.clock.advance(20 * time.Second)
+	b.clock.Advance(20 * time.Second)
 	if now := lastUsed(); now != first {
 		t.Errorf("noted again after 50 s: %s, then %s", first, now)
 	}
-	b.clock.advance(20 * time.Second)
+	b.clock.Advance(20 * time.Second)
 	eventually(t, "the use of the key is noted again", func() bool { return lastUsed() != first })
 }
 

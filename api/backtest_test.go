@@ -50,7 +50,7 @@ func (b *testServer) history(t *testing.T, org uuid.UUID, check, letters string)
 	if err := <-ran; err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(time.Duration(len(letters)+1) * stored.Interval)
+	b.clock.Advance(time.Duration(len(letters)+1) * stored.Interval)
 	return results
 }
 
@@ -276,7 +276,7 @@ func TestAnOrganizationRunsTwoBacktestsAtOnce(t *testing.T) {
 	b := setup(t, func(d *api.Deps) { slow.Store = d.Stores.Backtests; d.Stores.Backtests = slow })
 	a := b.signup(t)
 	path := "/v1/checks/" + text(a.check(t), "id") + "/alerts/backtest"
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	body := map[string]any{"rules": []any{map[string]any{"condition": map[string]any{"health_status": "down"}}}}
 	done := make(chan int, 2)
 	for range 2 {

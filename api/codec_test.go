@@ -335,7 +335,7 @@ func TestCodecSession(t *testing.T) {
 		if res, body = decode(s, expired); res.StatusCode != http.StatusOK {
 			t.Errorf("the other key: %d %s", res.StatusCode, body)
 		}
-		s.clock.advance(time.Hour)
+		s.clock.Advance(time.Hour)
 		res, body = decode(s, expired)
 		s.refused(res, body, http.StatusUnauthorized, vigil.CodeUnauthorized)
 	})
@@ -357,7 +357,7 @@ func TestCodecSession(t *testing.T) {
 		if got := s.actions(); got["codec.sign_in"] != 1 || got["codec.decode"] != 1 {
 			t.Errorf("noted %v, want the sign-in, and the first use in ten minutes", got)
 		}
-		s.clock.advance(10 * time.Minute)
+		s.clock.Advance(10 * time.Minute)
 		decode(s, browser)
 		s.send(client, http.MethodPost, "/codec/encode", plainPayloads(), "X-API-Key", s.key)
 		if got := s.actions(); got["codec.decode"] != 2 || got["codec.encode"] != 1 {

@@ -23,7 +23,7 @@ func TestEvidence(t *testing.T) {
 		Body: &vigil.EvidenceContent{Text: "<script>alert(1)</script>", Bytes: 25},
 	}
 	b.record(t, failure, result(id, b.clock.Now().Add(time.Second), false))
-	b.clock.advance(10 * time.Second)
+	b.clock.Advance(10 * time.Second)
 	path := "/v1/checks/" + id.String() + "/results"
 
 	t.Run("IsInAListThatAsksForIt", func(t *testing.T) {

@@ -92,11 +92,11 @@ func TestIdempotencyKey(t *testing.T) {
 			return a.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", newCheck(), keyHeader, "same").data(t)["id"]
 		}
 		first := create()
-		b.clock.advance(24*time.Hour - time.Second)
+		b.clock.Advance(24*time.Hour - time.Second)
 		if create() != first {
 			t.Error("the key is forgotten before its day is over")
 		}
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		if create() == first {
 			t.Error("the key is known after its day")
 		}

@@ -202,11 +202,11 @@ func TestListIncidents(t *testing.T) {
 			id := e.open(t)
 			ids = slices.Insert(ids, 0, id.String())
 			e.resolve(t, id)
-			b.clock.advance(time.Second)
+			b.clock.Advance(time.Second)
 		}
 	}
 	ids = slices.Insert(ids, 0, first.open(t).String())
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	ids = slices.Insert(ids, 0, second.open(t).String())
 	a.want(t, http.StatusOK, http.MethodPost, second.incidentPath+"/acknowledge", nil)
 	for query, want := range map[string][]string{
@@ -254,17 +254,17 @@ func TestTimeline(t *testing.T) {
 	b.record(t, result(e.check, begin, false))
 	vote(e.rule)
 	id := e.open(t)
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	e.attempt(t, id, "status")
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	a.want(t, http.StatusOK, http.MethodPost, e.incidentPath+"/acknowledge", nil)
-	b.clock.advance(2 * time.Minute)
+	b.clock.Advance(2 * time.Minute)
 	e.attempt(t, id, "")
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	vote()
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	e.resolve(t, id)
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	e.attempt(t, id, "")
 
 	r := a.want(t, http.StatusOK, http.MethodGet, e.incidentPath+"/timeline", nil)
@@ -337,7 +337,7 @@ func TestDeliveries(t *testing.T) {
 		got["next_attempt_at"] == nil {
 		t.Errorf("delivery %v", got)
 	}
-	b.clock.advance(2 * time.Minute)
+	b.clock.Advance(2 * time.Minute)
 	e.attempt(t, id, "")
 	if got := only("?status=delivered"); got["attempts"] != 2.0 || got["finished_at"] == nil || got["next_attempt_at"] != nil {
 		t.Errorf("delivery %v", got)

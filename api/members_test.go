@@ -99,7 +99,7 @@ func TestInvitation(t *testing.T) {
 		b := setup(t, mailing)
 		owner := b.owner(t, mails)
 		owner.want(t, http.StatusCreated, http.MethodPost, "/v1/invitations", map[string]any{"email": "late@example.com", "role": "viewer"})
-		b.clock.advance(7 * 24 * time.Hour)
+		b.clock.Advance(7 * 24 * time.Hour)
 		refused := b.want(t, http.StatusBadRequest, http.MethodPost, "/v1/invitations/accept", map[string]any{
 			"token": invitationToken(t, mails, "late@example.com", 1), "name": "Late", "password": "a compiler of words",
 		})
@@ -213,7 +213,7 @@ func TestMembers(t *testing.T) {
 		t.Helper()
 		return by.want(t, status, http.MethodPut, "/v1/members/"+id, map[string]any{"role": role})
 	}
-	later := func() { b.clock.advance(5 * time.Second) } // processes know users for some seconds
+	later := func() { b.clock.Advance(5 * time.Second) } // processes know users for some seconds
 
 	t.Run("AreListed", func(t *testing.T) {
 		t.Parallel()

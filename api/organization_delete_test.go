@@ -119,7 +119,7 @@ func TestDeleteOrganization(t *testing.T) {
 		a.want(t, http.StatusNoContent, http.MethodDelete, path, confirmed)
 		elsewhere.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/checks", newCheck())
 		elsewhere.want(t, http.StatusUnauthorized, http.MethodDelete, path, confirmed)
-		b.clock.advance(5 * time.Second)
+		b.clock.Advance(5 * time.Second)
 		elsewhere.want(t, http.StatusUnauthorized, http.MethodGet, path, nil)
 	})
 }

@@ -32,7 +32,7 @@ func TestOverload(t *testing.T) {
 		if err := b.store.ReportLoad(t.Context(), "w", fleet.Load{Overloaded: overloaded, Lateness: 2 * time.Second}); err != nil {
 			t.Fatal(err)
 		}
-		b.clock.advance(2 * time.Second) // the API looks once a second
+		b.clock.Advance(2 * time.Second) // the API looks once a second
 	}
 	path := "/v1/checks/" + text(a.check(t, with("regions", []string{"na-east-ewr"})), "id")
 	elsewhere := "/v1/checks/" + text(a.check(t, with("regions", []string{"eu-central-fra"})), "id")

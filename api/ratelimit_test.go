@@ -36,7 +36,7 @@ func (b *testServer) reopen(t *testing.T) {
 	if _, err := b.store.DB().NewRaw("UPDATE rate_windows SET started = started - interval '1 hour 1 minute'").Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(time.Hour + account.RateWindow)
+	b.clock.Advance(time.Hour + account.RateWindow)
 }
 
 // burst sends n requests at once, spread over clients, and counts the admitted.
@@ -176,7 +176,7 @@ func TestAddressRate(t *testing.T) {
 	}
 	b.want(t, http.StatusTooManyRequests, http.MethodPost, "/verify", "token=x", "Content-Type", "application/x-www-form-urlencoded")
 	b.want(t, http.StatusOK, http.MethodGet, "/v1/regions", nil)
-	b.clock.advance(account.RateWindow)
+	b.clock.Advance(account.RateWindow)
 	b.want(t, http.StatusBadRequest, http.MethodPost, "/v1/auth/signup", map[string]any{})
 }
 

@@ -221,7 +221,7 @@ func TestRecipientIsAskedOnceADay(t *testing.T) {
 	first := b.link(t, "bob@example.net", "confirm-recipient")
 	a.mailChannel(t, map[string]any{"email": "BOB@example.net"})
 	a.attempt(t, path)
-	b.clock.advance(24 * time.Hour)
+	b.clock.Advance(24 * time.Hour)
 	a.attempt(t, path)
 	if got := letters(t, b.server, "bob@example.net"); len(got) != 2 {
 		t.Fatalf("%d mails, want one a day: %q", len(got), got)
@@ -229,7 +229,7 @@ func TestRecipientIsAskedOnceADay(t *testing.T) {
 	if second := b.link(t, "bob@example.net", "confirm-recipient"); second == first {
 		t.Error("the second link is the first one")
 	}
-	b.clock.advance(7*24*time.Hour + time.Second)
+	b.clock.Advance(7*24*time.Hour + time.Second)
 	b.submit(t, http.StatusBadRequest, "confirm-recipient", url.Values{"token": {first}})
 }
 
@@ -248,7 +248,7 @@ func TestAlertQuota(t *testing.T) {
 	if got := a.attempt(t, path); got["error_code"] != "mail_quota" {
 		t.Errorf("got %v", got)
 	}
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	if got := a.attempt(t, path); got["delivered"] != true {
 		t.Errorf("an hour later: %v", got)
 	}
@@ -279,7 +279,7 @@ func TestAlertQuotaOfAnOrganization(t *testing.T) {
 			t.Errorf("after 100 mails: %v", got)
 		}
 	}
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	if got := a.attempt(t, fifth); got["delivered"] != true {
 		t.Errorf("an hour later: %v", got)
 	}
@@ -309,7 +309,7 @@ func TestConfirmationQuotaOfAnOrganization(t *testing.T) {
 	if got := letters(t, b.server, "bob@example.net"); len(got) != 1 {
 		t.Errorf("%d mails: %q", len(got), got)
 	}
-	b.clock.advance(24 * time.Hour)
+	b.clock.Advance(24 * time.Hour)
 	a.attempt(t, path)
 	eventually(t, "2 mails arrive", func() bool { return len(letters(t, b.server, "bob@example.net")) == 2 })
 }
@@ -344,7 +344,7 @@ func TestRecoveryMailQuota(t *testing.T) {
 	if n := mailed(); n != 10 {
 		t.Fatalf("%d links were mailed, want 10", n)
 	}
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	ask(b.client, a.email)
 	eventually(t, "11 mails arrive", func() bool { return mailed() == 11 })
 }

@@ -266,7 +266,7 @@ func TestRuleLife(t *testing.T) {
 		return slices.Contains(b.incidents.refreshed, parseUUID(t, check))
 	})
 
-	b.clock.advance(1e9)
+	b.clock.Advance(1e9)
 	newer := text(a.rule(t, check, channel), "id")
 	rows := a.want(t, http.StatusOK, http.MethodGet, list+"?limit=1", nil)
 	if meta, _ := rows.body["meta"].(map[string]any); meta["total"] != "2" || len(rows.rows(t)) != 1 || text(rows.rows(t)[0], "id") != newer {

@@ -77,7 +77,7 @@ func TestResults(t *testing.T) {
 		rows = append(rows, result(id, start.Add(time.Duration(i)*time.Second), i != 2))
 	}
 	b.record(t, rows...)
-	b.clock.advance(10 * time.Second)
+	b.clock.Advance(10 * time.Second)
 	path := "/v1/checks/" + id.String() + "/results"
 	at := func(i int) string { return rows[i].Time.Format(time.RFC3339) }
 
@@ -126,7 +126,7 @@ func TestUptime(t *testing.T) {
 		t.Errorf("empty %v", empty)
 	}
 	b.record(t, result(id, b.clock.Now(), true), result(id, b.clock.Now().Add(time.Second), false))
-	b.clock.advance(2 * time.Second)
+	b.clock.Advance(2 * time.Second)
 	for _, period := range []string{"1h", "24h", "7d", "30d", "90d"} {
 		stats := a.want(t, http.StatusOK, http.MethodGet, path+"?period="+period, nil).data(t)
 		if stats["period"] != period || stats["total_checks"] != 2.0 || stats["uptime_percentage"] != 50.0 || stats["failed_checks"] != 1.0 {

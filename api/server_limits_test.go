@@ -58,7 +58,7 @@ func TestReadyIsAnsweredFromACache(t *testing.T) {
 	if n := counting.readies.Load(); n != 1 {
 		t.Errorf("the database was asked %d times in a second, want once", n)
 	}
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	b.want(t, http.StatusOK, http.MethodGet, "/ready", nil)
 	if n := counting.readies.Load(); n != 2 {
 		t.Errorf("it was asked %d times, want once more", n)
@@ -79,7 +79,7 @@ func TestUnknownKeysAreRemembered(t *testing.T) {
 	if n := counting.lookups.Load(); n != 1 {
 		t.Errorf("the database was asked %d times for an unknown key, want once", n)
 	}
-	b.clock.advance(5 * time.Second)
+	b.clock.Advance(5 * time.Second)
 	b.as(unknown).want(t, http.StatusUnauthorized, http.MethodGet, "/v1/checks", nil)
 	if n := counting.lookups.Load(); n != 2 {
 		t.Errorf("it was asked %d times after five seconds, want once more", n)

@@ -26,6 +26,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/internal/probe"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -267,7 +268,7 @@ func (b *testServer) tier(t *testing.T, a person, tier account.Tier) person {
 	if err := b.store.SetTier(t.Context(), a.org, tier); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(5 * time.Second)
+	b.clock.Advance(5 * time.Second)
 	return a
 }
 
@@ -294,25 +295,9 @@ func (a person) check(t *testing.T, changes ...func(map[string]any)) map[string]
 	return a.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", newCheck(changes...)).data(t)
 }
 
-// clock is a clock that a test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
+type clock = timingtest.Clock
 
-func newClock() *clock { return &clock{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)} }
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
+func newClock() *clock { return timingtest.NewClock(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)) }
 
 // syncBuffer collects log lines.
 type syncBuffer struct {

@@ -111,7 +111,7 @@ func TestSession(t *testing.T) {
 		front := b.signedIn(t)
 		front.account.want(t, http.StatusOK, http.MethodPut, "/v1/auth/password",
 			map[string]any{"current_password": sessionPassword, "new_password": "analytical engine"})
-		b.clock.advance(5 * time.Second) // for which users are cached
+		b.clock.Advance(5 * time.Second) // for which users are cached
 		ended := front.want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil)
 		if !strings.Contains(ended.problem(), "sign in again") {
 			t.Errorf("answer %s", ended.raw)

@@ -46,7 +46,7 @@ func TestUnverifiedOrganizationsAreCapped(t *testing.T) {
 	signup(http.StatusCreated, "198.51.100.1")
 	signup(http.StatusCreated, "198.51.100.2")
 	signup(http.StatusTooManyRequests, "198.51.100.3") // the instance is full
-	b.clock.advance(14*24*time.Hour + time.Second)
+	b.clock.Advance(14*24*time.Hour + time.Second)
 	signup(http.StatusCreated, "198.51.100.3")
 	private.open = true
 	for range 10 {

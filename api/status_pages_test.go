@@ -169,7 +169,7 @@ func TestIncidentUpdates(t *testing.T) {
 		update["incident_id"] != id.String() || update["state"] != "investigating" {
 		t.Errorf("made %s, again %s", made.raw, again.raw)
 	}
-	e.b.clock.advance(1)
+	e.b.clock.Advance(1)
 	a.want(t, http.StatusCreated, http.MethodPost, path, map[string]any{"text": "Fixed.", "state": "resolved"})
 	rows := a.want(t, http.StatusOK, http.MethodGet, path, nil).rows(t)
 	if len(rows) != 2 || rows[1]["id"] != update["id"] && rows[0]["id"] != update["id"] {

@@ -96,7 +96,7 @@ func TestStreamRevoked(t *testing.T) {
 		one, _ := here.open(t, doomed, "", "")
 		two, _ := elsewhere.open(t, doomed, "", "")
 		a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/api-keys/"+text(made, "id"), nil)
-		b.clock.advance(4 * time.Second)
+		b.clock.Advance(4 * time.Second)
 		began := time.Now()
 		one.ended(t, 15*time.Second)
 		two.ended(t, 15*time.Second)
@@ -119,6 +119,6 @@ func TestStreamOfASession(t *testing.T) {
 	}).data(t)
 	f, _ := s.open(t, person{key: text(data, "token")}, "", "")
 	f.quiet(t)
-	s.clock.advance(7*24*time.Hour + time.Minute)
+	s.clock.Advance(7*24*time.Hour + time.Minute)
 	f.ended(t, 5*time.Second)
 }

@@ -154,7 +154,7 @@ func (b *testServer) streaming(t *testing.T, config api.StreamConfig, options ..
 func setupStream(t *testing.T, config api.StreamConfig) *streaming {
 	t.Helper()
 	b := setup(t)
-	b.clock.advance(time.Since(b.clock.Now()))
+	b.clock.Advance(time.Since(b.clock.Now()))
 	return b.streaming(t, config)
 }
 

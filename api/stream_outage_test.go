@@ -62,7 +62,7 @@ func (f flaky) KeyByHash(ctx context.Context, hash []byte) (account.APIKey, acco
 func TestStreamOutlivesTheDatabase(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.clock.advance(time.Since(b.clock.Now()))
+	b.clock.Advance(time.Since(b.clock.Now()))
 	var away atomic.Bool
 	var hurt atomic.Int64
 	s := b.streaming(t, api.StreamConfig{}, func(d *api.Deps) {
@@ -73,7 +73,7 @@ func TestStreamOutlivesTheDatabase(t *testing.T) {
 	e := b.episode(t, a)
 	f, _ := s.open(t, a, "", "")
 	away.Store(true)
-	b.clock.advance(10 * time.Second) // no credential is cached any more
+	b.clock.Advance(10 * time.Second) // no credential is cached any more
 	e.resolve(t, e.open(t))
 	eventually(t, "5 reads fail", func() bool { return hurt.Load() > 5 })
 	f.quiet(t)

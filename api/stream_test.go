@@ -238,7 +238,7 @@ func TestStreamCutsOffWhoDoesNotRead(t *testing.T) {
 func TestAnIdleStreamOutlivesTheWriteDeadline(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.clock.advance(time.Since(b.clock.Now()))
+	b.clock.Advance(time.Since(b.clock.Now()))
 	s := b.streaming(t, api.StreamConfig{Heartbeat: 300 * time.Millisecond}, func(d *api.Deps) {
 		d.Config.WriteDeadline = 100 * time.Millisecond
 		d.Config.BodyDeadline = 100 * time.Millisecond

@@ -44,7 +44,7 @@ func TestSummaries(t *testing.T) {
 	if err := <-ran; err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(3*time.Minute + 30*time.Second)
+	b.clock.Advance(3*time.Minute + 30*time.Second)
 
 	if plain := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks", nil).rows(t); plain[0]["summary"] != nil {
 		t.Errorf("a summary that nothing asked for: %v", plain[0])

@@ -84,13 +84,13 @@ func TestReady(t *testing.T) {
 	}
 	b.works(t, "w1", "eu-central-fra")
 	b.want(t, http.StatusServiceUnavailable, http.MethodGet, "/ready", nil) // the answer is used for a second
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	data := b.want(t, http.StatusOK, http.MethodGet, "/ready", nil).data(t)
 	if data["database"] != "ok" || data["migrations"] != "ok" || data["temporal"] != "ok" || data["regions"] != "1 of 33 online" {
 		t.Errorf("ready: %v", data)
 	}
 	temporal = errors.New("connection refused")
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	if a := b.want(t, http.StatusServiceUnavailable, http.MethodGet, "/ready", nil); a.detail("temporal") != "unreachable" {
 		t.Errorf("without Temporal: %s", a.raw)
 	}

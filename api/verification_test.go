@@ -146,7 +146,7 @@ func TestVerificationLinksLastADay(t *testing.T) {
 	b := setup(t, mails)
 	a := b.signup(t)
 	token := tokenOf(t, letter(t, server, a.email, 1), "verify")
-	b.clock.advance(24 * time.Hour)
+	b.clock.Advance(24 * time.Hour)
 	b.want(t, http.StatusBadRequest, http.MethodPost, "/v1/auth/verify", map[string]any{"token": token})
 }
 
@@ -161,10 +161,10 @@ func TestUnverifiedChecksExpire(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.clock.advance(14*24*time.Hour - time.Second)
+	b.clock.Advance(14*24*time.Hour - time.Second)
 	expire()
 	a.want(t, http.StatusOK, http.MethodGet, path, nil)
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	expire()
 	a.want(t, http.StatusNotFound, http.MethodGet, path, nil)
 }
@@ -263,7 +263,7 @@ func TestChangePassword(t *testing.T) {
 	fresh := text(b.as(token).want(t, http.StatusOK, http.MethodPut, "/v1/auth/password", right).data(t), "token")
 	b.as(token).want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil)
 	b.as(fresh).want(t, http.StatusOK, http.MethodGet, "/v1/auth/me", nil)
-	b.clock.advance(5 * time.Second)
+	b.clock.Advance(5 * time.Second)
 	other.want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil)
 
 	t.Run("AKeyAloneSetsNoPassword", func(t *testing.T) {
@@ -290,7 +290,7 @@ func TestFailedLoginsAreHeldBack(t *testing.T) {
 			t.Errorf("%s: %s, Retry-After %s", email, r.raw, r.header.Get("Retry-After"))
 		}
 	}
-	b.clock.advance(2 * time.Second)
+	b.clock.Advance(2 * time.Second)
 	b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login", map[string]any{"email": "ada@example.com", "password": "difference engine"})
 	b.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login", map[string]any{"email": "ada@example.com", "password": "guess"})
 }
@@ -323,7 +323,7 @@ func TestCreationAllowance(t *testing.T) {
 	if r := create(); r.status != http.StatusForbidden || r.detail("limit") != 90.0 {
 		t.Errorf("verified: %d %s", r.status, r.raw)
 	}
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	if r := create(); r.status != http.StatusCreated {
 		t.Errorf("an hour later: %d %s", r.status, r.raw)
 	}

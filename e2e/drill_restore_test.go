@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/internal/pgbin"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // Bounds of a restore, counted from the moment at which the restored database answers.
@@ -389,12 +390,5 @@ func (d *restoreDrill) awaitTurns(after time.Time) {
 	eventually(d.t, "every loop has the new revision", func() bool {
 		return d.cluster.number("SELECT count(*) FROM check_regions WHERE desired > applied") == 0
 	})
-	d.awaitResults(later(after, time.Now()))
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	d.awaitResults(timing.Later(after, time.Now()))
 }

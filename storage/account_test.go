@@ -129,7 +129,7 @@ func TestKeys(t *testing.T) {
 	other, stranger := newOrg(t, s)
 	var made []account.APIKey
 	for i := range 3 {
-		c.set(epoch().Add(time.Duration(i) * time.Second))
+		c.Set(epoch().Add(time.Duration(i) * time.Second))
 		key, err := s.CreateKey(t.Context(), org.ID, user.ID, account.NewKey{Name: "k", Prefix: "vgl_", Hash: []byte{byte(i)}})
 		if err != nil {
 			t.Fatal(err)

@@ -42,7 +42,7 @@ func (a *alerts) redeliver(p vigil.NextAttempt) {
 
 func (a *alerts) at(after time.Duration) time.Time {
 	at := epoch().Add(after)
-	a.clock.set(at)
+	a.clock.Set(at)
 	return at
 }
 
@@ -157,7 +157,7 @@ func TestFreezeBody(t *testing.T) {
 	}
 	next := epoch().Add(time.Minute)
 	a.record(p, "status", &next)
-	a.clock.set(next)
+	a.clock.Set(next)
 	if again := a.claim(id, vigil.ChannelWebhook); string(again.Body) != "first" {
 		t.Errorf("the next attempt sends %q", again.Body)
 	}
@@ -305,7 +305,7 @@ func TestRecordOutcomeBeforeARecovery(t *testing.T) {
 		if rest := a.record(p, "status", &next); !rest.Pending || !rest.Until.IsZero() {
 			t.Errorf("after a failed opening: %+v", rest)
 		}
-		a.clock.set(next)
+		a.clock.Set(next)
 		if rest := a.record(a.claim(id, vigil.ChannelWebhook), "", nil); !rest.Pending || !rest.Until.IsZero() ||
 			rest.Status != vigil.DeliveryDelivered {
 			t.Errorf("after a delivered opening: %+v", rest)

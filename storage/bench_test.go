@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -27,8 +28,8 @@ func benchmarkResultWriter(b *testing.B, delay time.Duration) {
 	if delay > 0 {
 		_, dsn = newLink(b, dsn, delay)
 	}
-	clk := &clock{at: epoch()}
-	s := storagetest.Open(b, dsn, func(o *storage.Options) { o.Now = clk.now })
+	clk := timingtest.NewClock(epoch())
+	s := storagetest.Open(b, dsn, func(o *storage.Options) { o.Now = clk.Now })
 	if _, err := s.Migrate(b.Context()); err != nil {
 		b.Fatal(err)
 	}

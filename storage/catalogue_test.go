@@ -75,7 +75,7 @@ func TestDefinitions(t *testing.T) {
 	if len(quiet) != 0 || len(gone) != 0 {
 		t.Errorf("nothing changed, but %v %v", quiet, gone)
 	}
-	clk.set(epoch().Add(time.Minute))
+	clk.Set(epoch().Add(time.Minute))
 	update(t, s, both, func(c *vigil.Check) { c.Enabled = false })
 	changed, _ := read(since, newark)
 	has(changed, both)

@@ -147,18 +147,18 @@ func TestSecretOverlapEnds(t *testing.T) {
 	write("hooks.example.com", "hooks.example.net")
 	r.expect("after another receiver", "third", "")
 	r.mustRotate("fourth", time.Hour, false)
-	clock.set(clock.now().Add(time.Hour - time.Second))
+	clock.Set(clock.Now().Add(time.Hour - time.Second))
 	r.expect("before the end", "fourth", "third")
 	erase := func() {
 		t.Helper()
-		if err := s.DropExpired(t.Context(), clock.now(), storage.DefaultRetention()); err != nil {
+		if err := s.DropExpired(t.Context(), clock.Now(), storage.DefaultRetention()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	erase()
 	r.expect("before the end, after the housekeeping", "fourth", "third")
 	version, _ := r.read()
-	clock.set(clock.now().Add(3 * time.Second))
+	clock.Set(clock.Now().Add(3 * time.Second))
 	r.expect("after the end", "fourth", "")
 	if r.stored() == "" {
 		t.Error("the former secret was erased before the housekeeping")

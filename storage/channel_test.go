@@ -111,7 +111,7 @@ func TestUpdateChannel(t *testing.T) {
 	t.Run("OnlyNameConfigAndEnabledChange", func(t *testing.T) {
 		t.Parallel()
 		made := storedChannel(t, s, org.ID)
-		clock.set(epoch().Add(time.Minute))
+		clock.Set(epoch().Add(time.Minute))
 		after, err := s.UpdateChannel(t.Context(), org.ID, made.ID, func(c *vigil.Channel) error {
 			c.ID, c.OrgID, c.Type, c.CreatedAt, c.DisabledReason = uuid.New(), other.ID, vigil.ChannelChat, time.Time{}, "why not"
 			c.Name, c.Enabled, c.Config = "other hook", false, json.RawMessage(`{"url": "https://b.example.com", "secret": "hunter4"}`)
@@ -175,7 +175,7 @@ func TestChannels(t *testing.T) {
 	org, _ := newOrg(t, s)
 	var ids []uuid.UUID
 	for i := range 3 {
-		clock.set(epoch().Add(time.Duration(i) * time.Second))
+		clock.Set(epoch().Add(time.Duration(i) * time.Second))
 		ids = append(ids, storedChannel(t, s, org.ID).ID)
 	}
 

@@ -186,7 +186,7 @@ func TestBudget(t *testing.T) {
 		}
 		_, err := s.CreateCheck(t.Context(), draft(org.ID, newark), unlimited(), allow)
 		wantCode(t, err, vigil.CodePlanLimit)
-		clk.set(epoch().Add(time.Hour))
+		clk.Set(epoch().Add(time.Hour))
 		if _, err := s.CreateCheck(t.Context(), draft(org.ID, newark), unlimited(), allow); err != nil {
 			t.Error(err)
 		}
@@ -201,7 +201,7 @@ func TestChecks(t *testing.T) {
 	newCheck(t, s, draft(other.ID, newark))
 	var ids []uuid.UUID
 	for i := range 5 {
-		clk.set(epoch().Add(time.Duration(i/2) * time.Second)) // pairs have the same time
+		clk.Set(epoch().Add(time.Duration(i/2) * time.Second)) // pairs have the same time
 		ids = append(ids, newCheck(t, s, draft(org.ID, newark, frankfurt)).ID)
 	}
 

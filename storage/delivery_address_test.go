@@ -107,7 +107,7 @@ func TestRecoveryGoesWhereTheOpeningWent(t *testing.T) {
 				a.edit(test.kind, test.opening[0].config)
 				id := a.open(a.fails(newark)).Incident.ID
 				for n, step := range test.opening {
-					a.clock.set(epoch().Add(time.Duration(n) * time.Second))
+					a.clock.Set(epoch().Add(time.Duration(n) * time.Second))
 					a.edit(test.kind, step.config)
 					if _, former := a.sends(id, test.kind, step.code); former {
 						t.Error("the opening goes to a former address")

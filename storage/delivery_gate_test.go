@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -19,8 +20,8 @@ import (
 func TestPlacesOfAFrozenProcess(t *testing.T) {
 	t.Parallel()
 	const conns = 8
-	c := &clock{at: epoch()}
-	s := storagetest.New(t, func(o *storage.Options) { o.Now, o.MaxConns = c.now, conns })
+	c := timingtest.NewClock(epoch())
+	s := storagetest.New(t, func(o *storage.Options) { o.Now, o.MaxConns = c.Now, conns })
 	victim, other := newAlertsOn(t, s, c, vigil.NotifyBoth, vigil.ChannelWebhook), newAlertsOn(t, s, c, vigil.NotifyBoth, vigil.ChannelWebhook)
 	ids := victim.openOfChecks(2 * conns)
 	id := other.open(other.fails(newark)).Incident.ID

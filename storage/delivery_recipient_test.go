@@ -223,7 +223,7 @@ func TestMailIsRedelivered(t *testing.T) {
 		t.Errorf("delivery %+v", d)
 	}
 	p.each(1, eight()...)
-	p.clock.set(p.clock.now().Add(time.Minute))
+	p.clock.Set(p.clock.Now().Add(time.Minute))
 	p.redeliver(vigil.NextAttempt{Delivery: p.delivery})
 	p.attempt()
 	p.each(2, eight()...)

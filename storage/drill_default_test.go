@@ -40,7 +40,7 @@ func newOperated(t *testing.T) *operated {
 // channel stores a channel, each a second younger.
 func (o *operated) channel(change func(*vigil.Channel)) vigil.Channel {
 	o.Helper()
-	o.clock.set(o.clock.now().Add(time.Second))
+	o.clock.Set(o.clock.Now().Add(time.Second))
 	c := vigil.Channel{OrgID: o.org, Name: "Hook", Type: vigil.ChannelWebhook, Config: json.RawMessage(`{}`), Enabled: true}
 	if change != nil {
 		change(&c)
@@ -87,7 +87,7 @@ func (o *operated) none(why string) {
 func TestDefaultDrills(t *testing.T) {
 	t.Parallel()
 	o := newOperated(t)
-	o.clock.set(time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC))
+	o.clock.Set(time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC))
 	o.none("without a channel")
 	o.channel(func(c *vigil.Channel) { c.Name, c.Type = "Pager", vigil.ChannelPager })
 	o.none("with a pager alone")

@@ -23,7 +23,7 @@ func TestDrillIsInNoFigure(t *testing.T) {
 	a.open(a.fails(newark))
 	ctx, org := t.Context(), a.org.ID
 	read := func(at time.Time) map[string]any {
-		a.clock.set(at)
+		a.clock.Set(at)
 		seen := make(map[string]any)
 		page := listing.Page{Limit: 100}
 		add := func(name string) func(values ...any) {
@@ -60,7 +60,7 @@ func TestDrillIsInNoFigure(t *testing.T) {
 		}
 		unobserved, err := a.store.UnobservedLoops(ctx)
 		add("unobserved loops")(unobserved, err)
-		begins, err := a.store.Unobserved(ctx, a.clock.now(), a.clock.now(), fleet.EverySweepShard(), 100)
+		begins, err := a.store.Unobserved(ctx, a.clock.Now(), a.clock.Now(), fleet.EverySweepShard(), 100)
 		add("unobserved checks")(begins, err)
 		version, err := a.store.DB().NewRaw("SELECT count(*) FROM audit_log WHERE org_id = ?", org).Exec(ctx)
 		add("audit log")(version != nil, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 )
 
-// killedDrill is a drill whose workflow, loop and deliveries stop for good after a transaction.
+// killedDrill is a drill whose workflow, loop and deliveries stop permanently after a transaction.
 type killedDrill struct {
 	// lead makes the transactions until then.
 	lead func(r *drillRun)
@@ -67,7 +67,7 @@ func (k killedDrill) start(t *testing.T) *drillRun {
 		return r
 	}
 	r := &drillRun{alerts: a, slot: epoch().Add(time.Minute)}
-	r.clock.set(r.slot)
+	r.clock.Set(r.slot)
 	r.drill = a.createDrill(vigil.DrillRequest{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}})
 	return r
 }
@@ -79,7 +79,7 @@ func (r *drillRun) silent(since time.Duration) {
 	if err := r.store.DB().NewRaw("SELECT progress_at FROM drills").Scan(r.Context(), &progress); err != nil {
 		r.Fatal(err)
 	}
-	r.clock.set(progress.UTC().Add(since))
+	r.clock.Set(progress.UTC().Add(since))
 }
 
 // stalled holds whether the sweep finds the drill, and as one that should have ended.
@@ -131,7 +131,7 @@ func TestKilledDrillIsClosed(t *testing.T) {
 			r.stalled("after 29 s", false, false)
 			r.silent(31 * time.Second)
 			r.stalled("after 31 s", true, false)
-			r.clock.set(r.drill.AskedAt.Add(vigil.MaxDrillTime))
+			r.clock.Set(r.drill.AskedAt.Add(vigil.MaxDrillTime))
 			r.stalled("after 15 min", true, true)
 			r.ended(killed.missing)
 		})
@@ -148,7 +148,7 @@ func TestKilledDrillGoesOn(t *testing.T) {
 			t.Parallel()
 			r := killed.start(t)
 			r.silent(31 * time.Second)
-			r.slot = r.clock.now()
+			r.slot = r.clock.Now()
 			r.stalled("after 31 s", true, false)
 			if _, err := r.store.StageDrill(t.Context(), r.drill.ID); err != nil {
 				t.Fatal(err)
@@ -197,7 +197,7 @@ func (r *drillRun) advance(incident uuid.UUID, step vigil.NextDrillStep) {
 	outcome.Attempt.StatusCode = 200
 	switch {
 	case next.State == vigil.NextAttemptUnknown: // its process died with it
-		outcome.Delivered, outcome.NextAttemptAt = false, new(r.clock.now())
+		outcome.Delivered, outcome.NextAttemptAt = false, new(r.clock.Now())
 		outcome.Attempt.StatusCode, outcome.Attempt.ErrorCode = 0, vigil.AttemptUnknown
 		r.recordOutcome(outcome)
 	case next.State == vigil.NextAttemptReady:

@@ -26,7 +26,7 @@ func TestDrillOfDeletedOrganization(t *testing.T) {
 			arrived := r.count("SELECT count(*) FROM deliveries WHERE event_type = 'incident.triggered' AND status = 'delivered'")
 			purge := func(after time.Duration) {
 				t.Helper()
-				if err := r.store.PurgeOrganizations(t.Context(), r.clock.now().Add(after)); err != nil {
+				if err := r.store.PurgeOrganizations(t.Context(), r.clock.Now().Add(after)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -36,7 +36,7 @@ func TestDrillOfDeletedOrganization(t *testing.T) {
 				t.Errorf("%d openings arrived, and %d ends are sent", arrived, n)
 			}
 			r.workflowEnds()
-			r.clock.set(r.drill.AskedAt.Add(vigil.MaxDrillTime))
+			r.clock.Set(r.drill.AskedAt.Add(vigil.MaxDrillTime))
 			r.sweepCloses()
 			execute(t, r.store, "UPDATE loop_tombstones SET done_at = now()")
 			purge(storage.EndsOfDeletedOrganization)
@@ -99,7 +99,7 @@ func TestChannelOfDrillDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.workflowEnds()
-			r.clock.set(r.drill.AskedAt.Add(vigil.MaxDrillTime))
+			r.clock.Set(r.drill.AskedAt.Add(vigil.MaxDrillTime))
 			r.sweepCloses()
 			kept, err := r.store.Drill(t.Context(), r.org.ID, r.drill.ID)
 			if err != nil || kept.State != vigil.DrillClosed || kept.Receipt.Verdict == vigil.DrillCanceled {
@@ -108,7 +108,7 @@ func TestChannelOfDrillDeleted(t *testing.T) {
 			if n := r.count("SELECT count(*) FROM deliveries WHERE status = 'pending'"); n != 0 {
 				t.Errorf("%d messages wait for a channel that is gone", n)
 			}
-			r.clock.set(*schedule.NextAt)
+			r.clock.Set(*schedule.NextAt)
 			if drill := r.runSchedule(schedule.ID); drill == nil || drill.Request.Refused == "" {
 				t.Errorf("the drill of the schedule is %+v", drill)
 			}

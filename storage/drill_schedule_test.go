@@ -50,7 +50,7 @@ func (a *alerts) schedule(id uuid.UUID) vigil.DrillSchedule {
 func TestDrillSchedule(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-	a.clock.set(time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC))
+	a.clock.Set(time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC))
 	s := scheduled(a)
 	first := time.Date(2026, 4, 1, 7, 0, 0, 0, time.UTC) // 9 in the summer time of Berlin
 	if s.NextAt == nil || !s.NextAt.Equal(first) {
@@ -59,7 +59,7 @@ func TestDrillSchedule(t *testing.T) {
 	if drill := a.runSchedule(s.ID); drill != nil {
 		t.Fatalf("before its time there is %+v", drill)
 	}
-	a.clock.set(first.Add(time.Hour)) // the platform was away for that hour
+	a.clock.Set(first.Add(time.Hour)) // the platform was away for that hour
 	if due, err := a.store.DueDrillSchedules(t.Context(), 10); err != nil || len(due) != 1 || due[0].ID != s.ID {
 		t.Fatalf("due are %+v, %v", due, err)
 	}
@@ -99,14 +99,14 @@ func TestDrillSchedule(t *testing.T) {
 func TestDrillScheduleSkips(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-	a.clock.set(time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC))
+	a.clock.Set(time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC))
 	s := scheduled(a)
 	missed := *s.NextAt
-	a.clock.set(missed.Add(vigil.MaxDrillDelay + time.Second))
+	a.clock.Set(missed.Add(vigil.MaxDrillDelay + time.Second))
 	if drill := a.runSchedule(s.ID); drill != nil {
 		t.Errorf("after more than a day there is %+v", drill)
 	}
-	if s = a.schedule(s.ID); s.SkippedAt == nil || !s.SkippedAt.Equal(missed) || !s.NextAt.After(a.clock.now()) {
+	if s = a.schedule(s.ID); s.SkippedAt == nil || !s.SkippedAt.Equal(missed) || !s.NextAt.After(a.clock.Now()) {
 		t.Errorf("the schedule is %+v", s)
 	}
 }
@@ -116,7 +116,7 @@ func TestDrillScheduleWaits(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	s := scheduled(a)
-	a.clock.set(s.NextAt.Add(time.Minute))
+	a.clock.Set(s.NextAt.Add(time.Minute))
 	run := &drillRun{alerts: a, drill: a.createDrill(vigil.DrillRequest{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}})}
 	if drill := a.runSchedule(s.ID); drill != nil {
 		t.Errorf("beside another drill there is %+v", drill)
@@ -139,7 +139,7 @@ func TestDrillScheduleFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.clock.set(*s.NextAt)
+	a.clock.Set(*s.NextAt)
 	drill := a.runSchedule(s.ID)
 	if drill == nil {
 		t.Fatal("there is no drill")

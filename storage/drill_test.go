@@ -39,7 +39,7 @@ func (a *alerts) createDrill(request vigil.DrillRequest) vigil.Drill {
 func stagedDrill(a *alerts) *drillRun {
 	a.Helper()
 	run := &drillRun{alerts: a, slot: epoch().Add(time.Minute)}
-	a.clock.set(run.slot)
+	a.clock.Set(run.slot)
 	run.drill = a.createDrill(vigil.DrillRequest{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}})
 	loops, err := a.store.StageDrill(a.Context(), run.drill.ID)
 	if err != nil {
@@ -63,7 +63,7 @@ func stagedDrill(a *alerts) *drillRun {
 func (r *drillRun) probe(success bool) vigil.Vote {
 	r.Helper()
 	r.slot = r.slot.Add(vigil.DrillInterval)
-	r.clock.set(r.slot)
+	r.clock.Set(r.slot)
 	def, err := r.store.Definition(r.Context(), r.drill.ID)
 	if err != nil {
 		r.Fatal(err)
@@ -107,7 +107,7 @@ func (r *drillRun) deliver(incident uuid.UUID, ok bool) vigil.NextAttempt {
 	outcome.Attempt.StatusCode = 200
 	if !ok {
 		outcome.Attempt.StatusCode, outcome.Attempt.ErrorCode, outcome.Attempt.Error = 500, "http_status", "the receiver answered 500"
-		outcome.NextAttemptAt = new(r.clock.now().Add(time.Hour))
+		outcome.NextAttemptAt = new(r.clock.Now().Add(time.Hour))
 	}
 	if _, err := r.store.RecordOutcome(r.Context(), outcome); err != nil {
 		r.Fatal(err)
@@ -205,8 +205,8 @@ func TestDrill(t *testing.T) {
 	if n := r.count("SELECT count(*) FROM checks WHERE id = ? AND NOT enabled AND expires_at IS NOT NULL", drill.ID); n != 1 {
 		t.Error("the hidden check runs on")
 	}
-	r.clock.set(r.slot.Add(8 * 24 * time.Hour))
-	if n, err := r.store.ExpireChecks(t.Context(), r.clock.now()); n != 1 || err != nil {
+	r.clock.Set(r.slot.Add(8 * 24 * time.Hour))
+	if n, err := r.store.ExpireChecks(t.Context(), r.clock.Now()); n != 1 || err != nil {
 		t.Errorf("%d hidden checks expire, %v", n, err)
 	}
 	if kept, err := r.store.Drill(t.Context(), r.org.ID, drill.ID); err != nil || kept.Receipt == nil {
@@ -234,7 +234,7 @@ func TestDrillNamesTheHop(t *testing.T) {
 		}, vigil.HopOpened},
 		"Late": {func(r *drillRun) {
 			incident := r.open()
-			r.clock.set(r.slot.Add(3 * time.Minute))
+			r.clock.Set(r.slot.Add(3 * time.Minute))
 			r.deliver(incident, true)
 		}, vigil.HopFirstAttempt},
 	} {
@@ -243,10 +243,10 @@ func TestDrillNamesTheHop(t *testing.T) {
 			r := stagedDrill(newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook))
 			test.lead(r)
 			r.follow()
-			r.clock.set(r.drill.AskedAt.Add(vigil.DefaultDrillExpect + time.Minute))
+			r.clock.Set(r.drill.AskedAt.Add(vigil.DefaultDrillExpect + time.Minute))
 			equal(t, r.follow(), vigil.DrillHeal)
 			r.heal()
-			r.clock.set(r.clock.now().Add(vigil.DefaultDrillExpect))
+			r.clock.Set(r.clock.Now().Add(vigil.DefaultDrillExpect))
 			equal(t, r.follow(), vigil.DrillClose)
 			receipt := r.close().Receipt
 			if receipt.Verdict != vigil.DrillFailed || len(receipt.Failures) == 0 || receipt.Failures[0].Hop != test.hop {
@@ -319,7 +319,7 @@ func TestStalledDrills(t *testing.T) {
 		found int
 		old   bool
 	}{{29 * time.Second, 0, false}, {31 * time.Second, 1, false}, {vigil.MaxDrillTime, 1, true}} {
-		r.clock.set(r.drill.AskedAt.Add(step.after))
+		r.clock.Set(r.drill.AskedAt.Add(step.after))
 		found, err := r.store.StalledDrills(t.Context(), 10)
 		if err != nil || len(found) != step.found || step.found > 0 && (found[0].ID != r.drill.ID || found[0].Old != step.old) {
 			t.Errorf("after %s: %+v, %v", step.after, found, err)
@@ -333,7 +333,7 @@ func TestStalledDrills(t *testing.T) {
 		t.Errorf("%d drills are stored", n)
 	}
 	keep := storage.DefaultRetention()
-	if err := r.store.DropExpired(t.Context(), r.clock.now().Add(91*24*time.Hour), keep); err != nil {
+	if err := r.store.DropExpired(t.Context(), r.clock.Now().Add(91*24*time.Hour), keep); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.count("SELECT count(*) FROM drills"); n != 0 {

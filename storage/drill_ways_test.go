@@ -16,7 +16,7 @@ import (
 func (r *drillRun) stage(request vigil.DrillRequest) {
 	r.Helper()
 	r.slot = epoch().Add(time.Minute)
-	r.clock.set(r.slot)
+	r.clock.Set(r.slot)
 	r.drill = r.createDrill(request)
 	loops, err := r.store.StageDrill(r.Context(), r.drill.ID)
 	if err != nil {
@@ -144,13 +144,13 @@ func TestDrillNamesTheFallback(t *testing.T) {
 			t.Errorf("claim %d of the mail is %d, %v", mailed, len(due), err)
 		}
 		if mailed == 1 {
-			r.clock.set(r.clock.now().Add(3 * time.Minute)) // the process that claimed it died
+			r.clock.Set(r.clock.Now().Add(3 * time.Minute)) // the process that claimed it died
 		}
 	}
 	if err := r.store.DrillNoticeMailed(t.Context(), r.drill.ID); err != nil {
 		t.Fatal(err)
 	}
-	r.clock.set(r.clock.now().Add(3 * time.Minute))
+	r.clock.Set(r.clock.Now().Add(3 * time.Minute))
 	if due, err := r.store.ClaimDrillNotices(t.Context(), 10); err != nil || len(due) > 0 {
 		t.Errorf("the owners are mailed twice: %v, %v", due, err)
 	}

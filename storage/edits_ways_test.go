@@ -21,7 +21,7 @@ import (
 
 // prepare stores the state, at the same time in each database.
 func (w *changeWay) prepare(ctx context.Context, s *changedState) error {
-	w.clock.set(epoch())
+	w.clock.Set(epoch())
 	if _, _, err := w.store.CreateAccount(ctx, s.org, s.user, nil); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (w *changeWay) prepare(ctx context.Context, s *changedState) error {
 			return fmt.Errorf("fill the organization: %w", err)
 		}
 	}
-	w.clock.set(epoch().Add(95 * time.Second)) // some slots are missed
+	w.clock.Set(epoch().Add(95 * time.Second)) // some slots are missed
 	return nil
 }
 

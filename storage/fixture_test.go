@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,29 +27,13 @@ const (
 // epoch is the start time of tests, in the middle of an hour.
 func epoch() time.Time { return time.Date(2026, 3, 10, 12, 30, 0, 0, time.UTC) }
 
-// clock is a clock that a test sets.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) set(at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = at
-}
+type clock = timingtest.Clock
 
 // newStore returns a store on its own database, with a clock set to epoch.
 func newStore(tb testing.TB) (*storage.Store, *clock) {
 	tb.Helper()
-	c := &clock{at: epoch()}
-	return storagetest.New(tb, func(o *storage.Options) { o.Now = c.now }), c
+	c := timingtest.NewClock(epoch())
+	return storagetest.New(tb, func(o *storage.Options) { o.Now = c.Now }), c
 }
 
 // unlimited is a plan that no test exceeds.

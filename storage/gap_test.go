@@ -165,7 +165,7 @@ func TestGaps(t *testing.T) {
 		org, _ := newOrg(t, s)
 		c := newCheck(t, s, fixed(draft(org.ID, newark), 1))
 		slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(5*time.Minute))
-		clk.set(slots[3])
+		clk.Set(slots[3])
 		update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
 		equal(t, gapSlots(t, s, c, newark), slots[:3])
 	})
@@ -178,9 +178,9 @@ func TestGaps(t *testing.T) {
 		c := newCheck(t, s, draft(org.ID, newark, frankfurt))
 		slots := slotsOf(scheduleOf(t, s, c, frankfurt), epoch(), epoch().Add(time.Minute))
 		write(t, w, ok(c, frankfurt, slots[0]))
-		clk.set(slots[3].Add(time.Second))
+		clk.Set(slots[3].Add(time.Second))
 		update(t, s, c, func(c *vigil.Check) { c.Regions = []string{newark} })
-		clk.set(slots[3].Add(2 * time.Second))
+		clk.Set(slots[3].Add(2 * time.Second))
 		update(t, s, c, func(c *vigil.Check) { c.Regions = []string{newark, frankfurt} })
 		if missed := loopOf(t, s, c, frankfurt).Missed; missed != 3 {
 			t.Errorf("%d missed, want 3", missed)
@@ -258,7 +258,7 @@ func TestUptimeCountsTheMissedSlotsOfItsWindow(t *testing.T) {
 			{"BeginsBeforeTheGap", slots[0].Add(-time.Hour), slots[2].Add(ms), 2},
 			{"EndsAfterTheGap", slots[7], slots[9].Add(5 * ms), 2},
 		} {
-			clk.set(test.to)
+			clk.Set(test.to)
 			up, err := s.Uptime(t.Context(), org.ID, c.ID, test.to.Sub(test.from), false)
 			if err != nil {
 				t.Fatal(err)

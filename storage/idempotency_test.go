@@ -39,11 +39,11 @@ func TestRequestTakenOver(t *testing.T) {
 	if err != nil || answer != nil {
 		t.Fatalf("the first execution: %q, %v", answer, err)
 	}
-	clock.set(epoch().Add(2*time.Minute - time.Second))
+	clock.Set(epoch().Add(2*time.Minute - time.Second))
 	if _, _, err := begin(); vigil.ErrorCode(err) != vigil.CodeConflict {
 		t.Errorf("while the first execution may still run: %v, want a conflict", err)
 	}
-	clock.set(epoch().Add(2 * time.Minute))
+	clock.Set(epoch().Add(2 * time.Minute))
 	second, answer, err := begin()
 	if err != nil || answer != nil {
 		t.Fatalf("the execution that takes over: %q, %v", answer, err)

@@ -145,7 +145,7 @@ func TestEndOfADeletedCheck(t *testing.T) {
 	if link := end.Event.Variables["incident_url"]; link != "" {
 		t.Errorf("the message links to %s, which is not found", link)
 	}
-	if err := a.store.DropExpired(t.Context(), a.clock.now().Add(2*time.Hour), storage.Retention{}); err != nil {
+	if err := a.store.DropExpired(t.Context(), a.clock.Now().Add(2*time.Hour), storage.Retention{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := a.count("SELECT (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM attempts)"); n != 0 {
@@ -188,7 +188,7 @@ func TestDeletedBeforeAnyoneWasPaged(t *testing.T) {
 	purgeCheck(t, a.store, a.check)
 	clean := func() {
 		t.Helper()
-		if err := a.store.DropExpired(t.Context(), a.clock.now().Add(2*time.Hour), storage.Retention{}); err != nil {
+		if err := a.store.DropExpired(t.Context(), a.clock.Now().Add(2*time.Hour), storage.Retention{}); err != nil {
 			t.Fatal(err)
 		}
 	}

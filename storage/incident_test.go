@@ -156,7 +156,7 @@ func TestOpenIncident(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelEmail)
 		vote := a.fails(newark)
-		a.clock.set(a.slot.Add(time.Second))
+		a.clock.Set(a.slot.Add(time.Second))
 		out := a.open(vote)
 		i := a.incident(out.Incident.ID)
 		if i.Title != "home page is failing" || i.Severity != vigil.Critical || i.Status != vigil.IncidentActive || i.RuleID != a.rule.ID {
@@ -190,7 +190,7 @@ func TestOpenIncident(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyHealthy, vigil.ChannelWebhook, vigil.ChannelChat)
 		mild := a.rule
-		a.clock.set(epoch().Add(time.Hour))
+		a.clock.Set(epoch().Add(time.Hour))
 		rule := mild
 		rule.ID, rule.Name, rule.NotifyOn, rule.CreatedAt = uuid.Nil, "Gone", vigil.NotifyUnhealthy, time.Time{}
 		rule.Channels = []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}

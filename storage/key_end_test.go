@@ -42,11 +42,11 @@ func TestClaimKeyEnds(t *testing.T) {
 		return ends
 	}
 
-	c.set(epoch().Add(23*day - time.Second))
+	c.Set(epoch().Add(23*day - time.Second))
 	if got := claim(t); len(got) != 0 {
 		t.Fatalf("before the last week: %+v", got)
 	}
-	c.set(epoch().Add(23 * day))
+	c.Set(epoch().Add(23 * day))
 	var mu sync.Mutex
 	var claimed []account.KeyEnd
 	var group sync.WaitGroup
@@ -64,14 +64,14 @@ func TestClaimKeyEnds(t *testing.T) {
 	if len(claimed) != 1 || claimed[0].Key.ID != due.ID || claimed[0].Owner.Email != user.Email {
 		t.Fatalf("claimed %+v", claimed)
 	}
-	c.set(epoch().Add(23*day + 10*time.Minute)) // its mail was not sent
+	c.Set(epoch().Add(23*day + 10*time.Minute)) // its mail was not sent
 	if got := claim(t); len(got) != 1 {
 		t.Fatalf("not claimed again: %+v", got)
 	}
 	if err := s.KeyEndMailed(t.Context(), due.ID); err != nil {
 		t.Fatal(err)
 	}
-	c.set(epoch().Add(29 * day))
+	c.Set(epoch().Add(29 * day))
 	if got := claim(t); len(got) != 0 {
 		t.Errorf("mailed already: %+v", got)
 	}

@@ -38,7 +38,7 @@ func TestCursorVisitsEachRowOnce(t *testing.T) {
 			create := func() uuid.UUID {
 				c := draft(org.ID, newark)
 				c.Name = []string{"alpha", "Alpha", "beta", "Ünder", "zeta"}[random.IntN(5)]
-				clk.set(epoch().Add(time.Duration(random.IntN(5)) * time.Second))
+				clk.Set(epoch().Add(time.Duration(random.IntN(5)) * time.Second))
 				return newCheck(t, s, c).ID
 			}
 			for range 40 {
@@ -93,11 +93,11 @@ func TestSortsOrder(t *testing.T) {
 	s, clk := newStore(t)
 	org, _ := newOrg(t, s)
 	for i, name := range []string{"delta", "Alpha", "charlie", "BRAVO"} {
-		clk.set(epoch().Add(time.Duration(i) * time.Minute))
+		clk.Set(epoch().Add(time.Duration(i) * time.Minute))
 		c := draft(org.ID, newark)
 		c.Name = name
 		c = newCheck(t, s, c)
-		clk.set(epoch().Add(time.Duration(100-i) * time.Minute))
+		clk.Set(epoch().Add(time.Duration(100-i) * time.Minute))
 		update(t, s, c, func(c *vigil.Check) { c.Labels = vigil.Labels{"n": name} })
 	}
 	for sort, want := range map[listing.CheckSort]string{

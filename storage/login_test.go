@@ -38,17 +38,17 @@ func TestBeginLogin(t *testing.T) {
 				t.Errorf("a refused attempt counts: wait %s, want %s", wait, delay)
 			}
 			now = now.Add(delay)
-			c.set(now)
+			c.Set(now)
 			if wait := attempt(); wait != 0 {
 				t.Errorf("after %s: wait %s", delay, wait)
 			}
 		}
 		for attempt() < 8*time.Minute {
 			now = now.Add(attempt())
-			c.set(now)
+			c.Set(now)
 			attempt()
 		}
-		c.set(now.Add(15 * time.Minute))
+		c.Set(now.Add(15 * time.Minute))
 		if wait := attempt(); wait != 0 {
 			t.Errorf("wait %s after a quiet quarter of an hour", wait)
 		}

@@ -48,7 +48,7 @@ func TestTakeMail(t *testing.T) {
 	if n := admitted.Load(); n != 7 {
 		t.Errorf("%d mails admitted at once, want 7", n)
 	}
-	c.set(epoch().Add(20 * time.Minute))
+	c.Set(epoch().Add(20 * time.Minute))
 	if wait := take(t, hourly("a", 100), hourly("b", 7)); wait != 40*time.Minute {
 		t.Errorf("wait %s", wait)
 	}
@@ -60,12 +60,12 @@ func TestTakeMail(t *testing.T) {
 	if wait := take(t, hourly("a", 100)); wait == 0 {
 		t.Error("the 101st mail is admitted")
 	}
-	c.set(epoch().Add(time.Hour))
+	c.Set(epoch().Add(time.Hour))
 	if wait := take(t, hourly("a", 100), hourly("b", 7)); wait != 0 {
 		t.Errorf("in the next window: wait %s", wait)
 	}
 	keep := storage.DefaultRetention()
-	c.set(epoch().Add(26 * time.Hour))
+	c.Set(epoch().Add(26 * time.Hour))
 	if err := s.DropExpired(t.Context(), epoch().Add(26*time.Hour), keep); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -20,8 +21,8 @@ import (
 // newMaintenanceStore returns a store whose clock also begins and ends maintenance.
 func newMaintenanceStore(tb testing.TB) (*storage.Store, *clock) {
 	tb.Helper()
-	c := &clock{at: epoch()}
-	return storagetest.New(tb, func(o *storage.Options) { o.Now, o.Maintenance = c.now, c.now }), c
+	c := timingtest.NewClock(epoch())
+	return storagetest.New(tb, func(o *storage.Options) { o.Now, o.Maintenance = c.Now, c.Now }), c
 }
 
 // maintenanceDraft is a window with one occurrence, to be stored as it is.
@@ -85,7 +86,7 @@ func TestOpenIncidentInMaintenance(t *testing.T) {
 			a := newAlertsOn(t, s, c, vigil.NotifyBoth, vigil.ChannelWebhook)
 			maintain(t, s, maintenanceDraft{org: a.org.ID, checks: []uuid.UUID{a.check.ID}, starts: starts, ends: ends})
 			vote := a.fails(newark)
-			c.set(at)
+			c.Set(at)
 			out := a.open(vote)
 			if refused := out.Incident.ID == uuid.Nil; refused != inside || (out.MaintenanceLeft > 0) != inside {
 				t.Errorf("at %v: opened %+v, want refused %v", at, out, inside)
@@ -106,7 +107,7 @@ func TestOpenIncidentInMaintenance(t *testing.T) {
 		a.check = update(t, s, a.check, func(c *vigil.Check) { c.Labels = vigil.Labels{"team": "a=b", "env": "prod"} })
 		other, _ := newOrg(t, s)
 		vote := a.fails(newark)
-		c.set(starts)
+		c.Set(starts)
 		for _, test := range []struct {
 			what    string
 			draft   maintenanceDraft
@@ -139,7 +140,7 @@ func TestOpenIncidentInMaintenance(t *testing.T) {
 		a := newAlertsOn(t, s, c, vigil.NotifyBoth, vigil.ChannelWebhook)
 		maintain(t, s, maintenanceDraft{org: a.org.ID, all: true, starts: epoch(), ends: ends})
 		vote := a.fails(newark)
-		c.set(ends.Add(time.Second))
+		c.Set(ends.Add(time.Second))
 		incident := a.incident(a.open(vote).Incident.ID)
 		want := "Failing since 2026-03-10T12:30:10Z; the maintenance window \"DB upgrade\" ended at 2026-03-10T13:30:00Z."
 		if !incident.StartedAt.Equal(ends) || !strings.HasSuffix(incident.Description, want) {
@@ -148,7 +149,7 @@ func TestOpenIncidentInMaintenance(t *testing.T) {
 		a.resolve(incident.ID, vigil.ResolvedAutomatically)
 		a.slot = ends
 		vote = a.fails(newark)
-		c.set(ends.Add(time.Minute))
+		c.Set(ends.Add(time.Minute))
 		if later := a.incident(a.open(vote).Incident.ID); !later.StartedAt.Equal(vote.Slot) || strings.Contains(later.Description, "DB upgrade") {
 			t.Errorf("a failure after the maintenance: started %v, %q", later.StartedAt, later.Description)
 		}
@@ -173,7 +174,7 @@ func TestOpenIncidentInMaintenance(t *testing.T) {
 		a := newAlertsOn(t, s, c, vigil.NotifyBoth, vigil.ChannelWebhook)
 		maintain(t, s, maintenanceDraft{org: a.org.ID, all: true, starts: starts, ends: ends})
 		id := a.open(a.fails(newark)).Incident.ID
-		c.set(starts)
+		c.Set(starts)
 		if in := a.context(); in.Maintenance == nil || in.Incident == nil || in.Incident.ID != id {
 			t.Errorf("context %+v", in)
 		}
@@ -211,7 +212,7 @@ func TestHolds(t *testing.T) {
 		t.Parallel()
 		for at, in := range edges(starts, ends) {
 			a, _, lease := inside(t)
-			a.clock.set(at)
+			a.clock.Set(at)
 			a.fails(newark)
 			if context := a.context(); (context.Maintenance != nil) != in {
 				t.Errorf("at %v: context %+v", at, context.Maintenance)
@@ -219,11 +220,11 @@ func TestHolds(t *testing.T) {
 			if before := holds(t, a.store); len(before) != 0 {
 				t.Errorf("at %v: ended %+v", at, before)
 			}
-			a.clock.set(ends.Add(-time.Microsecond))
+			a.clock.Set(ends.Add(-time.Microsecond))
 			if before := holds(t, a.store); len(before) != 0 {
 				t.Errorf("before the end: %+v", before)
 			}
-			a.clock.set(ends)
+			a.clock.Set(ends)
 			after := holds(t, a.store)
 			if (len(after) == 1) != in {
 				t.Fatalf("at %v: after the end %+v", at, after)
@@ -255,10 +256,10 @@ func TestHolds(t *testing.T) {
 			},
 		} {
 			a, window, _ := inside(t)
-			a.clock.set(starts)
+			a.clock.Set(starts)
 			a.fails(newark)
 			a.context()
-			a.clock.set(starts.Add(time.Minute))
+			a.clock.Set(starts.Add(time.Minute))
 			if before := holds(t, a.store); len(before) != 0 {
 				t.Errorf("%s: before %+v", what, before)
 			}
@@ -273,14 +274,14 @@ func TestHolds(t *testing.T) {
 		t.Parallel()
 		a, window, lease := inside(t)
 		occur(t, a.store, window, a.org.ID, ends, ends.Add(time.Hour))
-		a.clock.set(starts)
+		a.clock.Set(starts)
 		a.fails(newark)
 		a.context()
-		a.clock.set(ends)
+		a.clock.Set(ends)
 		if ended := holds(t, a.store); len(ended) != 0 {
 			t.Errorf("ended %+v", ended)
 		}
-		a.clock.set(ends.Add(time.Hour))
+		a.clock.Set(ends.Add(time.Hour))
 		ended := holds(t, a.store)
 		if len(ended) != 1 {
 			t.Fatalf("ended %+v", ended)
@@ -291,7 +292,7 @@ func TestHolds(t *testing.T) {
 		if err := a.store.ReleaseHold(t.Context(), lease, ended[0]); err != nil {
 			t.Fatal(err)
 		}
-		a.clock.set(ends.Add(2 * time.Hour))
+		a.clock.Set(ends.Add(2 * time.Hour))
 		if ended := holds(t, a.store); len(ended) != 1 {
 			t.Errorf("a hold that is newer than its release: %+v", ended)
 		}
@@ -300,10 +301,10 @@ func TestHolds(t *testing.T) {
 	t.Run("ArePutOffAndFenced", func(t *testing.T) {
 		t.Parallel()
 		a, _, lease := inside(t)
-		a.clock.set(starts)
+		a.clock.Set(starts)
 		a.fails(newark)
 		a.context()
-		a.clock.set(ends)
+		a.clock.Set(ends)
 		ended := holds(t, a.store)
 		old := lease
 		old.Fence--
@@ -313,7 +314,7 @@ func TestHolds(t *testing.T) {
 		if err := a.store.PutOffHold(t.Context(), lease, ended[0]); err != nil || len(holds(t, a.store)) != 0 {
 			t.Errorf("put off: %v", err)
 		}
-		a.clock.set(ends.Add(time.Second))
+		a.clock.Set(ends.Add(time.Second))
 		if len(holds(t, a.store)) != 1 {
 			t.Error("not returned after its wait")
 		}

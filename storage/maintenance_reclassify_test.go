@@ -120,7 +120,7 @@ func TestDueReclassifications(t *testing.T) {
 		c.ID, newark, epoch(), epoch().Add(time.Hour), epoch().Add(5*time.Second))
 	due := func(after time.Duration) []vigil.ResultSpan {
 		t.Helper()
-		clock.set(epoch().Add(after))
+		clock.Set(epoch().Add(after))
 		spans, err := s.DueReclassifications(t.Context(), fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func TestUptimeLeavesMaintenanceOut(t *testing.T) {
 	writeExcluded(t.Context(), t, w, false, ok(c, newark, slots[0]), failed(c, newark, slots[1]))
 	writeExcluded(t.Context(), t, w, true, failed(c, newark, slots[2]), slow, failed(c, newark, slots[4]))
 	writeExcluded(t.Context(), t, w, false, ok(c, newark, slots[5]))
-	clock.set(slots[5].Add(time.Second))
+	clock.Set(slots[5].Add(time.Second))
 
 	for _, period := range []time.Duration{time.Hour, 7 * 24 * time.Hour} {
 		omitted, counted := uptimeOf(t, s, c, period, false), uptimeOf(t, s, c, period, true)
@@ -126,7 +126,7 @@ func TestPausedSlotsAreNotMissed(t *testing.T) {
 		maintain(t, s, maintenanceDraft{org: c.OrgID, all: true, starts: slots[5], ends: slots[8], probing: "pause"})
 		maintain(t, s, maintenanceDraft{org: c.OrgID, all: true, starts: slots[11], ends: slots[13]}) // goes on probing
 		write(t, w, ok(c, newark, slots[0]), ok(c, newark, slots[14]))
-		clock.set(slots[14].Add(time.Second))
+		clock.Set(slots[14].Add(time.Second))
 		up := uptimeOf(t, s, c, time.Hour, false)
 		if up.Total != 2 || up.Missed != 6 { // 1, 2, 10, 11, 12, 13
 			t.Errorf("%d results, %d missed, want 2 and 6", up.Total, up.Missed)
@@ -146,7 +146,7 @@ func TestPausedSlotsAreNotMissed(t *testing.T) {
 		maintain(t, s, maintenanceDraft{org: c.OrgID, all: true, starts: slots[3], ends: slots[9], probing: "pause"})
 		write(t, newWriter(t, s, storage.WriterOptions{}), ok(c, newark, slots[0]))
 		for at, want := range map[int]int64{3: 2, 8: 2, 9: 2, 12: 5} { // slots before the instant that are over
-			clock.set(slots[at].Add(5 * time.Second)) // the deadline
+			clock.Set(slots[at].Add(5 * time.Second)) // the deadline
 			if up := uptimeOf(t, s, c, time.Hour, false); up.Missed != want {
 				t.Errorf("at slot %d: missed %d, want %d", at, up.Missed, want)
 			}
@@ -158,7 +158,7 @@ func TestPausedSlotsAreNotMissed(t *testing.T) {
 		s, clock, c, slots := setUp(t)
 		maintain(t, s, maintenanceDraft{org: c.OrgID, all: true, starts: slots[3], ends: slots[30], probing: "pause"})
 		write(t, newWriter(t, s, storage.WriterOptions{}), ok(c, newark, slots[0]))
-		clock.set(slots[20])
+		clock.Set(slots[20])
 		update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
 		if up := uptimeOf(t, s, c, time.Hour, false); up.Missed != 2 {
 			t.Errorf("missed %d, want 2", up.Missed)
@@ -218,7 +218,7 @@ func TestReclassify(t *testing.T) {
 	w := newWriter(t, s, storage.WriterOptions{})
 	leases := renewSweep(t, s, "test", time.Hour)
 	rapid.Check(t, func(rt *rapid.T) {
-		clock.set(epoch())
+		clock.Set(epoch())
 		c, twin := newCheck(t, s, draft(org.ID, newark)), newCheck(t, s, draft(org.ID, newark))
 		n := rapid.IntRange(1, 40).Draw(rt, "results")
 		type stored struct {

@@ -185,7 +185,7 @@ func TestHousekeepingStoresOccurrencesAhead(t *testing.T) {
 			t.Fatalf("occurrence %d is %v, want %v", i+1, again[i+1].Occurrence, whole[i+1].Occurrence)
 		}
 	}
-	if err := s.DropExpired(t.Context(), clk.now(), storage.DefaultRetention()); err != nil {
+	if err := s.DropExpired(t.Context(), clk.Now(), storage.DefaultRetention()); err != nil {
 		t.Error(err)
 	}
 }

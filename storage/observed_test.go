@@ -115,14 +115,14 @@ func TestHealthIsUnknownWithoutARecentResult(t *testing.T) {
 		w := newWriter(t, s, storage.WriterOptions{})
 		slots := firstSlots(t, s, c, 20)
 		write(t, w, ok(c, newark, slots[0]), ok(c, newark, slots[1]))
-		clk.set(slots[4].Add(5 * time.Second)) // just three intervals and the deadline
+		clk.Set(slots[4].Add(5 * time.Second)) // just three intervals and the deadline
 		one := func(h vigil.Health) map[string]vigil.Health { return map[string]vigil.Health{newark: h} }
 		equal(t, facesOf(t, s, c, slug), faces{
 			Health: vigil.Healthy, State: listing.StatePassing, Listed: vigil.Healthy, Counts: listing.CheckCounts{Healthy: 1, Passing: 1},
 			Regions: one(vigil.Healthy), Figures: one(vigil.Healthy), Public: one(vigil.Healthy), Loops: one(vigil.Healthy),
 			Unobserved: map[string]bool{newark: false},
 		})
-		clk.set(slots[4].Add(5*time.Second + time.Millisecond))
+		clk.Set(slots[4].Add(5*time.Second + time.Millisecond))
 		stale := faces{
 			Health: vigil.Unknown, State: listing.StateUnknown, Listed: vigil.Unknown, Counts: listing.CheckCounts{Unknown: 1},
 			Regions: one(vigil.Unknown), Figures: one(vigil.Unknown), Public: one(vigil.Unknown), Loops: one(vigil.Unknown),
@@ -132,7 +132,7 @@ func TestHealthIsUnknownWithoutARecentResult(t *testing.T) {
 		if stored, err := s.Check(t.Context(), c.OrgID, c.ID); err != nil || stored.LastChecked == nil {
 			t.Errorf("it was checked at %v, %v", stored.LastChecked, err)
 		}
-		clk.set(slots[12].Add(5 * time.Second))
+		clk.Set(slots[12].Add(5 * time.Second))
 		if missed := loopOf(t, s, c, newark).Missed; missed != 10 { // slots 2 to 11
 			t.Errorf("%d slots are missed, want 10", missed)
 		}
@@ -141,7 +141,7 @@ func TestHealthIsUnknownWithoutARecentResult(t *testing.T) {
 		if got.Health != vigil.Unhealthy || got.State != listing.StateFailing || got.Unobserved[newark] {
 			t.Errorf("with a result again: %+v", got)
 		}
-		clk.set(slots[19])
+		clk.Set(slots[19])
 		equal(t, facesOf(t, s, c, slug), stale) // a failing check is not known to fail any more
 	})
 
@@ -154,7 +154,7 @@ func TestHealthIsUnknownWithoutARecentResult(t *testing.T) {
 		for _, slot := range slots[1:] {
 			write(t, w, ok(c, frankfurt, slot))
 		}
-		clk.set(slots[9].Add(time.Second))
+		clk.Set(slots[9].Add(time.Second))
 		both := map[string]vigil.Health{newark: vigil.Unknown, frankfurt: vigil.Healthy}
 		equal(t, facesOf(t, s, c, slug), faces{
 			Health: vigil.Healthy, State: listing.StatePassing, Listed: vigil.Healthy, Counts: listing.CheckCounts{Healthy: 1, Passing: 1},
@@ -171,7 +171,7 @@ func TestHealthIsUnknownWithoutARecentResult(t *testing.T) {
 		manual := ok(c, newark, slots[15].Add(time.Second))
 		manual.Manual = true
 		write(t, w, manual)
-		clk.set(slots[16])
+		clk.Set(slots[16])
 		if loop := loopOf(t, s, c, newark); loop.Unobserved || loop.Health != vigil.Healthy {
 			t.Errorf("got %+v", loop)
 		}
@@ -197,11 +197,11 @@ func TestWhatIsNotUnobserved(t *testing.T) {
 		t.Parallel()
 		s, clk, c, _ := watchedCheck(t, newark)
 		slots := firstSlots(t, s, c, 20)
-		clk.set(slots[2])
+		clk.Set(slots[2])
 		if unobserved(t, s, c) {
 			t.Error("a check without a result is unobserved after two intervals")
 		}
-		clk.set(slots[19])
+		clk.Set(slots[19])
 		if !unobserved(t, s, c) {
 			t.Error("a check that never had a result is observed")
 		}
@@ -211,7 +211,7 @@ func TestWhatIsNotUnobserved(t *testing.T) {
 		t.Parallel()
 		s, clk, c, slots := wrote(t)
 		update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
-		clk.set(slots[40])
+		clk.Set(slots[40])
 		if stored, err := s.Check(t.Context(), c.OrgID, c.ID); err != nil || stored.Health != vigil.Healthy || unobserved(t, s, c) {
 			t.Errorf("a disabled check is %s, %v", stored.Health, err)
 		}
@@ -227,7 +227,7 @@ func TestWhatIsNotUnobserved(t *testing.T) {
 		update(t, s, c, func(c *vigil.Check) { c.Interval = time.Hour })
 		at := scheduleOf(t, s, c, newark).First()
 		write(t, newWriter(t, s, storage.WriterOptions{}), ok(c, newark, at))
-		clk.set(at.Add(50 * time.Minute))
+		clk.Set(at.Add(50 * time.Minute))
 		update(t, s, c, func(c *vigil.Check) { c.Interval = 10 * time.Second })
 		if unobserved(t, s, c) {
 			t.Error("a check with a shorter interval is unobserved before its first slot is due")
@@ -239,7 +239,7 @@ func TestWhatIsNotUnobserved(t *testing.T) {
 		s, clk, c, slots := wrote(t)
 		maintain(t, s, maintenanceDraft{org: c.OrgID, all: true, starts: slots[3], ends: slots[30], probing: "pause"})
 		for at, want := range map[int]bool{20: false, 31: false, 40: true} { // 31 has not had time to go on
-			clk.set(slots[at].Add(time.Second))
+			clk.Set(slots[at].Add(time.Second))
 			if got := unobserved(t, s, c); got != want {
 				t.Errorf("at slot %d: unobserved %v", at, got)
 			}
@@ -250,7 +250,7 @@ func TestWhatIsNotUnobserved(t *testing.T) {
 		t.Parallel()
 		s, clk, c, slots := wrote(t)
 		maintain(t, s, maintenanceDraft{org: c.OrgID, all: true, starts: slots[3], ends: slots[30]})
-		clk.set(slots[20])
+		clk.Set(slots[20])
 		if !unobserved(t, s, c) {
 			t.Error("a check that should be probed in maintenance is observed without results")
 		}

@@ -54,7 +54,7 @@ func TestDeletedOrganizationLeavesNothing(t *testing.T) {
 	}
 	purge := func(after time.Duration) {
 		t.Helper()
-		if err := s.PurgeOrganizations(t.Context(), c.now().Add(after)); err != nil {
+		if err := s.PurgeOrganizations(t.Context(), c.Now().Add(after)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestTombstonesOfADeletedOrganizationGo(t *testing.T) {
 	}
 	purge := func() {
 		t.Helper()
-		if err := s.PurgeOrganizations(t.Context(), c.now().Add(storage.EndsOfDeletedOrganization)); err != nil {
+		if err := s.PurgeOrganizations(t.Context(), c.Now().Add(storage.EndsOfDeletedOrganization)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestDeletionOfAnOrganizationGoesOn(t *testing.T) {
 		execute(t, s, "CREATE TRIGGER refuse BEFORE DELETE ON ? FOR EACH ROW EXECUTE FUNCTION refuse(?)", bun.Ident(table), table)
 	}
 	purge := func() error {
-		if err := s.PurgeOrganizations(t.Context(), c.now().Add(storage.EndsOfDeletedOrganization)); err != nil {
+		if err := s.PurgeOrganizations(t.Context(), c.Now().Add(storage.EndsOfDeletedOrganization)); err != nil {
 			return err
 		}
 		return f.endLoops()
@@ -230,7 +230,7 @@ func TestEndsOfADeletedOrganizationAreSentForAnHour(t *testing.T) {
 	if _, _, err := s.DeleteOrganization(t.Context(), f.org.ID, f.org.Name, account.Credential{}); err != nil {
 		t.Fatal(err)
 	}
-	deletedAt := c.now()
+	deletedAt := c.Now()
 	stands := func(after time.Duration) bool {
 		t.Helper()
 		if err := s.PurgeOrganizations(t.Context(), deletedAt.Add(after)); err != nil {

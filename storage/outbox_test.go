@@ -136,7 +136,7 @@ func TestClaimAttempt(t *testing.T) {
 		if later := a.claim(id, vigil.ChannelWebhook); later.State != vigil.NextAttemptLater || !later.Until.Equal(next) {
 			t.Errorf("claim %+v", later)
 		}
-		a.clock.set(next)
+		a.clock.Set(next)
 		if p := a.deliver(id, vigil.ChannelWebhook); p.Attempt.Number != 2 {
 			t.Errorf("attempt %d", p.Attempt.Number)
 		}

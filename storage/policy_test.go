@@ -9,6 +9,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/notify"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -23,11 +24,11 @@ type versions struct {
 
 func newVersions(t *testing.T, on vigil.NotifyOn, types ...vigil.ChannelType) *versions {
 	t.Helper()
-	dsn, c := storagetest.DSN(t), &clock{at: epoch()}
+	dsn, c := storagetest.DSN(t), timingtest.NewClock(epoch())
 	v := &versions{policy: vigil.DeliveryPolicy{MaxAttempts: 2, LateOpening: vigil.LateOpeningDrop}}
-	v.older = storagetest.Open(t, dsn, func(o *storage.Options) { o.Now = c.now })
+	v.older = storagetest.Open(t, dsn, func(o *storage.Options) { o.Now = c.Now })
 	v.newer = storagetest.Open(t, dsn, func(o *storage.Options) {
-		o.Now, o.Policies = c.now, vigil.DeliveryPolicies{vigil.ChannelWebhook: v.policy}
+		o.Now, o.Policies = c.Now, vigil.DeliveryPolicies{vigil.ChannelWebhook: v.policy}
 	})
 	v.alerts = newAlertsOn(t, v.older, c, on, types...)
 	return v
@@ -79,7 +80,7 @@ func TestPolicyIsFrozen(t *testing.T) {
 	t.Run("AStoreWithoutPoliciesOpensNothing", func(t *testing.T) {
 		t.Parallel()
 		s := storagetest.New(t, func(o *storage.Options) { o.Policies = nil })
-		a := newAlertsOn(t, s, &clock{at: epoch()}, vigil.NotifyBoth, vigil.ChannelWebhook)
+		a := newAlertsOn(t, s, timingtest.NewClock(epoch()), vigil.NotifyBoth, vigil.ChannelWebhook)
 		out, err := s.OpenIncident(t.Context(), vigil.OpenRequest{ID: uuid.New(), CheckID: a.check.ID, Rules: []uuid.UUID{a.rule.ID}})
 		if err == nil || out.Incident.ID != uuid.Nil {
 			t.Errorf("got %+v, %v", out, err)

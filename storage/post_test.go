@@ -59,7 +59,7 @@ func newPost(t *testing.T, opts mailtest.Options) *post {
 	p.channels = notify.NewRegistry(guard, notify.WithMail(mailer), notify.WithRecipients(p.store, "https://vigil.test"))
 	p.acts = activities.NewDeliveries(activities.DeliveriesOptions{
 		Store: p.store, Workflows: idle{}, Channels: p.channels, Schedule: vigil.DefaultRetrySchedule(),
-		Random: func() float64 { return 0.5 }, Now: p.clock.now, Log: slog.New(slog.DiscardHandler),
+		Random: func() float64 { return 0.5 }, Now: p.clock.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	p.to(eight()...)
 	p.incident = p.open(p.fails(newark)).Incident.ID
@@ -123,7 +123,7 @@ func (p *post) judged(judge func(to string) error) {
 func (p *post) attempt() vigil.Delivery {
 	p.Helper()
 	if next := p.read().NextAttemptAt; next != nil {
-		p.clock.set(*next)
+		p.clock.Set(*next)
 	}
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(slog.New(slog.DiscardHandler))

@@ -140,10 +140,10 @@ func TestAnEditOfTheIntervalLeavesTheState(t *testing.T) {
 		{func(c *vigil.Check) { c.Interval = time.Minute }, false},
 		{func(c *vigil.Check) { c.Type = vigil.TypeSSL }, true},
 	} {
-		clock.set(clock.now().Add(time.Hour))
+		clock.Set(clock.Now().Add(time.Hour))
 		c = update(t, s, c, step.change)
 		if step.begins {
-			begun = clock.now()
+			begun = clock.Now()
 		}
 		def, err := s.Definition(t.Context(), c.ID)
 		if err != nil {

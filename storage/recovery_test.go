@@ -31,7 +31,7 @@ func newRecoveries(t *testing.T, incidents int) *recoveries {
 		r.record(r.claim(id, vigil.ChannelWebhook), "status", nil)
 		r.resolve(id, vigil.ResolvedAutomatically)
 		r.record(r.claim(id, vigil.ChannelWebhook), "status", nil)
-		r.clock.set(r.clock.now().Add(time.Second))
+		r.clock.Set(r.clock.Now().Add(time.Second))
 		r.incidents = append(r.incidents, id)
 	}
 	return r
@@ -217,7 +217,7 @@ func TestRecoveryEnds(t *testing.T) {
 		}
 		return len(list)
 	}
-	if before, after := stalled(r.clock.now()), stalled(r.clock.now().Add(time.Second)); before != 0 || after != 1 {
+	if before, after := stalled(r.clock.Now()), stalled(r.clock.Now().Add(time.Second)); before != 0 || after != 1 {
 		t.Errorf("%d and %d recoveries are stalled", before, after)
 	}
 	if _, err := r.store.DisableChannel(t.Context(), r.channel, "gone"); err != nil {
@@ -230,8 +230,8 @@ func TestRecoveryEnds(t *testing.T) {
 	if _, err := r.begin(); vigil.ErrorCode(err) != vigil.CodeConflict {
 		t.Errorf("a recovery of a disabled channel: %v", err)
 	}
-	r.clock.set(r.clock.now().AddDate(0, 2, 0))
-	if err := r.store.DropExpired(t.Context(), r.clock.now(), storage.DefaultRetention()); err != nil {
+	r.clock.Set(r.clock.Now().AddDate(0, 2, 0))
+	if err := r.store.DropExpired(t.Context(), r.clock.Now(), storage.DefaultRetention()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.store.Recovery(t.Context(), r.org.ID, r.channel, second.ID); vigil.ErrorCode(err) != vigil.CodeNotFound {
@@ -260,8 +260,8 @@ func TestRecoveryOfADeletedChannel(t *testing.T) {
 			t.Errorf("after the deletion an attempt is %s", p.State)
 		}
 	}
-	r.clock.set(r.clock.now().Add(time.Hour))
-	if list, err := r.store.StalledRecoveries(t.Context(), r.clock.now(), 10); err != nil || len(list) != 0 {
+	r.clock.Set(r.clock.Now().Add(time.Hour))
+	if list, err := r.store.StalledRecoveries(t.Context(), r.clock.Now(), 10); err != nil || len(list) != 0 {
 		t.Errorf("%d recoveries are stalled (%v)", len(list), err)
 	}
 }

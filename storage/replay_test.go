@@ -24,7 +24,7 @@ func TestReplayResults(t *testing.T) {
 	slot := func(n int) time.Time { return first.Add(time.Duration(n) * 10 * time.Hour) } // over several days
 	var stored []time.Time
 	for n := range 10 {
-		clk.set(slot(n).Add(time.Second))
+		clk.Set(slot(n).Add(time.Second))
 		one := ok(c, newark, slot(n))
 		one.Metadata = map[string]any{vigil.MetadataFingerprint: "q:a", vigil.MetadataDays: 30 - n, "body": "not read"}
 		write(t, w, one, failed(c, frankfurt, slot(n)))

@@ -55,7 +55,7 @@ func TestResultsByCursor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	clk.set(now)
+	clk.Set(now)
 	want := map[uuid.UUID]bool{}
 	add := func(r vigil.Result, late time.Duration) {
 		r.Time = r.Slot.Add(late)

@@ -43,7 +43,7 @@ func TestIncidentRetention(t *testing.T) {
 	drop := func(age int) {
 		t.Helper()
 		keep := storage.Retention{Incidents: 400 * day, Events: 7 * day, Attempts: 30 * day}
-		if err := s.DropExpired(t.Context(), clock.now().Add(time.Duration(age)*day), keep); err != nil {
+		if err := s.DropExpired(t.Context(), clock.Now().Add(time.Duration(age)*day), keep); err != nil {
 			t.Fatal(err)
 		}
 	}

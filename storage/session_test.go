@@ -70,8 +70,8 @@ func TestSessions(t *testing.T) {
 		if got, ok := s.found("expires"); !ok || got != string(data) {
 			t.Errorf("found %q, %v", got, ok)
 		}
-		s.clock.set(epoch().Add(time.Hour))
-		defer s.clock.set(epoch())
+		s.clock.Set(epoch().Add(time.Hour))
+		defer s.clock.Set(epoch())
 		if _, ok := s.found("expires"); ok {
 			t.Error("found after its end")
 		}
@@ -115,9 +115,9 @@ func TestSessions(t *testing.T) {
 		_, other := newOrg(t, s.store)
 		first, second := uuid.New(), uuid.New()
 		s.commit("first", sessionData(t, user.ID, first, ""), week)
-		s.clock.set(epoch().Add(time.Second))
+		s.clock.Set(epoch().Add(time.Second))
 		s.commit("second", sessionData(t, user.ID, second, ""), week)
-		s.clock.set(epoch())
+		s.clock.Set(epoch())
 		listed, total, err := s.store.UserSessions(t.Context(), user.ID, listing.Page{Limit: 10})
 		if err != nil || total != 2 || listed[0].ID != second || listed[1].ID != first || listed[0].Address != "192.0.2.1" {
 			t.Fatalf("listed %+v, %d, %v", listed, total, err)

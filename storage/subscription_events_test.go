@@ -126,7 +126,7 @@ func TestSubscribedToSystemEvents(t *testing.T) {
 			t.Errorf("%s gets %v, want %v; %v", kind, got, want, err)
 		}
 	}
-	due, err := a.store.StalledDeliveries(t.Context(), a.clock.now(), fleet.EverySweepShard(), 100)
+	due, err := a.store.StalledDeliveries(t.Context(), a.clock.Now(), fleet.EverySweepShard(), 100)
 	if err != nil || len(due) != 5 {
 		t.Fatalf("the sweep finds %d, %v", len(due), err)
 	}

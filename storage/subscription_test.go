@@ -265,10 +265,10 @@ func TestBetweenMessagesKeepTheirOrder(t *testing.T) {
 	id := a.open(a.fails(newark)).Incident.ID
 	a.deliver(id, vigil.ChannelWebhook)
 	a.deliver(id, vigil.ChannelChat)
-	pass := func() { a.clock.set(a.clock.now().Add(time.Second)) }
+	pass := func() { a.clock.Set(a.clock.Now().Add(time.Second)) }
 	pass()
 	a.acknowledge(id)
-	later := a.clock.now().Add(time.Minute)
+	later := a.clock.Now().Add(time.Minute)
 	for _, kind := range []vigil.ChannelType{vigil.ChannelWebhook, vigil.ChannelChat} {
 		p := a.claim(id, kind)
 		if p.Event.Type != vigil.EventAcknowledged || p.Merged {
@@ -283,7 +283,7 @@ func TestBetweenMessagesKeepTheirOrder(t *testing.T) {
 	}
 	pass()
 	a.publishUpdate(id, "It was a full disk.")
-	a.clock.set(later)
+	a.clock.Set(later)
 	if got := a.received(id, vigil.ChannelWebhook); !slices.Equal(got, []vigil.EventType{
 		vigil.EventAcknowledged, vigil.EventResolved, vigil.EventUpdated,
 	}) {

@@ -40,7 +40,7 @@ func TestSummary(t *testing.T) {
 		write(t, w, ok(c, newark, at), ok(c, frankfurt, late))
 		write(t, w, failed(c, newark, at.Add(slot(1))), ok(c, frankfurt, late.Add(slot(1))))
 		write(t, w, ok(c, newark, at.Add(slot(3)))) // slot 2 is missed everywhere, 3 in frankfurt
-		clk.set(late.Add(slot(3)).Add(time.Minute)) // the deadline of the last slot is over, not that of later ones
+		clk.Set(late.Add(slot(3)).Add(time.Minute)) // the deadline of the last slot is over, not that of later ones
 
 		sum := summaryOf(t, s, c)
 		var got []int
@@ -74,7 +74,7 @@ func TestSummary(t *testing.T) {
 			slot = schedule.Next(slot)
 			write(t, w, ok(c, newark, slot))
 		}
-		clk.set(slot.Add(time.Second))
+		clk.Set(slot.Add(time.Second))
 		sum := summaryOf(t, s, c)
 		if len(sum.Slots) != overview.SummarySlots || sum.Slots[59].Results != 1 || sum.Slots[0].Results != 1 {
 			t.Errorf("%d slots, the first %+v and the last %+v", len(sum.Slots), sum.Slots[0], sum.Slots[len(sum.Slots)-1])
@@ -101,7 +101,7 @@ func TestSummary(t *testing.T) {
 				}
 				write(t, w, ok(c, region, slot))
 			}
-			clk.set(slot.Add(time.Second))
+			clk.Set(slot.Add(time.Second))
 		}
 		sum := summaryOf(t, s, c)
 		full, failures := 0, 0
@@ -134,7 +134,7 @@ func TestUptimeDays(t *testing.T) {
 			write(t, w, ok(c, newark, slot))
 		}
 	}
-	clk.set(slot.Add(5 * time.Minute))
+	clk.Set(slot.Add(5 * time.Minute))
 	days, err := s.UptimeDays(t.Context(), org.ID, c.ID, 90)
 	if err != nil || len(days) != 90 {
 		t.Fatalf("%d days, %v", len(days), err)

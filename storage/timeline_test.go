@@ -17,13 +17,13 @@ func TestTimeline(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	vote := a.fails(newark)
-	a.clock.set(a.slot.Add(time.Second))
+	a.clock.Set(a.slot.Add(time.Second))
 	id := a.open(vote).Incident.ID
-	a.clock.set(a.slot.Add(2 * time.Second))
+	a.clock.Set(a.slot.Add(2 * time.Second))
 	a.deliver(id, vigil.ChannelWebhook)
 	a.slot = a.slot.Add(10 * time.Second)
 	a.vote(vigil.Vote{Region: newark, Revision: 2, Slot: a.slot})
-	a.clock.set(a.slot.Add(time.Second))
+	a.clock.Set(a.slot.Add(time.Second))
 	a.resolve(id, vigil.ResolvedAutomatically)
 	moments, total, err := a.store.Timeline(t.Context(), a.org.ID, id, listing.Page{Limit: 100})
 	if err != nil || total != 5 {
@@ -45,7 +45,7 @@ func TestTimeline(t *testing.T) {
 func TestTimelineInPages(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelChat)
-	a.clock.set(a.slot.Add(10 * time.Second)) // the incident, both attempts and two edges have one instant
+	a.clock.Set(a.slot.Add(10 * time.Second)) // the incident, both attempts and two edges have one instant
 	vote := a.fails(newark)
 	id := a.open(vote).Incident.ID
 	a.deliver(id, vigil.ChannelWebhook)

@@ -38,7 +38,7 @@ func newUnprobed(t *testing.T, policy vigil.RegionPolicy, regions ...string) *un
 func (u *unprobed) changeRule(change func(*vigil.Rule)) {
 	u.Helper()
 	_, err := u.store.UpdateRule(u.Context(), u.org.ID, u.check.ID, u.rule.ID, func(r *vigil.Rule) error {
-		r.UpdatedAt = u.clock.now()
+		r.UpdatedAt = u.clock.Now()
 		change(r)
 		return nil
 	})
@@ -55,14 +55,14 @@ func (u *unprobed) result(region string, slot int) {
 // pass is a pass of the sweep at a slot, each step of it twice, as after a crash.
 func (u *unprobed) pass(slot int) {
 	u.Helper()
-	u.clock.set(u.slots[slot])
+	u.clock.Set(u.slots[slot])
 	lease := leaseOf(u.T, u.store, u.check.ID)
 	for range 2 {
-		ended, err := u.store.ObservedAgain(u.Context(), u.clock.now(), fleet.EverySweepShard(), 10)
+		ended, err := u.store.ObservedAgain(u.Context(), u.clock.Now(), fleet.EverySweepShard(), 10)
 		if err != nil {
 			u.Fatal(err)
 		}
-		begun, err := u.store.Unobserved(u.Context(), u.clock.now(), epoch(), fleet.EverySweepShard(), 10)
+		begun, err := u.store.Unobserved(u.Context(), u.clock.Now(), epoch(), fleet.EverySweepShard(), 10)
 		if err != nil {
 			u.Fatal(err)
 		}
@@ -82,8 +82,8 @@ func (u *unprobed) pass(slot int) {
 		}
 	}
 	// A pass after that finds nothing, or it would never end.
-	ended, err := u.store.ObservedAgain(u.Context(), u.clock.now(), fleet.EverySweepShard(), 10)
-	begun, other := u.store.Unobserved(u.Context(), u.clock.now(), epoch(), fleet.EverySweepShard(), 10)
+	ended, err := u.store.ObservedAgain(u.Context(), u.clock.Now(), fleet.EverySweepShard(), 10)
+	begun, other := u.store.Unobserved(u.Context(), u.clock.Now(), epoch(), fleet.EverySweepShard(), 10)
 	if err != nil || other != nil || len(ended)+len(begun) > 0 {
 		u.Errorf("the next pass finds %v and %v, %v, %v", ended, begun, err, other)
 	}

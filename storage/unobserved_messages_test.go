@@ -127,7 +127,7 @@ func TestMessagesWithoutAnIncidentAreSent(t *testing.T) {
 		keep := storage.Retention{Incidents: 24 * time.Hour}
 		drop := func(after time.Duration, want int) {
 			t.Helper()
-			if err := u.store.DropExpired(t.Context(), u.clock.now().Add(after), keep); err != nil {
+			if err := u.store.DropExpired(t.Context(), u.clock.Now().Add(after), keep); err != nil {
 				t.Fatal(err)
 			}
 			if n := u.count("SELECT count(*) FROM deliveries"); n != want {

@@ -60,7 +60,7 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 		t.Helper()
 		lease := leaseOf(t, w.s, w.c.ID)
 		for range 2 {
-			ended, err := w.s.ObservedAgain(t.Context(), w.clk.now(), fleet.EverySweepShard(), 10)
+			ended, err := w.s.ObservedAgain(t.Context(), w.clk.Now(), fleet.EverySweepShard(), 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			begun, err := w.s.Unobserved(t.Context(), w.clk.now(), since, fleet.EverySweepShard(), 10)
+			begun, err := w.s.Unobserved(t.Context(), w.clk.Now(), since, fleet.EverySweepShard(), 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,12 +111,12 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 		t.Run("UntilEachEnd/"+name, func(t *testing.T) {
 			t.Parallel()
 			w := begin(t, newark)
-			w.clk.set(w.slots[2])
+			w.clk.Set(w.slots[2])
 			pass(t, w, epoch())
 			if types, _ := reported(t, w.s, w.c); types != nil {
 				t.Errorf("reported %v of a check that is probed", types)
 			}
-			w.clk.set(w.slots[9])
+			w.clk.Set(w.slots[9])
 			pass(t, w, epoch())
 			types, _ := reported(t, w.s, w.c)
 			equal(t, types, both[:1])
@@ -135,7 +135,7 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 		for _, slot := range w.slots[1:10] {
 			write(t, writer, ok(w.c, frankfurt, slot))
 		}
-		w.clk.set(w.slots[10])
+		w.clk.Set(w.slots[10])
 		pass(t, w, epoch())
 		if types, _ := reported(t, w.s, w.c); types != nil {
 			t.Errorf("reported %v", types)
@@ -149,12 +149,12 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 	t.Run("NotAfterThePlatformWasDownUntilItHadTime", func(t *testing.T) {
 		t.Parallel()
 		w := begin(t, newark)
-		w.clk.set(w.slots[40].Add(10 * time.Second))
+		w.clk.Set(w.slots[40].Add(10 * time.Second))
 		pass(t, w, w.slots[40])
 		if types, _ := reported(t, w.s, w.c); types != nil {
 			t.Errorf("reported %v 10 s after the start of the platform", types)
 		}
-		w.clk.set(w.slots[40].Add(26 * time.Second)) // two intervals and the deadline
+		w.clk.Set(w.slots[40].Add(26 * time.Second)) // two intervals and the deadline
 		pass(t, w, w.slots[40])
 		types, _ := reported(t, w.s, w.c)
 		equal(t, types, both[:1])
@@ -165,12 +165,12 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 		for _, probing := range []string{"pause", "continue"} {
 			w := begin(t, newark)
 			maintain(t, w.s, maintenanceDraft{org: w.c.OrgID, all: true, starts: w.slots[1], ends: w.slots[30], probing: probing})
-			w.clk.set(w.slots[20])
+			w.clk.Set(w.slots[20])
 			pass(t, w, epoch())
 			if types, _ := reported(t, w.s, w.c); types != nil {
 				t.Errorf("reported %v in maintenance: %s", types, probing)
 			}
-			w.clk.set(w.slots[40])
+			w.clk.Set(w.slots[40])
 			pass(t, w, epoch())
 			types, _ := reported(t, w.s, w.c)
 			equal(t, types, both[:1])
@@ -180,7 +180,7 @@ func TestUnobservedChecksAreReported(t *testing.T) {
 	t.Run("NotUnderAnOldFence", func(t *testing.T) {
 		t.Parallel()
 		w := begin(t, newark)
-		w.clk.set(w.slots[20])
+		w.clk.Set(w.slots[20])
 		old := leaseOf(t, w.s, w.c.ID)
 		old.Fence--
 		if _, err := w.s.BeginUnobserved(t.Context(), old, w.c.ID, epoch(), ""); err != nil {

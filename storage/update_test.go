@@ -32,7 +32,7 @@ func TestUpdateCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		clk.set(later)
+		clk.Set(later)
 		return s, clk, c
 	}
 	three := func() vigil.Check { return draft([16]byte{}, newark, frankfurt, singapore) }
@@ -125,7 +125,7 @@ func TestUpdateCheck(t *testing.T) {
 		if off.Active || !off.NextDue.IsZero() || off.Health != vigil.Healthy || off.Desired != 2 || off.Missed < 8 {
 			t.Errorf("disabled: %+v", off)
 		}
-		clk.set(later.Add(time.Hour))
+		clk.Set(later.Add(time.Hour))
 		update(t, s, c, func(c *vigil.Check) { c.Name = "still off" })
 		update(t, s, c, func(c *vigil.Check) { c.Enabled = true })
 		on := loopOf(t, s, c, newark)
@@ -159,7 +159,7 @@ func TestUpdateCheck(t *testing.T) {
 			t.Errorf("the removed region is in the uptime as %+v, %v", up.ByRegion[frankfurt], err)
 		}
 
-		clk.set(later.Add(time.Minute))
+		clk.Set(later.Add(time.Minute))
 		update(t, s, c, func(c *vigil.Check) { c.Regions = []string{newark, singapore, frankfurt} })
 		if tombstones, err := s.Tombstones(t.Context(), fleet.EverySweepShard(), 10); err != nil || len(tombstones) != 0 {
 			t.Errorf("a region that was added again has a tombstone: %+v, %v", tombstones, err)

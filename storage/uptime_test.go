@@ -41,7 +41,7 @@ func TestUptime(t *testing.T) {
 			write(t, w, r)
 		}
 	}
-	clk.set(end)
+	clk.Set(end)
 
 	// expect sums a window slot by slot.
 	expect := func(from time.Time) (newarkWant, frankfurtWant vigil.Uptime) {

@@ -96,7 +96,7 @@ func TestVerifyEmail(t *testing.T) {
 		s, c := newStore(t)
 		_, user := newOrg(t, s)
 		hash := mailed(t, s, account.TokenVerify, user, user.Email)
-		c.set(epoch().Add(account.TokenLifetime))
+		c.Set(epoch().Add(account.TokenLifetime))
 		_, _, err := s.VerifyEmail(t.Context(), hash, false)
 		wantCode(t, err, vigil.CodeInvalid)
 	})

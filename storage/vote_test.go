@@ -88,7 +88,7 @@ func TestSaveVote(t *testing.T) {
 			_, err := a.store.SaveVote(t.Context(), a.check.ID, v)
 			return vigil.ErrorCode(err)
 		}
-		a.clock.set(epoch().Add(time.Minute))
+		a.clock.Set(epoch().Add(time.Minute))
 		update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = false })
 		if code := keep(late); code != vigil.CodeNotFound {
 			t.Errorf("while it is disabled: %q", code)
@@ -127,7 +127,7 @@ func TestUnhandledVotes(t *testing.T) {
 	unhandled := func(later time.Duration) []vigil.UnhandledVote {
 		t.Helper()
 		at = at.Add(later)
-		a.clock.set(at)
+		a.clock.Set(at)
 		found, err := a.store.UnhandledVotes(t.Context(), at, fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func TestSilences(t *testing.T) {
 	vote := a.fails(newark)
 	silences := func(now, since time.Time) []vigil.RegionSilence {
 		t.Helper()
-		a.clock.set(now)
+		a.clock.Set(now)
 		found, err := a.store.Silences(t.Context(), now, since, fleet.EverySweepShard(), 10)
 		if err != nil {
 			t.Fatal(err)

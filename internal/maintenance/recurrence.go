@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // searchYears bounds the search for the next occurrence: 29 February on a given weekday
@@ -64,7 +66,7 @@ func (r *recurrence) starts(start, from time.Time) iter.Seq[time.Time] {
 			first = from // nothing counts what comes before
 		}
 		origin, n := dayOf(start), 0
-		for day := range daysFrom(first, later(start, from).Year()+searchYears, r.months) {
+		for day := range daysFrom(first, timing.Later(start, from).Year()+searchYears, r.months) {
 			if !r.matches(&day, &origin) {
 				continue
 			}
@@ -86,13 +88,6 @@ func (r *recurrence) starts(start, from time.Time) iter.Seq[time.Time] {
 }
 
 const secondsOfDay = 24 * 60 * 60
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
 
 func dayOf(wall time.Time) civilDay {
 	year, month, day := wall.Date()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // lanes is the drawing of an incident: time to the right; a lane for each region, for the
@@ -128,26 +129,17 @@ func scaleOf(r *request, i *client.Incident, timeline []client.TimelineEntry, fa
 		to = *i.ResolvedAt
 	}
 	for _, at := range failures {
-		from = earlier(from, at)
+		from = timing.Earlier(from, at)
 	}
 	for k := range timeline {
-		from = earlier(from, timeline[k].Time)
-		if timeline[k].Time.After(to) {
-			to = timeline[k].Time
-		}
+		from = timing.Earlier(from, timeline[k].Time)
+		to = timing.Later(to, timeline[k].Time)
 	}
 	if to.Sub(from) < 10*time.Second {
 		to = from.Add(10 * time.Second)
 	}
 	margin := time.Duration(float64(to.Sub(from)) * laneMargin)
 	return laneScale{from: from.Add(-margin), to: to.Add(2 * margin)}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // regionLanes are the regions to draw: those of the check, then those that only voted.

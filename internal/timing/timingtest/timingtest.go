@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timingtest waits in tests, and says what a test waited for when it took long.
 package timingtest
 
 import (
