@@ -4,12 +4,12 @@ package notify
 
 import (
 	"cmp"
-	"encoding/base64"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/redact"
 )
 
@@ -31,7 +31,7 @@ func zulipFormat() format[chatConfig] {
 			if !visible(c.Email) || strings.Contains(c.Email, ":") || !strings.Contains(c.Email, "@") {
 				return nil, vigil.Invalid("config.email", "must be the email address of the bot")
 			}
-			signed := base64.StdEncoding.EncodeToString([]byte(c.Email + ":" + c.Token))
+			signed := egress.BasicCredentials(c.Email, c.Token)
 			p, err := env.at("config.server", c.Server, hidden.With(signed), "api/v1/messages")
 			if err != nil {
 				return nil, err

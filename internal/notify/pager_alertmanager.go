@@ -4,11 +4,11 @@ package notify
 
 import (
 	"cmp"
-	"encoding/base64"
 	"strings"
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/redact"
 )
 
@@ -36,7 +36,7 @@ func alertmanagerFormat() format[pagerConfig] {
 			case strings.Contains(c.Username, ":"):
 				return nil, vigil.Invalid("config.username", "must not have a colon")
 			case c.Username != "":
-				signed := base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.APIKey))
+				signed := egress.BasicCredentials(c.Username, c.APIKey)
 				authorization, hidden = "Basic "+signed, hidden.With(signed)
 			case c.APIKey != "":
 				authorization = "Bearer " + c.APIKey

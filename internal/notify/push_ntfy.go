@@ -4,12 +4,12 @@ package notify
 
 import (
 	"cmp"
-	"encoding/base64"
 	"mime"
 	"net/http"
 	"regexp"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/mail"
 	"github.com/vigil-monitor/vigil/internal/redact"
 )
@@ -33,7 +33,7 @@ func ntfyFormat() format[pushConfig] {
 				return nil, vigil.Invalid("config.topic", "must be made of letters, digits, hyphens and underscores")
 			}
 			if c.Password != "" {
-				hidden = hidden.With(base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password)))
+				hidden = hidden.With(egress.BasicCredentials(c.Username, c.Password))
 			}
 			p, err := env.at("config.server", cmp.Or(c.Server, defaultPushServer), hidden, c.Topic)
 			if err != nil {
@@ -61,8 +61,7 @@ func (c *pushConfig) ntfyCall(m *Message) (call, error) {
 		body = c.title(m, asIs) // of a message without a text ntfy shows the word "triggered"
 	}
 	if c.Password != "" {
-		signed := http.Request{Header: header}
-		signed.SetBasicAuth(c.Username, c.Password)
+		header.Set("Authorization", "Basic "+egress.BasicCredentials(c.Username, c.Password))
 	}
 	return call{header: header, body: []byte(cut(body, maxPush))}, nil
 }

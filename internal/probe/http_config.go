@@ -4,7 +4,6 @@ package probe
 
 import (
 	"crypto/tls"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -162,7 +161,7 @@ func (r *httpRequest) parseHeaders() error {
 	if strings.Contains(r.BasicAuth.Username, ":") {
 		return vigil.Invalid("config.basic_auth.username", "must not contain a colon")
 	}
-	encoded := base64.StdEncoding.EncodeToString([]byte(r.BasicAuth.Username + ":" + r.BasicAuth.Password))
+	encoded := egress.BasicCredentials(r.BasicAuth.Username, r.BasicAuth.Password)
 	r.header.Set("Authorization", "Basic "+encoded)
 	r.hidden = r.hidden.With(redactable(encoded)...)
 	return nil

@@ -3,7 +3,6 @@
 package probe
 
 import (
-	"encoding/base64"
 	"net"
 	"net/url"
 	"strconv"
@@ -37,7 +36,7 @@ func (r *httpRequest) parseProxy(guard *egress.Guard) error {
 			return vigil.Invalid("config.proxy_auth.username", "must not contain a colon")
 		}
 		proxy.User = url.UserPassword(auth.Username, auth.Password)
-		r.hidden = r.hidden.With(redactable(base64.StdEncoding.EncodeToString([]byte(auth.Username + ":" + auth.Password)))...)
+		r.hidden = r.hidden.With(redactable(egress.BasicCredentials(auth.Username, auth.Password))...)
 	}
 	r.proxy = proxy
 	return nil
