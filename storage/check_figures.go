@@ -27,14 +27,14 @@ func days(member string) string {
 // their key: a loop knows the slot of its newest one.
 //
 //nolint:gochecknoglobals // a constant
-var figuresQuery = `WITH clock AS MATERIALIZED (SELECT coalesce($4::timestamptz, clock_timestamp()) AS now),
-	open AS MATERIALIZED (SELECT DISTINCT check_id FROM incidents WHERE ($1::uuid IS NULL OR org_id = $1) AND status <> 'resolved'),
+var figuresQuery = `WITH clock AS MATERIALIZED (SELECT coalesce(@edge::timestamptz, clock_timestamp()) AS now),
+	open AS MATERIALIZED (SELECT DISTINCT check_id FROM incidents WHERE (@org::uuid IS NULL OR org_id = @org) AND status <> 'resolved'),
 	shown AS MATERIALIZED (
 		SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.created_at, c.labels, c.drill_id, c.id IN (SELECT check_id FROM open) AS open,
-			EXISTS (SELECT ` + loops.RunningOf + `) AS held, ARRAY(SELECT coalesce(c.labels->>k, '') FROM unnest($2::text[]) AS k) AS chosen
-		FROM clock, checks AS c WHERE ($1::uuid IS NULL OR c.org_id = $1) AND c.` + pg.NotDrill + ` ORDER BY c.created_at, c.id LIMIT $3
+			EXISTS (SELECT ` + loops.RunningOf + `) AS held, ARRAY(SELECT coalesce(c.labels->>k, '') FROM unnest(@labels::text[]) AS k) AS chosen
+		FROM clock, checks AS c WHERE (@org::uuid IS NULL OR c.org_id = @org) AND c.` + pg.NotDrill + ` ORDER BY c.created_at, c.id LIMIT @limit
 	)
-	SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.open, c.held, c.chosen, r.region, ` + loops.ObservedHealth("$5::timestamptz") + `,
+	SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.open, c.held, c.chosen, r.region, ` + loops.ObservedHealth("@now::timestamptz") + `,
 		r.last_time,
 		res.response_time_ms, coalesce(` + days(vigil.MetadataDays) + `, ` + days(vigil.MetadataCertDays) + `)
 	FROM shown AS c LEFT JOIN check_regions AS r ON r.check_id = c.id AND r.active AND c.enabled
@@ -50,7 +50,9 @@ func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []stri
 	if orgID != uuid.Nil {
 		org = &orgID
 	}
-	found, err := s.db.Pool.Query(ctx, figuresQuery, org, append([]string{}, labels...), limit, s.MaintenanceEdge(), s.db.Instant())
+	found, err := s.db.Pool.Query(ctx, figuresQuery, pg.Named{
+		"org": org, "labels": append([]string{}, labels...), "limit": limit, "edge": s.MaintenanceEdge(), "now": s.db.Instant(),
+	})
 	if err != nil {
 		return nil, pg.Wrap("read the figures of checks", err)
 	}

@@ -154,7 +154,7 @@ func (s *Store) purgeOrganization(ctx context.Context, orgID uuid.UUID, age time
 	if age < EndsOfDeletedOrganization {
 		waits += " OR EXISTS (SELECT FROM deliveries WHERE org_id = $1 AND status = 'pending')"
 	}
-	if wait, err := s.db.AnyOf(ctx, waits, orgID); err != nil || wait || age < lateWrites {
+	if wait, err := pg.Row[bool](ctx, s.db, waits, orgID); err != nil || wait || age < lateWrites {
 		return err
 	}
 	for _, step := range purgedWithOrganization() {

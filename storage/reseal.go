@@ -63,7 +63,7 @@ func (s *Store) Reseal(ctx context.Context) (changed int, err error) {
 	return changed + keys, err
 }
 
-// SealConfigs seals the secrets that were stored in clear, because their members
+// SealConfigs seals the secrets that were stored in plaintext, because their members
 // were not secret then, and returns how many configs that changed. It does so
 // once for each set of secret members, and records it; a start that finds the
 // record reads one row. Of several processes one works, the others go on: both
@@ -113,8 +113,8 @@ func (s *Store) rewriteConfigs(
 				Type   string
 				Config json.RawMessage
 			}
-			err := s.db.NewRaw("SELECT id, type, ? AS config FROM ? WHERE id > ? AND ? IS NOT NULL ORDER BY id LIMIT ?",
-				bun.Ident(table.column), bun.Ident(table.name), last, bun.Ident(table.column), sealBatch).Scan(ctx, &rows)
+			err := s.db.NewRaw("SELECT id, type, ?0 AS config FROM ?1 WHERE id > ?2 AND ?0 IS NOT NULL ORDER BY id LIMIT ?3",
+				bun.Ident(table.column), bun.Ident(table.name), last, sealBatch).Scan(ctx, &rows)
 			if err != nil {
 				return changed, pg.Wrap("list "+table.name, err)
 			}

@@ -166,14 +166,17 @@ func (c checkSums) readResults(ctx context.Context, s *Store, now time.Time) err
 		return nil
 	}
 	// The bounds of all slots leave few partitions to plan for.
-	found, err := s.db.Steady(ctx, `
+	found, err := s.db.Pool.Query(ctx, `
 		SELECT k.n, r.slot, r.success, r.response_time_ms, r.excluded <> 0
-		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n) CROSS JOIN LATERAL (
+		FROM unnest(@checks::text[], @regions::text[], @since::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n)
+		CROSS JOIN LATERAL (
 			SELECT r.slot, r.success, r.response_time_ms, r.excluded FROM results AS r
-			WHERE r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot >= k.since AND r.slot >= $4 AND r.slot < $5
-			ORDER BY r.slot DESC LIMIT $6
-		) AS r`, loops.checks, loops.regions, loops.since,
-		slices.MinFunc(loops.since, time.Time.Compare), results.StartOf(results.DayOf(now)+2), overview.SummarySlots)
+			WHERE r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot >= k.since AND r.slot >= @from AND r.slot < @to
+			ORDER BY r.slot DESC LIMIT @slots
+		) AS r`, s.db.Prepared(), pg.Named{
+		"checks": loops.checks, "regions": loops.regions, "since": loops.since, "from": slices.MinFunc(loops.since, time.Time.Compare),
+		"to": results.StartOf(results.DayOf(now) + 2), "slots": overview.SummarySlots,
+	})
 	if err != nil {
 		return err
 	}
@@ -211,11 +214,11 @@ func (c checkSums) readRollups(ctx context.Context, s *Store) error {
 	for i := range loops.since {
 		loops.since[i] = results.HourOf(loops.since[i])
 	}
-	found, err := s.db.Steady(ctx, `
+	found, err := s.db.Pool.Query(ctx, `
 		SELECT k.n, u.hour, u.total + u.excluded, u.successes + u.excluded_successes, u.sum_ms, u.buckets, u.counts
 		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n)
 		JOIN result_rollups AS u ON u.check_id = k.check_id::uuid AND u.region = k.region AND u.hour >= k.since
-		WHERE u.hour >= $4`, loops.checks, loops.regions, loops.since, slices.MinFunc(loops.since, time.Time.Compare))
+		WHERE u.hour >= $4`, s.db.Prepared(), loops.checks, loops.regions, loops.since, slices.MinFunc(loops.since, time.Time.Compare))
 	if err != nil {
 		return err
 	}

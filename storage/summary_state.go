@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil/storage/incidents"
+	"github.com/vigil-monitor/vigil/storage/pg"
 	"github.com/vigil-monitor/vigil/storage/results"
 )
 
@@ -36,10 +37,13 @@ func (c checkSums) queueFailures(batch *pgx.Batch, now time.Time) {
 	}
 	batch.Queue(`
 		SELECT k.n, coalesce(r.status_code, 0), coalesce(r.error_message, '')
-		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, slot, n)
+		FROM unnest(@checks::text[], @regions::text[], @slots::timestamptz[]) WITH ORDINALITY AS k (check_id, region, slot, n)
 		JOIN results AS r ON r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot = k.slot
-		WHERE r.slot >= $4 AND r.slot < $5`,
-		checks, regions, slots, slices.MinFunc(slots, time.Time.Compare), results.StartOf(results.DayOf(now)+2)).
+		WHERE r.slot >= @from AND r.slot < @to`,
+		pg.Named{
+			"checks": checks, "regions": regions, "slots": slots, "from": slices.MinFunc(slots, time.Time.Compare),
+			"to": results.StartOf(results.DayOf(now) + 2),
+		}).
 		Query(func(found pgx.Rows) error {
 			var n int64
 			var status int

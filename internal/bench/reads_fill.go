@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 )
 
 // readsData is what a database is filled with: most results belong to a few checks that
@@ -74,21 +75,22 @@ func (d *readsData) fill(ctx context.Context, db *sql.DB, progress func(string))
 }
 
 func (d *readsData) fillChecks(ctx context.Context, db *sql.DB) error {
+	named := pgx.NamedArgs{"org": d.org, "checks": d.checks, "dense": d.dense, "daily": d.daily, "now": d.now}
 	for _, statement := range []string{
 		`INSERT INTO checks (id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision, labels,
 			created_at, updated_at)
-		SELECT md5('check' || n)::uuid, $1, 'Service ' || n, (ARRAY['https', 'tcp', 'dns', 'ping'])[1 + n % 4], '{"url": "https://example.com/"}',
-			'host-' || n || '.example.com', CASE WHEN n > $3::int AND n <= $3::int + $4::int THEN 86400000 ELSE 60000 END,
+		SELECT md5('check' || n)::uuid, @org, 'Service ' || n, (ARRAY['https', 'tcp', 'dns', 'ping'])[1 + n % 4],
+			'{"url": "https://example.com/"}', 'host-' || n || '.example.com', CASE WHEN n > @dense::int AND n <= @dense::int + @daily::int THEN 86400000 ELSE 60000 END,
 			'{na-east-ewr}', n % 50 <> 0, true,
-			$5::timestamptz - interval '90 days', 1, jsonb_build_object('team', 'team' || n % 100, 'env', (ARRAY['prod', 'test'])[1 + n % 2]),
-			$5::timestamptz - interval '90 days' + n * interval '1 second', $5::timestamptz - n * interval '1 second'
-		FROM generate_series(1, $2::int) AS n`,
+			@now::timestamptz - interval '90 days', 1, jsonb_build_object('team', 'team' || n % 100, 'env', (ARRAY['prod', 'test'])[1 + n % 2]),
+			@now::timestamptz - interval '90 days' + n * interval '1 second', @now::timestamptz - n * interval '1 second'
+		FROM generate_series(1, @checks::int) AS n`,
 		`INSERT INTO alert_rules (id, org_id, check_id, name, condition, channel_ids, notify_on, region_policy, enabled, created_at, updated_at)
-		SELECT md5('rule' || n)::uuid, $1, md5('check' || n)::uuid, 'Rule ' || n, '{"failure_threshold": 3}',
-			ARRAY[md5('channel' || n % 20)::uuid], 'unhealthy', 'any', true, $5::timestamptz - n * interval '1 second', $5::timestamptz
-		FROM generate_series(1, $2::int) AS n WHERE $3::int + $4::int >= 0`,
+		SELECT md5('rule' || n)::uuid, @org, md5('check' || n)::uuid, 'Rule ' || n, '{"failure_threshold": 3}',
+			ARRAY[md5('channel' || n % 20)::uuid], 'unhealthy', 'any', true, @now::timestamptz - n * interval '1 second', @now::timestamptz
+		FROM generate_series(1, @checks::int) AS n`,
 	} {
-		if _, err := db.ExecContext(ctx, statement, d.org, d.checks, d.dense, d.daily, d.now); err != nil {
+		if _, err := db.ExecContext(ctx, statement, named); err != nil {
 			return err
 		}
 	}
@@ -110,9 +112,9 @@ func (d *readsData) fillDay(ctx context.Context, db *sql.DB, day time.Time) erro
 	const minutes = `INSERT INTO %s
 		SELECT c.id, '` + readsRegion + `', t, gen_random_uuid(), t + random() * interval '20 ms', false, random() > 0.01,
 			20 + random() * 100, 200, NULL,
-			CASE WHEN $5 THEN '{"ip": "192.0.2.7", "timings": {"dns_ms": 1.5, "connect_ms": 3.25, "ttfb_ms": 40.0}}'::jsonb END
-		FROM generate_series($1::timestamptz, $2::timestamptz, interval '1 minute') AS t
-		CROSS JOIN (SELECT md5('check' || n)::uuid AS id FROM generate_series($3::int, $4::int) AS n) AS c`
+			CASE WHEN @metadata THEN '{"ip": "192.0.2.7", "timings": {"dns_ms": 1.5, "connect_ms": 3.25, "ttfb_ms": 40.0}}'::jsonb END
+		FROM generate_series(@from::timestamptz, @until::timestamptz, interval '1 minute') AS t
+		CROSS JOIN (SELECT md5('check' || n)::uuid AS id FROM generate_series(@first::int, @last::int) AS n) AS c`
 	const once = `INSERT INTO %s
 		SELECT md5('check' || n)::uuid, '` + readsRegion + `', $1::timestamptz + n * interval '1 second', gen_random_uuid(),
 			$1::timestamptz + n * interval '1 second', false, true, 30, 200, NULL, NULL FROM generate_series($2::int, $3::int) AS n`
@@ -121,7 +123,8 @@ func (d *readsData) fillDay(ctx context.Context, db *sql.DB, day time.Time) erro
 		return err
 	}
 	if !until.Before(day) {
-		if _, err := db.ExecContext(ctx, fmt.Sprintf(minutes, partition), day, until, 1, d.dense, false); err != nil {
+		named := pgx.NamedArgs{"from": day, "until": until, "first": 1, "last": d.dense, "metadata": false}
+		if _, err := db.ExecContext(ctx, fmt.Sprintf(minutes, partition), named); err != nil {
 			return err
 		}
 		if _, err := db.ExecContext(ctx, fmt.Sprintf(once, partition), day, d.dense+1, d.dense+d.daily); err != nil {
@@ -131,7 +134,8 @@ func (d *readsData) fillDay(ctx context.Context, db *sql.DB, day time.Time) erro
 		if from.Before(day) {
 			from = day
 		}
-		if _, err := db.ExecContext(ctx, fmt.Sprintf(minutes, partition), from, until, d.dense+d.daily+1, d.checks, true); err != nil {
+		named = pgx.NamedArgs{"from": from, "until": until, "first": d.dense + d.daily + 1, "last": d.checks, "metadata": true}
+		if _, err := db.ExecContext(ctx, fmt.Sprintf(minutes, partition), named); err != nil {
 			return err
 		}
 	}

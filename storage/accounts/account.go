@@ -227,7 +227,7 @@ const HasVerifiedEmail = "EXISTS (SELECT FROM users AS proven WHERE proven.org_i
 
 // Verified reports whether a user of an organization has a verified address.
 func (s *Store) Verified(ctx context.Context, orgID uuid.UUID) (bool, error) {
-	verified, err := s.db.AnyOf(ctx, "SELECT EXISTS (SELECT FROM users WHERE org_id = $1 AND email_verified)", orgID)
+	verified, err := pg.Row[bool](ctx, s.db, "SELECT EXISTS (SELECT FROM users WHERE org_id = $1 AND email_verified)", orgID)
 	return verified, pg.Wrap("look for a verified address", err)
 }
 

@@ -33,11 +33,15 @@ const (
 // replaced.
 func (s *Store) BeginRequest(ctx context.Context, r *idempotency.Request) (answer []byte, err error) {
 	now := s.db.Instant()
-	res, err := s.db.NewRaw(`INSERT INTO idempotency_keys AS k (org_id, key, fingerprint, token, started_at) VALUES (?0, ?1, ?2, ?3, ?4)
+	res, err := s.db.NewRaw(`INSERT INTO idempotency_keys AS k (org_id, key, fingerprint, token, started_at)
+		VALUES (?org, ?key, ?fingerprint, ?token, ?now)
 		ON CONFLICT (org_id, key) DO UPDATE
 		SET fingerprint = excluded.fingerprint, token = excluded.token, started_at = excluded.started_at, answer = NULL
-		WHERE k.started_at <= ?5 OR (k.answer IS NULL AND k.fingerprint = excluded.fingerprint AND k.started_at <= ?6)`,
-		r.OrgID, r.Key, r.Fingerprint, r.Token, now, now.Add(-IdempotencyRetention), now.Add(-idempotencyTakeover)).Exec(ctx)
+		WHERE k.started_at <= ?expired OR (k.answer IS NULL AND k.fingerprint = excluded.fingerprint AND k.started_at <= ?lost)`,
+		pg.Named{
+			"org": r.OrgID, "key": r.Key, "fingerprint": r.Fingerprint, "token": r.Token, "now": now,
+			"expired": now.Add(-IdempotencyRetention), "lost": now.Add(-idempotencyTakeover),
+		}).Exec(ctx)
 	if err != nil {
 		return nil, pg.Wrap("store the idempotency key", err)
 	}

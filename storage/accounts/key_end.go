@@ -23,12 +23,16 @@ const keyEndClaim = 10 * time.Minute
 func (s *Store) ClaimKeyEnds(ctx context.Context, limit int) ([]account.KeyEnd, error) {
 	now := s.db.Instant()
 	var ids []uuid.UUID
-	err := s.db.NewRaw(`UPDATE api_keys SET end_claimed_at = ?0 WHERE id IN (
-			SELECT id FROM api_keys WHERE end_mailed_at IS NULL AND expires_at > ?0 AND expires_at <= ?1
-				AND expires_at - created_at > make_interval(secs => ?2) AND (end_claimed_at IS NULL OR end_claimed_at <= ?3)
-			ORDER BY expires_at LIMIT ?4 FOR UPDATE SKIP LOCKED)
+	err := s.db.NewRaw(`UPDATE api_keys SET end_claimed_at = ?now WHERE id IN (
+			SELECT id FROM api_keys WHERE end_mailed_at IS NULL AND expires_at > ?now AND expires_at <= ?until
+				AND expires_at - created_at > make_interval(secs => ?notice_s)
+				AND (end_claimed_at IS NULL OR end_claimed_at <= ?unclaimed)
+			ORDER BY expires_at LIMIT ?limit FOR UPDATE SKIP LOCKED)
 		RETURNING id`,
-		now, now.Add(account.KeyEndNotice), account.KeyEndNotice.Seconds(), now.Add(-keyEndClaim), limit).Scan(ctx, &ids)
+		pg.Named{
+			"now": now, "until": now.Add(account.KeyEndNotice), "notice_s": account.KeyEndNotice.Seconds(),
+			"unclaimed": now.Add(-keyEndClaim), "limit": limit,
+		}).Scan(ctx, &ids)
 	if err != nil || len(ids) == 0 {
 		return nil, pg.Wrap("claim the ends of API keys", err)
 	}

@@ -71,8 +71,11 @@ func (s *Store) BeginLogin(ctx context.Context, email, origin string) (wait time
 			return nil
 		}
 		for _, one := range counted {
-			_, err = tx.NewRaw("UPDATE login_attempts SET failures = ?, first_at = ?, last_at = ? WHERE address = ? AND origin = ?",
-				one.Failures, one.FirstAt, one.LastAt, address, one.Origin).Exec(ctx)
+			_, err = tx.NewRaw(`UPDATE login_attempts SET failures = ?failures, first_at = ?first, last_at = ?last
+				WHERE address = ?address AND origin = ?origin`,
+				pg.Named{
+					"failures": one.Failures, "first": one.FirstAt, "last": one.LastAt, "address": address, "origin": one.Origin,
+				}).Exec(ctx)
 			if err != nil {
 				return fmt.Errorf("store the count: %w", err)
 			}

@@ -53,12 +53,14 @@ func (s *Store) TakeMailIn(ctx context.Context, tx bun.Tx, quotas []account.Mail
 		}
 		quotas = quotas[mails:]
 		var ends time.Time
-		err := tx.NewRaw(`INSERT INTO mail_quotas AS q (name, started_at, used) VALUES (?0, ?1, ?2)
+		err := tx.NewRaw(`INSERT INTO mail_quotas AS q (name, started_at, used) VALUES (?name, ?now, ?mails)
 			ON CONFLICT (name) DO UPDATE SET
-				used = CASE WHEN q.started_at <= ?3 THEN 0 ELSE q.used END + ?2,
-				started_at = CASE WHEN q.started_at <= ?3 THEN ?1 ELSE q.started_at END
-			RETURNING CASE WHEN used > ?4 THEN started_at ELSE 'epoch' END`,
-			quota.Name, now, mails, now.Add(-quota.Window), quota.Limit).Scan(ctx, &ends)
+				used = CASE WHEN q.started_at <= ?over THEN 0 ELSE q.used END + ?mails,
+				started_at = CASE WHEN q.started_at <= ?over THEN ?now ELSE q.started_at END
+			RETURNING CASE WHEN used > ?limit THEN started_at ELSE 'epoch' END`,
+			pg.Named{
+				"name": quota.Name, "now": now, "mails": mails, "over": now.Add(-quota.Window), "limit": quota.Limit,
+			}).Scan(ctx, &ends)
 		if err != nil {
 			return 0, fmt.Errorf("count mails: %w", err)
 		}

@@ -164,11 +164,15 @@ func (s *Store) askRecipient(ctx context.Context, orgID uuid.UUID, address strin
 		if len(rows) > 0 && rows[0].Member {
 			return errNotAsked
 		}
-		err = tx.NewRaw(`UPDATE mail_recipients AS m SET confirm_hash = ?, confirm_expires_at = ?, asked_at = ? FROM organizations AS o
-			WHERE o.id = m.org_id AND m.org_id = ? AND m.address = ? AND m.confirmed_at IS NULL AND m.unsubscribed_at IS NULL
-				AND (m.asked_at IS NULL OR m.asked_at <= ?)
+		err = tx.NewRaw(`UPDATE mail_recipients AS m SET confirm_hash = ?hash, confirm_expires_at = ?expires, asked_at = ?now
+			FROM organizations AS o
+			WHERE o.id = m.org_id AND m.org_id = ?org AND m.address = ?address AND m.confirmed_at IS NULL AND m.unsubscribed_at IS NULL
+				AND (m.asked_at IS NULL OR m.asked_at <= ?asked)
 			RETURNING o.name`,
-			hash[:], now.Add(account.ConfirmationLifetime), now, orgID, address, now.Add(-askAgain)).Scan(ctx, &link.Organization)
+			pg.Named{
+				"hash": hash[:], "expires": now.Add(account.ConfirmationLifetime), "now": now, "org": orgID, "address": address,
+				"asked": now.Add(-askAgain),
+			}).Scan(ctx, &link.Organization)
 		if err != nil {
 			return err
 		}

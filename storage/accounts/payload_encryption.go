@@ -17,6 +17,6 @@ func (s *Store) NotePayloadEncryption(ctx context.Context) error {
 
 // PayloadsEncrypted reports whether Temporal may hold encrypted payloads.
 func (s *Store) PayloadsEncrypted(ctx context.Context) (bool, error) {
-	encrypted, err := s.db.AnyOf(ctx, "SELECT EXISTS (SELECT FROM payload_encryption)")
+	encrypted, err := pg.Row[bool](ctx, s.db, "SELECT EXISTS (SELECT FROM payload_encryption)")
 	return encrypted, pg.Wrap("read whether payloads are encrypted", err)
 }

@@ -52,14 +52,16 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 	if err != nil {
 		id = uuid.New()
 	}
-	now := s.store.db.Instant()
 	_, err = s.store.db.NewRaw(`INSERT INTO sessions AS s (token, id, user_id, data, address, user_agent, created_at, seen_at, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		VALUES (?token, ?id, ?user, ?data, ?address, ?agent, ?now, ?now, ?expires)
 		ON CONFLICT (token) DO UPDATE SET id = excluded.id, user_id = excluded.user_id, data = excluded.data,
 			address = excluded.address, user_agent = excluded.user_agent, seen_at = excluded.seen_at, expires_at = excluded.expires_at
-		WHERE s.ended_at IS NULL AND (s.data <> excluded.data OR s.expires_at <= excluded.expires_at - make_interval(secs => ?))`,
-		token, id, userID, data, content.Values[account.SessionAddress], content.Values[account.SessionAgent], now, now, pg.Micro(expiry),
-		seenEvery.Seconds()).Exec(ctx)
+		WHERE s.ended_at IS NULL AND (s.data <> excluded.data OR s.expires_at <= excluded.expires_at - make_interval(secs => ?seen_every_s))`,
+		pg.Named{
+			"token": token, "id": id, "user": userID, "data": data, "address": content.Values[account.SessionAddress],
+			"agent": content.Values[account.SessionAgent], "now": s.store.db.Instant(), "expires": pg.Micro(expiry),
+			"seen_every_s": seenEvery.Seconds(),
+		}).Exec(ctx)
 	if pg.Violates(err, "sessions_user_id_fkey") {
 		return nil
 	}

@@ -24,12 +24,14 @@ func (s *Store) ReplaceToken(ctx context.Context, token account.Token) error {
 
 func (s *Store) replaceToken(ctx context.Context, db bun.IDB, token account.Token) error {
 	_, err := db.NewRaw(`INSERT INTO account_tokens (hash, purpose, user_id, email, new_email, approved, created_at, expires_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		VALUES (?hash, ?purpose, ?user, ?email, ?new_email, ?approved, ?now, ?expires)
 		ON CONFLICT (user_id, purpose) DO UPDATE
 		SET hash = excluded.hash, email = excluded.email, new_email = excluded.new_email, approved = excluded.approved,
 			created_at = excluded.created_at, expires_at = excluded.expires_at`,
-		token.Hash, string(token.Purpose), token.UserID, token.Email, token.NewEmail, token.Approved, s.db.Instant(),
-		pg.Micro(token.ExpiresAt)).Exec(ctx)
+		pg.Named{
+			"hash": token.Hash, "purpose": string(token.Purpose), "user": token.UserID, "email": token.Email, "new_email": token.NewEmail,
+			"approved": token.Approved, "now": s.db.Instant(), "expires": pg.Micro(token.ExpiresAt),
+		}).Exec(ctx)
 	return err
 }
 

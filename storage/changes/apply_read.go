@@ -39,11 +39,14 @@ func (a *applyRun) selection(table string, kind project.Kind) *bun.RawQuery {
 	if kind == project.KindStatusPage {
 		name = "title"
 	}
-	return a.tx.NewRaw(`SELECT id FROM ?0 WHERE org_id = ?2 AND managed_tool = ?3 AND managed_project = ?4
-		UNION SELECT id FROM ?0 WHERE org_id = ?2 AND id = ANY(?5::uuid[])
-		UNION SELECT id FROM ?0 WHERE org_id = ?2 AND ?1 = ANY(?6::text[])`,
-		bun.Ident(table), bun.Ident(name), a.request.OrgID, vigil.ToolApply, a.request.Project,
-		pgdialect.Array(append([]uuid.UUID{}, a.request.IDs[kind]...)), pgdialect.Array(append([]string{}, a.request.Names[kind]...)))
+	return a.tx.NewRaw(`SELECT id FROM ?table WHERE org_id = ?org AND managed_tool = ?tool AND managed_project = ?project
+		UNION SELECT id FROM ?table WHERE org_id = ?org AND id = ANY(?ids::uuid[])
+		UNION SELECT id FROM ?table WHERE org_id = ?org AND ?name = ANY(?names::text[])`,
+		pg.Named{
+			"table": bun.Ident(table), "name": bun.Ident(name), "org": a.request.OrgID, "tool": vigil.ToolApply, "project": a.request.Project,
+			"ids":   pgdialect.Array(append([]uuid.UUID{}, a.request.IDs[kind]...)),
+			"names": pgdialect.Array(append([]string{}, a.request.Names[kind]...)),
+		})
 }
 
 // lock locks the definitions of a table that may be edited, and those that it refers to so
@@ -52,12 +55,12 @@ func (a *applyRun) lock(ctx context.Context, table string, kind project.Kind) er
 	if a.request.DryRun {
 		return nil
 	}
-	own := `managed_tool = ?2 AND managed_project = ?3`
-	mode := "NO KEY UPDATE"
-	for _, where := range []string{own, "id = ANY(?4::uuid[])"} {
-		_, err := a.tx.NewRaw("SELECT FROM ?0 WHERE org_id = ?1 AND "+where+" ORDER BY id FOR "+mode,
-			bun.Ident(table), a.request.OrgID, vigil.ToolApply, a.request.Project,
-			pgdialect.Array(append([]uuid.UUID{}, a.request.IDs[kind]...))).Exec(ctx)
+	for _, where := range []string{"managed_tool = ?tool AND managed_project = ?project", "id = ANY(?ids::uuid[])"} {
+		_, err := a.tx.NewRaw("SELECT FROM ?table WHERE org_id = ?org AND "+where+" ORDER BY id FOR NO KEY UPDATE",
+			pg.Named{
+				"table": bun.Ident(table), "org": a.request.OrgID, "tool": vigil.ToolApply, "project": a.request.Project,
+				"ids": pgdialect.Array(append([]uuid.UUID{}, a.request.IDs[kind]...)),
+			}).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("lock %s: %w", table, err)
 		}
@@ -219,11 +222,13 @@ func (a *applyRun) readRules(ctx context.Context, inv *project.Inventory) error 
 		}
 	}
 	var rows []definitions.RuleRow
-	err := a.tx.NewSelect().Model(&rows).Where(`ar.id IN (SELECT id FROM alert_rules WHERE check_id = ANY(?0::uuid[])
-			UNION SELECT id FROM alert_rules WHERE org_id = ?1 AND managed_tool = ?2 AND managed_project = ?3
-			UNION SELECT id FROM alert_rules WHERE org_id = ?1 AND id = ANY(?4::uuid[])) AND ar.`+pg.NotDrill,
-		pgdialect.Array(checks), a.request.OrgID, vigil.ToolApply, a.request.Project,
-		pgdialect.Array(append([]uuid.UUID{}, a.request.IDs[project.KindRule]...))).OrderExpr("ar.id").Scan(ctx)
+	err := a.tx.NewSelect().Model(&rows).Where(`ar.id IN (SELECT id FROM alert_rules WHERE check_id = ANY(?checks::uuid[])
+			UNION SELECT id FROM alert_rules WHERE org_id = ?org AND managed_tool = ?tool AND managed_project = ?project
+			UNION SELECT id FROM alert_rules WHERE org_id = ?org AND id = ANY(?ids::uuid[])) AND ar.`+pg.NotDrill,
+		pg.Named{
+			"checks": pgdialect.Array(checks), "org": a.request.OrgID, "tool": vigil.ToolApply, "project": a.request.Project,
+			"ids": pgdialect.Array(append([]uuid.UUID{}, a.request.IDs[project.KindRule]...)),
+		}).OrderExpr("ar.id").Scan(ctx)
 	if err != nil {
 		return fmt.Errorf("read the rules: %w", err)
 	}

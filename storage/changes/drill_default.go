@@ -89,11 +89,11 @@ func (s *Store) makeDefaultDrills(ctx context.Context, tx bun.Tx, org uuid.UUID,
 // firstChannel returns the oldest channel of an organization that is drilled by default; zero: there is none.
 func firstChannel(ctx context.Context, db bun.IDB, org uuid.UUID, except vigil.ManagedBy) (uuid.UUID, error) {
 	var ids []uuid.UUID
-	err := db.NewRaw(`SELECT ch.id FROM channels AS ch WHERE ch.org_id = ? AND ch.enabled AND ch.type <> ?
-		AND (ch.managed_tool, ch.managed_project) IS DISTINCT FROM (?, ?)
-		AND NOT EXISTS (SELECT FROM channels AS f WHERE f.id = ch.fallback_channel_id AND f.org_id = ch.org_id AND f.enabled AND f.type = ?)
+	err := db.NewRaw(`SELECT ch.id FROM channels AS ch WHERE ch.org_id = ?0 AND ch.enabled AND ch.type <> ?1
+		AND (ch.managed_tool, ch.managed_project) IS DISTINCT FROM (?2, ?3)
+		AND NOT EXISTS (SELECT FROM channels AS f WHERE f.id = ch.fallback_channel_id AND f.org_id = ch.org_id AND f.enabled AND f.type = ?1)
 		ORDER BY ch.created_at, ch.id LIMIT 1`,
-		org, string(vigil.ChannelPager), except.Tool, except.Project, string(vigil.ChannelPager)).Scan(ctx, &ids)
+		org, string(vigil.ChannelPager), except.Tool, except.Project).Scan(ctx, &ids)
 	if err != nil || len(ids) == 0 {
 		return uuid.Nil, err
 	}

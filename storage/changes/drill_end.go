@@ -19,9 +19,11 @@ import (
 // deleted have none.
 func noteLastDrill(ctx context.Context, tx bun.Tx, row *drillRow, now time.Time) error {
 	_, err := tx.NewRaw(`INSERT INTO channel_drills (channel_id, org_id, drill_id, verdict, at)
-		SELECT id, org_id, ?0, ?1, ?2 FROM channels WHERE org_id = ?3 AND id = ANY(?4) ORDER BY id FOR KEY SHARE
+		SELECT id, org_id, ?drill, ?verdict, ?now FROM channels WHERE org_id = ?org AND id = ANY(?channels) ORDER BY id FOR KEY SHARE
 		ON CONFLICT (channel_id) DO UPDATE SET drill_id = EXCLUDED.drill_id, verdict = EXCLUDED.verdict, at = EXCLUDED.at`,
-		row.ID, row.Verdict, pg.Micro(now), row.OrgID, pgdialect.Array(row.ChannelIDs)).Exec(ctx)
+		pg.Named{
+			"drill": row.ID, "verdict": row.Verdict, "now": pg.Micro(now), "org": row.OrgID, "channels": pgdialect.Array(row.ChannelIDs),
+		}).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store the last drill of the channels: %w", err)
 	}

@@ -283,10 +283,10 @@ func replaceOccurrences(ctx context.Context, tx bun.Tx, w *maintenance.Window, p
 	}
 	// A window that occurs once has one span: moving it moves also what has ended.
 	_, err := tx.NewRaw(`UPDATE maintenance_occurrences SET `+changedNow+`,
-			removed_at = CASE WHEN starts_at >= now() OR ? THEN now() END,
-			ends_at = CASE WHEN starts_at >= now() OR ? THEN ends_at ELSE least(ends_at, now()) END, end_handled = false
-		WHERE window_id = ? AND removed_at IS NULL AND (ends_at > now() OR ?) AND starts_at <> ALL(?)`,
-		moved(w), moved(w), w.ID, moved(w), pgdialect.Array(starts)).Exec(ctx)
+			removed_at = CASE WHEN starts_at >= now() OR ?0 THEN now() END,
+			ends_at = CASE WHEN starts_at >= now() OR ?0 THEN ends_at ELSE least(ends_at, now()) END, end_handled = false
+		WHERE window_id = ?1 AND removed_at IS NULL AND (ends_at > now() OR ?0) AND starts_at <> ALL(?2)`,
+		moved(w), w.ID, pgdialect.Array(starts)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("remove occurrences: %w", err)
 	}

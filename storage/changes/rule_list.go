@@ -70,9 +70,14 @@ func (s *Store) RuleByID(ctx context.Context, orgID, id uuid.UUID) (vigil.Rule, 
 
 // ruleWarnings reads the other rules of a rule's check and returns the warnings about it.
 func (s *Store) ruleWarnings(ctx context.Context, tx bun.Tx, rule *vigil.Rule) ([]string, error) {
-	var rows []definitions.RuleRow
-	err := s.db.SteadyIn(ctx, tx, &rows, "SELECT "+pg.ModelColumns[definitions.RuleRow](s.db, "ar")+` FROM alert_rules AS ar
-		WHERE ar.check_id = $1 AND ar.enabled AND ar.id <> $2 ORDER BY ar.created_at, ar.id`, rule.CheckID, rule.ID)
+	rows, err := pg.Rows[definitions.RuleRow](
+		ctx,
+		s.db.In(tx),
+		"SELECT "+pg.ModelColumns[definitions.RuleRow](s.db, "ar")+` FROM alert_rules AS ar
+		WHERE ar.check_id = $1 AND ar.enabled AND ar.id <> $2 ORDER BY ar.created_at, ar.id`,
+		rule.CheckID,
+		rule.ID,
+	)
 	if err != nil {
 		return nil, pg.Wrap("read the other rules", err)
 	}

@@ -248,8 +248,12 @@ func closeSchedule(ctx context.Context, tx bun.Tx, loop *loops.Row, now time.Tim
 		}
 	}
 	for _, g := range loops.GapsOutside(loop.Schedule(), loop.CountedUntil, now, loop.Pauses) {
-		_, err := tx.NewRaw("INSERT INTO result_gaps (check_id, region, first_slot, last_slot, step_ms, count) VALUES (?, ?, ?, ?, ?, ?)",
-			loop.CheckID, loop.Region, g.First, g.Last, pg.Milliseconds(g.Step), g.Count).Exec(ctx)
+		_, err := tx.NewRaw(`INSERT INTO result_gaps (check_id, region, first_slot, last_slot, step_ms, count)
+			VALUES (?check, ?region, ?first, ?last, ?step_ms, ?count)`,
+			pg.Named{
+				"check": loop.CheckID, "region": loop.Region, "first": g.First, "last": g.Last, "step_ms": pg.Milliseconds(g.Step),
+				"count": g.Count,
+			}).Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("record missed slots: %w", err)
 		}

@@ -100,20 +100,25 @@ func (s *Store) Definitions(
 	ctx context.Context, regions []string, cursor string,
 ) (defs []vigil.Definition, gone []vigil.Tombstone, next string, err error) {
 	// What is not visible in the next cursor is returned by the next call.
-	var newDefs, newGone, ahead bool
-	err = s.db.SteadyRow(ctx, `SELECT now.snapshot::text, `+pg.IsAhead+`,
-			EXISTS (SELECT FROM checks WHERE `+pg.Committed("changed_xid", "last.snapshot", "now.snapshot")+`),
-			EXISTS (SELECT FROM loop_tombstones WHERE `+pg.Committed("created_xid", "last.snapshot", "now.snapshot")+`)
-		FROM `+pg.Snapshots, []any{cursor}, &next, &ahead, &newDefs, &newGone)
-	if err != nil || ahead {
+	since, err := pg.Row[struct {
+		Next  string `bun:"next"`
+		Ahead bool   `bun:"ahead"`
+		Defs  bool   `bun:"defs"`
+		Gone  bool   `bun:"gone"`
+	}](ctx, s.db, `SELECT now.snapshot::text AS next, `+pg.IsAhead+` AS ahead,
+			EXISTS (SELECT FROM checks WHERE `+pg.Committed("changed_xid", "last.snapshot", "now.snapshot")+`) AS defs,
+			EXISTS (SELECT FROM loop_tombstones WHERE `+pg.Committed("created_xid", "last.snapshot", "now.snapshot")+`) AS gone
+		FROM `+pg.Snapshots, cursor)
+	if err != nil || since.Ahead {
 		return nil, nil, "", pg.Wrap("look for new definitions", err)
 	}
-	if cursor == "" || newDefs {
+	next = since.Next
+	if cursor == "" || since.Defs {
 		if defs, err = s.definitionsSince(ctx, regions, cursor); err != nil {
 			return nil, nil, "", err
 		}
 	}
-	if cursor == "" || !newGone {
+	if cursor == "" || !since.Gone {
 		return defs, nil, next, nil
 	}
 	var tombstones []loops.TombstoneRow

@@ -65,7 +65,7 @@ func (s *Store) SealedChannel(c *vigil.Channel) (*ChannelRow, error) {
 	}, nil
 }
 
-// OpenedChannels turns stored rows into channels with their secrets in clear.
+// OpenedChannels turns stored rows into channels with their secrets in plaintext.
 func (s *Store) OpenedChannels(rows []ChannelRow) ([]vigil.Channel, error) {
 	if s.Keyring == nil {
 		return nil, errors.New("the store has no keys to open secrets with")

@@ -22,8 +22,11 @@ func (s *Store) BeginTrial(ctx context.Context, c vigil.Check, longest time.Dura
 		return pg.Wrap("begin a trial", err)
 	}
 	_, err = s.db.NewRaw(`INSERT INTO check_trials (id, org_id, type, config, target, interval_ms, ends)
-		VALUES (?, ?, ?, ?::jsonb, ?, ?, clock_timestamp() + ? * interval '1 millisecond')`,
-		row.ID, row.OrgID, row.Type, string(row.Config), row.Target, row.IntervalMS, pg.Milliseconds(longest)).Exec(ctx)
+		VALUES (?id, ?org, ?type, ?config::jsonb, ?target, ?interval_ms, clock_timestamp() + ?longest_ms * interval '1 millisecond')`,
+		pg.Named{
+			"id": row.ID, "org": row.OrgID, "type": row.Type, "config": string(row.Config), "target": row.Target,
+			"interval_ms": row.IntervalMS, "longest_ms": pg.Milliseconds(longest),
+		}).Exec(ctx)
 	return pg.Wrap("begin a trial", Unstorable(err))
 }
 

@@ -100,6 +100,7 @@ func (s *Store) PublishBlindRegions(ctx context.Context, limit int) (int, error)
 	return len(rows), pg.Wrap("publish that a region is blind", errors.Join(errs...))
 }
 
+// publishBlind publishes an event of an organization once: the mark and the event are one transaction.
 func (s *Store) publishBlind(ctx context.Context, row *blindOrganization, published string, about vigil.SystemContext) error {
 	return s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewRaw("UPDATE blind_organizations SET ?0 = true WHERE blind_id = ?1 AND org_id = ?2 AND NOT ?0",

@@ -88,10 +88,14 @@ func (s *Store) see(ctx context.Context, tx bun.Tx, orgID, channel uuid.UUID, se
 	sight.before = row.health()
 	sight.after, sight.turn = sight.before.After(channel, seen)
 	after := &sight.after
-	err = s.db.SteadyExec(ctx, tx, `UPDATE channel_health
-		SET state = $2, failures = $3, since = $4, episode = $5::text::uuid, last_delivered_at = $6, last_error = $7 WHERE channel_id = $1`,
-		channel, string(after.State), after.Failures, vigil.NilIfZero(after.Since), textOrNil(after.Episode), after.LastDeliveredAt,
-		after.LastError)
+	err = pg.Exec(ctx, s.db.In(tx), `UPDATE channel_health
+		SET state = @state, failures = @failures, since = @since, episode = @episode::text::uuid, last_delivered_at = @last_delivered_at,
+			last_error = @last_error
+		WHERE channel_id = @channel`,
+		pg.Named{
+			"channel": channel, "state": string(after.State), "failures": after.Failures, "since": vigil.NilIfZero(after.Since),
+			"episode": textOrNil(after.Episode), "last_delivered_at": after.LastDeliveredAt, "last_error": after.LastError,
+		})
 	return sight, pg.Wrap("store the health of a channel", err)
 }
 
@@ -104,8 +108,7 @@ func textOrNil(id uuid.UUID) *string {
 
 // lockHealth reads the health of a channel and locks it.
 func (s *Store) lockHealth(ctx context.Context, tx bun.Tx, channel uuid.UUID) (row healthRow, found bool, err error) {
-	var rows []healthRow
-	err = s.db.SteadyIn(ctx, tx, &rows,
+	rows, err := pg.Rows[healthRow](ctx, s.db.In(tx),
 		"SELECT "+pg.ModelColumns[healthRow](s.db, "h")+" FROM channel_health AS h WHERE h.channel_id = $1 FOR NO KEY UPDATE", channel)
 	if err != nil || len(rows) == 0 {
 		return row, false, pg.Wrap("lock the health of a channel", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
-// channelNews is what the owners of an organization are to be mailed of a channel.
+// channelNews is what a mail to the owners of an organization says of a channel.
 type channelNews struct {
 	row            *deliveryRow
 	gone           bool // the receiver wants no more messages
@@ -22,17 +22,20 @@ type channelNews struct {
 	lost, fellBack int    // messages that were given up, and how many of them another channel got
 }
 
-// noteOwners stores that the owners are to be mailed. What is not mailed yet is added to.
+// noteOwners stores that a mail to the owners is due. One that was not sent yet gets the news as well.
 func noteOwners(ctx context.Context, tx bun.Tx, n *channelNews, now time.Time) error {
 	_, err := tx.NewRaw(`INSERT INTO channel_notices AS n
 			(channel_id, org_id, channel_name, gone, since, last_error, lost, fell_back, due_at)
-		VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+		VALUES (?channel, ?org, ?name, ?gone, ?since, ?reason, ?lost, ?fell_back, ?now)
 		ON CONFLICT (channel_id) DO UPDATE SET channel_name = EXCLUDED.channel_name,
 			gone = EXCLUDED.gone OR (n.gone AND n.due_at IS NOT NULL),
 			since = CASE WHEN n.due_at IS NULL THEN EXCLUDED.since ELSE least(n.since, EXCLUDED.since) END,
 			last_error = EXCLUDED.last_error, lost = n.lost + EXCLUDED.lost, fell_back = n.fell_back + EXCLUDED.fell_back,
 			news = n.news + 1, due_at = coalesce(n.due_at, EXCLUDED.due_at)`,
-		n.row.ChannelID, n.row.OrgID, n.row.ChannelName, n.gone, n.since, n.reason, n.lost, n.fellBack, now).Exec(ctx)
+		pg.Named{
+			"channel": n.row.ChannelID, "org": n.row.OrgID, "name": n.row.ChannelName, "gone": n.gone, "since": n.since,
+			"reason": n.reason, "lost": n.lost, "fell_back": n.fellBack, "now": now,
+		}).Exec(ctx)
 	return pg.Wrap("note a mail to the owners", err)
 }
 
@@ -96,10 +99,11 @@ func (s *Store) ClaimChannelNotices(ctx context.Context, limit int) ([]vigil.Cha
 // one.
 func (s *Store) ChannelNoticeMailed(ctx context.Context, n vigil.ChannelNotice) error {
 	_, err := s.db.NewRaw(`UPDATE channel_notices
-		SET mailed_at = ?0, mails = ?1, lost = lost - ?2, fell_back = fell_back - ?3, claimed_at = NULL,
-			due_at = CASE WHEN news = ?4 THEN NULL ELSE due_at END
-		WHERE channel_id = ?5 AND mails = ?1 - 1`,
-		s.db.Instant(), n.Number, n.Lost, n.FellBack, n.News, n.ChannelID).
-		Exec(ctx)
+		SET mailed_at = ?now, mails = ?number, lost = lost - ?lost, fell_back = fell_back - ?fell_back, claimed_at = NULL,
+			due_at = CASE WHEN news = ?news THEN NULL ELSE due_at END
+		WHERE channel_id = ?channel AND mails = ?number - 1`,
+		pg.Named{
+			"now": s.db.Instant(), "number": n.Number, "lost": n.Lost, "fell_back": n.FellBack, "news": n.News, "channel": n.ChannelID,
+		}).Exec(ctx)
 	return pg.Wrap("note the mail about a channel", err)
 }

@@ -375,6 +375,7 @@ func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vig
 	return pending, pg.Wrap("request a redelivery", err)
 }
 
+// channelUsable reports whether messages go to a channel: it exists and is enabled. Others are canceled.
 func channelUsable(ctx context.Context, tx bun.Tx, id uuid.UUID) (bool, error) {
 	var usable bool
 	err := tx.NewRaw("SELECT EXISTS (SELECT FROM channels WHERE id = ? AND enabled)", id).Scan(ctx, &usable)

@@ -32,7 +32,7 @@ type addressRow struct {
 	CreatedAt  time.Time       `bun:"created_at"`
 }
 
-// open returns the config with its secrets in clear.
+// open returns the config with its secrets in plaintext.
 func (r *addressRow) open(s *Store) (json.RawMessage, error) {
 	config, err := s.definitions.Keyring.OpenSecrets(s.definitions.Secrets.Channel(vigil.ChannelType(r.Type)), r.Config)
 	if err != nil {

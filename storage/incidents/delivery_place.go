@@ -71,10 +71,12 @@ func (s *Store) takePlace(ctx context.Context, tx bun.Tx, row *deliveryRow, now 
 	// A place that was granted counts from the start of the attempt. One that was
 	// granted too long ago has been given away; the position in the order is kept.
 	var held *time.Time
-	err := tx.NewRaw(`INSERT INTO delivery_places AS p (incident_id, channel_id, org_id, queued_at) VALUES (?, ?, ?, ?)
-		ON CONFLICT (incident_id, channel_id) DO UPDATE SET admitted_at = CASE WHEN p.admitted_at > ? THEN ?::timestamptz END
+	err := tx.NewRaw(`INSERT INTO delivery_places AS p (incident_id, channel_id, org_id, queued_at) VALUES (?incident, ?channel, ?org, ?now)
+		ON CONFLICT (incident_id, channel_id) DO UPDATE SET admitted_at = CASE WHEN p.admitted_at > ?expired THEN ?now::timestamptz END
 		RETURNING admitted_at`,
-		row.IncidentID, row.ChannelID, row.OrgID, now, now.Add(-placeTimeout), now).Scan(ctx, &held)
+		pg.Named{
+			"incident": row.IncidentID, "channel": row.ChannelID, "org": row.OrgID, "now": now, "expired": now.Add(-placeTimeout),
+		}).Scan(ctx, &held)
 	if err != nil {
 		return false, nil, fmt.Errorf("request a place: %w", err)
 	}
@@ -119,29 +121,30 @@ func (s *Store) freeUnused(ctx context.Context, tx bun.Tx, row *deliveryRow, now
 // channels with the fewest in flight, within a channel in the order of arrival. Only
 // the first few of each channel are read, however many wait.
 func (s *Store) admit(ctx context.Context, tx bun.Tx, orgID uuid.UUID, now time.Time) ([]placeKey, error) {
-	var admitted []placeKey
-	err := s.db.SteadyIn(ctx, tx, &admitted, `
+	admitted, err := pg.Rows[placeKey](ctx, s.db.In(tx), `
 		WITH RECURSIVE held AS (
-			SELECT channel_id, count(*) AS n FROM delivery_places WHERE org_id = $1 AND admitted_at > $3 GROUP BY channel_id
+			SELECT channel_id, count(*) AS n FROM delivery_places WHERE org_id = @org AND admitted_at > @expired GROUP BY channel_id
 		), waiting AS (
-			(SELECT channel_id FROM delivery_places WHERE org_id = $1 AND admitted_at IS NULL ORDER BY channel_id LIMIT 1)
+			(SELECT channel_id FROM delivery_places WHERE org_id = @org AND admitted_at IS NULL ORDER BY channel_id LIMIT 1)
 			UNION ALL
 			SELECT (SELECT p.channel_id FROM delivery_places AS p
-				WHERE p.org_id = $1 AND p.admitted_at IS NULL AND p.channel_id > w.channel_id ORDER BY p.channel_id LIMIT 1)
+				WHERE p.org_id = @org AND p.admitted_at IS NULL AND p.channel_id > w.channel_id ORDER BY p.channel_id LIMIT 1)
 			FROM waiting AS w WHERE w.channel_id IS NOT NULL
 		), next AS (
 			SELECT first.incident_id, w.channel_id FROM waiting AS w LEFT JOIN held AS h USING (channel_id)
 			CROSS JOIN LATERAL (
 				SELECT p.incident_id, p.position, coalesce(h.n, 0) + row_number() OVER (ORDER BY p.position) AS share
-				FROM delivery_places AS p WHERE p.org_id = $1 AND p.channel_id = w.channel_id AND p.admitted_at IS NULL
-				ORDER BY p.position LIMIT greatest($4 - coalesce(h.n, 0), 0)
+				FROM delivery_places AS p WHERE p.org_id = @org AND p.channel_id = w.channel_id AND p.admitted_at IS NULL
+				ORDER BY p.position LIMIT greatest(@per_channel - coalesce(h.n, 0), 0)
 			) AS first
-			ORDER BY first.share, first.position LIMIT greatest($5 - (SELECT coalesce(sum(n), 0) FROM held), 0)
+			ORDER BY first.share, first.position LIMIT greatest(@per_org - (SELECT coalesce(sum(n), 0) FROM held), 0)
 		)
-		UPDATE delivery_places AS p SET admitted_at = $2 FROM next
+		UPDATE delivery_places AS p SET admitted_at = @now FROM next
 		WHERE p.incident_id = next.incident_id AND p.channel_id = next.channel_id
 		RETURNING p.incident_id, p.channel_id`,
-		orgID, now, now.Add(-placeTimeout), maxInFlight, maxInFlightOfOrg)
+		pg.Named{
+			"org": orgID, "now": now, "expired": now.Add(-placeTimeout), "per_channel": maxInFlight, "per_org": maxInFlightOfOrg,
+		})
 	return admitted, pg.Wrap("admit deliveries", err)
 }
 
@@ -188,6 +191,8 @@ func columnsOf(keys []placeKey) []any {
 	return []any{pgdialect.Array(incidents), pgdialect.Array(channels)}
 }
 
+// placedDeliveries reads one unfinished delivery for each place: a place is that of an outbox, whose
+// deliveries are sent one after the other.
 func placedDeliveries(ctx context.Context, tx bun.Tx, keys []placeKey) ([]vigil.PendingDelivery, error) {
 	var rows []namedDeliveryRow
 	err := tx.NewRaw(`SELECT DISTINCT ON (d.incident_id, d.channel_id) d.incident_id, d.channel_id, d.org_id, d.check_id,
@@ -197,6 +202,7 @@ func placedDeliveries(ctx context.Context, tx bun.Tx, keys []placeKey) ([]vigil.
 	return pendingDeliveriesOf(rows), pg.Wrap("read admitted deliveries", err)
 }
 
+// deletePlaces frees places, however long they were held.
 func deletePlaces(ctx context.Context, tx bun.Tx, keys []placeKey) error {
 	_, err := tx.NewRaw("DELETE FROM delivery_places AS p USING "+placesOf+
 		" WHERE p.incident_id = k.incident_id AND p.channel_id = k.channel_id", columnsOf(keys)...).Exec(ctx)

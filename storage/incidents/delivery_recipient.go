@@ -169,6 +169,7 @@ func (p *mailPlan) choose(rows []accounts.RecipientRow, admission *account.MailA
 	return open
 }
 
+// status is what became of the mail for an address so far; one without a row waits.
 func (p *mailPlan) status(address string) vigil.MailStatus {
 	if known := p.known[address]; known != nil {
 		return vigil.MailStatus(known.Status)
@@ -207,7 +208,7 @@ func (p *mailPlan) store(ctx context.Context, tx bun.Tx, rows []accounts.Recipie
 		}
 	}
 	if len(kept) > 0 {
-		// One that is tried again keeps what is known of its last attempt; one that has it, that it has.
+		// A mail that is tried again keeps the outcome of its last attempt; a delivered one stays delivered.
 		_, err := tx.NewInsert().Model(&kept).On("CONFLICT (delivery_id, address) DO UPDATE").
 			Set("spelling = excluded.spelling, counted = r.counted OR excluded.counted").
 			Set(`status = CASE WHEN r.status = 'delivered' OR r.status IN ('failed', 'unknown', 'refused') AND excluded.status = 'pending'
@@ -233,16 +234,23 @@ func (s *Store) BeginMail(ctx context.Context, delivery uuid.UUID, address strin
 // error of outcome, and how often it was tried besides those that were begun. A failed
 // redelivery leaves a delivered mail delivered.
 func (s *Store) EndMail(ctx context.Context, delivery uuid.UUID, outcome vigil.DeliveryRecipient) error {
-	now := s.db.Instant()
-	return s.changeMail(ctx, "store the outcome of a mail", `UPDATE delivery_recipients SET attempts = attempts + ?, attempted_at = ?,
-			status_code = ?, error_code = ?, error = ?,
-			delivered_at = CASE WHEN ?::text = 'delivered' THEN ?::timestamptz ELSE delivered_at END,
-			status = CASE WHEN status = 'delivered' THEN status ELSE ? END
-		WHERE delivery_id = ? AND address = ?`,
-		outcome.Attempts, now, outcome.StatusCode, outcome.ErrorCode, vigil.CleanText(outcome.Error), string(outcome.Status), now,
-		string(outcome.Status), delivery, accounts.LowerCase([]string{outcome.Address})[0])
+	return s.changeMail(
+		ctx,
+		"store the outcome of a mail",
+		`UPDATE delivery_recipients SET attempts = attempts + ?attempts, attempted_at = ?now,
+			status_code = ?status_code, error_code = ?error_code, error = ?error,
+			delivered_at = CASE WHEN ?status::text = 'delivered' THEN ?now::timestamptz ELSE delivered_at END,
+			status = CASE WHEN status = 'delivered' THEN status ELSE ?status END
+		WHERE delivery_id = ?delivery AND address = ?address`,
+		pg.Named{
+			"attempts": outcome.Attempts, "now": s.db.Instant(), "status_code": outcome.StatusCode, "error_code": outcome.ErrorCode,
+			"error": vigil.CleanText(outcome.Error), "status": string(outcome.Status), "delivery": delivery,
+			"address": accounts.LowerCase([]string{outcome.Address})[0],
+		},
+	)
 }
 
+// changeMail changes the row of a mail; without one its delivery was deleted, a CodeNotFound error.
 func (s *Store) changeMail(ctx context.Context, what, sql string, args ...any) error {
 	res, err := s.db.NewRaw(sql, args...).Exec(ctx)
 	if err != nil {

@@ -61,17 +61,19 @@ func (s *Store) publish(ctx context.Context, tx bun.Tx, e vigil.Event, to []vigi
 		return fmt.Errorf("encode the variables: %w", err)
 	}
 	_, err = tx.NewRaw(`WITH head AS (
-			INSERT INTO stream_heads AS h (org_id, ms, seq) VALUES (?0, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, 1)
+			INSERT INTO stream_heads AS h (org_id, ms, seq) VALUES (?org, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, 1)
 			ON CONFLICT (org_id) DO UPDATE SET ms = greatest(h.ms, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint), seq = h.seq + 1
 			RETURNING ms, seq
 		), stored AS (
 			INSERT INTO events (org_id, ms, seq, id, type, incident_id, check_id, time, envelope, title, body, variables)
-			SELECT ?0, ms, seq, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9::jsonb FROM head RETURNING org_id
+			SELECT ?org, ms, seq, ?id, ?type, ?incident, ?check, ?time, ?envelope, ?title, ?body, ?variables::jsonb FROM head RETURNING org_id
 		)
-		SELECT pg_notify(?10, org_id::text) FROM stored`,
-		e.OrgID, e.ID, string(e.Type), e.IncidentID, e.CheckID, pg.Micro(e.Time), string(e.Envelope), vigil.CleanText(e.Title),
-		vigil.CleanText(e.Body), string(variables),
-		EventChannel).Exec(ctx)
+		SELECT pg_notify(?wakes, org_id::text) FROM stored`,
+		pg.Named{
+			"org": e.OrgID, "id": e.ID, "type": string(e.Type), "incident": e.IncidentID, "check": e.CheckID, "time": pg.Micro(e.Time),
+			"envelope": string(e.Envelope), "title": vigil.CleanText(e.Title), "body": vigil.CleanText(e.Body),
+			"variables": string(variables), "wakes": EventChannel,
+		}).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store the event: %w", err)
 	}

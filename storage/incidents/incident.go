@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/schema"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
@@ -100,6 +101,8 @@ func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f listing.Incide
 	return incidents, extent, nil
 }
 
+// whereIncidents selects the incidents of an organization that a filter asks for. Those of drills are
+// shown with their drill only.
 func whereIncidents(query *bun.SelectQuery, orgID uuid.UUID, f listing.IncidentFilter) *bun.SelectQuery {
 	query = query.TableExpr("incidents AS i").Where("i.org_id = ?", orgID).Where(shownIncident)
 	if f.Status != "" {
@@ -121,8 +124,9 @@ const (
 	longestSweepWait = 10 * time.Minute
 )
 
-// sweepable selects rows whose wait since their progress or last repair is over.
-const sweepable = "swept_at + greatest(sweep_wait_ms, ?) * interval '1 millisecond' <= ?"
+// sweepable selects rows whose wait since their progress or last repair is over. Its arguments are
+// firstSweepWait, in milliseconds, and the present.
+const sweepable = "swept_at + greatest(sweep_wait_ms, ?first_wait_ms) * interval '1 millisecond' <= ?now"
 
 // StalledIncidents returns open and latched incidents of these shards without progress
 // for 30 s, outside of their wait, and those whose workflow was lost with Temporal's
@@ -131,7 +135,8 @@ const sweepable = "swept_at + greatest(sweep_wait_ms, ?) * interval '1 milliseco
 func (s *Store) StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error) {
 	var rows []Row
 	err := s.db.NewSelect().Model(&rows).Column("id", "org_id", "check_id", "status", "title").
-		Where("(i.status <> 'resolved' OR i.latched) AND ("+sweepable+" OR "+loops.LostSince+")", pg.Milliseconds(firstSweepWait), pg.Micro(now)).
+		Where("(i.status <> 'resolved' OR i.latched) AND ("+sweepable+" OR "+loops.LostSince+")",
+			pg.Named{"first_wait_ms": pg.Milliseconds(firstSweepWait), "now": pg.Micro(now)}).
 		Where("?", loops.InShards("i.check_id", shards)).
 		Where(checkOfIncident).
 		OrderExpr("i.swept_at").Limit(int64(limit)).Scan(ctx)
@@ -148,7 +153,7 @@ func (s *Store) StalledIncidents(ctx context.Context, now time.Time, shards []in
 // MarkIncidentSwept records a repair of an incident and doubles its wait. It changes
 // nothing when the lease is of an older fence, as do all of its kind.
 func (s *Store) MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, id uuid.UUID, at time.Time) error {
-	return s.markSwept(ctx, lease, "incidents", "id = ?", at, id)
+	return s.markSwept(ctx, lease, "incidents", at, bun.SafeQuery("id = ?", id))
 }
 
 // admissionGrace is how long a delivery that was admitted has to start its attempt
@@ -161,31 +166,35 @@ const admissionGrace = 5 * time.Second
 func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error) {
 	var rows []namedDeliveryRow
 	const stalled = "(d.swept_at < d.created_at OR " + sweepable +
-		" AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ? * interval '1 millisecond' <= ?))"
+		" AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ?first_wait_ms * interval '1 millisecond' <= ?now))"
 	err := s.db.NewRaw(`SELECT d.org_id, d.incident_id, d.check_id, d.channel_id, d.channel_type, d.channel_name,
 			`+checkNameOfDelivery+` AS check_name
 		FROM deliveries AS d
-		WHERE (d.status = 'pending' OR d.redeliver AND `+checkOfDelivery+`) AND (`+stalled+` OR `+loops.LostSince+`) AND ?
+		WHERE (d.status = 'pending' OR d.redeliver AND `+checkOfDelivery+`) AND (`+stalled+` OR `+loops.LostSince+`) AND ?in_shards
 			AND NOT EXISTS (SELECT FROM deliveries AS e WHERE e.incident_id = d.incident_id AND e.channel_id = d.channel_id
 				AND e.status = 'pending' AND e.created_at < d.created_at AND NOT d.redeliver)
 			AND NOT EXISTS (SELECT FROM delivery_places AS p WHERE p.incident_id = d.incident_id AND p.channel_id = d.channel_id
-				AND (p.admitted_at IS NULL OR p.admitted_at > ?))
-		ORDER BY d.swept_at LIMIT ?`,
-		pg.Milliseconds(firstSweepWait), pg.Micro(now), pg.Milliseconds(firstSweepWait), pg.Micro(now), loops.InShards("d.check_id", shards),
-		pg.Micro(now.Add(-admissionGrace)), limit).Scan(ctx, &rows)
+				AND (p.admitted_at IS NULL OR p.admitted_at > ?admitted))
+		ORDER BY d.swept_at LIMIT ?limit`,
+		pg.Named{
+			"first_wait_ms": pg.Milliseconds(firstSweepWait), "now": pg.Micro(now), "in_shards": loops.InShards("d.check_id", shards),
+			"admitted": pg.Micro(now.Add(-admissionGrace)), "limit": limit,
+		}).Scan(ctx, &rows)
 	return pendingDeliveriesOf(rows), pg.Wrap("find stalled deliveries", err)
 }
 
 // MarkDeliverySwept records a repair of a delivery and doubles its wait.
 func (s *Store) MarkDeliverySwept(ctx context.Context, lease fleet.SweepLease, delivery vigil.PendingDelivery, at time.Time) error {
-	return s.markSwept(ctx, lease, "deliveries", "incident_id = ? AND channel_id = ?", at, delivery.IncidentID, delivery.ChannelID)
+	return s.markSwept(ctx, lease, "deliveries", at,
+		bun.SafeQuery("incident_id = ? AND channel_id = ?", delivery.IncidentID, delivery.ChannelID))
 }
 
-func (s *Store) markSwept(ctx context.Context, lease fleet.SweepLease, table, which string, at time.Time, ids ...any) error {
-	args := append(
-		[]any{bun.Ident(table), pg.Micro(at), pg.Milliseconds(firstSweepWait), pg.Milliseconds(longestSweepWait), loops.Fenced(lease)},
-		ids...)
-	_, err := s.db.NewRaw("UPDATE ? SET swept_at = ?, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?), ?) WHERE ? AND "+which, args...).
-		Exec(ctx)
+func (s *Store) markSwept(ctx context.Context, lease fleet.SweepLease, table string, at time.Time, which schema.QueryAppender) error {
+	_, err := s.db.NewRaw(`UPDATE ?table SET swept_at = ?at, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?least_ms), ?most_ms)
+		WHERE ?fenced AND ?which`,
+		pg.Named{
+			"table": bun.Ident(table), "at": pg.Micro(at), "least_ms": pg.Milliseconds(firstSweepWait),
+			"most_ms": pg.Milliseconds(longestSweepWait), "fenced": loops.Fenced(lease), "which": which,
+		}).Exec(ctx)
 	return pg.Wrap("record a repair", err)
 }

@@ -118,6 +118,7 @@ func (s *Store) changeIncident(ctx context.Context, id uuid.UUID, change func(*i
 	return out, pg.Wrap("change an incident", err)
 }
 
+// store writes all that a change may have changed. The row is locked since the change began.
 func (c *incidentChange) store(ctx context.Context) error {
 	_, err := c.tx.NewUpdate().Model(&c.row).WherePK().Column("status", "acknowledged_at", "acknowledged_by",
 		"resolved_at", "resolved_by", "resolution", "note", "latched", "quiet", "swept_at", "sweep_wait_ms",
@@ -129,6 +130,7 @@ func (c *incidentChange) store(ctx context.Context) error {
 	return nil
 }
 
+// publish stores the event of the change, the last statement of its transaction.
 func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions []string, publicURL string, to []vigil.Recipient) error {
 	event, err := c.event(ctx, vigil.EventContext{Type: t, Regions: regions, PublicURL: publicURL})
 	if err != nil {
@@ -191,10 +193,12 @@ func (c *incidentChange) recoveryRecipients(ctx context.Context) ([]vigil.Recipi
 // KeepLatch stores what a latch still holds: the regions that have been quiet since a user
 // resolved the incident, and the rules. It releases the latch when released is true.
 func (s *Store) KeepLatch(ctx context.Context, latch vigil.Latch, released bool) error {
-	now := s.db.Instant()
 	_, err := s.db.NewRaw(
-		"UPDATE incidents SET quiet = ?, latch_rules = ?, latched = latched AND NOT ?, swept_at = ?, sweep_wait_ms = 0 WHERE id = ?",
-		pgdialect.Array(append([]string{}, latch.Quiet...)), pgdialect.Array(append([]uuid.UUID{}, latch.Rules...)), released, now,
-		latch.IncidentID).Exec(ctx)
+		`UPDATE incidents SET quiet = ?quiet, latch_rules = ?rules, latched = latched AND NOT ?released, swept_at = ?now, sweep_wait_ms = 0
+		WHERE id = ?id`,
+		pg.Named{
+			"quiet": pgdialect.Array(append([]string{}, latch.Quiet...)), "rules": pgdialect.Array(append([]uuid.UUID{}, latch.Rules...)),
+			"released": released, "now": s.db.Instant(), "id": latch.IncidentID,
+		}).Exec(ctx)
 	return pg.Wrap("keep a latch", err)
 }

@@ -48,6 +48,8 @@ func (s *Store) EndIncidents(ctx context.Context, tx bun.Tx, edits []*vigil.Chec
 	return ends, nil
 }
 
+// endIncident resolves the incident of a check that is removed, with its rules. It returns the event of
+// the end and who gets it, for PublishEnds: events come last in a transaction.
 func (s *Store) endIncident(ctx context.Context, tx bun.Tx, id uuid.UUID) (end End, err error) {
 	c := incidentChange{db: s, tx: tx}
 	if err := selectTraced(tx, &c.row).Where("i.id = ?", id).For("UPDATE").Scan(ctx); err != nil {

@@ -91,8 +91,7 @@ func drillOf(row *definitions.CheckRow) uuid.UUID {
 // existingIncident returns the incident that an earlier attempt of the request opened,
 // or the one that is open for the check, or nil.
 func (s *Store) existingIncident(ctx context.Context, tx bun.Tx, o vigil.OpenRequest) (*Row, error) {
-	var rows []Row
-	err := s.db.SteadyIn(ctx, tx, &rows, "SELECT "+pg.ModelColumns[Row](s.db, "i")+", "+incidentTrace+` AS trace_id FROM incidents AS i
+	rows, err := pg.Rows[Row](ctx, s.db.In(tx), "SELECT "+pg.ModelColumns[Row](s.db, "i")+", "+incidentTrace+` AS trace_id FROM incidents AS i
 		WHERE i.id = $1 OR (i.check_id = $2 AND i.status <> 'resolved') ORDER BY (i.id = $1) DESC LIMIT 1`, o.ID, o.CheckID)
 	if err != nil || len(rows) == 0 {
 		return nil, pg.Wrap("find the incident", err)
@@ -102,9 +101,14 @@ func (s *Store) existingIncident(ctx context.Context, tx bun.Tx, o vigil.OpenReq
 
 // enabledRules reads the rules of the ids that are enabled, the leading one first.
 func (s *Store) enabledRules(ctx context.Context, tx bun.Tx, checkID uuid.UUID, ids []uuid.UUID) ([]vigil.Rule, error) {
-	var rows []definitions.RuleRow
-	err := s.db.SteadyIn(ctx, tx, &rows, "SELECT "+pg.ModelColumns[definitions.RuleRow](s.db, "ar")+` FROM alert_rules AS ar
-		WHERE ar.check_id = $1 AND ar.enabled AND ar.id = ANY($2::text[]::uuid[])`, checkID, pg.UUIDTexts(ids))
+	rows, err := pg.Rows[definitions.RuleRow](
+		ctx,
+		s.db.In(tx),
+		"SELECT "+pg.ModelColumns[definitions.RuleRow](s.db, "ar")+` FROM alert_rules AS ar
+		WHERE ar.check_id = $1 AND ar.enabled AND ar.id = ANY($2::text[]::uuid[])`,
+		checkID,
+		pg.UUIDTexts(ids),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("read the rules: %w", err)
 	}
@@ -113,6 +117,8 @@ func (s *Store) enabledRules(ctx context.Context, tx bun.Tx, checkID uuid.UUID, 
 	return rules, err
 }
 
+// insertIncident stores an incident with its event and its deliveries. It begins with the result that
+// fired its leading rule, the first one, or with the end of a maintenance that kept it from opening.
 func (s *Store) insertIncident(
 	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org account.Organization, rules []vigil.Rule,
 ) (vigil.IncidentOutcome, error) {
@@ -186,6 +192,7 @@ func rowOfIncident(i *vigil.Incident, recipients []vigil.Recipient) (*Row, error
 	}, nil
 }
 
+// firingRegions returns the regions in which any rule fires, sorted.
 func firingRegions(votes []vigil.Vote) []string {
 	var regions []string
 	for _, v := range votes {
@@ -211,6 +218,8 @@ func (s *Store) readRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, 
 	return vigil.RecipientsOf(rules, channels, s.policies), nil
 }
 
+// channelsOfRules reads the channels of rules, disabled ones included: whether these get a message is
+// vigil.RecipientsOf's to decide.
 func (s *Store) channelsOfRules(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Channel, error) {
 	if s.policies == nil {
 		return nil, errNoPolicies()

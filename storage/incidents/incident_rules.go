@@ -82,6 +82,8 @@ func openingRules(
 	return list, nil
 }
 
+// firedRule is a rule as the incident keeps it: with its name and severity of now, which a later change of
+// the rule does not alter.
 func firedRule(r *vigil.Rule, cause *vigil.Trigger, since time.Time) vigil.IncidentRule {
 	fired := vigil.IncidentRule{ID: r.ID, Name: r.Name, Severity: r.Severity(), Since: since, Beginnings: 1}
 	fired.Failing, fired.Slow = cause.Effects()
@@ -137,6 +139,7 @@ func (c *incidentChange) endFiring(ids []uuid.UUID, now time.Time) {
 	}
 }
 
+// fires reports whether a rule fires in the incident already: it does not begin twice.
 func (c *incidentChange) fires(rule uuid.UUID) bool {
 	return slices.ContainsFunc(c.rules, func(r vigil.IncidentRule) bool { return r.ID == rule && r.Fires() })
 }

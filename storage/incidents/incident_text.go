@@ -25,9 +25,11 @@ func (s *Store) StoreIncidentText(ctx context.Context, text vigil.IncidentText) 
 	if _, err := s.db.NewRaw("DELETE FROM incident_texts WHERE created_at < ?", now.Add(-textsKept)).Exec(ctx); err != nil {
 		return pg.Wrap("delete old texts", err)
 	}
-	_, err := s.db.NewRaw(`INSERT INTO incident_texts (id, incident_id, author, note, created_at) VALUES (?, ?, ?, ?, ?)
+	_, err := s.db.NewRaw(`INSERT INTO incident_texts (id, incident_id, author, note, created_at) VALUES (?id, ?incident, ?author, ?note, ?now)
 		ON CONFLICT DO NOTHING`,
-		text.ID, text.IncidentID, vigil.CleanText(text.Author), vigil.CleanText(text.Note), now).Exec(ctx)
+		pg.Named{
+			"id": text.ID, "incident": text.IncidentID, "author": vigil.CleanText(text.Author), "note": vigil.CleanText(text.Note), "now": now,
+		}).Exec(ctx)
 	if pg.Violates(err, "incident_texts_incident_id_fkey") {
 		return vigil.NotFound("incident")
 	}

@@ -57,8 +57,7 @@ func (s *Store) ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUI
 // their events, also when the incident was deleted with its check. One without a policy
 // gets that of its type.
 func (s *Store) lockOutbox(ctx context.Context, tx bun.Tx, incidentID, channelID uuid.UUID) ([]deliveryRow, error) {
-	var rows []deliveryRow
-	err := s.db.SteadyIn(ctx, tx, &rows, "SELECT "+pg.ModelColumns[deliveryRow](s.db, "d")+` FROM deliveries AS d
+	rows, err := pg.Rows[deliveryRow](ctx, s.db.In(tx), "SELECT "+pg.ModelColumns[deliveryRow](s.db, "d")+` FROM deliveries AS d
 		WHERE d.incident_id = $1 AND d.channel_id = $2 ORDER BY d.id FOR UPDATE`, incidentID, channelID)
 	if err != nil {
 		return nil, fmt.Errorf("lock the deliveries: %w", err)
@@ -95,8 +94,7 @@ func (s *Store) unfinishedAttempt(ctx context.Context, tx bun.Tx, box []delivery
 	for i := range box {
 		ids[i] = box[i].ID.String()
 	}
-	var rows []attemptRow
-	err := s.db.SteadyIn(ctx, tx, &rows, "SELECT "+pg.ModelColumns[attemptRow](s.db, "a")+` FROM attempts AS a
+	rows, err := pg.Rows[attemptRow](ctx, s.db.In(tx), "SELECT "+pg.ModelColumns[attemptRow](s.db, "a")+` FROM attempts AS a
 		WHERE a.delivery_id = ANY($1::text[]::uuid[]) AND a.finished_at IS NULL ORDER BY a.started_at LIMIT 1`, ids)
 	if err != nil || len(rows) == 0 {
 		return nil, pg.Wrap("look for unfinished attempts", err)
@@ -148,8 +146,7 @@ func (s *Store) boxEnded(ctx context.Context, tx bun.Tx, box []deliveryRow) (boo
 	if !vigil.EventType(box[0].EventType).OfIncident() {
 		return slices.ContainsFunc(box, func(d deliveryRow) bool { return vigil.EventType(d.EventType).Ends() }), nil
 	}
-	var rows []Row
-	err := s.db.SteadyIn(ctx, tx, &rows, "SELECT i.id, i.status FROM incidents AS i WHERE i.id = $1", box[0].IncidentID)
+	rows, err := pg.Rows[Row](ctx, s.db.In(tx), "SELECT i.id, i.status FROM incidents AS i WHERE i.id = $1", box[0].IncidentID)
 	if err != nil {
 		return false, fmt.Errorf("read the incident: %w", err)
 	}
@@ -164,6 +161,7 @@ func readTrace(ctx context.Context, db bun.IDB, incidentID uuid.UUID) (id string
 	return id, nil
 }
 
+// endUnsent ends deliveries that were not sent and must not be any more, as DecideDelivery has decided.
 func endUnsent(ctx context.Context, tx bun.Tx, ids []uuid.UUID, status vigil.DeliveryStatus, now time.Time) error {
 	if len(ids) == 0 {
 		return nil
@@ -219,9 +217,10 @@ func (s *Store) startAttempt(
 	if _, err := tx.NewInsert().Model(&attempt).Exec(ctx); err != nil {
 		return vigil.NextAttempt{}, fmt.Errorf("store the attempt: %w", err)
 	}
-	_, err = tx.NewRaw(`UPDATE deliveries SET attempts = ?, redeliver = redeliver AND NOT ?, updated_at = ?, swept_at = ?, sweep_wait_ms = 0
-		WHERE id = ?`,
-		row.Attempts, decision.Manual, now, now, row.ID).Exec(ctx)
+	_, err = tx.NewRaw(`UPDATE deliveries
+		SET attempts = ?0, redeliver = redeliver AND NOT ?1, updated_at = ?2, swept_at = ?2, sweep_wait_ms = 0 WHERE id = ?3`,
+		row.Attempts, decision.Manual, now, row.ID).
+		Exec(ctx)
 	if err != nil {
 		return vigil.NextAttempt{}, fmt.Errorf("count the attempt: %w", err)
 	}
@@ -272,7 +271,7 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 	}
 	defer leave()
 	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		row, err := pg.SteadyOne[deliveryRow](ctx, s.db, tx,
+		row, err := pg.Row[deliveryRow](ctx, s.db.In(tx),
 			"SELECT "+pg.ModelColumns[deliveryRow](s.db, "d")+" FROM deliveries AS d WHERE d.id = $1 FOR UPDATE", outcome.Attempt.DeliveryID)
 		if err != nil {
 			return pg.Found("delivery", err)
@@ -315,11 +314,16 @@ func finishAttempt(ctx context.Context, tx bun.Tx, outcome *vigil.AttemptOutcome
 	if a.Manual {
 		next = nil
 	}
-	res, err := tx.NewRaw(`UPDATE attempts SET finished_at = ?, duration_ms = ?, status_code = ?, error_code = ?, error = ?,
-			response_body = ?, next_attempt_at = ?, recipients = ?, reached = ?
-		WHERE id = ? AND finished_at IS NULL`,
-		now, pg.Milliseconds(a.Duration), vigil.NilIfZero(a.StatusCode), a.ErrorCode, vigil.CleanText(a.Error), vigil.CleanText(a.ResponseBody),
-		next, a.Recipients, a.Reached, a.ID).Exec(ctx)
+	res, err := tx.NewRaw(`UPDATE attempts
+		SET finished_at = ?now, duration_ms = ?duration_ms, status_code = ?status_code, error_code = ?error_code,
+			error = ?error, response_body = ?response_body, next_attempt_at = ?next, recipients = ?recipients, reached = ?reached
+		WHERE id = ?id AND finished_at IS NULL`,
+		pg.Named{
+			"now": now, "duration_ms": pg.Milliseconds(a.Duration), "status_code": vigil.NilIfZero(a.StatusCode), "error_code": a.ErrorCode,
+			"error": vigil.CleanText(a.Error), "response_body": vigil.CleanText(a.ResponseBody), "next": next,
+			"recipients": a.Recipients, "reached": a.Reached, "id": a.ID,
+		}).
+		Exec(ctx)
 	if err != nil {
 		return false, fmt.Errorf("finish the attempt: %w", err)
 	}
@@ -350,8 +354,7 @@ func (r *deliveryRow) apply(outcome *vigil.AttemptOutcome, now time.Time) (exhau
 
 // readRemaining reads what is left to deliver to the channel about the same incident.
 func (s *Store) readRemaining(ctx context.Context, tx bun.Tx, row *deliveryRow, remaining *vigil.Remaining) error {
-	var left []deliveryRow
-	err := s.db.SteadyIn(ctx, tx, &left, `SELECT d.id, d.redeliver, d.next_attempt_at FROM deliveries AS d
+	left, err := pg.Rows[deliveryRow](ctx, s.db.In(tx), `SELECT d.id, d.redeliver, d.next_attempt_at FROM deliveries AS d
 		WHERE d.incident_id = $1 AND d.channel_id = $2 AND (d.status = 'pending' OR d.redeliver)`, row.IncidentID, row.ChannelID)
 	if err != nil {
 		return fmt.Errorf("read what is left: %w", err)

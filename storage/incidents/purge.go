@@ -109,8 +109,9 @@ func (s *Store) purgeResults(ctx context.Context, checkID uuid.UUID) (found bool
 	for end := from.AddDate(0, 0, 1); from.Before(end); {
 		until := end
 		// Literal bounds: Postgres then opens the partition of this day only.
-		err := s.db.NewRaw("SELECT slot FROM results WHERE check_id = ?0 AND region = ?1 AND slot >= ?2 AND slot < ?3 "+
-			"ORDER BY slot OFFSET ?4 LIMIT 1", checkID, first.Region, from, end, pg.DeleteBatch).Scan(ctx, &until)
+		err := s.db.NewRaw(`SELECT slot FROM results WHERE check_id = ?check AND region = ?region AND slot >= ?from AND slot < ?end
+			ORDER BY slot OFFSET ?batch LIMIT 1`,
+			pg.Named{"check": checkID, "region": first.Region, "from": from, "end": end, "batch": pg.DeleteBatch}).Scan(ctx, &until)
 		if err != nil && !pg.IsNoRow(err) {
 			return false, fmt.Errorf("look for results: %w", err)
 		}

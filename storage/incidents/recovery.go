@@ -108,16 +108,19 @@ func (s *Store) recoveryRuns(ctx context.Context, channel uuid.UUID) error {
 func addItems(ctx context.Context, tx bun.Tx, r *recoveryRow) (int, error) {
 	opens := []string{string(vigil.EventTriggered), string(vigil.EventUnobserved)}
 	res, err := tx.NewRaw(`INSERT INTO recovery_items (recovery_id, position, delivery_id, incident_id, state)
-		SELECT ?0, row_number() OVER (ORDER BY first, incident_id, later, created_at, address, id), id, incident_id, 'waiting' FROM (
-			SELECT d.id, d.incident_id, d.created_at, d.address, d.event_type <> ALL(?1::text[]) AS later,
+		SELECT ?recovery, row_number() OVER (ORDER BY first, incident_id, later, created_at, address, id), id, incident_id, 'waiting' FROM (
+			SELECT d.id, d.incident_id, d.created_at, d.address, d.event_type <> ALL(?opens::text[]) AS later,
 				min(d.created_at) OVER (PARTITION BY d.incident_id) AS first
 			FROM deliveries AS d
-			WHERE d.channel_id = ?2 AND d.org_id = ?3 AND d.created_at >= ?4 AND d.created_at < ?5 AND d.status = ANY(?6::text[])
-				AND (cardinality(?7::text[]) = 0 OR d.event_type = ANY(?7::text[])) AND `+checkOfDelivery+`
-			LIMIT ?8
+			WHERE d.channel_id = ?channel AND d.org_id = ?org AND d.created_at >= ?since AND d.created_at < ?until
+				AND d.status = ANY(?statuses::text[])
+				AND (cardinality(?types::text[]) = 0 OR d.event_type = ANY(?types::text[])) AND `+checkOfDelivery+`
+			LIMIT ?limit
 		) AS selected`,
-		r.ID, pgdialect.Array(opens), r.ChannelID, r.OrgID, r.Since, r.Until, pgdialect.Array(texts(r.Statuses)),
-		pgdialect.Array(texts(r.EventTypes)), vigil.MaxRecovery+1).Exec(ctx)
+		pg.Named{
+			"recovery": r.ID, "opens": pgdialect.Array(opens), "channel": r.ChannelID, "org": r.OrgID, "since": r.Since, "until": r.Until,
+			"statuses": pgdialect.Array(texts(r.Statuses)), "types": pgdialect.Array(texts(r.EventTypes)), "limit": vigil.MaxRecovery + 1,
+		}).Exec(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("select the deliveries: %w", err)
 	}

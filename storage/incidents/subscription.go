@@ -26,14 +26,14 @@ type subscriberRow struct {
 }
 
 // subscribersOf is an SQL query for the enabled subscriptions, with their channels, of the
-// organization $1 that receive one of the patterns $2 of events of a severity in $3 (see
-// vigil.UpTo), about the check $4 with the labels $5 (see vigil.SelectingTerms).
+// @org that receive one of the @patterns of events of one of the @severities (see
+// vigil.UpTo), about the @check with the labels @terms (see vigil.SelectingTerms).
 // The zero id is no check.
 const subscribersOf = `SELECT s.id, s.name, s.events, s.channel_id, ch.type AS channel_type, ch.name AS channel_name,
 		ch.enabled AS channel_enabled
 	FROM subscriptions AS s JOIN channels AS ch ON ch.id = s.channel_id
-	WHERE s.org_id = $1 AND s.enabled AND s.events && $2::text[] AND s.severity_min = ANY($3::text[])
-		AND (s.check_ids IS NULL OR $4 = ANY(s.check_ids)) AND s.labels <@ $5::text[]
+	WHERE s.org_id = @org AND s.enabled AND s.events && @patterns::text[] AND s.severity_min = ANY(@severities::text[])
+		AND (s.check_ids IS NULL OR @check = ANY(s.check_ids)) AND s.labels <@ @terms::text[]
 	ORDER BY s.created_at, s.id`
 
 // topic is what a subscription selects by: what an event is about.
@@ -68,8 +68,9 @@ func (s *Store) allSubscribers(ctx context.Context, tx bun.IDB, of topic, types 
 	for _, t := range types {
 		patterns = append(patterns, vigil.PatternsOf(t)...)
 	}
-	var rows []subscriberRow
-	err := s.db.SteadyIn(ctx, tx, &rows, subscribersOf, of.orgID, patterns, of.severities, of.checkID, vigil.SelectingTerms(of.labels))
+	rows, err := pg.Rows[subscriberRow](ctx, s.db.In(tx), subscribersOf, pg.Named{
+		"org": of.orgID, "patterns": patterns, "severities": of.severities, "check": of.checkID, "terms": vigil.SelectingTerms(of.labels),
+	})
 	if err != nil {
 		return nil, pg.Wrap("read the subscriptions", err)
 	}

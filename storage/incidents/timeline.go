@@ -114,6 +114,7 @@ func firstSlot(i *vigil.Incident) time.Time {
 	return i.StartedAt
 }
 
+// statusChanges returns the changes of state that the row of the incident itself has.
 func statusChanges(i *vigil.Incident) []vigil.TimelineEntry {
 	entries := []vigil.TimelineEntry{{Time: i.CreatedAt, Kind: vigil.TimelineState, Event: vigil.EventTriggered}}
 	if i.AcknowledgedAt != nil {

@@ -181,10 +181,14 @@ func (s *Store) BeginUnobserved(
 		}
 		var rows []unobservedRow
 		err = tx.NewRaw(`INSERT INTO unobserved_checks AS u (check_id, id, org_id, since, regions, described, created_at, audience)
-			SELECT c.id, ?0, c.org_id, max(coalesce(r.last_slot, r.start_at)), array_agg(r.region ORDER BY r.region), ?1::jsonb, ?2, ?5::jsonb
+			SELECT c.id, ?id, c.org_id, max(coalesce(r.last_slot, r.start_at)), array_agg(r.region ORDER BY r.region), ?described::jsonb,
+				?now, ?audience::jsonb
 			FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id AND r.active
-			WHERE c.id = ?3 AND ?4 AND `+whollyUnobserved(now, since)+` GROUP BY c.id
-			ON CONFLICT DO NOTHING RETURNING *`, uuid.New(), described, now, checkID, loops.Fenced(lease), audience).Scan(ctx, &rows)
+			WHERE c.id = ?check AND ?fenced AND `+whollyUnobserved(now, since)+` GROUP BY c.id
+			ON CONFLICT DO NOTHING RETURNING *`,
+			pg.Named{
+				"id": uuid.New(), "described": described, "now": now, "check": checkID, "fenced": loops.Fenced(lease), "audience": audience,
+			}).Scan(ctx, &rows)
 		if err != nil {
 			return pg.Wrap("insert", err)
 		}
@@ -243,7 +247,7 @@ func (s *Store) unobservedRecipients(
 		return nil, nil, fmt.Errorf("read who knows: %w", err)
 	}
 	recipients = slices.DeleteFunc(recipients, func(r vigil.Recipient) bool { return slices.Contains(known, r.ChannelID) })
-	// A rule all of whose channels know of it has nothing to say.
+	// A rule whose channels were all notified sends nothing.
 	rules = slices.DeleteFunc(rules, func(r vigil.Rule) bool {
 		return !slices.ContainsFunc(recipients, func(to vigil.Recipient) bool { return slices.Contains(r.Channels, to.ChannelID) })
 	})

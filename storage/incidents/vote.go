@@ -31,7 +31,7 @@ func (s *Store) SaveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote) (
 	if vigil.ErrorCode(err) != vigil.CodeNotFound {
 		return ack, pg.Wrap("store a vote", err)
 	}
-	there, looked := s.db.AnyOf(ctx, `SELECT EXISTS (SELECT FROM check_regions AS r
+	there, looked := pg.Row[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM check_regions AS r
 		WHERE r.check_id = $1 AND r.region = $2 AND r.active AND r.start_at <= $3)`, checkID, v.Region, pg.Micro(v.Slot))
 	if looked != nil || !there {
 		return ack, pg.Wrap("store a vote", cmp.Or(looked, err))
@@ -61,15 +61,14 @@ func (s *Store) saveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote, l
 				return fmt.Errorf("limit the wait for the loop: %w", err)
 			}
 		}
-		var rows []struct {
+		row, err := pg.Row[struct {
 			OrgID  uuid.UUID `bun:"org_id"`
 			Name   string    `bun:"name"`
 			Target string    `bun:"target"`
 			Open   bool      `bun:"open"`
 			Voted  bool      `bun:"voted"`
 			Trace  string    `bun:"trace"`
-		}
-		err := s.db.SteadyIn(ctx, tx, &rows, `SELECT c.org_id, c.name, c.target,
+		}](ctx, s.db.In(tx), `SELECT c.org_id, c.name, c.target,
 				EXISTS (SELECT FROM incidents AS i WHERE i.check_id = c.id AND (i.status <> 'resolved' OR i.latched)) AS open,
 				EXISTS (SELECT FROM region_votes AS v WHERE v.check_id = c.id AND v.region = r.region) AS voted,
 				coalesce((SELECT `+incidentTrace+` FROM incidents AS i
@@ -77,13 +76,9 @@ func (s *Store) saveVote(ctx context.Context, checkID uuid.UUID, v vigil.Vote, l
 			FROM checks AS c JOIN check_regions AS r ON r.check_id = c.id
 			WHERE c.id = $1 AND r.region = $2 AND r.active AND r.start_at <= $3
 			`+lock, checkID, v.Region, pg.Micro(v.Slot))
-		if err == nil && len(rows) == 0 {
-			err = sql.ErrNoRows
-		}
 		if err != nil {
 			return pg.Found("check", err)
 		}
-		row := rows[0]
 		ack = vigil.VoteAck{
 			Relevant:  row.Open || len(v.Firing) > 0,
 			OrgID:     row.OrgID,
@@ -103,22 +98,28 @@ func (s *Store) storeVote(ctx context.Context, tx bun.Tx, checkID uuid.UUID, v v
 	if err != nil {
 		return err
 	}
-	err = s.db.SteadyExec(ctx, tx, `INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, matches, swept_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	err = pg.Exec(ctx, s.db.In(tx), `INSERT INTO region_votes AS old (check_id, region, revision, slot, failures, firing, matches, swept_at)
+		VALUES (@check, @region, @revision, @slot, @failures, @firing, @matches, @now)
 		ON CONFLICT (check_id, region) DO UPDATE
 			SET revision = excluded.revision, slot = excluded.slot, failures = excluded.failures,
 				firing = excluded.firing, matches = excluded.matches,
 				silent = false, swept_at = excluded.swept_at, sweep_wait_ms = 0
 			WHERE (old.revision, old.slot) <= (excluded.revision, excluded.slot)`,
-		checkID, v.Region, v.Revision, pg.Micro(v.Slot), v.Failures, firing, matches, s.db.Instant())
+		pg.Named{
+			"check": checkID, "region": v.Region, "revision": v.Revision, "slot": pg.Micro(v.Slot), "failures": v.Failures,
+			"firing": firing, "matches": matches, "now": s.db.Instant(),
+		})
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	if !edge {
 		return nil
 	}
-	err = s.db.SteadyExec(ctx, tx, `INSERT INTO region_edges (check_id, slot, region, revision, failures, firing)
-		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`, checkID, pg.Micro(v.Slot), v.Region, v.Revision, v.Failures, firing)
+	err = pg.Exec(ctx, s.db.In(tx), `INSERT INTO region_edges (check_id, slot, region, revision, failures, firing)
+		VALUES (@check, @slot, @region, @revision, @failures, @firing) ON CONFLICT DO NOTHING`,
+		pg.Named{
+			"check": checkID, "slot": pg.Micro(v.Slot), "region": v.Region, "revision": v.Revision, "failures": v.Failures, "firing": firing,
+		})
 	if err != nil {
 		return fmt.Errorf("store the edge: %w", err)
 	}
@@ -170,12 +171,12 @@ func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.I
 	var read vigil.IncidentContext
 	var in *loops.Running
 	err := s.db.Transact(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
-		check, err := pg.SteadyOne[definitions.CheckRow](ctx, s.db, tx, "SELECT id, org_id, enabled, revision FROM checks WHERE id = $1", checkID)
+		check, err := pg.Row[definitions.CheckRow](ctx, s.db.In(tx), "SELECT id, org_id, enabled, revision FROM checks WHERE id = $1", checkID)
 		if err != nil {
 			return pg.Found("check", err)
 		}
 		read = vigil.IncidentContext{OrgID: check.OrgID, Enabled: check.Enabled, Revision: check.Revision}
-		err = s.db.SteadyIn(ctx, tx, &read.Rules,
+		read.Rules, err = pg.Rows[vigil.RulePolicy](ctx, s.db.In(tx),
 			"SELECT id, region_policy AS policy FROM alert_rules WHERE check_id = $1 AND enabled ORDER BY id", checkID)
 		if err != nil {
 			return fmt.Errorf("read the rules: %w", err)
@@ -196,7 +197,7 @@ func (s *Store) IncidentContext(ctx context.Context, checkID uuid.UUID) (vigil.I
 }
 
 func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *vigil.IncidentContext) error {
-	var rows []struct {
+	rows, err := pg.Rows[struct {
 		Region   string      `bun:"region"`
 		Revision *int64      `bun:"revision"`
 		Slot     *time.Time  `bun:"slot"`
@@ -204,18 +205,10 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, r
 		Firing   []uuid.UUID `bun:"firing,array"`
 		Matches  []byte      `bun:"matches"`
 		Silent   bool        `bun:"silent"`
-	}
-	err := s.db.SteadyIn(
-		ctx,
-		tx,
-		&rows,
-		`SELECT r.region, v.revision, v.slot, coalesce(v.failures, 0) AS failures, coalesce(v.firing, '{}') AS firing,
+	}](ctx, s.db.In(tx), `SELECT r.region, v.revision, v.slot, coalesce(v.failures, 0) AS failures, coalesce(v.firing, '{}') AS firing,
 			v.matches, `+silentRegion("$1::timestamptz")+` AS silent
 		FROM check_regions AS r LEFT JOIN region_votes AS v USING (check_id, region)
-		WHERE r.check_id = $2 AND r.active ORDER BY r.region`,
-		s.db.Instant(),
-		checkID,
-	)
+		WHERE r.check_id = $2 AND r.active ORDER BY r.region`, s.db.Instant(), checkID)
 	if err != nil {
 		return fmt.Errorf("read the votes: %w", err)
 	}
@@ -238,15 +231,9 @@ func (s *Store) readRegions(ctx context.Context, tx bun.Tx, checkID uuid.UUID, r
 
 // readIncidentHeads fills in the open incident and the latch.
 func (s *Store) readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.UUID, read *vigil.IncidentContext) error {
-	var rows []Row
-	err := s.db.SteadyIn(
-		ctx,
-		tx,
-		&rows,
+	rows, err := pg.Rows[Row](ctx, s.db.In(tx),
 		"SELECT i.id, i.status, i.latched, i.quiet, i.rules, i.latch_rules, "+incidentTrace+` AS trace_id FROM incidents AS i
-		WHERE i.check_id = $1 AND (i.status <> 'resolved' OR i.latched)`,
-		checkID,
-	)
+		WHERE i.check_id = $1 AND (i.status <> 'resolved' OR i.latched)`, checkID)
 	if err != nil {
 		return fmt.Errorf("read the open incident: %w", err)
 	}
@@ -279,11 +266,14 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int
 		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region) JOIN checks AS c ON c.id = v.check_id,
 			LATERAL (SELECT (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' AS grace) AS g
 		WHERE r.active AND v.check_id = ANY (ARRAY(
-				SELECT i.check_id FROM incidents AS i WHERE (i.status <> 'resolved' OR i.latched) AND ?5
-				UNION SELECT f.check_id FROM region_votes AS f WHERE f.firing <> '{}' AND ?3))
-			AND CASE WHEN v.silent THEN r.next_due + g.grace >= ?0 ELSE greatest(r.next_due, ?1) + g.grace < ?0 AND NOT ?4 END
-		ORDER BY v.check_id, v.region LIMIT ?2`, pg.Micro(now), pg.Micro(since), limit, loops.InShards("f.check_id", shards),
-		bun.SafeQuery(loops.Paused, pg.Micro(now), 0), loops.InShards("i.check_id", shards)).Scan(ctx, &rows)
+				SELECT i.check_id FROM incidents AS i WHERE (i.status <> 'resolved' OR i.latched) AND ?incidents_in_shards
+				UNION SELECT f.check_id FROM region_votes AS f WHERE f.firing <> '{}' AND ?votes_in_shards))
+			AND CASE WHEN v.silent THEN r.next_due + g.grace >= ?now ELSE greatest(r.next_due, ?since) + g.grace < ?now AND NOT ?paused END
+		ORDER BY v.check_id, v.region LIMIT ?limit`,
+		pg.Named{
+			"now": pg.Micro(now), "since": pg.Micro(since), "limit": limit, "paused": bun.SafeQuery(loops.Paused, pg.Micro(now), 0),
+			"votes_in_shards": loops.InShards("f.check_id", shards), "incidents_in_shards": loops.InShards("i.check_id", shards),
+		}).Scan(ctx, &rows)
 	if err != nil {
 		return nil, pg.Wrap("find silent regions", err)
 	}
@@ -317,11 +307,14 @@ func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, shards []int,
 	}
 	err := s.db.NewRaw(`SELECT v.check_id, v.region, c.org_id, c.name, c.target
 		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region) JOIN checks AS c ON c.id = v.check_id
-		WHERE v.firing <> '{}' AND r.active AND NOT `+silentRegion("?")+` AND (`+sweepable+` OR `+loops.LostSince+`) AND ?
+		WHERE v.firing <> '{}' AND r.active AND NOT `+silentRegion("?now")+` AND (`+sweepable+` OR `+loops.LostSince+`) AND ?in_shards
 			AND EXISTS (SELECT FROM alert_rules AS a WHERE a.check_id = v.check_id AND a.enabled AND a.id = ANY (v.firing))
 			AND NOT EXISTS (SELECT FROM incidents AS i WHERE i.check_id = v.check_id AND (i.status <> 'resolved' OR i.latched))
-		ORDER BY v.swept_at LIMIT ?`, pg.Micro(now), pg.Milliseconds(firstSweepWait), pg.Micro(now), loops.InShards("v.check_id", shards), limit).
-		Scan(ctx, &rows)
+		ORDER BY v.swept_at LIMIT ?limit`,
+		pg.Named{
+			"now": pg.Micro(now), "first_wait_ms": pg.Milliseconds(firstSweepWait), "in_shards": loops.InShards("v.check_id", shards),
+			"limit": limit,
+		}).Scan(ctx, &rows)
 	if err != nil {
 		return nil, pg.Wrap("find unhandled votes", err)
 	}
@@ -334,17 +327,17 @@ func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, shards []int,
 
 // MarkVoteSwept records a repair of a vote and doubles its wait.
 func (s *Store) MarkVoteSwept(ctx context.Context, lease fleet.SweepLease, vote vigil.UnhandledVote, at time.Time) error {
-	return s.markSwept(ctx, lease, "region_votes", "check_id = ? AND region = ?", at, vote.CheckID, vote.Region)
+	return s.markSwept(ctx, lease, "region_votes", at, bun.SafeQuery("check_id = ? AND region = ?", vote.CheckID, vote.Region))
 }
 
 // LastVote returns what is known of the newest vote of a region.
 func (s *Store) LastVote(ctx context.Context, checkID uuid.UUID, region string) (vigil.LastVote, error) {
-	var last vigil.LastVote
-	err := s.db.SteadyRow(ctx, "SELECT slot, firing <> '{}' FROM region_votes WHERE check_id = $1 AND region = $2",
-		[]any{checkID, region}, &last.Slot, &last.Fires)
+	row, err := pg.Row[struct {
+		Slot  time.Time `bun:"slot"`
+		Fires bool      `bun:"fires"`
+	}](ctx, s.db, "SELECT slot, firing <> '{}' AS fires FROM region_votes WHERE check_id = $1 AND region = $2", checkID, region)
 	if pg.IsNoRow(err) {
 		return vigil.LastVote{}, nil
 	}
-	last.Slot = last.Slot.UTC()
-	return last, pg.Wrap("read the last vote", err)
+	return vigil.LastVote{Slot: row.Slot.UTC(), Fires: row.Fires}, pg.Wrap("read the last vote", err)
 }

@@ -27,34 +27,37 @@ const adoptable = `r.active AND r.turn_ends > clock_timestamp() AND (r.nudged_at
 // The silent leases are locked: their workers cannot renew them before the loops have moved.
 func (s *Store) AdoptTurns(ctx context.Context, a fleet.Adoption, silence time.Duration) ([]vigil.OpenTurn, error) {
 	type adopted struct {
-		Check    uuid.UUID
-		Region   string
-		Revision int64
-		Slots    int
-		Run      uuid.UUID
-		Activity string
-		Ends     time.Time
-		Due      *time.Time
+		Check    uuid.UUID  `bun:"check_id"`
+		Region   string     `bun:"region"`
+		Revision int64      `bun:"applied"`
+		Slots    int        `bun:"turn_slots"`
+		Run      uuid.UUID  `bun:"turn_run"`
+		Activity string     `bun:"turn_activity"`
+		Ends     time.Time  `bun:"turn_ends"`
+		Due      *time.Time `bun:"next_due"`
 	}
-	rows, err := pg.SteadyRows[adopted](ctx, s.db, `
+	rows, err := pg.Rows[adopted](ctx, s.db, `
 		WITH l AS MATERIALIZED (
 			SELECT worker, revoked_at FROM worker_leases
-			WHERE $2 = ANY(regions) AND worker <> $1 AND build = ANY($5::text[]) AND revoked_at IS NOT NULL AND NOT `+live("$3")+` FOR SHARE
+			WHERE @region = ANY(regions) AND worker <> @worker AND build = ANY(@builds::text[]) AND revoked_at IS NOT NULL
+				AND NOT `+live("@silence_ms")+` FOR SHARE
 		), lost AS MATERIALIZED (
 			SELECT r.check_id, r.region FROM check_regions AS r JOIN l ON r.worker = l.worker
-			WHERE r.region = $2 AND `+adoptable+`
-			ORDER BY r.next_due, r.check_id LIMIT $4 FOR UPDATE OF r SKIP LOCKED
+			WHERE r.region = @region AND `+adoptable+`
+			ORDER BY r.next_due, r.check_id LIMIT @limit FOR UPDATE OF r SKIP LOCKED
 		), unanswered AS MATERIALIZED (
 			SELECT check_id, region FROM check_regions
-			WHERE region = $2 AND worker = $1 AND active AND adoption = ANY($7::uuid[])
-			ORDER BY next_due, check_id LIMIT $4 FOR UPDATE SKIP LOCKED
+			WHERE region = @region AND worker = @worker AND active AND adoption = ANY(@unanswered::uuid[])
+			ORDER BY next_due, check_id LIMIT @limit FOR UPDATE SKIP LOCKED
 		)
-		UPDATE check_regions AS r SET worker = $1, adoption = $6
+		UPDATE check_regions AS r SET worker = @worker, adoption = @adoption
 		FROM (SELECT * FROM lost UNION ALL SELECT * FROM unanswered) AS k
 		WHERE r.check_id = k.check_id AND r.region = k.region
 		RETURNING r.check_id, r.region, r.applied, r.turn_slots, r.turn_run, r.turn_activity, r.turn_ends, r.next_due`,
-		a.Lease.Worker, a.Lease.Region, pg.Milliseconds(silence), a.Limit, append([]string{}, a.Builds...), a.ID,
-		append([]uuid.UUID{}, a.Unanswered...))
+		pg.Named{
+			"worker": a.Lease.Worker, "region": a.Lease.Region, "silence_ms": pg.Milliseconds(silence), "limit": a.Limit,
+			"builds": append([]string{}, a.Builds...), "adoption": a.ID, "unanswered": append([]uuid.UUID{}, a.Unanswered...),
+		})
 	if err != nil {
 		return nil, pg.Wrap("adopt turns", err)
 	}
@@ -63,7 +66,7 @@ func (s *Store) AdoptTurns(ctx context.Context, a fleet.Adoption, silence time.D
 	for i, row := range rows {
 		turns[i] = vigil.OpenTurn{
 			CheckID: row.Check, Region: row.Region, Revision: row.Revision, Slots: row.Slots,
-			TurnActivity: vigil.TurnActivity{RunID: row.Run, ActivityID: row.Activity, Ends: row.Ends},
+			TurnActivity: vigil.TurnActivity{RunID: row.Run, ActivityID: row.Activity, Ends: row.Ends.UTC()},
 		}
 	}
 	return turns, nil
@@ -72,9 +75,8 @@ func (s *Store) AdoptTurns(ctx context.Context, a fleet.Adoption, silence time.D
 // OwnsLoop reports whether a loop belongs to a worker, and was not nudged lately: then the
 // turn that the worker had before its lease was revoked is still the loop's.
 func (s *Store) OwnsLoop(ctx context.Context, checkID uuid.UUID, lease fleet.Lease) (bool, error) {
-	var owns bool
-	err := s.db.SteadyRow(ctx, `SELECT EXISTS (SELECT FROM check_regions WHERE check_id = $1 AND region = $2 AND worker = $3
+	owns, err := pg.Row[bool](ctx, s.db, `SELECT EXISTS (SELECT FROM check_regions WHERE check_id = $1 AND region = $2 AND worker = $3
 			AND (nudged_at IS NULL OR nudged_at < clock_timestamp() - interval '1 min'))`,
-		[]any{checkID, lease.Region, lease.Worker}, &owns)
+		checkID, lease.Region, lease.Worker)
 	return owns, pg.Wrap("look for the worker of a loop", err)
 }

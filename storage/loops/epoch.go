@@ -19,10 +19,14 @@ const epochLength = 3 * time.Second
 
 // Epoch returns the generation of Temporal's store and the epoch.
 func (s *Store) Epoch(ctx context.Context) (fleet.Epoch, error) {
-	var e fleet.Epoch
-	err := s.db.SteadyRow(ctx, `SELECT generation, epoch, epoch_floor, epoch_at <= clock_timestamp() - $1 * interval '1 millisecond'
-		FROM temporal_generation`, []any{pg.Milliseconds(epochLength)}, &e.Generation, &e.Number, &e.Floor, &e.Due)
-	return e, pg.Wrap("read the epoch", err)
+	row, err := pg.Row[struct {
+		Generation int64 `bun:"generation"`
+		Number     int64 `bun:"epoch"`
+		Floor      int64 `bun:"epoch_floor"`
+		Due        bool  `bun:"due"`
+	}](ctx, s.db, `SELECT generation, epoch, epoch_floor, epoch_at <= clock_timestamp() - $1 * interval '1 millisecond' AS due
+		FROM temporal_generation`, pg.Milliseconds(epochLength))
+	return fleet.Epoch(row), pg.Wrap("read the epoch", err)
 }
 
 // AnnounceEpoch begins the epoch after from. Temporal may have an older one meanwhile, down to

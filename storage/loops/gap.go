@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // Gap is a run of Count slots without a result, one Step apart, from First to Last
@@ -46,9 +46,9 @@ func GapsOutside(s vigil.Schedule, from, to time.Time, pauses []Span) []Gap {
 	var gaps []Gap
 	for _, pause := range pauses {
 		if pause.From.After(from) {
-			gaps = append(gaps, GapsBetween(s, from, pg.Earlier(pause.From, to))...)
+			gaps = append(gaps, GapsBetween(s, from, timing.Earlier(pause.From, to))...)
 		}
-		from = pg.Later(from, pause.To)
+		from = timing.Later(from, pause.To)
 	}
 	if from.Before(to) {
 		gaps = append(gaps, GapsBetween(s, from, to)...)
@@ -60,7 +60,7 @@ func GapsOutside(s vigil.Schedule, from, to time.Time, pauses []Span) []Gap {
 func countOutside(s vigil.Schedule, from, to time.Time, pauses []Span) int64 {
 	n := s.Count(from, to)
 	for _, pause := range pauses {
-		n -= s.Count(pg.Later(from, pause.From), pg.Earlier(to, pause.To))
+		n -= s.Count(timing.Later(from, pause.From), timing.Earlier(to, pause.To))
 	}
 	return n
 }
@@ -71,7 +71,7 @@ func joined(spans []Span) []Span {
 	var out []Span
 	for _, one := range spans {
 		if last := len(out) - 1; last >= 0 && !one.From.After(out[last].To) {
-			out[last].To = pg.Later(out[last].To, one.To)
+			out[last].To = timing.Later(out[last].To, one.To)
 			continue
 		}
 		out = append(out, one)

@@ -35,22 +35,26 @@ func (s *Store) RenewLease(ctx context.Context, r fleet.Renewal) (fleet.Grant, e
 	err := s.db.Renewing(ctx, func(conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, `WITH renewed AS (
 				INSERT INTO worker_leases AS l (worker, regions, renewed_at, unavailable_types, clock_difference_ms, build, blind_since)
-				VALUES ($1::text, $2::text[], clock_timestamp(), $3::text[], $4::bigint, $6::text, $7::timestamptz)
+				VALUES (@worker::text, @regions::text[], clock_timestamp(), @unavailable::text[], @difference_ms::bigint, @build::text,
+					@blind_since::timestamptz)
 				ON CONFLICT (worker) DO UPDATE
 				SET renewed_at = excluded.renewed_at, unavailable_types = excluded.unavailable_types, regions = excluded.regions,
 					clock_difference_ms = excluded.clock_difference_ms, build = excluded.build, blind_since = excluded.blind_since,
 					granted_at = CASE WHEN l.revoked_at IS NULL AND excluded.regions <@ l.regions THEN l.granted_at
 						ELSE excluded.granted_at END,
-					fence = CASE WHEN l.revoked_at IS NOT NULL AND abs(excluded.clock_difference_ms) <= $5
+					fence = CASE WHEN l.revoked_at IS NOT NULL AND abs(excluded.clock_difference_ms) <= @limit_ms
 						OR NOT excluded.regions <@ l.regions THEN excluded.fence ELSE l.fence END,
-					revoked_at = CASE WHEN abs(excluded.clock_difference_ms) > $5 THEN l.revoked_at END
+					revoked_at = CASE WHEN abs(excluded.clock_difference_ms) > @limit_ms THEN l.revoked_at END
 				RETURNING regions, fence
 			)
 			SELECT region, fence, clock_timestamp(), (SELECT array_agg(DISTINCT o.build ORDER BY o.build) FROM worker_leases AS o
-				WHERE o.revoked_at IS NOT NULL AND o.worker <> $1::text AND region = ANY(o.regions))
+				WHERE o.revoked_at IS NOT NULL AND o.worker <> @worker::text AND region = ANY(o.regions))
 			FROM renewed, unnest(renewed.regions) AS region`,
-			s.db.SteadyMode(), r.Worker, append([]string{}, r.Regions...), names(r.Unavailable), pg.Milliseconds(r.ClockDifference),
-			pg.Milliseconds(fleet.ClockLimit), r.Build, vigil.NilIfZero(r.BlindSince))
+			s.db.Prepared(), pg.Named{
+				"worker": r.Worker, "regions": append([]string{}, r.Regions...), "unavailable": names(r.Unavailable),
+				"difference_ms": pg.Milliseconds(r.ClockDifference), "limit_ms": pg.Milliseconds(fleet.ClockLimit), "build": r.Build,
+				"blind_since": vigil.NilIfZero(r.BlindSince),
+			})
 		if err != nil {
 			return err
 		}
@@ -106,7 +110,7 @@ func (s *Store) ReleaseLease(ctx context.Context, worker string) error {
 // for longer than silence, or held by a worker whose clock is wrong by more than
 // fleet.ClockLimit.
 func (s *Store) SilentLeases(ctx context.Context, silence time.Duration) ([]fleet.Lease, error) {
-	rows, err := pg.SteadyRows[leaseRow](ctx, s.db,
+	rows, err := pg.Rows[leaseRow](ctx, s.db,
 		"SELECT worker, region FROM "+leasesByRegion+" WHERE NOT "+live("$1")+" ORDER BY worker, region", pg.Milliseconds(silence))
 	return leasesOf(rows), pg.Wrap("find silent leases", err)
 }
@@ -224,15 +228,19 @@ func (s *Store) AbandonedLoops(
 // LiveRegions returns the regions with a live lease. Each maps to the
 // check types, sorted, that at least one of its workers cannot run.
 func (s *Store) LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error) {
-	rows, err := pg.SteadyRows[struct {
-		Region      string
-		Unavailable []vigil.CheckType
+	rows, err := pg.Rows[struct {
+		Region      string   `bun:"region"`
+		Unavailable []string `bun:"unavailable,array"`
 	}](ctx, s.db, `SELECT region, coalesce(array_agg(DISTINCT type) FILTER (WHERE type IS NOT NULL), '{}') AS unavailable
 		FROM `+leasesByRegion+` LEFT JOIN LATERAL unnest(unavailable_types) AS type ON true
 		WHERE `+live("$1")+` GROUP BY region`, pg.Milliseconds(silence))
 	live := make(map[string][]vigil.CheckType, len(rows))
 	for _, row := range rows {
-		live[row.Region] = row.Unavailable
+		types := make([]vigil.CheckType, len(row.Unavailable))
+		for i, name := range row.Unavailable {
+			types[i] = vigil.CheckType(name)
+		}
+		live[row.Region] = types
 	}
 	return live, pg.Wrap("find live regions", err)
 }
@@ -259,14 +267,14 @@ func (s *Store) ClockDifferences(ctx context.Context, silence time.Duration) (ma
 // BlindRegions returns the regions in which a worker with a live lease has no line to the
 // internet, each with since when the first of them has none.
 func (s *Store) BlindRegions(ctx context.Context, silence time.Duration) (map[string]time.Time, error) {
-	rows, err := pg.SteadyRows[struct {
-		Region string
-		Since  time.Time
+	rows, err := pg.Rows[struct {
+		Region string    `bun:"region"`
+		Since  time.Time `bun:"since"`
 	}](ctx, s.db, "SELECT region, min(blind_since) AS since FROM "+leasesByRegion+` WHERE blind_since IS NOT NULL AND `+live("$1")+
 		" GROUP BY region", pg.Milliseconds(silence))
 	blind := make(map[string]time.Time, len(rows))
 	for _, row := range rows {
-		blind[row.Region] = row.Since
+		blind[row.Region] = row.Since.UTC()
 	}
 	return blind, pg.Wrap("find blind regions", err)
 }

@@ -26,10 +26,10 @@ func (s *Store) ReportLoad(ctx context.Context, worker string, load fleet.Load) 
 // count: those that were not renewed within silence, and those of workers whose clocks
 // cannot be used, which do not probe.
 func (s *Store) OverloadedRegions(ctx context.Context, silence time.Duration) (map[string]time.Duration, error) {
-	rows, err := pg.SteadyRows[struct {
-		Region     string
-		LatenessMS int64
-	}](ctx, s.db, `SELECT region, max(lateness_ms) FROM `+leasesByRegion+` WHERE `+live("$1")+`
+	rows, err := pg.Rows[struct {
+		Region     string `bun:"region"`
+		LatenessMS int64  `bun:"lateness_ms"`
+	}](ctx, s.db, `SELECT region, max(lateness_ms) AS lateness_ms FROM `+leasesByRegion+` WHERE `+live("$1")+`
 		GROUP BY region HAVING 2 * count(*) FILTER (WHERE overloaded) >= count(*)`, pg.Milliseconds(silence))
 	regions := make(map[string]time.Duration, len(rows))
 	for _, row := range rows {
@@ -52,8 +52,9 @@ func (s *Store) BeginTest(
 			return err
 		}
 		res, err := tx.NewRaw(`INSERT INTO running_tests (org_id, id, region, ends)
-			SELECT ?0, ?1, ?2, clock_timestamp() + ?3 * interval '1 millisecond'
-			WHERE (SELECT count(*) FROM running_tests WHERE org_id = ?0) < ?4`, orgID, id, region, pg.Milliseconds(longest), limit).Exec(ctx)
+			SELECT ?org, ?id, ?region, clock_timestamp() + ?longest_ms * interval '1 millisecond'
+			WHERE (SELECT count(*) FROM running_tests WHERE org_id = ?org) < ?limit`,
+			pg.Named{"org": orgID, "id": id, "region": region, "longest_ms": pg.Milliseconds(longest), "limit": limit}).Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -159,7 +160,7 @@ func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Lo
 	}
 	since := now
 	for i := range rows {
-		since = pg.Earlier(since, rows[i].CountedUntil)
+		since = timing.Earlier(since, rows[i].CountedUntil)
 	}
 	if err := AddPauses(ctx, s.db.Pool, rows, Window{Check: checkID, From: since, To: now}); err != nil {
 		return nil, pg.Wrap("read the loops", err)
@@ -185,8 +186,8 @@ func (s *Store) LoopsOf(ctx context.Context, checkID uuid.UUID) ([]vigil.Loop, e
 // revision, or was accepted by an older generation. Each is the first entry of an index,
 // which no estimate of Postgres turns into a scan of all loops.
 const anyLagging = `SELECT g.generation,
-		(SELECT check_id FROM check_regions WHERE desired > applied ORDER BY check_id, region LIMIT 1) IS NOT NULL,
-		coalesce((SELECT min(generation) FROM check_regions WHERE active) < g.generation, false)
+		(SELECT check_id FROM check_regions WHERE desired > applied ORDER BY check_id, region LIMIT 1) IS NOT NULL AS behind,
+		coalesce((SELECT min(generation) FROM check_regions WHERE active) < g.generation, false) AS older
 	FROM temporal_generation AS g`
 
 // Lagging returns up to limit loops of these shards whose newest revision Temporal has
@@ -195,10 +196,12 @@ const anyLagging = `SELECT g.generation,
 // and wait for room. Otherwise the order is random, so that loops that cannot be repaired do
 // not block the others.
 func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error) {
-	var generation int64
-	var behind, older bool
-	err := s.db.SteadyRow(ctx, anyLagging, nil, &generation, &behind, &older)
-	if err != nil || !behind && !older {
+	lag, err := pg.Row[struct {
+		Generation int64 `bun:"generation"`
+		Behind     bool  `bun:"behind"`
+		Older      bool  `bun:"older"`
+	}](ctx, s.db, anyLagging)
+	if err != nil || !lag.Behind && !lag.Older {
 		return nil, pg.Wrap("find lagging loops", err)
 	}
 	// Each part has an index of its own. The generation is a literal, so that the planner
@@ -209,7 +212,7 @@ func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.L
 	err = s.selectLoops(&rows).ModelTableExpr(`(SELECT * FROM (
 			SELECT * FROM check_regions WHERE desired > applied AND ?1
 			UNION ALL SELECT * FROM check_regions WHERE active AND generation < ?0 AND desired <= applied AND ?1) AS lagging
-			ORDER BY applied = 0, random() LIMIT ?2) AS r`, generation, mine, limit).
+			ORDER BY applied = 0, random() LIMIT ?2) AS r`, lag.Generation, mine, limit).
 		OrderExpr("r.applied = 0").Scan(ctx)
 	return loopsOf(rows), pg.Wrap("find lagging loops", err)
 }
@@ -246,7 +249,7 @@ func (s *Store) WaitingToStart(ctx context.Context, shards []int, after time.Tim
 // the database loses is made again, when the revision was applied again. A loop that waited for
 // its start is late already and cannot have a result yet: Overdue gives it grace from now.
 func (s *Store) MarkApplied(ctx context.Context, loop vigil.Loop) error {
-	err := s.db.SteadyExec(ctx, s.db, `WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
+	err := pg.Exec(ctx, s.db, `WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
 		UPDATE check_regions SET applied = greatest(applied, $1), generation = greatest(generation, $2),
 			applied_at = coalesce(applied_at, clock_timestamp()),
 			nudged_at = CASE WHEN applied = 0 AND next_due < clock_timestamp() THEN clock_timestamp() ELSE nudged_at END
@@ -306,9 +309,12 @@ const (
 func (s *Store) MarkNudged(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error {
 	_, err := s.db.NewRaw(`WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
 		UPDATE check_regions
-		SET nudged_at = clock_timestamp(), nudge_after = NULL, nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?), ?) FROM unawaited
-		WHERE setting = 'off' AND check_id = ? AND region = ? AND ?`,
-		pg.Milliseconds(minNudgeWait), pg.Milliseconds(maxNudgeWait), checkID, region, Fenced(lease)).Exec(ctx)
+		SET nudged_at = clock_timestamp(), nudge_after = NULL, nudge_wait_ms = least(greatest(nudge_wait_ms * 2, ?least_ms), ?most_ms)
+		FROM unawaited WHERE setting = 'off' AND check_id = ?check AND region = ?region AND ?fenced`,
+		pg.Named{
+			"least_ms": pg.Milliseconds(minNudgeWait), "most_ms": pg.Milliseconds(maxNudgeWait), "check": checkID, "region": region,
+			"fenced": Fenced(lease),
+		}).Exec(ctx)
 	return pg.Wrap("record a nudge", err)
 }
 
@@ -333,7 +339,7 @@ func (s *Store) PutOffNudge(ctx context.Context, lease fleet.SweepLease, checkID
 // moves back, even when the clock does, so that no slot is counted twice.
 func (r *Row) setSchedule(check *vigil.Check, start time.Time) {
 	schedule := check.Schedule(r.Region, start)
-	r.StartAt, r.Anchor, r.CountedUntil = start, schedule.Anchor, pg.Later(r.CountedUntil, start)
+	r.StartAt, r.Anchor, r.CountedUntil = start, schedule.Anchor, timing.Later(r.CountedUntil, start)
 	r.IntervalMS, r.OffsetMS = pg.Milliseconds(schedule.Interval), pg.Milliseconds(schedule.Offset)
 	r.NextDue = nil
 	if check.Enabled {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -27,7 +28,12 @@ func (r *Row) MissedBetween(from, to, now time.Time) int64 {
 	if !r.Active {
 		return 0
 	}
-	return countOutside(r.Schedule(), pg.Later(r.CountedUntil, from), pg.Earlier(to, now.Add(-pg.FromMilliseconds(r.DeadlineMS))), r.Pauses)
+	return countOutside(
+		r.Schedule(),
+		timing.Later(r.CountedUntil, from),
+		timing.Earlier(to, now.Add(-pg.FromMilliseconds(r.DeadlineMS))),
+		r.Pauses,
+	)
 }
 
 // querier is a pool or a transaction.

@@ -48,8 +48,7 @@ type Running struct {
 // RunningMaintenance returns the occurrence that covers a check now and ends last, nil
 // without one.
 func (s *Store) RunningMaintenance(ctx context.Context, tx bun.IDB, checkID uuid.UUID) (*Running, error) {
-	var rows []Running
-	err := s.db.SteadyIn(ctx, tx, &rows, `WITH clock AS MATERIALIZED (SELECT coalesce($1, clock_timestamp()) AS now)
+	rows, err := pg.Rows[Running](ctx, s.db.In(tx), `WITH clock AS MATERIALIZED (SELECT coalesce($1, clock_timestamp()) AS now)
 		SELECT m.window_id, m.ends_at, clock.now FROM clock, checks AS c,
 			LATERAL (SELECT o.window_id, o.ends_at `+RunningOf+` ORDER BY o.ends_at DESC, o.window_id LIMIT 1) AS m
 		WHERE c.id = $2`, s.MaintenanceEdge(), checkID)
@@ -61,14 +60,13 @@ func (s *Store) RunningMaintenance(ctx context.Context, tx bun.IDB, checkID uuid
 
 // InMaintenance returns those of the checks of an organization that are in maintenance now.
 func (s *Store) InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]maintenance.Current, error) {
-	var rows []struct {
+	rows, err := pg.Rows[struct {
 		CheckID  uuid.UUID `bun:"check_id"`
 		WindowID uuid.UUID `bun:"window_id"`
 		Name     string    `bun:"name"`
 		EndsAt   time.Time `bun:"ends_at"`
 		Probing  string    `bun:"probing"`
-	}
-	err := s.db.SteadyIn(ctx, s.db, &rows, `WITH clock AS MATERIALIZED (SELECT coalesce($1, clock_timestamp()) AS now)
+	}](ctx, s.db, `WITH clock AS MATERIALIZED (SELECT coalesce($1, clock_timestamp()) AS now)
 		SELECT c.id AS check_id, m.window_id, m.name, m.ends_at, m.probing FROM clock, checks AS c,
 			LATERAL (SELECT o.window_id, w.name, o.ends_at, w.probing `+RunningOf+`) AS m
 		WHERE c.org_id = $2 AND c.id = ANY($3) ORDER BY m.ends_at, m.window_id`, s.MaintenanceEdge(), orgID, checks)
@@ -104,7 +102,7 @@ func (s *Store) Hold(ctx context.Context, checkID, orgID uuid.UUID, in *Running)
 // deleted or was changed, or the labels of the check were. One whose repair failed is left
 // out for its wait.
 func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]maintenance.Hold, error) {
-	held, err := s.db.AnyOf(ctx, "SELECT EXISTS (SELECT FROM maintenance_holds)")
+	held, err := pg.Row[bool](ctx, s.db, "SELECT EXISTS (SELECT FROM maintenance_holds)")
 	if err != nil || !held {
 		return nil, pg.Wrap("find the checks whose maintenance is over", err)
 	}
@@ -148,9 +146,14 @@ func (s *Store) ReleaseHold(ctx context.Context, lease fleet.SweepLease, hold ma
 // from a second to a minute.
 func (s *Store) PutOffHold(ctx context.Context, lease fleet.SweepLease, hold maintenance.Hold) error {
 	const shortest, longest = time.Second, time.Minute
-	_, err := s.db.NewRaw(`UPDATE maintenance_holds SET swept_at = ?, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?), ?)
-		WHERE check_id = ? AND held_at = ? AND ?`,
-		s.MaintenanceNow(), pg.Milliseconds(shortest), pg.Milliseconds(longest), hold.CheckID, hold.HeldAt, Fenced(lease)).Exec(ctx)
+	_, err := s.db.NewRaw(`UPDATE maintenance_holds
+		SET swept_at = ?now, sweep_wait_ms = least(greatest(sweep_wait_ms * 2, ?least_ms), ?most_ms)
+		WHERE check_id = ?check AND held_at = ?held_at AND ?fenced`,
+		pg.Named{
+			"now": s.MaintenanceNow(), "least_ms": pg.Milliseconds(shortest), "most_ms": pg.Milliseconds(longest),
+			"check": hold.CheckID, "held_at": hold.HeldAt, "fenced": Fenced(lease),
+		}).
+		Exec(ctx)
 	return pg.Wrap("put off the end of maintenance", err)
 }
 
@@ -163,8 +166,7 @@ type EndedMaintenance struct {
 // MaintenanceBefore returns the occurrence that covers a check, has ended by now, after
 // since, and ended last; nil without one.
 func (s *Store) MaintenanceBefore(ctx context.Context, tx bun.IDB, checkID uuid.UUID, since time.Time) (*EndedMaintenance, error) {
-	var rows []EndedMaintenance
-	err := s.db.SteadyIn(ctx, tx, &rows, `SELECT w.name, o.ends_at FROM checks AS c
+	rows, err := pg.Rows[EndedMaintenance](ctx, s.db.In(tx), `SELECT w.name, o.ends_at FROM checks AS c
 		JOIN maintenance_occurrences AS o ON o.org_id = c.org_id AND o.removed_at IS NULL
 			AND o.ends_at > $1 AND o.ends_at <= coalesce($2, clock_timestamp())
 		JOIN maintenance_windows AS w ON w.id = o.window_id AND `+Covers+`

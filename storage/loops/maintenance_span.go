@@ -75,15 +75,18 @@ func SelectSpans(db bun.IDB, rows *[]SpanRow) *bun.SelectQuery {
 func (s *Store) MaintenanceSpans(
 	ctx context.Context, endAfter, startBefore time.Time, cursor string,
 ) (spans []maintenance.Span, next string, err error) {
-	var changed, ahead bool
-	err = s.db.SteadyRow(ctx, `SELECT now.snapshot::text, `+pg.IsAhead+`,
-			EXISTS (SELECT FROM maintenance_occurrences WHERE `+pg.Committed("changed_xid", "last.snapshot", "now.snapshot")+`)
-		FROM `+pg.Snapshots, []any{cursor}, &next, &ahead, &changed)
-	if err != nil || ahead {
+	since, err := pg.Row[struct {
+		Next    string `bun:"next"`
+		Ahead   bool   `bun:"ahead"`
+		Changed bool   `bun:"changed"`
+	}](ctx, s.db, `SELECT now.snapshot::text AS next, `+pg.IsAhead+` AS ahead,
+			EXISTS (SELECT FROM maintenance_occurrences WHERE `+pg.Committed("changed_xid", "last.snapshot", "now.snapshot")+`) AS changed
+		FROM `+pg.Snapshots, cursor)
+	if err != nil || since.Ahead {
 		return nil, "", pg.Wrap("look for changes of maintenance", err)
 	}
-	if cursor != "" && !changed {
-		return nil, next, nil
+	if cursor != "" && !since.Changed {
+		return nil, since.Next, nil
 	}
 	var rows []SpanRow
 	query := SelectSpans(s.db, &rows).Where("o.ends_at > ? AND o.starts_at < ?", pg.Micro(endAfter), pg.Micro(startBefore))
@@ -93,7 +96,7 @@ func (s *Store) MaintenanceSpans(
 		query = query.Where("?", pg.ChangedSince("o.changed_xid", cursor))
 	}
 	err = query.OrderExpr("o.starts_at, o.window_id").Scan(ctx)
-	return spansOf(rows), next, pg.Wrap("read maintenance", err)
+	return spansOf(rows), since.Next, pg.Wrap("read maintenance", err)
 }
 
 // CheckMaintenance returns the occurrences that run at an instant and cover checks of the

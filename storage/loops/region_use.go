@@ -5,8 +5,6 @@ package loops
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -26,10 +24,6 @@ const regionsInUse = `WITH RECURSIVE loops AS (
 // RegionsInUse returns those of the regions that need a worker which polls, sorted: they
 // have loops, also of disabled checks, loops that have not ended yet, or tests by hand.
 func (s *Store) RegionsInUse(ctx context.Context, regions []string) ([]string, error) {
-	rows, err := s.db.Steady(ctx, regionsInUse, append([]string{}, regions...))
-	if err != nil {
-		return nil, pg.Wrap("find the regions in use", err)
-	}
-	used, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	used, err := pg.Rows[string](ctx, s.db, regionsInUse, append([]string{}, regions...))
 	return used, pg.Wrap("find the regions in use", err)
 }

@@ -43,13 +43,13 @@ func AddTombstones(ctx context.Context, tx bun.Tx, checkID uuid.UUID, regions []
 		return nil
 	}
 	_, err := tx.NewRaw(`WITH gone AS (
-			DELETE FROM check_regions WHERE check_id = ? AND region = ANY(?) RETURNING check_id, region, org_id
+			DELETE FROM check_regions WHERE check_id = ?0 AND region = ANY(?1) RETURNING check_id, region, org_id
 		), votes AS (
-			DELETE FROM region_votes WHERE check_id = ? AND region = ANY(?)
+			DELETE FROM region_votes WHERE check_id = ?0 AND region = ANY(?1)
 		)
-		INSERT INTO loop_tombstones (check_id, region, org_id, revision) SELECT check_id, region, org_id, nullif(?, 0) FROM gone
+		INSERT INTO loop_tombstones (check_id, region, org_id, revision) SELECT check_id, region, org_id, nullif(?2, 0) FROM gone
 		ON CONFLICT (check_id, region) DO UPDATE SET created_at = clock_timestamp(), done_at = NULL, revision = excluded.revision`,
-		checkID, pgdialect.Array(regions), checkID, pgdialect.Array(regions), revision).Exec(ctx)
+		checkID, pgdialect.Array(regions), revision).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("add tombstones: %w", err)
 	}
@@ -109,7 +109,7 @@ func (s *Store) LockTombstone(ctx context.Context, tombstone vigil.Tombstone, do
 // Tombstones returns the tombstones of loops of these shards that have not ended, oldest
 // first.
 func (s *Store) Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error) {
-	open, err := s.db.AnyOf(ctx, "SELECT EXISTS (SELECT FROM loop_tombstones WHERE done_at IS NULL)")
+	open, err := pg.Row[bool](ctx, s.db, "SELECT EXISTS (SELECT FROM loop_tombstones WHERE done_at IS NULL)")
 	if err != nil || !open {
 		return nil, pg.Wrap("read tombstones", err)
 	}

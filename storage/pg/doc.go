@@ -12,9 +12,9 @@
 // (limit.go), every connection limits that Postgres itself holds (connect.go), and behind a
 // transaction-pooling proxy the transactions set them (transact.go).
 //
-// A query that runs each second, or for every check and incident, is a Steady one
-// (steady.go), which Postgres parses once for each connection. All others are bun's. A statement
-// with more parameters than a reader can count names them (pgx.NamedArgs).
+// A statement that runs each second, or for every result, check and incident, is one for Rows, Row
+// and Exec (statement.go), which Postgres parses once for each connection. All others are Bun's. A
+// statement with more than MaxNumbered arguments has them by their names (Named).
 //
 // An error that leaves a room passes Wrap or Found: a *vigil.Error stays, what a retry may
 // fix becomes CodeUnavailable, and no row becomes CodeNotFound.

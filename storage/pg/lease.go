@@ -68,7 +68,7 @@ func (l *leaseConn) leave(ctx context.Context) {
 	}()
 }
 
-// close closes the connection for good.
+// close closes the connection permanently.
 func (l *leaseConn) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

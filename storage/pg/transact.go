@@ -56,9 +56,8 @@ func (d *DB) Instant() time.Time { return Micro(d.Now()) }
 // Clock returns the current time of the database's clock, which stamps changes and
 // leases.
 func (d *DB) Clock(ctx context.Context) (time.Time, error) {
-	var now time.Time
-	err := d.SteadyRow(ctx, "SELECT clock_timestamp()", nil, &now)
-	return now, Wrap("read the database's clock", err)
+	now, err := Row[time.Time](ctx, d, "SELECT clock_timestamp()")
+	return now.UTC(), Wrap("read the database's clock", err)
 }
 
 // ProbingLimits is the statement that sets the limits of a transaction with results, empty

@@ -47,22 +47,6 @@ func ZeroIfNil(t *time.Time) time.Time {
 	return *t
 }
 
-// Later returns the later of two times.
-func Later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// Earlier returns the earlier of two times.
-func Earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
 // UUIDTexts returns ids as texts, which Postgres reads as one array.
 func UUIDTexts(ids []uuid.UUID) []string {
 	list := make([]string, len(ids))

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun/schema"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -90,11 +91,15 @@ func (p pastReader) newest(ctx context.Context, kind pastKind, from time.Time) (
 	}
 	// Results that no rollup counts yet are few, and may be of any kind.
 	err = p.s.db.NewRaw(`(SELECT u.hour, true AS counted FROM result_rollups AS u
-			WHERE u.check_id = ?0 AND u.region = ?1 AND u.hour >= ?2 AND u.hour < ?4 AND ?5 ORDER BY u.hour DESC LIMIT ?6)
+			WHERE u.check_id = ?check AND u.region = ?region AND u.hour >= ?hour AND u.hour < ?before AND ?kind
+			ORDER BY u.hour DESC LIMIT ?limit)
 		UNION ALL SELECT DISTINCT date_trunc('hour', o.slot, 'UTC'), false FROM uncounted_results AS o
-			WHERE o.check_id = ?0 AND o.region = ?1 AND o.slot >= ?3 AND o.slot < ?4
+			WHERE o.check_id = ?check AND o.region = ?region AND o.slot >= ?from AND o.slot < ?before
 		ORDER BY hour DESC, counted`,
-		p.q.CheckID, p.q.Region, HourOf(from), from, p.q.Before, kind.hour, pastHours).Scan(ctx, &hours)
+		pg.Named{
+			"check": p.q.CheckID, "region": p.q.Region, "hour": HourOf(from), "from": from, "before": p.q.Before, "kind": kind.hour,
+			"limit": pastHours,
+		}).Scan(ctx, &hours)
 	if err != nil {
 		return found, lost, fmt.Errorf("find the hour: %w", err)
 	}
@@ -103,8 +108,11 @@ func (p pastReader) newest(ctx context.Context, kind pastKind, from time.Time) (
 		complete := !end.After(p.q.Before) && !start.Before(from)
 		var row Row
 		err := p.s.db.NewRaw("SELECT "+Columns+` FROM results AS r
-			WHERE r.check_id = ? AND r.region = ? AND r.slot >= ? AND r.slot < ? AND ? ORDER BY r.slot DESC LIMIT 1`,
-			p.q.CheckID, p.q.Region, pg.Later(start, from), pg.Earlier(end, p.q.Before), kind.result).Scan(ctx, &row)
+			WHERE r.check_id = ?check AND r.region = ?region AND r.slot >= ?from AND r.slot < ?before AND ?kind ORDER BY r.slot DESC LIMIT 1`,
+			pg.Named{
+				"check": p.q.CheckID, "region": p.q.Region, "from": timing.Later(start, from), "before": timing.Earlier(end, p.q.Before),
+				"kind": kind.result,
+			}).Scan(ctx, &row)
 		if err == nil {
 			found, err = row.Result()
 			return found, lost, err
@@ -138,12 +146,13 @@ func (p pastReader) failures(ctx context.Context) (n int, err error) {
 		first, last = p.q.Before, p.q.Before
 	}
 	err = p.s.db.NewRaw(`SELECT
-			(SELECT count(*) FROM results WHERE check_id = ?0 AND region = ?1 AND slot >= ?2 AND slot < ?3)
-			+ (SELECT count(*) FROM results WHERE check_id = ?0 AND region = ?1 AND slot >= ?4 AND slot < ?5)
+			(SELECT count(*) FROM results WHERE check_id = ?check AND region = ?region AND slot >= ?from AND slot < ?first)
+			+ (SELECT count(*) FROM results WHERE check_id = ?check AND region = ?region AND slot >= ?last AND slot < ?before)
 			+ (SELECT coalesce(sum(total + excluded), 0)::bigint FROM result_rollups
-				WHERE check_id = ?0 AND region = ?1 AND hour >= ?3 AND hour < ?4)
-			+ (SELECT count(*) FROM uncounted_results WHERE check_id = ?0 AND region = ?1 AND slot >= ?3 AND slot < ?4)`,
-		p.q.CheckID, p.q.Region, from, first, last, p.q.Before).Scan(ctx, &n)
+				WHERE check_id = ?check AND region = ?region AND hour >= ?first AND hour < ?last)
+			+ (SELECT count(*) FROM uncounted_results WHERE check_id = ?check AND region = ?region
+				AND slot >= ?first AND slot < ?last)`,
+		pg.Named{"check": p.q.CheckID, "region": p.q.Region, "from": from, "first": first, "last": last, "before": p.q.Before}).Scan(ctx, &n)
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", err)
 	}

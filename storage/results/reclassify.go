@@ -30,6 +30,7 @@ const (
 	reclassifyHours = 6
 )
 
+// excludedColumn is why a result is in no figure of uptime, 0 when it is in them.
 func excludedColumn(excluded bool) int16 {
 	if excluded {
 		return excludedMaintenance
@@ -63,7 +64,7 @@ func (s *Store) QueueReclassification(ctx context.Context, tx bun.Tx, windowID u
 // DueReclassifications returns spans of loops of these shards whose results must be marked
 // again, the longest due first.
 func (s *Store) DueReclassifications(ctx context.Context, shards []int, limit int) ([]vigil.ResultSpan, error) {
-	queued, err := s.db.AnyOf(ctx, "SELECT EXISTS (SELECT FROM result_reclassifications)")
+	queued, err := pg.Row[bool](ctx, s.db, "SELECT EXISTS (SELECT FROM result_reclassifications)")
 	if err != nil || !queued {
 		return nil, pg.Wrap("find results in maintenance", err)
 	}
@@ -114,8 +115,10 @@ func (s *Store) Reclassify(ctx context.Context, lease fleet.SweepLease, one vigi
 		}
 		hours = hours[n:]
 	}
-	_, err = s.db.NewRaw("DELETE FROM result_reclassifications WHERE check_id = ? AND region = ? AND from_at = ? AND due_at = ? AND ?",
-		one.CheckID, one.Region, one.From, one.Due, loops.Fenced(lease)).Exec(ctx)
+	_, err = s.db.NewRaw(`DELETE FROM result_reclassifications
+		WHERE check_id = ?check AND region = ?region AND from_at = ?from AND due_at = ?due AND ?fenced`,
+		pg.Named{"check": one.CheckID, "region": one.Region, "from": one.From, "due": one.Due, "fenced": loops.Fenced(lease)}).
+		Exec(ctx)
 	return pg.Wrap("record that results are marked", err)
 }
 
@@ -185,12 +188,16 @@ func markResults(ctx context.Context, tx pgx.Tx, one vigil.ResultSpan, part loop
 		starts, ends = append(starts, c.From), append(ends, c.To)
 	}
 	done, err := tx.Exec(ctx, `UPDATE results AS r SET excluded = m.excluded FROM (
-			SELECT slot, CASE WHEN EXISTS (SELECT FROM unnest($5::timestamptz[], $6::timestamptz[]) AS s (a, b) WHERE slot >= a AND slot < b)
-				THEN $7::int2 ELSE 0::int2 END AS excluded
-			FROM results WHERE check_id = $1 AND region = $2 AND slot >= $3 AND slot < $4
+			SELECT slot, CASE WHEN EXISTS (SELECT FROM unnest(@starts::timestamptz[], @ends::timestamptz[]) AS s (a, b) WHERE slot >= a AND slot < b)
+				THEN @maintenance::int2 ELSE 0::int2 END AS excluded
+			FROM results WHERE check_id = @check AND region = @region AND slot >= @from AND slot < @to
 		) AS m
-		WHERE r.check_id = $1 AND r.region = $2 AND r.slot = m.slot AND r.slot >= $3 AND r.slot < $4 AND r.excluded <> m.excluded`,
-		one.CheckID, one.Region, part.From, part.To, starts, ends, int16(excludedMaintenance))
+		WHERE r.check_id = @check AND r.region = @region AND r.slot = m.slot AND r.slot >= @from AND r.slot < @to
+			AND r.excluded <> m.excluded`,
+		pg.Named{
+			"check": one.CheckID, "region": one.Region, "from": part.From, "to": part.To, "starts": starts, "ends": ends,
+			"maintenance": int16(excludedMaintenance),
+		})
 	if err != nil {
 		return false, fmt.Errorf("mark: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/listing"
+	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -94,6 +95,8 @@ type resultWalk struct {
 	kept int64
 }
 
+// page reads a page of the newest results first: two days with what is newer than both, and older days
+// only while these do not fill it. So the common question touches few partitions.
 func (w *resultWalk) page(ctx context.Context) ([]listedResultRow, listing.Extent, error) {
 	if w.f.Offset > 0 {
 		return w.pageAtOffset(ctx)
@@ -146,7 +149,7 @@ func (w *resultWalk) readOlder(ctx context.Context, rows []listedResultRow, from
 		return rows, nil
 	}
 	var members []*bun.SelectQuery
-	if upper := pg.Earlier(oldest, StartOf(from+1)); StartOf(w.kept).Before(upper) {
+	if upper := timing.Earlier(oldest, StartOf(from+1)); StartOf(w.kept).Before(upper) {
 		members = append(members, w.where("r.slot >= ? AND r.slot < ?", StartOf(w.kept), upper))
 	}
 	if w.floor < min(w.kept, from+1) { // the default partition only
@@ -179,6 +182,7 @@ func (w *resultWalk) rollupDays(ctx context.Context, from int64) (days []resultD
 	return days, oldest, err
 }
 
+// ends reports whether the rows are enough: one more than asked for says that there is another page.
 func (w *resultWalk) ends(rows []listedResultRow) bool {
 	return len(rows) > w.f.Limit || len(rows) > 0 && rows[len(rows)-1].PageLeft > 0
 }
@@ -276,6 +280,8 @@ func (w *resultWalk) finish(rows []listedResultRow) ([]listedResultRow, listing.
 	return rows, extent, nil
 }
 
+// filtered selects the results that the filter asks for. A bound of the time is also one of the slot,
+// which leaves few partitions: a result is at most maxEarly before its slot and maxLate after it.
 func (w *resultWalk) filtered() *bun.SelectQuery {
 	query := w.s.db.NewSelect().TableExpr("results AS r").ColumnExpr(Columns).Where("r.check_id = ?", w.check)
 	if w.f.WithEvidence {

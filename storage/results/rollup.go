@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // hourKey is the key of a rollup.
@@ -34,6 +35,8 @@ const (
 	seenDNS         = 2
 )
 
+// seenIn says of which kinds a result is that a state remembers, so that these are looked for in hours
+// that have some only.
 func seenIn(r *vigil.Result) (seen int16) {
 	if _, ok := r.CertificateDays(); ok {
 		seen |= seenCertificate
@@ -133,7 +136,7 @@ func (g *groupTx) addToRollups() {
 
 // rollupWrite returns the statement that stores new sums, with its arguments. A Postgres
 // array cannot hold arrays of different lengths, so the statement takes histograms as text.
-func rollupWrite(order []hourKey, sums map[hourKey]*Rollup) (statement string, args pgx.NamedArgs) {
+func rollupWrite(order []hourKey, sums map[hourKey]*Rollup) (statement string, args pg.Named) {
 	var checks [][16]byte
 	var regions, buckets, counts []string
 	var hours []time.Time
@@ -162,7 +165,7 @@ func rollupWrite(order []hourKey, sums map[hourKey]*Rollup) (statement string, a
 			buckets = excluded.buckets, counts = excluded.counts,
 			excluded = excluded.excluded, excluded_successes = excluded.excluded_successes,
 			seen = u.seen | excluded.seen`,
-		pgx.NamedArgs{
+		pg.Named{
 			"checks": checks, "regions": regions, "hours": hours, "totals": totals, "successes": successes, "sums_ms": sumMS,
 			"buckets": buckets, "counts": counts, "excluded": excluded, "excluded_successes": excludedSuccesses, "seen": seen,
 		}

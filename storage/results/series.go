@@ -33,17 +33,19 @@ func (s *Store) Series(ctx context.Context, orgID, checkID uuid.UUID, period, st
 	}
 	// The bounds leave few partitions to plan for.
 	query := `
-		SELECT k.region, r.n, r.total, r.failed, r.ms FROM unnest($2::text[]) AS k (region) CROSS JOIN LATERAL (
-			SELECT floor(extract(epoch FROM slot - $3) / $5)::bigint AS n, count(*) AS total, count(*) FILTER (WHERE NOT success) AS failed,
+		SELECT k.region, r.n, r.total, r.failed, r.ms FROM unnest(@regions::text[]) AS k (region) CROSS JOIN LATERAL (
+			SELECT floor(extract(epoch FROM slot - @from) / @step_s)::bigint AS n, count(*) AS total, count(*) FILTER (WHERE NOT success) AS failed,
 				coalesce(sum(response_time_ms) FILTER (WHERE success), 0) AS ms
-			FROM results WHERE check_id = $1 AND region = k.region AND slot >= $3 AND slot < $4 AND excluded = 0 GROUP BY 1
+			FROM results WHERE check_id = @check AND region = k.region AND slot >= @from AND slot < @to AND excluded = 0 GROUP BY 1
 		) AS r`
 	if step >= time.Hour {
 		query = `
-			SELECT region, floor(extract(epoch FROM hour - $3) / $5)::bigint, sum(total)::bigint, sum(total - successes)::bigint, sum(sum_ms)
-			FROM result_rollups WHERE check_id = $1 AND region = ANY($2::text[]) AND hour >= $3 AND hour < $4 GROUP BY 1, 2`
+			SELECT region, floor(extract(epoch FROM hour - @from) / @step_s)::bigint, sum(total)::bigint, sum(total - successes)::bigint, sum(sum_ms)
+			FROM result_rollups WHERE check_id = @check AND region = ANY(@regions::text[]) AND hour >= @from AND hour < @to GROUP BY 1, 2`
 	}
-	found, err := s.db.Pool.Query(ctx, query, checkID, keys, series.Start, series.Start.Add(period), step.Seconds())
+	found, err := s.db.Pool.Query(ctx, query, pg.Named{
+		"check": checkID, "regions": keys, "from": series.Start, "to": series.Start.Add(period), "step_s": step.Seconds(),
+	})
 	if err != nil {
 		return overview.Series{}, pg.Wrap("read a series", err)
 	}

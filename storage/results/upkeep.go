@@ -50,6 +50,7 @@ func (s *Store) EnsurePartitions(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
+// ensurePartition creates the partition of a day, with the rows of that day that came before it.
 func (s *Store) ensurePartition(ctx context.Context, day time.Time) error {
 	name := bun.Ident(partitionPrefix + day.Format("20060102"))
 	from, to := day, day.AddDate(0, 0, 1)

@@ -40,6 +40,7 @@ func (s *Store) Uptime(ctx context.Context, orgID, checkID uuid.UUID, period tim
 // allRegions is the key of the sum over all regions; no region has an empty name.
 const allRegions = ""
 
+// uptime sums results and missed slots of a window in one snapshot, by rollups where whole hours do.
 func (s *Store) uptime(ctx context.Context, orgID uuid.UUID, w loops.Window, rolledUp bool) (vigil.Uptime, error) {
 	// One snapshot for all statements: otherwise a result that arrives in between
 	// could count both as a result and as missed.
@@ -231,6 +232,7 @@ func (r *Rollup) add(other Rollup) {
 	}
 }
 
+// uptime leaves out what is excluded; the times are those of successes, as everywhere.
 func (r *Rollup) uptime() vigil.Uptime {
 	percentiles := r.Times.Quantiles(0.5, 0.95, 0.99)
 	up := vigil.Uptime{

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -46,7 +47,7 @@ func (s *Store) uptimeDays(ctx context.Context, orgID uuid.UUID, w loops.Window,
 			list[i].Missed += loops[j].MissedBetween(from, to, w.To)
 		}
 		for _, g := range gaps {
-			list[i].Missed += g.gap.CountBetween(from, pg.Earlier(to, w.To))
+			list[i].Missed += g.gap.CountBetween(from, timing.Earlier(to, w.To))
 		}
 	}
 	found, err := tx.Query(ctx, `

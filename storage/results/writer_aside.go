@@ -98,6 +98,8 @@ func (s *Store) commitAside(ctx context.Context, rows []*pendingRow) ([]outcome,
 	return g.outcomes(rows), nil
 }
 
+// scanAside reads what insertAside knows of each loop: its worker, its newest result, and whether the row
+// was inserted.
 func (g *groupTx) scanAside(found pgx.Rows) error {
 	byLoop := make(map[loopKey]*pendingRow, len(g.rows))
 	for _, p := range g.rows {
@@ -204,7 +206,7 @@ func (w *ResultWriter) countAside(ctx context.Context) {
 // CountResults brings the rows, rollups and gaps of loops up to date with results that were
 // stored while these were locked, and reports whether it left some because they still are.
 func (s *Store) CountResults(ctx context.Context) (left bool, err error) {
-	waiting, err := s.db.AnyOf(ctx, "SELECT EXISTS (SELECT FROM uncounted_results)")
+	waiting, err := pg.Row[bool](ctx, s.db, "SELECT EXISTS (SELECT FROM uncounted_results)")
 	if err != nil || !waiting {
 		return false, pg.Wrap("look for uncounted results", err)
 	}
@@ -214,8 +216,8 @@ func (s *Store) CountResults(ctx context.Context) (left bool, err error) {
 	if err != nil {
 		return true, pg.Wrap("forget results that are removed", err)
 	}
-	rows, err := s.db.Steady(ctx, `SELECT check_id, region FROM (SELECT DISTINCT check_id, region FROM uncounted_results) AS u
-		ORDER BY random() LIMIT $1`, countLimit)
+	rows, err := s.db.Pool.Query(ctx, `SELECT check_id, region FROM (SELECT DISTINCT check_id, region FROM uncounted_results) AS u
+		ORDER BY random() LIMIT $1`, s.db.Prepared(), countLimit)
 	if err != nil {
 		return true, pg.Wrap("find uncounted results", err)
 	}

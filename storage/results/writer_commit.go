@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // This file is the hot path: it uses pgx directly, without bun, so that a group is sent
@@ -72,6 +73,8 @@ func (s *Store) commit(ctx context.Context, group []*pendingRow) ([]outcome, err
 	return outcomes, err
 }
 
+// commitOnce is one attempt to store a group in one transaction. The keys are those of loops with
+// uncounted results, which must be counted before.
 func (s *Store) commitOnce(ctx context.Context, group []*pendingRow) ([]outcome, []loopKey, error) {
 	pooled, err := s.db.Probing.Acquire(ctx)
 	if err != nil {
@@ -89,6 +92,8 @@ func (s *Store) commitOnce(ctx context.Context, group []*pendingRow) ([]outcome,
 	return g.outcomes(group), nil, nil
 }
 
+// store makes the transaction in three round trips at most for a group without trouble: it begins, locks
+// and inserts; it reads what was skipped or stored before; it writes progress and commits.
 func (g *groupTx) store(ctx context.Context, limits string) error {
 	if err := g.insert(ctx, limits); err != nil {
 		return err
@@ -154,6 +159,7 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 	return out
 }
 
+// errTooLate is the outcome of a row that came after a newer one of another worker (see insertSQL).
 func errTooLate() error {
 	return vigil.Errorf(vigil.CodeConflict, "The result was not stored: another worker has stored a newer one.")
 }
@@ -339,8 +345,8 @@ func newColumns(rows []*pendingRow) columns {
 }
 
 // named returns the arrays by the names that insertSQL and insertAside have for them.
-func (c *columns) named() pgx.NamedArgs {
-	return pgx.NamedArgs{
+func (c *columns) named() pg.Named {
+	return pg.Named{
 		"checks": c.checks, "regions": c.regions, "slots": c.slots, "ids": c.ids, "times": c.times, "manual": c.manual,
 		"success": c.success, "response_times": c.responses, "status_codes": c.statuses, "errors": c.errors,
 		"metadata": c.metadata, "workers": c.workers, "excluded": c.excluded, "evidence": c.evidence,

@@ -193,8 +193,9 @@ func (g *groupTx) insertGaps(byLoop map[loopKey][]loops.Gap) {
 	}
 	g.writes.Queue(`
 		INSERT INTO result_gaps (check_id, region, first_slot, last_slot, step_ms, count)
-		SELECT * FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::int8[], $6::int8[])`,
-		checks, regions, firsts, lasts, steps, counts)
+		SELECT * FROM unnest(@checks::uuid[], @regions::text[], @firsts::timestamptz[], @lasts::timestamptz[], @steps_ms::int8[],
+			@counts::int8[])`,
+		pg.Named{"checks": checks, "regions": regions, "firsts": firsts, "lasts": lasts, "steps_ms": steps, "counts": counts})
 }
 
 // storeProgress stores the changed loops and their new gaps.
@@ -255,7 +256,7 @@ func (g *groupTx) updateProgress(loops []*loopProgress) {
 			AS n (check_id, region, counted_until, last_slot, last_time, last_scheduled, next_due, deadline_ms, missed,
 				health, worker, turn_slots, clear_nudge, turn_run, turn_activity, turn_ends)
 		WHERE r.check_id = n.check_id AND r.region = n.region`,
-		pgx.NamedArgs{
+		pg.Named{
 			"checks": checks, "regions": regions, "counted_until": counted, "last_slots": slots, "last_times": times,
 			"last_scheduled": scheduled, "next_due": due, "deadlines_ms": deadlines, "missed": missed, "healths": healths,
 			"workers": workers, "turn_slots": turnSlots, "clear_nudges": clearNudges, "turn_runs": runs, "turn_activities": turns,

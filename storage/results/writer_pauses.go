@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/storage/loops"
-	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // readPauses reads the maintenance that pauses probing, when a loop has slots without a
@@ -51,7 +51,7 @@ func (g *groupTx) checksWithGaps() (ids [][16]byte, from, to time.Time) {
 			if from.IsZero() {
 				from = until
 			}
-			from, to = pg.Earlier(from, until), pg.Later(to, slot)
+			from, to = timing.Earlier(from, until), timing.Later(to, slot)
 		}
 		counted[key] = slot.Add(time.Microsecond)
 	}
