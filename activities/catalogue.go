@@ -296,6 +296,7 @@ func (c *Catalogue) replace(id uuid.UUID, old, next *entry) {
 	}
 }
 
+// warn logs that the catalogue stays as it was: probes go on with the last definitions.
 func (c *Catalogue) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		c.log.WarnContext(ctx, "catalogue not refreshed, using the last definitions", "error", err)

@@ -20,6 +20,7 @@ type pendingClaims struct {
 
 func newPendingClaims() *pendingClaims { return &pendingClaims{loops: make(map[loopKey]struct{})} }
 
+// add notes that the turn of a loop runs here, for the next renewal to record.
 func (c *pendingClaims) add(key loopKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ type deliveryStore interface {
 	ClaimAttempt(ctx context.Context, incidentID, channelID uuid.UUID) (vigil.NextAttempt, error)
 	RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome) (vigil.Remaining, error)
 	FreezeBody(ctx context.Context, deliveryID uuid.UUID, body []byte) ([]byte, error)
-	// DeliveryChannel returns the channel of a delivery with its secrets in clear, and
+	// DeliveryChannel returns the channel of a delivery with its secrets in plaintext, and
 	// whether its config is a former one; CodeNotFound.
 	DeliveryChannel(ctx context.Context, delivery vigil.Delivery) (channel vigil.Channel, former bool, err error)
 	// DisableChannel reports whether this call disabled the channel.
@@ -154,6 +154,7 @@ func (d *Deliveries) sender(
 	return channel, former, sender, err
 }
 
+// message is what an attempt sends: the event as it was stored, with what is of this attempt alone.
 func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {
 	e, instead := &next.Event, next.Delivery.FallbackFor
 	return notify.Message{

@@ -58,7 +58,7 @@ func (h *LeaseHolder) Renewed(sent time.Time, fences map[string]int64, differenc
 	return lost
 }
 
-// Release gives the leases up for good: other workers may adopt the turns.
+// Release gives the leases up permanently: other workers may adopt the turns.
 func (h *LeaseHolder) Release() {
 	if h == nil {
 		return

@@ -44,7 +44,7 @@ type TestAnswer struct {
 	vigil.Result
 
 	// Sealed is the observation in JSON, sealed as Seal of WatcherOptions has it; empty: the result
-	// has it in clear.
+	// has it in plaintext.
 	Sealed []byte `json:"sealed,omitempty"`
 }
 

@@ -36,7 +36,7 @@ type ControlOptions struct {
 	Incidents  *activities.Incidents
 	Deliveries *activities.Deliveries
 	Recoveries *activities.Recoveries
-	OnFatal    func(error)        // receives the error of a worker that stops polling for good; nil ignores it
+	OnFatal    func(error)        // receives the error of a worker that stops polling permanently; nil ignores it
 	Deployment Deployment         // the zero value is unversioned
 	Drills     *activities.Drills // nil: drills are left to others
 	// TurnRate is the budget of turns a second of the process; 0: there is none.

@@ -21,7 +21,7 @@ func NewSteps(opts RegionOptions, run func([]vigil.OpenTurn, int64, <-chan struc
 // Renew renews the lease.
 func (s Steps) Renew(ctx context.Context) { s.renew(ctx) }
 
-// Claim records whose the loops are.
+// Claim records that this worker has the loops.
 func (s Steps) Claim(ctx context.Context) { s.claim(ctx) }
 
 // Adopt adopts what the renewals have offered, and what adoptions without an answer have adopted.

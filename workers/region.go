@@ -87,7 +87,7 @@ type RegionOptions struct {
 	BlindSince func() time.Time
 	// Now is the clock of this process, which is compared with the database's.
 	Now func() time.Time
-	// OnFatal receives the error of a worker that stops polling for good, as when
+	// OnFatal receives the error of a worker that stops polling permanently, as when
 	// its namespace is gone for minutes: the process should end and be restarted.
 	// Nil ignores it.
 	OnFatal    func(error)

@@ -285,6 +285,8 @@ func (i *incidents) decide(ctx workflow.Context) error {
 	return nil
 }
 
+// saveLatch stores what the latch still holds, or that it is released, before the workflow goes on with
+// it: a latch that only the workflow knew would be lost when it starts again.
 func (i *incidents) saveLatch(ctx workflow.Context, d vigil.Decision) error {
 	var acts *activities.Incidents
 	latch := activities.LatchState{ID: i.context.Latch.IncidentID, Quiet: d.Quiet, LatchedRules: d.LatchedRules, Ended: d.Unlatch}
@@ -298,6 +300,9 @@ func (i *incidents) saveLatch(ctx workflow.Context, d vigil.Decision) error {
 	return nil
 }
 
+// open opens the incident of the next episode. Its ID follows from the workflow and the episode, so
+// that an attempt that is repeated opens the same one. The activity opens none when the check or its
+// rules have changed since the context was read, or when it is in maintenance: then it is read again.
 func (i *incidents) open(ctx workflow.Context, in vigil.DecisionInput, d vigil.Decision) error {
 	request := i.openRequest(vigil.IncidentID(workflow.GetInfo(ctx).FirstRunID, i.in.Episode+1), in.Votes, d.Rules)
 	var acts *activities.Incidents

@@ -40,10 +40,12 @@ func (i *incidents) validate(request Request) error {
 	return nil
 }
 
+// isOpen reports whether a request is about the open incident.
 func (i *incidents) isOpen(request Request) bool {
 	return i.context.Incident != nil && i.context.Incident.ID == request.IncidentID
 }
 
+// errNotOpen refuses a change of an incident that is resolved; its caller gets a conflict.
 func errNotOpen() error {
 	return temporal.NewNonRetryableApplicationError("the incident is not open", string(vigil.CodeConflict), nil)
 }

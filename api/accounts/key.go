@@ -19,7 +19,7 @@ const (
 	keyPrefix   = "vgl_"
 	keyRandom   = 32
 	keyChecksum = 6
-	// keyShown characters of a key are stored in clear, to recognize the key.
+	// keyShown characters of a key are stored in plaintext, to recognize the key.
 	keyShown = len(keyPrefix) + 8
 )
 

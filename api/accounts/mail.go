@@ -79,7 +79,7 @@ func (m *accountMail) deliver(ctx context.Context, message mail.Message) error {
 			return nil
 		}
 		if failed, ok := errors.AsType[*mail.Error](err); ok && failed.Status >= 500 {
-			break // refused for good
+			break // refused permanently
 		}
 	}
 	return err

@@ -57,7 +57,7 @@ type Deps struct {
 // Service is the part of the API about accounts: its operations, its pages, and how a
 // request proves whose it is.
 type Service struct {
-	// Auth knows whose a credential is.
+	// Auth finds the user of a credential.
 	Auth *Authenticator
 	// Pages shows what links of mails lead to.
 	Pages *Pages

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit holds the entry of the audit log that a request makes, and carries it
-// in the request's context to the transaction that stores it.
 package audit
 
 import (

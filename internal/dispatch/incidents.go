@@ -211,12 +211,15 @@ func (i *Incidents) update(ctx context.Context, checkID uuid.UUID, update string
 	return handle.Get(ctx, nil)
 }
 
+// unavailable is the error of an update without an answer in time: it may take effect yet.
 func unavailable(cause error) error {
 	err := vigil.Errorf(vigil.CodeUnavailable, "The incident did not answer in time. The change may still happen; try again in a few seconds.")
 	err.Cause = cause
 	return err
 }
 
+// signalWithStart signals the incident workflow of a check, which it starts when it does not run: there
+// is one for each check, for as long as it has something to do.
 func (i *Incidents) signalWithStart(ctx context.Context, orgID, checkID uuid.UUID, name, summary, signal string, arg any) error {
 	options := client.StartWorkflowOptions{
 		TaskQueue:             vigil.ControlQueue,

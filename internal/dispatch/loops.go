@@ -47,6 +47,7 @@ type Loops struct {
 	options
 }
 
+// use reports that a region gets work, so that a worker of this process polls for it at once.
 func (l *Loops) use(region string) {
 	if l.used != nil {
 		l.used(region)
@@ -177,7 +178,7 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 	return result, nil
 }
 
-// opened returns the result of an answer, in clear.
+// opened returns the result of an answer, in plaintext.
 func (l *Loops) opened(answer activities.TestAnswer) (vigil.Result, error) {
 	if len(answer.Sealed) == 0 {
 		return answer.Result, nil
@@ -201,6 +202,7 @@ func (l *Loops) cancelTest(ctx context.Context, test client.ActivityHandle) {
 	}
 }
 
+// signal signals a loop. One that does not run needs no signal: the sweep starts it when it must run.
 func (l *Loops) signal(ctx context.Context, checkID uuid.UUID, region, name string, arg any) error {
 	l.use(region)
 	err := l.temporal.SignalWorkflow(ctx, vigil.LoopID(checkID, region), "", name, arg)
@@ -221,6 +223,7 @@ func (l *Loops) start(ctx context.Context, loop vigil.Loop) error {
 	return l.signalWithStart(ctx, loop, workflows.SignalReconfigure, loop.Desired)
 }
 
+// signalWithStart signals a loop, which it starts when it does not run.
 func (l *Loops) signalWithStart(ctx context.Context, loop vigil.Loop, name string, arg any) error {
 	l.use(loop.Region)
 	options, in := l.startOf(ctx, loop)

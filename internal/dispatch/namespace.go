@@ -95,6 +95,8 @@ func prepareAttributes(ctx context.Context, temporal client.Client, namespace st
 	}
 }
 
+// missingAttributes returns the search attributes that a namespace lacks. One of another type cannot be
+// changed, so that the namespace cannot be used.
 func missingAttributes(there map[string]enumspb.IndexedValueType) (map[string]enumspb.IndexedValueType, error) {
 	missing := make(map[string]enumspb.IndexedValueType)
 	for _, name := range SearchAttributes() {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package idempotency holds the Idempotency-Key of a request, and carries it in the
-// request's context to the transaction that creates what the request asks for.
 package idempotency
 
 import (

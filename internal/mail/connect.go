@@ -116,7 +116,7 @@ func (s *server) name(local net.Addr) string {
 }
 
 // signIn picks the strongest way that both sides know. Where the operator turned TLS off, or the
-// server is this machine, the password may go in clear.
+// server is this machine, the password may go in plaintext.
 func (s *server) signIn(one *link) error {
 	clear := !s.implicit && (s.startTLS == gomail.NoTLS || local(s.host))
 	_, offered := one.Extension("AUTH")

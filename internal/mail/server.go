@@ -175,7 +175,7 @@ func status(err error) int {
 // address is the server for people.
 func (s *server) address() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
 
-// redact removes the password from a server's reply, in clear and as the
+// redact removes the password from a server's reply, in plaintext and as the
 // mechanisms of SMTP encode it.
 func (s *server) redact(text string) string {
 	if s.password == "" {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package neterr explains errors of the network: a code for programs and a
-// sentence for people. What a library says is not repeated, since it quotes
-// addresses and answers.
 package neterr
 
 import (

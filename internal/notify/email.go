@@ -176,7 +176,7 @@ func mailed(errs []error, have int) Outcome {
 	return o
 }
 
-// statusPermanent is the first reply code of a mail server for good (RFC 5321).
+// statusPermanent is the first reply code of a mail server permanently (RFC 5321).
 const statusPermanent = 500
 
 // content is what a mail says.

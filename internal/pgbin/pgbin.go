@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pgbin finds the Postgres programs that are installed on this machine or came with Vigil.
 package pgbin
 
 import (

@@ -90,7 +90,7 @@ func (p *Process) fail(err error) {
 	}
 }
 
-// workerFailed reports a worker that stopped polling for good.
+// workerFailed reports a worker that stopped polling permanently.
 func (p *Process) workerFailed(err error) { p.fail(fmt.Errorf("a worker stopped: %w", err)) }
 
 // onStop registers how to stop what was just started.

@@ -130,7 +130,7 @@ func ConfigSecrets() secret.Configs {
 	return secret.Configs{Checks: probe.Secrets(), Channels: notify.Secrets()}
 }
 
-// sealConfigs seals the secrets that an earlier version stored in clear. Only what
+// sealConfigs seals the secrets that an earlier version stored in plaintext. Only what
 // runs the control worker does so: it is replaced after the region workers, and
 // the older ones of these cannot read what is sealed now. Both forms can be read,
 // so a failure stops nothing; the next start tries again.

@@ -152,7 +152,7 @@ func specimen(w *world, kind reflect.Type) (value any, secrets int) {
 	return 1, 0
 }
 
-// noSecret fails for a text that holds a secret in clear, percent-encoded or in
+// noSecret fails for a text that holds a secret in plaintext, percent-encoded or in
 // base64.
 func noSecret(t *testing.T, what, text string) {
 	t.Helper()

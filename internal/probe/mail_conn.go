@@ -67,7 +67,7 @@ func parseHELO(given string) (string, error) {
 }
 
 // connect opens a connection to a mail server that is ready for the greeting, secured as the
-// config says, and returns the days until a certificate expires, nil in clear.
+// config says, and returns the days until a certificate expires, nil in plaintext.
 func (p mailProbe) connect(ctx context.Context, t *timeline, protocol string, server mailServer) (*mailConn, *int, error) {
 	conn, err := p.guard.DialContext(ctx, "tcp", server.address)
 	if err != nil {
@@ -104,8 +104,8 @@ func (p mailProbe) connect(ctx context.Context, t *timeline, protocol string, se
 	return newMailConn(within, protocol), &days, nil
 }
 
-// askSTARTTLS asks an SMTP server that was connected to in clear for TLS (RFC 3207). Nothing that
-// came in clear reaches what reads on.
+// askSTARTTLS asks an SMTP server that was connected to in plaintext for TLS (RFC 3207). Nothing that
+// came in plaintext reaches what reads on.
 func askSTARTTLS(conn net.Conn, helo string) error {
 	text := textproto.NewConn(conn)
 	if _, _, err := text.ReadResponse(220); err != nil {
@@ -138,7 +138,7 @@ func askSTARTTLS(conn net.Conn, helo string) error {
 	return nil
 }
 
-// askIMAPSTARTTLS asks an IMAP server that was connected to in clear for TLS (RFC 9051, section
+// askIMAPSTARTTLS asks an IMAP server that was connected to in plaintext for TLS (RFC 9051, section
 // 6.2.1). The library could, but would then read from below the bounds.
 func askIMAPSTARTTLS(conn net.Conn, _ string) error {
 	const tag = "vigil "

@@ -24,7 +24,7 @@ const (
 	heloName = "vigil.invalid"
 	// subjectStart begins the subject of every message that is sent.
 	subjectStart = "Vigil probe "
-	// replyNeedsTLS is that of a server which takes no mail in clear (RFC 3207, section 4).
+	// replyNeedsTLS is that of a server which takes no mail in plaintext (RFC 3207, section 4).
 	replyNeedsTLS = 530
 )
 

@@ -22,7 +22,7 @@ type Item struct {
 	Name string
 	// Version and Applied are those of what is stored; see Check.AppliedVersion.
 	Version, Applied int64
-	// Members are what files say of the definition, secrets in clear text.
+	// Members are what files say of the definition, secrets in plaintext.
 	Members Members
 	// Secrets are those of the member config.
 	Secrets secret.Fields

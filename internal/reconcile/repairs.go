@@ -163,6 +163,7 @@ func (r *repairs) pausedOf(kind string) (n int) {
 	return n
 }
 
+// repaired forgets that a row failed: its next failure begins with the shortest pause again.
 func (r *repairs) repaired(one repair) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -94,6 +94,7 @@ type unobservedLoops struct {
 	counts map[string]int64 // by region; one that has a worker, or had some, has 0
 }
 
+// count is one pass. A region that has a worker counts with 0, so that its series does not end.
 func (u *unobservedLoops) count(ctx context.Context, _ work) error {
 	found, err := u.store.UnobservedLoops(ctx)
 	if err != nil {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redact hides the secrets of a config in what a target or a receiver
-// sends back: errors, metadata, answers. Every room that speaks to other systems
-// uses it before a text is stored or shown.
 package redact
 
 import (

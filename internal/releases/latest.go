@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package releases reads and judges latest.json, the file of a release that says what it is. It opens
-// no file and no connection: the caller reads the bytes, from where the operator said.
 package releases
 
 import (

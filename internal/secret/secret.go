@@ -135,7 +135,7 @@ func (k *Keyring) SealSecrets(fields Fields, config json.RawMessage) (json.RawMe
 	return fields.rewrite(config, func(_, value string, _ Fields) (string, error) { return k.Seal(value) })
 }
 
-// SealClear seals the secrets of a stored config that are in clear, because
+// SealClear seals the secrets of a stored config that are in plaintext, because
 // their members were not secret yet when they were stored.
 func (k *Keyring) SealClear(fields Fields, config json.RawMessage) (json.RawMessage, error) {
 	return fields.rewrite(config, func(_, value string, _ Fields) (string, error) {
@@ -146,7 +146,7 @@ func (k *Keyring) SealClear(fields Fields, config json.RawMessage) (json.RawMess
 	})
 }
 
-// OpenSecrets undoes SealSecrets. A secret that was stored in clear stays as it
+// OpenSecrets undoes SealSecrets. A secret that was stored in plaintext stays as it
 // is, see SealClear. The error names the member, never its value.
 func (k *Keyring) OpenSecrets(fields Fields, config json.RawMessage) (json.RawMessage, error) {
 	return fields.rewrite(config, func(path, value string, _ Fields) (string, error) {

@@ -59,7 +59,7 @@ type choice struct {
 	ID         string // of the count, when it changes while the page is open
 }
 
-// empty is what a page shows that has nothing to show.
+// empty is what a page shows instead of an empty list.
 type empty struct {
 	Icon, Title, Text string
 	Due               stamp  // of the first slot of a check that waits for it

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider is the Terraform provider of Vigil: a client of its API. What the
-// resources have comes from the OpenAPI document; the table in kinds.go says what is
-// special to Terraform.
 package provider
 
 import (

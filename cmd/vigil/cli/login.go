@@ -174,7 +174,7 @@ func (a *app) obtainKey(ctx context.Context, con *console.Console, l loggingIn, 
 	return key, how, nil
 }
 
-// userAndHost says whose key it is.
+// userAndHost is the name of a new key: the user and the host that it is for.
 func userAndHost() string {
 	name, host := "user", "unknown"
 	if known, err := user.Current(); err == nil && known.Username != "" {

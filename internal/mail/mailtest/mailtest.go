@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mailtest runs real SMTP servers on loopback for tests.
 package mailtest
 
 import (
