@@ -188,8 +188,8 @@ func (c *codecEndpoint) caller(r *http.Request) (*rest.Caller, error) {
 	return c.identify(r, authorization, key)
 }
 
-// bySession returns whose session it is: that of the key which it was made with. The key is
-// looked up at each use, so the session ends with it.
+// bySession returns the caller of a session: the key that it was made with. The key is looked up at
+// each use, so the session ends with it.
 func (c *codecEndpoint) bySession(ctx context.Context, token string) (*rest.Caller, error) {
 	claims, err := c.tokens.Read(token)
 	if err != nil {

@@ -34,7 +34,7 @@ type Message struct {
 	Event    uuid.UUID
 	Type     vigil.EventType
 	Delivery uuid.UUID
-	// Organization whose message it is.
+	// Organization that the message belongs to.
 	Organization uuid.UUID
 	Attempt      int       // 1 for the first
 	Manual       bool      // a user requested the attempt

@@ -217,7 +217,7 @@ func (a *app) keyByPassword(ctx context.Context, con *console.Console, l logging
 	return made.Data.ApiKey, err
 }
 
-// verify asks the server whose key it is.
+// verify asks the server which user a key belongs to.
 func (a *app) verify(ctx context.Context, con *console.Console, saved console.Context) (client.Me, error) {
 	s, err := a.connect(con, target{URL: saved.URL, Key: saved.Key, KeyFrom: "this login"})
 	if err != nil {
