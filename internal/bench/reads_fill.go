@@ -80,7 +80,8 @@ func (d *readsData) fillChecks(ctx context.Context, db *sql.DB) error {
 		`INSERT INTO checks (id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision, labels,
 			created_at, updated_at)
 		SELECT md5('check' || n)::uuid, @org, 'Service ' || n, (ARRAY['https', 'tcp', 'dns', 'ping'])[1 + n % 4],
-			'{"url": "https://example.com/"}', 'host-' || n || '.example.com', CASE WHEN n > @dense::int AND n <= @dense::int + @daily::int THEN 86400000 ELSE 60000 END,
+			'{"url": "https://example.com/"}', 'host-' || n || '.example.com',
+			CASE WHEN n > @dense::int AND n <= @dense::int + @daily::int THEN 86400000 ELSE 60000 END,
 			'{na-east-ewr}', n % 50 <> 0, true,
 			@now::timestamptz - interval '90 days', 1, jsonb_build_object('team', 'team' || n % 100, 'env', (ARRAY['prod', 'test'])[1 + n % 2]),
 			@now::timestamptz - interval '90 days' + n * interval '1 second', @now::timestamptz - n * interval '1 second'
