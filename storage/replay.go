@@ -162,13 +162,8 @@ func (s *Store) RecordedIncidents(
 	if err != nil {
 		return nil, 0, pg.Wrap("read recorded incidents", err)
 	}
-	incidents := make([]vigil.Incident, len(rows))
-	for i := range rows {
-		if incidents[i], err = rows[i].Incident(); err != nil {
-			return nil, 0, pg.Wrap("read recorded incidents", err)
-		}
-	}
-	return incidents, total, nil
+	incidents, err := pg.TryMap(rows, (*incidents.Row).Incident)
+	return incidents, total, pg.Wrap("read recorded incidents", err)
 }
 
 // PastMaintenance returns the spans in [from, to) in which a check of the organization is in

@@ -110,11 +110,7 @@ func (s *Store) Invitations(ctx context.Context, orgID uuid.UUID, page listing.P
 	if err != nil {
 		return nil, 0, pg.Wrap("list invitations", err)
 	}
-	invitations := make([]account.Invitation, len(rows))
-	for i := range rows {
-		invitations[i] = rows[i].invitation()
-	}
-	return invitations, int(total), nil
+	return pg.Map(rows, (*invitationRow).invitation), int(total), nil
 }
 
 // DeleteInvitation revokes an invitation; an unknown one is a CodeNotFound error.

@@ -108,11 +108,7 @@ func (s *Store) Keys(ctx context.Context, orgID uuid.UUID, page listing.Page) ([
 	if err != nil {
 		return nil, 0, pg.Wrap("list API keys", err)
 	}
-	keys := make([]account.APIKey, len(rows))
-	for i := range rows {
-		keys[i] = rows[i].key()
-	}
-	return keys, int(total), nil
+	return pg.Map(rows, (*keyRow).key), int(total), nil
 }
 
 // DeleteKey revokes an API key of the organization. An unknown key is a CodeNotFound

@@ -25,22 +25,14 @@ func (s *Store) Members(ctx context.Context, orgID uuid.UUID, page listing.Page)
 	if err != nil {
 		return nil, 0, pg.Wrap("list members", err)
 	}
-	members := make([]account.User, len(rows))
-	for i := range rows {
-		members[i] = rows[i].User()
-	}
-	return members, int(total), nil
+	return pg.Map(rows, (*UserRow).User), int(total), nil
 }
 
 // Owners returns the owners of an organization, oldest first.
 func (s *Store) Owners(ctx context.Context, orgID uuid.UUID) ([]account.User, error) {
 	var rows []UserRow
 	err := s.db.NewSelect().Model(&rows).Where("u.org_id = ? AND u.role = 'owner'", orgID).OrderExpr("u.created_at, u.id").Scan(ctx)
-	owners := make([]account.User, len(rows))
-	for i := range rows {
-		owners[i] = rows[i].User()
-	}
-	return owners, pg.Wrap("list owners", err)
+	return pg.Map(rows, (*UserRow).User), pg.Wrap("list owners", err)
 }
 
 // SetRole changes the role of a member, and withdraws the invitations that the new role may

@@ -357,13 +357,8 @@ func (s *Store) Drills(ctx context.Context, orgID uuid.UUID, f listing.DrillFilt
 	if err != nil {
 		return nil, listing.Extent{}, err
 	}
-	drills := make([]vigil.Drill, len(rows))
-	for i := range rows {
-		if drills[i], err = rows[i].drill(); err != nil {
-			return nil, listing.Extent{}, pg.Wrap("list drills", err)
-		}
-	}
-	return drills, extent, nil
+	drills, err := pg.TryMap(rows, (*drillRow).drill)
+	return drills, extent, pg.Wrap("list drills", err)
 }
 
 // CancelDrill asks for the end of a drill: its check is made healthy, so that those who were notified

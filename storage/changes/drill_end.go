@@ -69,13 +69,8 @@ func (s *Store) ClaimDrillNotices(ctx context.Context, limit int) ([]vigil.Drill
 	if err != nil {
 		return nil, pg.Wrap("claim mails about drills", err)
 	}
-	drills := make([]vigil.Drill, len(rows))
-	for i := range rows {
-		if drills[i], err = rows[i].drill(); err != nil {
-			return nil, pg.Wrap("claim mails about drills", err)
-		}
-	}
-	return drills, nil
+	drills, err := pg.TryMap(rows, (*drillRow).drill)
+	return drills, pg.Wrap("claim mails about drills", err)
 }
 
 // DrillNoticeMailed stores that the owners were mailed about a drill.

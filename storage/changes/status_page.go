@@ -192,13 +192,8 @@ func (s *Store) StatusPages(
 	if err != nil {
 		return nil, listing.Extent{}, err
 	}
-	pages := make([]overview.StatusPage, len(rows))
-	for i := range rows {
-		if pages[i], err = rows[i].Page(); err != nil {
-			return nil, listing.Extent{}, pg.Wrap("list status pages", err)
-		}
-	}
-	return pages, extent, nil
+	pages, err := pg.TryMap(rows, (*StatusPageRow).Page)
+	return pages, extent, pg.Wrap("list status pages", err)
 }
 
 // UpdateStatusPage changes a status page of the organization: change edits a copy of what is

@@ -64,11 +64,7 @@ func (r *subscriptionRow) subscription() vigil.Subscription {
 }
 
 func subscriptionsOf(rows []subscriptionRow) []vigil.Subscription {
-	list := make([]vigil.Subscription, len(rows))
-	for i := range rows {
-		list[i] = rows[i].subscription()
-	}
-	return list
+	return pg.Map(rows, (*subscriptionRow).subscription)
 }
 
 // CreateSubscription stores a new subscription of its organization. Zero ids and times are filled

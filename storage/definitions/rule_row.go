@@ -85,14 +85,7 @@ func RowOfRule(r *vigil.Rule) (*RuleRow, error) {
 
 // RulesOf returns the rules of rows, in their order.
 func RulesOf(rows []RuleRow) ([]vigil.Rule, error) {
-	rules := make([]vigil.Rule, len(rows))
-	for i := range rows {
-		var err error
-		if rules[i], err = rows[i].Rule(); err != nil {
-			return nil, err
-		}
-	}
-	return rules, nil
+	return pg.TryMap(rows, (*RuleRow).Rule)
 }
 
 // ReadRule reads a rule of a check of the organization. An unknown one is a CodeNotFound error.

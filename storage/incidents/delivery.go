@@ -66,11 +66,7 @@ func (r *deliveryRow) delivery() vigil.Delivery {
 }
 
 func deliveriesOf(rows []deliveryRow) []vigil.Delivery {
-	deliveries := make([]vigil.Delivery, len(rows))
-	for i := range rows {
-		deliveries[i] = rows[i].delivery()
-	}
-	return deliveries
+	return pg.Map(rows, (*deliveryRow).delivery)
 }
 
 type attemptRow struct {
@@ -106,11 +102,7 @@ func (r *attemptRow) attempt() vigil.Attempt {
 }
 
 func attemptsOf(rows []attemptRow) []vigil.Attempt {
-	attempts := make([]vigil.Attempt, len(rows))
-	for i := range rows {
-		attempts[i] = rows[i].attempt()
-	}
-	return attempts
+	return pg.Map(rows, (*attemptRow).attempt)
 }
 
 // insertDeliveries stores the deliveries of an event, each once: one for each channel, or

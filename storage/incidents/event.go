@@ -90,13 +90,8 @@ func (s *Store) EventsAfter(ctx context.Context, orgID uuid.UUID, after vigil.Po
 	if err != nil {
 		return nil, pg.Wrap("read events", err)
 	}
-	events := make([]vigil.Event, len(rows))
-	for i := range rows {
-		if events[i], err = rows[i].event(); err != nil {
-			return nil, pg.Wrap("read events", err)
-		}
-	}
-	return events, nil
+	events, err := pg.TryMap(rows, (*eventRow).event)
+	return events, pg.Wrap("read events", err)
 }
 
 // StreamBounds returns the position of the newest event of an organization, and

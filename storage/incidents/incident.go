@@ -92,13 +92,8 @@ func (s *Store) Incidents(ctx context.Context, orgID uuid.UUID, f listing.Incide
 	}
 	rows, extent.Next = pg.EndPage(rows, f.Page, func(r *listedIncidentRow) bool { return r.PageLeft > 0 },
 		func(r *listedIncidentRow) listing.PagePosition { return pg.TimePosition(r.CreatedAt, r.ID) })
-	incidents := make([]vigil.Incident, len(rows))
-	for i := range rows {
-		if incidents[i], err = rows[i].Incident(); err != nil {
-			return nil, listing.Extent{}, pg.Wrap("list incidents", err)
-		}
-	}
-	return incidents, extent, nil
+	incidents, err := pg.TryMap(rows, (*listedIncidentRow).Incident)
+	return incidents, extent, pg.Wrap("list incidents", err)
 }
 
 // whereIncidents selects the incidents of an organization that a filter asks for. Those of drills are

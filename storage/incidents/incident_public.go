@@ -132,9 +132,5 @@ func (s *Store) IncidentUpdates(
 	if err != nil {
 		return nil, listing.Extent{}, err
 	}
-	updates := make([]overview.IncidentUpdate, len(rows))
-	for i := range rows {
-		updates[i] = rows[i].update()
-	}
-	return updates, extent, nil
+	return pg.Map(rows, (*incidentUpdateRow).update), extent, nil
 }

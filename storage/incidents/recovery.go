@@ -215,9 +215,5 @@ func (s *Store) StalledRecoveries(ctx context.Context, before time.Time, limit i
 }
 
 func recoveriesOf(rows []recoveryRow) []vigil.Recovery {
-	list := make([]vigil.Recovery, len(rows))
-	for i := range rows {
-		list[i] = rows[i].recovery()
-	}
-	return list
+	return pg.Map(rows, (*recoveryRow).recovery)
 }

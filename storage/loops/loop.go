@@ -134,11 +134,7 @@ func (s *Store) selectLoops(into *[]Row) *bun.SelectQuery {
 }
 
 func loopsOf(rows []Row) []vigil.Loop {
-	loops := make([]vigil.Loop, len(rows))
-	for i := range rows {
-		loops[i] = rows[i].loop()
-	}
-	return loops
+	return pg.Map(rows, (*Row).loop)
 }
 
 // Loops returns the loops of a check of the organization, in the order of the check's

@@ -52,11 +52,7 @@ func (r *SpanRow) Span() maintenance.Span {
 }
 
 func spansOf(rows []SpanRow) []maintenance.Span {
-	spans := make([]maintenance.Span, len(rows))
-	for i := range rows {
-		spans[i] = rows[i].Span()
-	}
-	return spans
+	return pg.Map(rows, (*SpanRow).Span)
 }
 
 // SelectSpans starts a query for occurrences with what their windows cover and do.

@@ -60,3 +60,24 @@ func UUIDTexts(ids []uuid.UUID) []string {
 func SQLTime(t time.Time) string {
 	return "'" + Micro(t).Format("2006-01-02T15:04:05.000000Z07:00") + "'::timestamptz"
 }
+
+// Map returns what each row is to callers, in the order of the rows.
+func Map[R, T any](rows []R, shown func(*R) T) []T {
+	list := make([]T, len(rows))
+	for i := range rows {
+		list[i] = shown(&rows[i])
+	}
+	return list
+}
+
+// TryMap is Map for rows that may not be readable; the first error ends it.
+func TryMap[R, T any](rows []R, shown func(*R) (T, error)) ([]T, error) {
+	list := make([]T, len(rows))
+	for i := range rows {
+		var err error
+		if list[i], err = shown(&rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}

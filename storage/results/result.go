@@ -79,14 +79,7 @@ func ResponseTime(ms float64) time.Duration {
 }
 
 func resultsOf(rows []Row) ([]vigil.Result, error) {
-	results := make([]vigil.Result, len(rows))
-	for i := range rows {
-		var err error
-		if results[i], err = rows[i].Result(); err != nil {
-			return nil, err
-		}
-	}
-	return results, nil
+	return pg.TryMap(rows, (*Row).Result)
 }
 
 // ResultsAfter returns up to limit results of a check in a region whose slots are after
