@@ -8,6 +8,6 @@
 // called from a workflow and tested with a table. It imports the standard
 // library and google/uuid only; every other package may import it.
 //
-// Subjects of their own stand beside it: account, maintenance, secret, project, backtest,
-// fleet and overview.
+// Subjects of their own stand beside it, in internal/: account, maintenance, secret, project,
+// backtest, fleet, overview, listing, channelhealth, events, drills and subscription.
 package vigil

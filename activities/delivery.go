@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
@@ -161,9 +162,9 @@ func (d *Deliveries) message(next vigil.NextAttempt) notify.Message {
 		Event: e.ID, Type: e.Type, Delivery: next.Delivery.ID, Organization: next.Delivery.OrgID, Attempt: next.Attempt.Number,
 		Manual: next.Attempt.Manual, Time: e.Time,
 		Incident: e.IncidentID, Severity: next.Severity, Title: e.Title, Body: e.Body,
-		Variables: e.Variables, Envelope: vigil.FallbackEnvelope(e.Envelope, instead), Note: vigil.FallbackNote(instead), Merged: next.Merged,
+		Variables: e.Variables, Envelope: events.FallbackEnvelope(e.Envelope, instead), Note: events.FallbackNote(instead), Merged: next.Merged,
 		Previous:    next.Previous,
-		Drill:       e.Variables[vigil.VariableDrill] != "",
+		Drill:       e.Variables[events.VariableDrill] != "",
 		Traceparent: vigil.Traceparent(next.TraceID, attemptSpan(&next.Attempt)),
 	}
 }
@@ -214,7 +215,7 @@ func (d *Deliveries) record(
 		return DeliveryReport{}, fmt.Errorf("record the outcome: %w", err)
 	}
 	d.signal(ctx, remaining.Admitted)
-	if next.Event.Variables[vigil.VariableDrill] == "" {
+	if next.Event.Variables[events.VariableDrill] == "" {
 		countAttempt(ctx, next.Delivery.ChannelType, outcome, remaining)
 	}
 	d.traceAttempt(ctx, &next, &attempt, &remaining)

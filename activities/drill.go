@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
@@ -18,9 +19,9 @@ import (
 type drillStore interface {
 	// StageDrill creates the hidden check; CodeInvalid: that cannot be, as no channel is left.
 	StageDrill(ctx context.Context, id uuid.UUID) ([]vigil.Loop, error)
-	FollowDrill(ctx context.Context, id uuid.UUID) (vigil.NextDrillStep, error)
+	FollowDrill(ctx context.Context, id uuid.UUID) (drills.Step, error)
 	HealDrill(ctx context.Context, id uuid.UUID) ([]vigil.Loop, error)
-	CloseDrill(ctx context.Context, id uuid.UUID, version string, sign func([]byte) (string, error)) (vigil.Drill, bool, error)
+	CloseDrill(ctx context.Context, id uuid.UUID, version string, sign func([]byte) (string, error)) (drills.Drill, bool, error)
 	LoopsOf(ctx context.Context, checkID uuid.UUID) ([]vigil.Loop, error)
 }
 
@@ -56,7 +57,7 @@ func NewDrills(opts DrillsOptions) *Drills { return &Drills{opts} }
 
 // DrillReport says what the workflow of a drill does next.
 type DrillReport struct {
-	Step vigil.NextDrillStep `json:"step"`
+	Step drills.Step `json:"step"`
 }
 
 // How long FollowDrill waits for something to do, and how often it looks.
@@ -70,14 +71,14 @@ func (d *Drills) StageDrill(ctx context.Context, id uuid.UUID) (DrillReport, err
 	loops, err := d.Store.StageDrill(ctx, id)
 	switch vigil.ErrorCode(err) {
 	case vigil.CodeInvalid, vigil.CodeNotFound:
-		return DrillReport{Step: vigil.DrillClose}, nil
+		return DrillReport{Step: drills.Close}, nil
 	default:
 		if err != nil {
 			return DrillReport{}, fmt.Errorf("stage: %w", err)
 		}
 	}
 	d.apply(ctx, loops)
-	return DrillReport{Step: vigil.DrillWait}, nil
+	return DrillReport{Step: drills.Wait}, nil
 }
 
 // apply starts loops, or wakes them. The sweep does what fails here.
@@ -95,12 +96,12 @@ func (d *Drills) FollowDrill(ctx context.Context, id uuid.UUID) (DrillReport, er
 	for waited := time.Duration(0); ; waited += drillLook {
 		step, err := d.Store.FollowDrill(ctx, id)
 		if vigil.ErrorCode(err) == vigil.CodeNotFound { // with its organization
-			return DrillReport{Step: vigil.DrillClose}, nil
+			return DrillReport{Step: drills.Close}, nil
 		}
 		if err != nil {
 			return DrillReport{}, fmt.Errorf("follow: %w", err)
 		}
-		if step != vigil.DrillWait || waited >= drillFollow {
+		if step != drills.Wait || waited >= drillFollow {
 			return DrillReport{Step: step}, nil
 		}
 		if err := timing.Sleep(ctx, drillLook); err != nil {

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
@@ -31,7 +32,7 @@ const (
 // recoveryStore keeps recoveries.
 type recoveryStore interface {
 	// StepRecovery settles what was requested and requests at most limit attempts; CodeNotFound.
-	StepRecovery(ctx context.Context, id uuid.UUID, limit, outstanding int) (vigil.RecoveryStep, error)
+	StepRecovery(ctx context.Context, id uuid.UUID, limit, outstanding int) (channelhealth.RecoveryStep, error)
 }
 
 // RecoveriesOptions are the dependencies of Recoveries. All members are required.

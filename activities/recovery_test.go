@@ -14,6 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 )
 
 // owedStore is a recovery of messages that arrive at once. It keeps what was asked of it.
@@ -23,13 +24,13 @@ type owedStore struct {
 	outstanding []int
 }
 
-func (s *owedStore) StepRecovery(_ context.Context, _ uuid.UUID, limit, outstanding int) (vigil.RecoveryStep, error) {
+func (s *owedStore) StepRecovery(_ context.Context, _ uuid.UUID, limit, outstanding int) (channelhealth.RecoveryStep, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outstanding = append(s.outstanding, outstanding)
 	n := min(limit, outstanding, s.left)
 	s.left -= n
-	return vigil.RecoveryStep{Done: s.left == 0, Requested: make([]vigil.PendingDelivery, n)}, nil
+	return channelhealth.RecoveryStep{Done: s.left == 0, Requested: make([]vigil.PendingDelivery, n)}, nil
 }
 
 // sentDeliveries counts signals.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
@@ -63,18 +63,18 @@ func TestChannelFallback(t *testing.T) {
 	if first["fallback_channel_id"] != nil {
 		t.Errorf("a new channel falls back to %v", first["fallback_channel_id"])
 	}
-	set := a.want(t, http.StatusOK, http.MethodPut, path(first), object{vigil.MemberFallback: second["id"]}).data(t)
-	if set[vigil.MemberFallback] != second["id"] {
-		t.Errorf("it falls back to %v", set[vigil.MemberFallback])
+	set := a.want(t, http.StatusOK, http.MethodPut, path(first), object{channelhealth.MemberFallback: second["id"]}).data(t)
+	if set[channelhealth.MemberFallback] != second["id"] {
+		t.Errorf("it falls back to %v", set[channelhealth.MemberFallback])
 	}
 	kept := a.want(t, http.StatusOK, http.MethodPut, path(first), object{"name": "renamed"}).data(t)
-	if kept[vigil.MemberFallback] != second["id"] {
-		t.Errorf("without the member it falls back to %v", kept[vigil.MemberFallback])
+	if kept[channelhealth.MemberFallback] != second["id"] {
+		t.Errorf("without the member it falls back to %v", kept[channelhealth.MemberFallback])
 	}
 	for name, to := range map[string]any{
 		"Circle": first["id"], "Itself": second["id"], "Foreign": foreign, "Unknown": uuid.NewString(), "NoID": "x", "NoText": 7,
 	} {
-		answer := a.want(t, http.StatusBadRequest, http.MethodPut, path(second), object{vigil.MemberFallback: to})
+		answer := a.want(t, http.StatusBadRequest, http.MethodPut, path(second), object{channelhealth.MemberFallback: to})
 		if !strings.Contains(encoded(t, answer.body), `"member":"fallback_channel_id"`) {
 			t.Errorf("%s: %s", name, encoded(t, answer.body))
 		}
@@ -84,8 +84,8 @@ func TestChannelFallback(t *testing.T) {
 		t.Errorf("deleting a fallback answers %s", used.body)
 	}
 	a.want(t, http.StatusNoContent, http.MethodDelete, path(second)+"?force=true", nil)
-	if left := a.want(t, http.StatusOK, http.MethodGet, path(first), nil).data(t); left[vigil.MemberFallback] != nil {
-		t.Errorf("it falls back to %v, which is deleted", left[vigil.MemberFallback])
+	if left := a.want(t, http.StatusOK, http.MethodGet, path(first), nil).data(t); left[channelhealth.MemberFallback] != nil {
+		t.Errorf("it falls back to %v, which is deleted", left[channelhealth.MemberFallback])
 	}
 }
 
@@ -147,8 +147,14 @@ func TestFilesHaveFallbacks(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatalf("channels %v, %v", list, err)
 	}
-	second := a.channel(t, with("name", "second"), with(vigil.MemberFallback, list[0].ID))
-	a.want(t, http.StatusOK, http.MethodPut, "/v1/notification-channels/"+text(first, "id"), object{vigil.MemberFallback: second["id"]})
+	second := a.channel(t, with("name", "second"), with(channelhealth.MemberFallback, list[0].ID))
+	a.want(
+		t,
+		http.StatusOK,
+		http.MethodPut,
+		"/v1/notification-channels/"+text(first, "id"),
+		object{channelhealth.MemberFallback: second["id"]},
+	)
 	for _, dry := range []bool{true, false} {
 		body := object{"project": "shop", "dry_run": dry, "document": object{"version": 1, "project": "shop", "channels": object{
 			"alpha": hook("name:first"), "beta": hook(nil), "gamma": hook(nil),
@@ -158,7 +164,7 @@ func TestFilesHaveFallbacks(t *testing.T) {
 			t.Errorf("a circle outside of the project, dry run %v: %s", dry, shown)
 		}
 	}
-	a.want(t, http.StatusOK, http.MethodPut, "/v1/notification-channels/"+text(first, "id"), object{vigil.MemberFallback: nil})
+	a.want(t, http.StatusOK, http.MethodPut, "/v1/notification-channels/"+text(first, "id"), object{channelhealth.MemberFallback: nil})
 	apply(http.StatusOK, object{"alpha": hook(nil), "beta": hook("alpha"), "gamma": hook(nil)})
 	if got := of("alpha"); got != nil {
 		t.Errorf("without the member alpha falls back to %v", got)

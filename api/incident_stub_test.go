@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -84,7 +85,7 @@ func (d *incidentStub) Refresh(_ context.Context, checkID uuid.UUID) error {
 	return nil
 }
 
-func (d *incidentStub) Recover(_ context.Context, recovery vigil.Recovery) error {
+func (d *incidentStub) Recover(_ context.Context, recovery channelhealth.Recovery) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.recovered = append(d.recovered, recovery.ID)

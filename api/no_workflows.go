@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 )
 
 // noIncidentWorkflows stands in where there are no workflows: incidents can be
@@ -28,7 +29,7 @@ func (noIncidentWorkflows) Redeliver(context.Context, uuid.UUID, uuid.UUID) erro
 
 func (noIncidentWorkflows) Refresh(context.Context, uuid.UUID) error { return nil }
 
-func (noIncidentWorkflows) Recover(context.Context, vigil.Recovery) error { return nil }
+func (noIncidentWorkflows) Recover(context.Context, channelhealth.Recovery) error { return nil }
 
 func (noIncidentWorkflows) Send(context.Context, vigil.PendingDelivery) error { return nil }
 

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/drills"
 )
 
 // publicPerMinute is how many status pages and badges an address may read in a minute. Many
@@ -19,7 +19,7 @@ const publicPerMinute = 1200
 
 // KeyStore reads the public keys that receipts are checked with.
 type KeyStore interface {
-	PublicKeys(ctx context.Context) ([]vigil.PublicKey, error)
+	PublicKeys(ctx context.Context) ([]drills.PublicKey, error)
 }
 
 // keysPath is where the public keys are: a JSON Web Key Set (RFC 7517).

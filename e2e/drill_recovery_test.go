@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 )
 
 // owing is a cluster with a webhook channel that did not get its messages: a beginning and an end of
@@ -134,7 +134,7 @@ func TestDrillRecovery(t *testing.T) {
 	if *record != "" {
 		temporal := dialTemporal(t, o.temporal.ready.TemporalAddress, "vigil")
 		defer temporal.Close()
-		keepHistory(t, temporal, vigil.RecoveryWorkflowID(begun.ID), "recovery")
+		keepHistory(t, temporal, channelhealth.RecoveryWorkflowID(begun.ID), "recovery")
 	}
 }
 

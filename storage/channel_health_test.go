@@ -13,10 +13,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 )
 
 // health reads how the channel of a type does.
-func (a *alerts) health(kind vigil.ChannelType) vigil.ChannelHealth {
+func (a *alerts) health(kind vigil.ChannelType) channelhealth.Health {
 	a.Helper()
 	id := a.channels[kind].ID
 	all, err := a.store.ChannelHealths(a.Context(), a.org.ID, []uuid.UUID{id})
@@ -82,7 +83,7 @@ func TestChannelHealth(t *testing.T) {
 	t.Run("IsThatOfItsAttempts", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
-		if h := a.health(vigil.ChannelWebhook); h != (vigil.ChannelHealth{}) {
+		if h := a.health(vigil.ChannelWebhook); h != (channelhealth.Health{}) {
 			t.Errorf("a channel without messages: %+v", h)
 		}
 		if other, err := a.store.ChannelHealths(
@@ -99,7 +100,7 @@ func TestChannelHealth(t *testing.T) {
 			a.failing(id, vigil.ChannelWebhook, time.Duration(n)*time.Second, time.Duration(n+1)*time.Second)
 		}
 		h := a.health(vigil.ChannelWebhook)
-		if state, since := h.Shown(); state != vigil.ChannelFailing || !since.Equal(epoch()) || h.Failures != 5 ||
+		if state, since := h.Shown(); state != channelhealth.Failing || !since.Equal(epoch()) || h.Failures != 5 ||
 			h.LastError != "the receiver answered 500" || h.LastDeliveredAt != nil {
 			t.Errorf("after five failures: %+v", h)
 		}
@@ -107,7 +108,7 @@ func TestChannelHealth(t *testing.T) {
 		a.deliver(id, vigil.ChannelWebhook)
 		if h := a.health(
 			vigil.ChannelWebhook,
-		); h.State != vigil.ChannelOK || h.Failures != 0 || h.LastError != "" ||
+		); h.State != channelhealth.OK || h.Failures != 0 || h.LastError != "" ||
 			!h.LastDeliveredAt.Equal(at) {
 			t.Errorf("after a message: %+v", h)
 		}
@@ -133,7 +134,7 @@ func TestChannelHealth(t *testing.T) {
 		id := a.open(a.fails(newark)).Incident.ID
 		p := a.claim(id, vigil.ChannelWebhook)
 		a.record(p, "http_status", nil)
-		if state, _ := a.health(vigil.ChannelWebhook).Shown(); state != vigil.ChannelDown {
+		if state, _ := a.health(vigil.ChannelWebhook).Shown(); state != channelhealth.Down {
 			t.Errorf("the channel is %s", state)
 		}
 		began, given := a.eventsOf(vigil.EventChannelFailing), a.eventsOf(vigil.EventDeliveryExhausted)
@@ -153,12 +154,12 @@ func TestChannelHealth(t *testing.T) {
 		a.record(p, "http_status", nil)
 		a.redeliver(p)
 		a.record(a.claim(id, vigil.ChannelWebhook), "http_status", nil)
-		if h := a.health(vigil.ChannelWebhook); h.State != vigil.ChannelDown || h.Failures != 1 {
+		if h := a.health(vigil.ChannelWebhook); h.State != channelhealth.Down || h.Failures != 1 {
 			t.Errorf("after a failed redelivery: %+v", h)
 		}
 		a.redeliver(p)
 		a.record(a.claim(id, vigil.ChannelWebhook), "", nil)
-		if h := a.health(vigil.ChannelWebhook); h.State != vigil.ChannelOK || len(a.eventsOf(vigil.EventChannelRecovered)) != 1 {
+		if h := a.health(vigil.ChannelWebhook); h.State != channelhealth.OK || len(a.eventsOf(vigil.EventChannelRecovered)) != 1 {
 			t.Errorf("after a redelivery: %+v", h)
 		}
 	})
@@ -175,7 +176,7 @@ func TestChannelHealth(t *testing.T) {
 		if err := a.store.ChannelReached(t.Context(), uuid.New(), a.channels[vigil.ChannelWebhook].ID, ""); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(a.eventsOf(vigil.EventChannelRecovered)); a.health(vigil.ChannelWebhook).State != vigil.ChannelOK || n != 1 {
+		if n := len(a.eventsOf(vigil.EventChannelRecovered)); a.health(vigil.ChannelWebhook).State != channelhealth.OK || n != 1 {
 			t.Errorf("%+v after %d recoveries", a.health(vigil.ChannelWebhook), n)
 		}
 	})
@@ -241,7 +242,7 @@ func TestChannelEventsAreMadeOnce(t *testing.T) {
 	stop()
 	killer.Wait()
 	h := a.health(vigil.ChannelWebhook)
-	if h.State != vigil.ChannelDown || h.Failures != len(ids) {
+	if h.State != channelhealth.Down || h.Failures != len(ids) {
 		t.Errorf("%+v, want %d failures", h, len(ids))
 	}
 	if began, given := len(
@@ -275,7 +276,7 @@ func TestOwnersKnowOfEveryLostOpening(t *testing.T) {
 		}
 		for _, notice := range notices {
 			mails, mailed = append(mails, at), mailed+notice.Lost
-			if notice.ChannelID != a.channels[vigil.ChannelWebhook].ID || notice.Number != int64(len(mails)) || notice.State == vigil.ChannelOK {
+			if notice.ChannelID != a.channels[vigil.ChannelWebhook].ID || notice.Number != int64(len(mails)) || notice.State == channelhealth.OK {
 				t.Errorf("notice %+v", notice)
 			}
 			if err := a.store.ChannelNoticeMailed(t.Context(), notice); err != nil {

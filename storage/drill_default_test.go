@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -55,9 +56,9 @@ func (o *operated) channel(change func(*vigil.Channel)) vigil.Channel {
 // look does what the sweep does, and returns whether that was settled.
 func (o *operated) look() bool {
 	o.Helper()
-	settled, err := o.store.MakeDefaultDrills(o.Context(), vigil.DefaultDrills{
+	settled, err := o.store.MakeDefaultDrills(o.Context(), drills.Defaults{
 		Name:       "Monthly drill",
-		Recurrence: vigil.DrillRecurrence{Every: vigil.DrillMonthly, Day: 1, Hour: 9, Timezone: "Europe/Berlin"},
+		Recurrence: drills.Recurrence{Every: drills.Monthly, Day: 1, Hour: 9, Timezone: "Europe/Berlin"},
 		Regions:    []string{frankfurt}, Except: vigil.ManagedBy{Tool: "apply", Project: "demo"},
 	}, newark)
 	if err != nil {
@@ -66,7 +67,7 @@ func (o *operated) look() bool {
 	return settled
 }
 
-func (o *operated) schedules() []vigil.DrillSchedule {
+func (o *operated) schedules() []drills.Schedule {
 	o.Helper()
 	list, _, err := o.store.DrillSchedules(o.Context(), o.org, listing.Page{Limit: 10})
 	if err != nil {
@@ -164,10 +165,10 @@ func TestDefaultDrillsAreLeftOut(t *testing.T) {
 	o.channel(func(c *vigil.Channel) { c.Name, c.Fallback = "Front", pager.ID })
 	o.none("with a channel that falls back to a pager")
 	chat := o.channel(func(c *vigil.Channel) { c.Name = "Chat" })
-	own, err := o.store.CreateDrillSchedule(t.Context(), vigil.DrillSchedule{
+	own, err := o.store.CreateDrillSchedule(t.Context(), drills.Schedule{
 		OrgID: o.org, Name: "Mine", Enabled: true,
-		Request:    vigil.DrillRequest{ChannelIDs: []uuid.UUID{chat.ID}, ExpectWithin: time.Minute},
-		Recurrence: vigil.DrillRecurrence{Every: vigil.DrillWeekly, Day: 1, Hour: 9, Timezone: "UTC"},
+		Request:    drills.Request{ChannelIDs: []uuid.UUID{chat.ID}, ExpectWithin: time.Minute},
+		Recurrence: drills.Recurrence{Every: drills.Weekly, Day: 1, Hour: 9, Timezone: "UTC"},
 	}, newark)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/listing"
 )
@@ -77,7 +78,7 @@ func TestDrillIsInNoFigure(t *testing.T) {
 			t.Errorf("%s: before %+v, during the drill %+v", name, before[name], during[name])
 		}
 	}
-	rule := vigil.DrillRules(&r.drill, nil)[0].ID
+	rule := drills.Rules(&r.drill, nil)[0].ID
 	var delivery uuid.UUID
 	if err := a.store.DB().NewRaw("SELECT id FROM deliveries WHERE incident_id = ?", incident).Scan(ctx, &delivery); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 )
 
 // killedDrill is a drill whose workflow, loop and deliveries stop permanently after a transaction.
@@ -16,7 +17,7 @@ type killedDrill struct {
 	// lead makes the transactions until then.
 	lead func(r *drillRun)
 	// missing is the hop that a receipt names then; empty: none is missing.
-	missing vigil.DrillHop
+	missing drills.Hop
 	// unstaged: its check was not stored yet.
 	unstaged bool
 }
@@ -36,19 +37,19 @@ func killedDrills() map[string]killedDrill {
 		return incident
 	}
 	return map[string]killedDrill{
-		"Asked":    {func(*drillRun) {}, vigil.HopStored, true},
-		"Stored":   {func(*drillRun) {}, vigil.HopProbed, false},
-		"Voted":    {func(r *drillRun) { r.probe(false) }, vigil.HopOpened, false},
-		"Opened":   {func(r *drillRun) { opened(r) }, vigil.HopFirstAttempt, false},
-		"Tried":    {func(r *drillRun) { r.claim(opened(r), vigil.ChannelWebhook) }, vigil.HopDelivered, false},
-		"Notified": {func(r *drillRun) { r.deliver(opened(r), true) }, vigil.HopRedefined, false},
-		"Healed":   {func(r *drillRun) { healed(r) }, vigil.HopVoteWithdrawn, false},
+		"Asked":    {func(*drillRun) {}, drills.HopStored, true},
+		"Stored":   {func(*drillRun) {}, drills.HopProbed, false},
+		"Voted":    {func(r *drillRun) { r.probe(false) }, drills.HopOpened, false},
+		"Opened":   {func(r *drillRun) { opened(r) }, drills.HopFirstAttempt, false},
+		"Tried":    {func(r *drillRun) { r.claim(opened(r), vigil.ChannelWebhook) }, drills.HopDelivered, false},
+		"Notified": {func(r *drillRun) { r.deliver(opened(r), true) }, drills.HopRedefined, false},
+		"Healed":   {func(r *drillRun) { healed(r) }, drills.HopVoteWithdrawn, false},
 		"Withdrawn": {func(r *drillRun) {
 			healed(r)
 			r.probe(true)
 			r.follow()
-		}, vigil.HopResolved, false},
-		"Resolved": {func(r *drillRun) { r.end(healed(r)) }, vigil.HopRecoveryDelivered, false},
+		}, drills.HopResolved, false},
+		"Resolved": {func(r *drillRun) { r.end(healed(r)) }, drills.HopRecoveryDelivered, false},
 		"Over": {func(r *drillRun) {
 			incident := healed(r)
 			r.end(incident)
@@ -68,7 +69,7 @@ func (k killedDrill) start(t *testing.T) *drillRun {
 	}
 	r := &drillRun{alerts: a, slot: epoch().Add(time.Minute)}
 	r.clock.Set(r.slot)
-	r.drill = a.createDrill(vigil.DrillRequest{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}})
+	r.drill = a.createDrill(drills.Request{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}})
 	return r
 }
 
@@ -93,15 +94,15 @@ func (r *drillRun) stalled(when string, want, old bool) {
 
 // ended holds what is left of a drill: one receipt, and nothing that is to be sent. Where the opening
 // did not arrive, nothing has made the check healthy either.
-func (r *drillRun) ended(missing vigil.DrillHop) {
+func (r *drillRun) ended(missing drills.Hop) {
 	r.Helper()
 	receipt := r.close().Receipt
-	named := vigil.DrillHop("")
+	named := drills.Hop("")
 	if len(receipt.Failures) > 0 {
 		named = receipt.Failures[0].Hop
 	}
-	unhealed := len(receipt.Failures) == 2 && receipt.Failures[1].Hop == vigil.HopRedefined
-	if named != missing || len(receipt.Failures) > 1 && !unhealed || (receipt.Verdict == vigil.DrillPassed) != (missing == "") {
+	unhealed := len(receipt.Failures) == 2 && receipt.Failures[1].Hop == drills.HopRedefined
+	if named != missing || len(receipt.Failures) > 1 && !unhealed || (receipt.Verdict == drills.Passed) != (missing == "") {
 		r.Errorf("the drill has %s and names %+v, want the hop %q", receipt.Verdict, receipt.Failures, missing)
 	}
 	r.stalled("closed,", false, false)
@@ -131,7 +132,7 @@ func TestKilledDrillIsClosed(t *testing.T) {
 			r.stalled("after 29 s", false, false)
 			r.silent(31 * time.Second)
 			r.stalled("after 31 s", true, false)
-			r.clock.Set(r.drill.AskedAt.Add(vigil.MaxDrillTime))
+			r.clock.Set(r.drill.AskedAt.Add(drills.MaxTime))
 			r.stalled("after 15 min", true, true)
 			r.ended(killed.missing)
 		})
@@ -154,7 +155,7 @@ func TestKilledDrillGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			incident := r.reopen()
-			for turn, step := 0, r.follow(); step != vigil.DrillClose; turn, step = turn+1, r.follow() {
+			for turn, step := 0, r.follow(); step != drills.Close; turn, step = turn+1, r.follow() {
 				r.stalled("led on,", false, false)
 				if r.advance(incident, step); turn == 10 {
 					t.Fatal("the drill does not end")
@@ -184,9 +185,9 @@ func (r *drillRun) reopen() uuid.UUID {
 }
 
 // advance does what the parts of the platform do after a step of the workflow.
-func (r *drillRun) advance(incident uuid.UUID, step vigil.NextDrillStep) {
+func (r *drillRun) advance(incident uuid.UUID, step drills.Step) {
 	r.Helper()
-	if step == vigil.DrillHeal {
+	if step == drills.Heal {
 		r.heal()
 	}
 	next, err := r.store.ClaimAttempt(r.Context(), incident, r.channels[vigil.ChannelWebhook].ID)
@@ -202,7 +203,7 @@ func (r *drillRun) advance(incident uuid.UUID, step vigil.NextDrillStep) {
 		r.recordOutcome(outcome)
 	case next.State == vigil.NextAttemptReady:
 		r.recordOutcome(outcome)
-	case step == vigil.DrillHeal || r.count("SELECT count(*) FROM drills WHERE state = 'recovering'") == 1:
+	case step == drills.Heal || r.count("SELECT count(*) FROM drills WHERE state = 'recovering'") == 1:
 		r.end(incident)
 	}
 }

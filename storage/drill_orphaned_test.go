@@ -8,6 +8,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -36,7 +37,7 @@ func TestDrillOfDeletedOrganization(t *testing.T) {
 				t.Errorf("%d openings arrived, and %d ends are sent", arrived, n)
 			}
 			r.workflowEnds()
-			r.clock.Set(r.drill.AskedAt.Add(vigil.MaxDrillTime))
+			r.clock.Set(r.drill.AskedAt.Add(drills.MaxTime))
 			r.sweepCloses()
 			execute(t, r.store, "UPDATE loop_tombstones SET done_at = now()")
 			purge(storage.EndsOfDeletedOrganization)
@@ -99,10 +100,10 @@ func TestChannelOfDrillDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.workflowEnds()
-			r.clock.Set(r.drill.AskedAt.Add(vigil.MaxDrillTime))
+			r.clock.Set(r.drill.AskedAt.Add(drills.MaxTime))
 			r.sweepCloses()
 			kept, err := r.store.Drill(t.Context(), r.org.ID, r.drill.ID)
-			if err != nil || kept.State != vigil.DrillClosed || kept.Receipt.Verdict == vigil.DrillCanceled {
+			if err != nil || kept.State != drills.Closed || kept.Receipt.Verdict == drills.Canceled {
 				t.Errorf("the drill is %+v, %v", kept, err)
 			}
 			if n := r.count("SELECT count(*) FROM deliveries WHERE status = 'pending'"); n != 0 {

@@ -11,16 +11,17 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // scheduled is a monthly schedule of the webhook channel.
-func scheduled(a *alerts) vigil.DrillSchedule {
+func scheduled(a *alerts) drills.Schedule {
 	a.Helper()
-	s, err := a.store.CreateDrillSchedule(a.Context(), vigil.DrillSchedule{
+	s, err := a.store.CreateDrillSchedule(a.Context(), drills.Schedule{
 		OrgID: a.org.ID, Name: "Monthly", Enabled: true,
-		Request:    vigil.DrillRequest{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}, ExpectWithin: time.Minute},
-		Recurrence: vigil.DrillRecurrence{Every: vigil.DrillMonthly, Day: 1, Hour: 9, Timezone: "Europe/Berlin"},
+		Request:    drills.Request{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}, ExpectWithin: time.Minute},
+		Recurrence: drills.Recurrence{Every: drills.Monthly, Day: 1, Hour: 9, Timezone: "Europe/Berlin"},
 	}, newark)
 	if err != nil {
 		a.Fatal(err)
@@ -28,7 +29,7 @@ func scheduled(a *alerts) vigil.DrillSchedule {
 	return s
 }
 
-func (a *alerts) runSchedule(id uuid.UUID) *vigil.Drill {
+func (a *alerts) runSchedule(id uuid.UUID) *drills.Drill {
 	a.Helper()
 	drill, err := a.store.RunDrillSchedule(a.Context(), a.org.ID, id, newark)
 	if err != nil {
@@ -37,7 +38,7 @@ func (a *alerts) runSchedule(id uuid.UUID) *vigil.Drill {
 	return drill
 }
 
-func (a *alerts) schedule(id uuid.UUID) vigil.DrillSchedule {
+func (a *alerts) schedule(id uuid.UUID) drills.Schedule {
 	a.Helper()
 	s, err := a.store.DrillSchedule(a.Context(), a.org.ID, id)
 	if err != nil {
@@ -64,7 +65,7 @@ func TestDrillSchedule(t *testing.T) {
 		t.Fatalf("due are %+v, %v", due, err)
 	}
 	var group sync.WaitGroup
-	made := make([]*vigil.Drill, 4)
+	made := make([]*drills.Drill, 4)
 	for i := range made {
 		group.Go(func() {
 			var err error
@@ -102,7 +103,7 @@ func TestDrillScheduleSkips(t *testing.T) {
 	a.clock.Set(time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC))
 	s := scheduled(a)
 	missed := *s.NextAt
-	a.clock.Set(missed.Add(vigil.MaxDrillDelay + time.Second))
+	a.clock.Set(missed.Add(drills.MaxDelay + time.Second))
 	if drill := a.runSchedule(s.ID); drill != nil {
 		t.Errorf("after more than a day there is %+v", drill)
 	}
@@ -117,7 +118,7 @@ func TestDrillScheduleWaits(t *testing.T) {
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	s := scheduled(a)
 	a.clock.Set(s.NextAt.Add(time.Minute))
-	run := &drillRun{alerts: a, drill: a.createDrill(vigil.DrillRequest{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}})}
+	run := &drillRun{alerts: a, drill: a.createDrill(drills.Request{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}})}
 	if drill := a.runSchedule(s.ID); drill != nil {
 		t.Errorf("beside another drill there is %+v", drill)
 	}
@@ -149,7 +150,7 @@ func TestDrillScheduleFails(t *testing.T) {
 	}
 	run := &drillRun{alerts: a, drill: *drill}
 	receipt := run.close().Receipt
-	if receipt.Verdict != vigil.DrillFailed || len(receipt.Failures) != 1 ||
+	if receipt.Verdict != drills.Failed || len(receipt.Failures) != 1 ||
 		!strings.Contains(receipt.Failures[0].Reason, "no enabled channel") {
 		t.Errorf("the receipt is %s with %+v", receipt.Verdict, receipt.Failures)
 	}
@@ -163,26 +164,26 @@ func TestDrillScheduleRefusals(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	s := scheduled(a)
-	for name, change := range map[string]func(*vigil.DrillSchedule){
-		"Day":     func(s *vigil.DrillSchedule) { s.Recurrence.Day = 29 },
-		"Hour":    func(s *vigil.DrillSchedule) { s.Recurrence.Hour = 24 },
-		"Zone":    func(s *vigil.DrillSchedule) { s.Recurrence.Timezone = "Here" },
-		"Every":   func(s *vigil.DrillSchedule) { s.Recurrence.Every = "daily" },
-		"Channel": func(s *vigil.DrillSchedule) { s.Request.ChannelIDs = []uuid.UUID{uuid.New()} },
+	for name, change := range map[string]func(*drills.Schedule){
+		"Day":     func(s *drills.Schedule) { s.Recurrence.Day = 29 },
+		"Hour":    func(s *drills.Schedule) { s.Recurrence.Hour = 24 },
+		"Zone":    func(s *drills.Schedule) { s.Recurrence.Timezone = "Here" },
+		"Every":   func(s *drills.Schedule) { s.Recurrence.Every = "daily" },
+		"Channel": func(s *drills.Schedule) { s.Request.ChannelIDs = []uuid.UUID{uuid.New()} },
 	} {
-		_, err := a.store.UpdateDrillSchedule(t.Context(), a.org.ID, s.ID, newark, func(s *vigil.DrillSchedule) error { change(s); return nil })
+		_, err := a.store.UpdateDrillSchedule(t.Context(), a.org.ID, s.ID, newark, func(s *drills.Schedule) error { change(s); return nil })
 		if vigil.ErrorCode(err) != vigil.CodeInvalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	weekly, err := a.store.UpdateDrillSchedule(t.Context(), a.org.ID, s.ID, newark, func(s *vigil.DrillSchedule) error {
-		s.Recurrence = vigil.DrillRecurrence{Every: vigil.DrillWeekly, Day: 7, Hour: 0, Timezone: "UTC"}
+	weekly, err := a.store.UpdateDrillSchedule(t.Context(), a.org.ID, s.ID, newark, func(s *drills.Schedule) error {
+		s.Recurrence = drills.Recurrence{Every: drills.Weekly, Day: 7, Hour: 0, Timezone: "UTC"}
 		return nil
 	})
 	if err != nil || weekly.NextAt.Weekday() != time.Sunday || weekly.Version != 2 {
 		t.Errorf("weekly it is %+v, %v", weekly, err)
 	}
-	off, err := a.store.UpdateDrillSchedule(t.Context(), a.org.ID, s.ID, newark, func(s *vigil.DrillSchedule) error {
+	off, err := a.store.UpdateDrillSchedule(t.Context(), a.org.ID, s.ID, newark, func(s *drills.Schedule) error {
 		s.Enabled = false
 		return nil
 	})

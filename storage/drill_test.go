@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -19,16 +21,16 @@ import (
 // and its delivery do.
 type drillRun struct {
 	*alerts
-	drill vigil.Drill
+	drill drills.Drill
 	slot  time.Time
 }
 
-func (a *alerts) createDrill(request vigil.DrillRequest) vigil.Drill {
+func (a *alerts) createDrill(request drills.Request) drills.Drill {
 	a.Helper()
 	if request.ExpectWithin == 0 {
-		request.ExpectWithin = vigil.DefaultDrillExpect
+		request.ExpectWithin = drills.DefaultExpect
 	}
-	drill, err := a.store.CreateDrill(a.Context(), vigil.Drill{OrgID: a.org.ID, Request: request, RequestedBy: "Ada"}, newark)
+	drill, err := a.store.CreateDrill(a.Context(), drills.Drill{OrgID: a.org.ID, Request: request, RequestedBy: "Ada"}, newark)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func stagedDrill(a *alerts) *drillRun {
 	a.Helper()
 	run := &drillRun{alerts: a, slot: epoch().Add(time.Minute)}
 	a.clock.Set(run.slot)
-	run.drill = a.createDrill(vigil.DrillRequest{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}})
+	run.drill = a.createDrill(drills.Request{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}})
 	loops, err := a.store.StageDrill(a.Context(), run.drill.ID)
 	if err != nil {
 		a.Fatal(err)
@@ -62,7 +64,7 @@ func stagedDrill(a *alerts) *drillRun {
 // probe stores a result and the vote that follows from it.
 func (r *drillRun) probe(success bool) vigil.Vote {
 	r.Helper()
-	r.slot = r.slot.Add(vigil.DrillInterval)
+	r.slot = r.slot.Add(drills.Interval)
 	r.clock.Set(r.slot)
 	def, err := r.store.Definition(r.Context(), r.drill.ID)
 	if err != nil {
@@ -115,7 +117,7 @@ func (r *drillRun) deliver(incident uuid.UUID, ok bool) vigil.NextAttempt {
 	return next
 }
 
-func (r *drillRun) follow() vigil.NextDrillStep {
+func (r *drillRun) follow() drills.Step {
 	r.Helper()
 	step, err := r.store.FollowDrill(r.Context(), r.drill.ID)
 	if err != nil {
@@ -133,7 +135,7 @@ func (r *drillRun) heal() {
 	}
 }
 
-func (r *drillRun) close() vigil.Drill {
+func (r *drillRun) close() drills.Drill {
 	r.Helper()
 	signed := 0
 	sign := func([]byte) (string, error) {
@@ -155,11 +157,11 @@ func (r *drillRun) close() vigil.Drill {
 func TestDrill(t *testing.T) {
 	t.Parallel()
 	r := stagedDrill(newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook))
-	equal(t, r.follow(), vigil.DrillWait)
+	equal(t, r.follow(), drills.Wait)
 	incident := r.open()
-	equal(t, r.follow(), vigil.DrillWait)
+	equal(t, r.follow(), drills.Wait)
 	opening := r.deliver(incident, true)
-	if opening.Event.Title != vigil.DrillMark+"Drill is failing" || opening.Event.Variables[vigil.VariableDrill] != r.drill.ID.String() ||
+	if opening.Event.Title != events.DrillMark+"Drill is failing" || opening.Event.Variables[events.VariableDrill] != r.drill.ID.String() ||
 		opening.Event.Variables["incident_url"] != "" {
 		t.Errorf("the opening is %q with the variables %v", opening.Event.Title, opening.Event.Variables)
 	}
@@ -171,9 +173,9 @@ func TestDrill(t *testing.T) {
 	if err := json.Unmarshal(opening.Event.Envelope, &envelope); err != nil || envelope.Data.Drill.ID != r.drill.ID {
 		t.Errorf("the envelope has the drill %v, %v", envelope.Data.Drill, err)
 	}
-	equal(t, r.follow(), vigil.DrillHeal)
+	equal(t, r.follow(), drills.Heal)
 	r.heal()
-	equal(t, r.follow(), vigil.DrillWait)
+	equal(t, r.follow(), drills.Wait)
 	r.probe(true)
 	if _, err := r.store.ResolveIncident(
 		t.Context(),
@@ -182,20 +184,31 @@ func TestDrill(t *testing.T) {
 		t.Fatal(err)
 	}
 	recovery := r.deliver(incident, true)
-	if recovery.Event.Title != vigil.DrillMark+"Resolved: Drill is failing" {
+	if recovery.Event.Title != events.DrillMark+"Resolved: Drill is failing" {
 		t.Errorf("the recovery is %q", recovery.Event.Title)
 	}
-	equal(t, r.follow(), vigil.DrillClose)
+	equal(t, r.follow(), drills.Close)
 	drill := r.close()
-	var hops []vigil.DrillHop
+	var hops []drills.Hop
 	for _, hop := range drill.Receipt.Hops {
 		hops = append(hops, hop.Name)
 	}
-	equal(t, hops, []vigil.DrillHop{
-		vigil.HopAsked, vigil.HopStored, vigil.HopLoopStarted, vigil.HopSlot, vigil.HopProbed, vigil.HopVoted, vigil.HopOpened,
-		vigil.HopFirstAttempt, vigil.HopDelivered, vigil.HopRedefined, vigil.HopVoteWithdrawn, vigil.HopResolved, vigil.HopRecoveryDelivered,
+	equal(t, hops, []drills.Hop{
+		drills.HopAsked,
+		drills.HopStored,
+		drills.HopLoopStarted,
+		drills.HopSlot,
+		drills.HopProbed,
+		drills.HopVoted,
+		drills.HopOpened,
+		drills.HopFirstAttempt,
+		drills.HopDelivered,
+		drills.HopRedefined,
+		drills.HopVoteWithdrawn,
+		drills.HopResolved,
+		drills.HopRecoveryDelivered,
 	})
-	if drill.Receipt.Verdict != vigil.DrillPassed || len(drill.Receipt.Failures) > 0 || drill.Signature != "signature" {
+	if drill.Receipt.Verdict != drills.Passed || len(drill.Receipt.Failures) > 0 || drill.Signature != "signature" {
 		t.Errorf("the receipt is %+v, signed %q", drill.Receipt, drill.Signature)
 	}
 	events := r.events()
@@ -219,37 +232,37 @@ func TestDrillNamesTheHop(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		lead func(r *drillRun)
-		hop  vigil.DrillHop
+		hop  drills.Hop
 	}{
-		"NoWorker":         {func(*drillRun) {}, vigil.HopProbed},
-		"NoIncident":       {func(r *drillRun) { r.probe(false) }, vigil.HopOpened},
-		"NoDeliveryWorker": {func(r *drillRun) { r.open() }, vigil.HopFirstAttempt},
-		"Receiver500":      {func(r *drillRun) { r.deliver(r.open(), false) }, vigil.HopDelivered},
-		"NoEnd":            {func(r *drillRun) { r.deliver(r.open(), true) }, vigil.HopVoteWithdrawn},
+		"NoWorker":         {func(*drillRun) {}, drills.HopProbed},
+		"NoIncident":       {func(r *drillRun) { r.probe(false) }, drills.HopOpened},
+		"NoDeliveryWorker": {func(r *drillRun) { r.open() }, drills.HopFirstAttempt},
+		"Receiver500":      {func(r *drillRun) { r.deliver(r.open(), false) }, drills.HopDelivered},
+		"NoEnd":            {func(r *drillRun) { r.deliver(r.open(), true) }, drills.HopVoteWithdrawn},
 		"ChannelDeleted": {func(r *drillRun) {
 			if _, err := r.store.DeleteChannel(r.Context(), r.org.ID, r.channels[vigil.ChannelWebhook].ID, true, nil); err != nil {
 				r.Fatal(err)
 			}
 			r.open()
-		}, vigil.HopOpened},
+		}, drills.HopOpened},
 		"Late": {func(r *drillRun) {
 			incident := r.open()
 			r.clock.Set(r.slot.Add(3 * time.Minute))
 			r.deliver(incident, true)
-		}, vigil.HopFirstAttempt},
+		}, drills.HopFirstAttempt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := stagedDrill(newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook))
 			test.lead(r)
 			r.follow()
-			r.clock.Set(r.drill.AskedAt.Add(vigil.DefaultDrillExpect + time.Minute))
-			equal(t, r.follow(), vigil.DrillHeal)
+			r.clock.Set(r.drill.AskedAt.Add(drills.DefaultExpect + time.Minute))
+			equal(t, r.follow(), drills.Heal)
 			r.heal()
-			r.clock.Set(r.clock.Now().Add(vigil.DefaultDrillExpect))
-			equal(t, r.follow(), vigil.DrillClose)
+			r.clock.Set(r.clock.Now().Add(drills.DefaultExpect))
+			equal(t, r.follow(), drills.Close)
 			receipt := r.close().Receipt
-			if receipt.Verdict != vigil.DrillFailed || len(receipt.Failures) == 0 || receipt.Failures[0].Hop != test.hop {
+			if receipt.Verdict != drills.Failed || len(receipt.Failures) == 0 || receipt.Failures[0].Hop != test.hop {
 				t.Errorf("the verdict is %s with %+v, want the hop %s", receipt.Verdict, receipt.Failures, test.hop)
 			}
 			if n := r.count("SELECT count(*) FROM deliveries WHERE check_id = ? AND status = 'pending'", r.drill.ID); n != 0 {
@@ -265,12 +278,12 @@ func TestDrillRefusals(t *testing.T) {
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelPager)
 	webhook, pager := a.channels[vigil.ChannelWebhook].ID, a.channels[vigil.ChannelPager].ID
 	other := newAlertsOn(t, a.store, a.clock, vigil.NotifyBoth, vigil.ChannelWebhook)
-	try := func(request vigil.DrillRequest) error {
-		request.ExpectWithin = vigil.DefaultDrillExpect
-		_, err := a.store.CreateDrill(t.Context(), vigil.Drill{OrgID: a.org.ID, Request: request}, newark)
+	try := func(request drills.Request) error {
+		request.ExpectWithin = drills.DefaultExpect
+		_, err := a.store.CreateDrill(t.Context(), drills.Drill{OrgID: a.org.ID, Request: request}, newark)
 		return err
 	}
-	for name, request := range map[string]vigil.DrillRequest{
+	for name, request := range map[string]drills.Request{
 		"ChannelOfAnother": {ChannelIDs: []uuid.UUID{other.channels[vigil.ChannelWebhook].ID}},
 		"RuleOfAnother":    {RuleIDs: []uuid.UUID{other.rule.ID}},
 		"CheckOfAnother":   {CheckID: other.check.ID},
@@ -282,11 +295,11 @@ func TestDrillRefusals(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	drill := a.createDrill(vigil.DrillRequest{RuleIDs: []uuid.UUID{a.rule.ID}, ConfirmPager: true})
+	drill := a.createDrill(drills.Request{RuleIDs: []uuid.UUID{a.rule.ID}, ConfirmPager: true})
 	if !slices.Equal(drill.Regions, a.check.Regions) || len(drill.Channels) != 2 || drill.Rules[0].Severity() != vigil.Info {
 		t.Errorf("the drill is %+v", drill)
 	}
-	if err := try(vigil.DrillRequest{ChannelIDs: []uuid.UUID{webhook}}); vigil.ErrorCode(err) != vigil.CodeConflict {
+	if err := try(drills.Request{ChannelIDs: []uuid.UUID{webhook}}); vigil.ErrorCode(err) != vigil.CodeConflict {
 		t.Errorf("a second drill of a channel: %v", err)
 	}
 	if _, err := a.store.CancelDrill(t.Context(), other.org.ID, drill.ID); vigil.ErrorCode(err) != vigil.CodeNotFound {
@@ -296,16 +309,16 @@ func TestDrillRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := &drillRun{alerts: a, drill: drill}
-	equal(t, run.follow(), vigil.DrillClose)
-	equal(t, run.close().Receipt.Verdict, vigil.DrillCanceled)
+	equal(t, run.follow(), drills.Close)
+	equal(t, run.close().Receipt.Verdict, drills.Canceled)
 	if _, err := a.store.CancelDrill(t.Context(), a.org.ID, drill.ID); vigil.ErrorCode(err) != vigil.CodeConflict {
 		t.Errorf("a drill that has ended is canceled: %v", err)
 	}
 	for range 2 { // the plan allows three a day
-		run.drill = a.createDrill(vigil.DrillRequest{ChannelIDs: []uuid.UUID{webhook}})
+		run.drill = a.createDrill(drills.Request{ChannelIDs: []uuid.UUID{webhook}})
 		run.close()
 	}
-	if err := try(vigil.DrillRequest{ChannelIDs: []uuid.UUID{webhook}}); vigil.ErrorCode(err) != vigil.CodePlanLimit {
+	if err := try(drills.Request{ChannelIDs: []uuid.UUID{webhook}}); vigil.ErrorCode(err) != vigil.CodePlanLimit {
 		t.Errorf("a fourth drill within a day: %v", err)
 	}
 }
@@ -318,7 +331,7 @@ func TestStalledDrills(t *testing.T) {
 		after time.Duration
 		found int
 		old   bool
-	}{{29 * time.Second, 0, false}, {31 * time.Second, 1, false}, {vigil.MaxDrillTime, 1, true}} {
+	}{{29 * time.Second, 0, false}, {31 * time.Second, 1, false}, {drills.MaxTime, 1, true}} {
 		r.clock.Set(r.drill.AskedAt.Add(step.after))
 		found, err := r.store.StalledDrills(t.Context(), 10)
 		if err != nil || len(found) != step.found || step.found > 0 && (found[0].ID != r.drill.ID || found[0].Old != step.old) {

@@ -10,10 +10,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 )
 
 // stage stages the drill of a run; see stagedDrill.
-func (r *drillRun) stage(request vigil.DrillRequest) {
+func (r *drillRun) stage(request drills.Request) {
 	r.Helper()
 	r.slot = epoch().Add(time.Minute)
 	r.clock.Set(r.slot)
@@ -39,8 +40,8 @@ func (r *drillRun) end(incident uuid.UUID) {
 }
 
 // hopsOf returns the names of the hops of a receipt.
-func hopsOf(receipt *vigil.DrillReceipt) []vigil.DrillHop {
-	names := make([]vigil.DrillHop, len(receipt.Hops))
+func hopsOf(receipt *drills.Receipt) []drills.Hop {
+	names := make([]drills.Hop, len(receipt.Hops))
 	for i, hop := range receipt.Hops {
 		names[i] = hop.Name
 	}
@@ -54,24 +55,24 @@ func TestDrillOfSubscriptions(t *testing.T) {
 	r := &drillRun{alerts: newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)}
 	named := r.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.SeverityMin = vigil.Critical }, "channel.*")
 	r.subscribe(vigil.ChannelChat, nil, "*")
-	r.stage(vigil.DrillRequest{SubscriptionIDs: []uuid.UUID{named.ID}})
+	r.stage(drills.Request{SubscriptionIDs: []uuid.UUID{named.ID}})
 	if c := r.drill.Channels; len(c) != 1 || c[0].ID != named.ChannelID ||
-		!slices.Equal(c[0].Subscriptions, []vigil.DrillSubscription{{ID: named.ID, Name: named.Name}}) {
+		!slices.Equal(c[0].Subscriptions, []drills.Subscription{{ID: named.ID, Name: named.Name}}) {
 		t.Fatalf("the channels are %+v", c)
 	}
 	incident := r.open()
 	r.deliver(incident, true)
-	equal(t, r.follow(), vigil.DrillHeal)
+	equal(t, r.follow(), drills.Heal)
 	r.heal()
 	r.end(incident)
 	r.deliver(incident, true)
-	equal(t, r.follow(), vigil.DrillClose)
+	equal(t, r.follow(), drills.Close)
 	receipt := r.close().Receipt
-	if receipt.Verdict != vigil.DrillPassed || len(receipt.Channels) != 1 || receipt.Channels[0].Subscriptions[0].ID != named.ID {
+	if receipt.Verdict != drills.Passed || len(receipt.Channels) != 1 || receipt.Channels[0].Subscriptions[0].ID != named.ID {
 		t.Errorf("the receipt is %+v", receipt)
 	}
 	last, err := r.store.LastDrills(t.Context(), r.org.ID, []uuid.UUID{named.ChannelID})
-	if err != nil || last[named.ChannelID].DrillID != r.drill.ID || last[named.ChannelID].Verdict != vigil.DrillPassed {
+	if err != nil || last[named.ChannelID].DrillID != r.drill.ID || last[named.ChannelID].Verdict != drills.Passed {
 		t.Errorf("the last drills are %v, %v", last, err)
 	}
 	if due, err := r.store.ClaimDrillNotices(t.Context(), 10); err != nil || len(due) > 0 {
@@ -81,8 +82,8 @@ func TestDrillOfSubscriptions(t *testing.T) {
 		t.Errorf("%d messages were made", n)
 	}
 	try := func(id uuid.UUID) error {
-		_, err := r.store.CreateDrill(t.Context(), vigil.Drill{
-			OrgID: r.org.ID, Request: vigil.DrillRequest{SubscriptionIDs: []uuid.UUID{id}, ExpectWithin: vigil.DefaultDrillExpect},
+		_, err := r.store.CreateDrill(t.Context(), drills.Drill{
+			OrgID: r.org.ID, Request: drills.Request{SubscriptionIDs: []uuid.UUID{id}, ExpectWithin: drills.DefaultExpect},
 		}, newark)
 		return err
 	}
@@ -100,25 +101,25 @@ func TestDrillFallsBack(t *testing.T) {
 	t.Parallel()
 	r := &drillRun{alerts: withFallback(t, vigil.NotifyBoth, vigil.ChannelPush)}
 	webhook, push := r.channels[vigil.ChannelWebhook].ID, r.channels[vigil.ChannelPush].ID
-	r.stage(vigil.DrillRequest{ChannelIDs: []uuid.UUID{webhook}})
+	r.stage(drills.Request{ChannelIDs: []uuid.UUID{webhook}})
 	incident := r.open()
 	r.record(r.claim(incident, vigil.ChannelWebhook), "gone", nil)
-	equal(t, r.follow(), vigil.DrillWait) // for the fallback
+	equal(t, r.follow(), drills.Wait) // for the fallback
 	r.alerts.deliver(incident, vigil.ChannelPush)
-	equal(t, r.follow(), vigil.DrillHeal)
+	equal(t, r.follow(), drills.Heal)
 	r.heal()
 	r.end(incident)
-	equal(t, r.follow(), vigil.DrillWait)
+	equal(t, r.follow(), drills.Wait)
 	r.record(r.claim(incident, vigil.ChannelWebhook), "gone", nil)
 	r.alerts.deliver(incident, vigil.ChannelPush)
-	equal(t, r.follow(), vigil.DrillClose)
+	equal(t, r.follow(), drills.Close)
 	receipt := r.close().Receipt
-	equal(t, hopsOf(receipt), []vigil.DrillHop{
-		vigil.HopAsked, vigil.HopStored, vigil.HopLoopStarted, vigil.HopSlot, vigil.HopProbed, vigil.HopVoted, vigil.HopOpened,
-		vigil.HopFirstAttempt, vigil.HopFallbackDelivered, vigil.HopRedefined, vigil.HopVoteWithdrawn, vigil.HopResolved,
-		vigil.HopRecoveryFallbackDelivered,
+	equal(t, hopsOf(receipt), []drills.Hop{
+		drills.HopAsked, drills.HopStored, drills.HopLoopStarted, drills.HopSlot, drills.HopProbed, drills.HopVoted, drills.HopOpened,
+		drills.HopFirstAttempt, drills.HopFallbackDelivered, drills.HopRedefined, drills.HopVoteWithdrawn, drills.HopResolved,
+		drills.HopRecoveryFallbackDelivered,
 	})
-	if f := receipt.Failures; receipt.Verdict != vigil.DrillFailed || len(f) != 1 || f[0].Hop != vigil.HopDelivered ||
+	if f := receipt.Failures; receipt.Verdict != drills.Failed || len(f) != 1 || f[0].Hop != drills.HopDelivered ||
 		f[0].ChannelID != webhook {
 		t.Errorf("the verdict is %s with %+v", receipt.Verdict, f)
 	}
@@ -132,11 +133,11 @@ func TestDrillFallsBack(t *testing.T) {
 func TestDrillNamesTheFallback(t *testing.T) {
 	t.Parallel()
 	r := &drillRun{alerts: withFallback(t, vigil.NotifyBoth, vigil.ChannelPush)}
-	r.stage(vigil.DrillRequest{ChannelIDs: []uuid.UUID{r.channels[vigil.ChannelWebhook].ID}})
+	r.stage(drills.Request{ChannelIDs: []uuid.UUID{r.channels[vigil.ChannelWebhook].ID}})
 	incident := r.open()
 	r.record(r.claim(incident, vigil.ChannelWebhook), "gone", nil)
 	r.record(r.claim(incident, vigil.ChannelPush), "http_status", nil)
-	equal(t, r.follow(), vigil.DrillHeal)
+	equal(t, r.follow(), drills.Heal)
 	f := r.close().Receipt.Failures
 	for mailed := range 3 {
 		due, err := r.store.ClaimDrillNotices(t.Context(), 10)
@@ -154,7 +155,7 @@ func TestDrillNamesTheFallback(t *testing.T) {
 	if due, err := r.store.ClaimDrillNotices(t.Context(), 10); err != nil || len(due) > 0 {
 		t.Errorf("the owners are mailed twice: %v, %v", due, err)
 	}
-	if len(f) != 3 || f[0].Hop != vigil.HopDelivered || f[1].Hop != vigil.HopFallbackDelivered ||
+	if len(f) != 3 || f[0].Hop != drills.HopDelivered || f[1].Hop != drills.HopFallbackDelivered ||
 		f[1].ChannelID != r.channels[vigil.ChannelPush].ID {
 		t.Errorf("the failures are %+v", f)
 	}
@@ -164,8 +165,8 @@ func TestDrillNamesTheFallback(t *testing.T) {
 func TestDrillConfirmsTheFallback(t *testing.T) {
 	t.Parallel()
 	a := withFallback(t, vigil.NotifyBoth, vigil.ChannelPager)
-	request := vigil.DrillRequest{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}, ExpectWithin: vigil.DefaultDrillExpect}
-	_, err := a.store.CreateDrill(t.Context(), vigil.Drill{OrgID: a.org.ID, Request: request}, newark)
+	request := drills.Request{ChannelIDs: []uuid.UUID{a.channels[vigil.ChannelWebhook].ID}, ExpectWithin: drills.DefaultExpect}
+	_, err := a.store.CreateDrill(t.Context(), drills.Drill{OrgID: a.org.ID, Request: request}, newark)
 	if vigil.ErrorCode(err) != vigil.CodeInvalid {
 		t.Errorf("unconfirmed: %v", err)
 	}

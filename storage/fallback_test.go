@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
@@ -272,7 +273,7 @@ func TestFallbacksMakeNoCircle(t *testing.T) {
 	for i, id := range chain { // chain[3] -> chain[2] -> chain[1] -> chain[0]
 		err := set(chain[0], id)
 		wantCode(t, err, vigil.CodeInvalid)
-		if memberOf(err) != vigil.MemberFallback {
+		if memberOf(err) != channelhealth.MemberFallback {
 			t.Errorf("%d: %v", i, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // pagesLater adds a critical rule that notifies a pager beside the warning that the check has.
@@ -71,9 +72,9 @@ func TestRuleThatBeginsInAnOpenIncidentReachesItsChannels(t *testing.T) {
 	if n := len(incident.Rules); n != 2 || incident.Rules[1].Name != rule.Name || !incident.Rules[0].Opened || incident.Rules[1].Opened {
 		t.Errorf("rules %+v", incident.Rules)
 	}
-	events := a.events()
-	if len(events) != 2 || events[1].ID != vigil.RuleEventID(id, rule.ID, 1) || events[1].Type != vigil.EventTriggered {
-		t.Fatalf("events %+v", events)
+	made := a.events()
+	if len(made) != 2 || made[1].ID != events.TriggeredID(id, rule.ID, 1) || made[1].Type != vigil.EventTriggered {
+		t.Fatalf("events %+v", made)
 	}
 	var envelope struct {
 		Data struct {
@@ -85,12 +86,12 @@ func TestRuleThatBeginsInAnOpenIncidentReachesItsChannels(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(events[1].Envelope, &envelope); err != nil {
+	if err := json.Unmarshal(made[1].Envelope, &envelope); err != nil {
 		t.Fatal(err)
 	}
 	if got := envelope.Data.Incident; got.ID != id || got.Severity != vigil.Critical || got.WorstSeverity != vigil.Critical ||
 		len(got.Rules) != 2 {
-		t.Errorf("envelope %s", events[1].Envelope)
+		t.Errorf("envelope %s", made[1].Envelope)
 	}
 	next, err := a.store.ClaimAttempt(t.Context(), id, pager.ID)
 	if err != nil || next.State != vigil.NextAttemptReady || next.Severity != vigil.Critical ||

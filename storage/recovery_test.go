@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -37,8 +38,8 @@ func newRecoveries(t *testing.T, incidents int) *recoveries {
 	return r
 }
 
-func (r *recoveries) begin(change ...func(*vigil.Recovery)) (vigil.Recovery, error) {
-	wanted := vigil.Recovery{
+func (r *recoveries) begin(change ...func(*channelhealth.Recovery)) (channelhealth.Recovery, error) {
+	wanted := channelhealth.Recovery{
 		OrgID: r.org.ID, ChannelID: r.channel, Since: epoch().Add(-time.Hour), Until: epoch().Add(24 * time.Hour),
 		Statuses: []vigil.DeliveryStatus{vigil.DeliveryExhausted},
 	}
@@ -48,7 +49,7 @@ func (r *recoveries) begin(change ...func(*vigil.Recovery)) (vigil.Recovery, err
 	return r.store.BeginRecovery(r.Context(), wanted)
 }
 
-func (r *recoveries) mustBegin(change ...func(*vigil.Recovery)) vigil.Recovery {
+func (r *recoveries) mustBegin(change ...func(*channelhealth.Recovery)) channelhealth.Recovery {
 	r.Helper()
 	recovery, err := r.begin(change...)
 	if err != nil {
@@ -57,7 +58,7 @@ func (r *recoveries) mustBegin(change ...func(*vigil.Recovery)) vigil.Recovery {
 	return recovery
 }
 
-func (r *recoveries) step(id uuid.UUID, limit int) vigil.RecoveryStep {
+func (r *recoveries) step(id uuid.UUID, limit int) channelhealth.RecoveryStep {
 	r.Helper()
 	step, err := r.store.StepRecovery(r.Context(), id, limit, limit)
 	if err != nil {
@@ -67,7 +68,7 @@ func (r *recoveries) step(id uuid.UUID, limit int) vigil.RecoveryStep {
 }
 
 // requests compares which incidents a step requests attempts of.
-func (r *recoveries) requests(what string, step vigil.RecoveryStep, want ...uuid.UUID) {
+func (r *recoveries) requests(what string, step channelhealth.RecoveryStep, want ...uuid.UUID) {
 	r.Helper()
 	if len(step.Requested) != len(want) {
 		r.Fatalf("%s: %+v, want requests of %v", what, step, want)
@@ -80,7 +81,7 @@ func (r *recoveries) requests(what string, step vigil.RecoveryStep, want ...uuid
 }
 
 // ends compares the figures of a recovery that has ended.
-func (r *recoveries) ends(id uuid.UUID, state vigil.RecoveryState, sent, skipped, failed int) {
+func (r *recoveries) ends(id uuid.UUID, state channelhealth.RecoveryState, sent, skipped, failed int) {
 	r.Helper()
 	got, err := r.store.Recovery(r.Context(), r.org.ID, r.channel, id)
 	if err != nil || got.State != state || got.Sent != sent || got.Skipped != skipped || got.Failed != failed || got.FinishedAt == nil {
@@ -94,7 +95,7 @@ func TestRecoverySendsInOrder(t *testing.T) {
 	r := newRecoveries(t, 2)
 	first, second := r.incidents[0], r.incidents[1]
 	recovery := r.mustBegin()
-	if recovery.Total != 4 || recovery.State != vigil.RecoveryRunning {
+	if recovery.Total != 4 || recovery.State != channelhealth.RecoveryRunning {
 		t.Fatalf("began %+v", recovery)
 	}
 	_, err := r.begin()
@@ -119,7 +120,7 @@ func TestRecoverySendsInOrder(t *testing.T) {
 	if step := r.step(recovery.ID, 10); !step.Done || step.Sent != 2 || step.Failed != 2 || len(step.Requested) != 0 {
 		t.Errorf("the last step is %+v", step)
 	}
-	r.ends(recovery.ID, vigil.RecoveryDone, 2, 0, 2)
+	r.ends(recovery.ID, channelhealth.RecoveryDone, 2, 0, 2)
 	if step := r.step(recovery.ID, 10); !step.Done || len(step.Requested) != 0 {
 		t.Errorf("a step after the end is %+v", step)
 	}
@@ -133,7 +134,7 @@ func TestRecoverySendsInOrder(t *testing.T) {
 func TestRecoveryRepeatsUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	r := newRecoveries(t, 1)
-	recovery := r.mustBegin(func(v *vigil.Recovery) { v.EventTypes = []vigil.EventType{vigil.EventTriggered} })
+	recovery := r.mustBegin(func(v *channelhealth.Recovery) { v.EventTypes = []vigil.EventType{vigil.EventTriggered} })
 	if recovery.Total != 1 {
 		t.Fatalf("began %+v", recovery)
 	}
@@ -148,7 +149,7 @@ func TestRecoveryRepeatsUnknownOutcomes(t *testing.T) {
 	r.requests("after an unknown outcome", r.step(recovery.ID, 1), r.incidents[0])
 	r.deliver(r.incidents[0], vigil.ChannelWebhook)
 	r.step(recovery.ID, 1)
-	r.ends(recovery.ID, vigil.RecoveryDone, 1, 0, 0)
+	r.ends(recovery.ID, channelhealth.RecoveryDone, 1, 0, 0)
 }
 
 // TestRecoverySkips tests what a recovery does not send: what arrived meanwhile, what a filter leaves
@@ -174,17 +175,17 @@ func TestRecoverySkips(t *testing.T) {
 	if step := r.step(recovery.ID, 10); !step.Done || len(step.Requested) != 0 {
 		t.Errorf("the step is %+v", step)
 	}
-	r.ends(recovery.ID, vigil.RecoveryDone, 0, 4, 0)
-	for what, change := range map[string]func(*vigil.Recovery){
-		"another status": func(v *vigil.Recovery) { v.Statuses = []vigil.DeliveryStatus{vigil.DeliverySuperseded} },
-		"another time":   func(v *vigil.Recovery) { v.Until = epoch().Add(-time.Minute) },
-		"another type":   func(v *vigil.Recovery) { v.EventTypes = []vigil.EventType{vigil.EventAcknowledged} },
+	r.ends(recovery.ID, channelhealth.RecoveryDone, 0, 4, 0)
+	for what, change := range map[string]func(*channelhealth.Recovery){
+		"another status": func(v *channelhealth.Recovery) { v.Statuses = []vigil.DeliveryStatus{vigil.DeliverySuperseded} },
+		"another time":   func(v *channelhealth.Recovery) { v.Until = epoch().Add(-time.Minute) },
+		"another type":   func(v *channelhealth.Recovery) { v.EventTypes = []vigil.EventType{vigil.EventAcknowledged} },
 	} {
-		if none := r.mustBegin(change); none.Total != 0 || none.State != vigil.RecoveryDone || none.FinishedAt == nil {
+		if none := r.mustBegin(change); none.Total != 0 || none.State != channelhealth.RecoveryDone || none.FinishedAt == nil {
 			t.Errorf("%s: %+v", what, none)
 		}
 	}
-	if _, err := r.begin(func(v *vigil.Recovery) { v.OrgID = uuid.New() }); vigil.ErrorCode(err) != vigil.CodeNotFound {
+	if _, err := r.begin(func(v *channelhealth.Recovery) { v.OrgID = uuid.New() }); vigil.ErrorCode(err) != vigil.CodeNotFound {
 		t.Errorf("the channel of another organization: %v", err)
 	}
 }
@@ -203,7 +204,7 @@ func TestRecoveryEnds(t *testing.T) {
 		if _, err := r.store.CancelRecovery(t.Context(), r.org.ID, r.channel, recovery.ID); err != nil {
 			t.Fatal(err)
 		}
-		r.ends(recovery.ID, vigil.RecoveryCanceled, 0, 0, 0)
+		r.ends(recovery.ID, channelhealth.RecoveryCanceled, 0, 0, 0)
 	}
 	if p := r.claim(r.incidents[0], vigil.ChannelWebhook); p.State != vigil.NextAttemptNone {
 		t.Errorf("after the end an attempt is %s", p.State)
@@ -226,7 +227,7 @@ func TestRecoveryEnds(t *testing.T) {
 	if step := r.step(second.ID, 10); !step.Done {
 		t.Errorf("with a disabled channel a step is %+v", step)
 	}
-	r.ends(second.ID, vigil.RecoveryCanceled, 0, 0, 0)
+	r.ends(second.ID, channelhealth.RecoveryCanceled, 0, 0, 0)
 	if _, err := r.begin(); vigil.ErrorCode(err) != vigil.CodeConflict {
 		t.Errorf("a recovery of a disabled channel: %v", err)
 	}

@@ -12,15 +12,15 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // SigningKey returns the key of the platform that signs receipts. The first call of all processes
 // makes it, once.
-func (s *Store) SigningKey(ctx context.Context) (vigil.SigningKey, error) {
+func (s *Store) SigningKey(ctx context.Context) (drills.SigningKey, error) {
 	if s.Keyring == nil {
-		return vigil.SigningKey{}, errors.New("the store has no keys to seal the signing key with")
+		return drills.SigningKey{}, errors.New("the store has no keys to seal the signing key with")
 	}
 	var sealed string
 	const newest = "SELECT sealed FROM signing_keys ORDER BY created_at DESC, id LIMIT 1"
@@ -38,24 +38,24 @@ func (s *Store) SigningKey(ctx context.Context) (vigil.SigningKey, error) {
 		})
 	}
 	if err != nil {
-		return vigil.SigningKey{}, pg.Wrap("read the signing key", err)
+		return drills.SigningKey{}, pg.Wrap("read the signing key", err)
 	}
 	text, err := s.Keyring.Open(sealed)
 	if err != nil {
-		return vigil.SigningKey{}, fmt.Errorf("open the signing key: %w", err)
+		return drills.SigningKey{}, fmt.Errorf("open the signing key: %w", err)
 	}
 	seed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return vigil.SigningKey{}, errors.New("the signing key is damaged")
+		return drills.SigningKey{}, errors.New("the signing key is damaged")
 	}
-	return vigil.NewSigningKey(seed), nil
+	return drills.NewSigningKey(seed), nil
 }
 
 // makeSigningKey stores a new key and returns it sealed.
 func (s *Store) makeSigningKey(ctx context.Context, tx bun.Tx) (sealed string, err error) {
 	seed := make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(seed) // it never fails
-	key := vigil.NewSigningKey(seed)
+	key := drills.NewSigningKey(seed)
 	if sealed, err = s.Keyring.Seal(base64.StdEncoding.EncodeToString(seed)); err != nil {
 		return "", fmt.Errorf("seal the signing key: %w", err)
 	}
@@ -66,7 +66,7 @@ func (s *Store) makeSigningKey(ctx context.Context, tx bun.Tx) (sealed string, e
 }
 
 // PublicKeys returns the public halves of all keys that have signed, the newest first.
-func (s *Store) PublicKeys(ctx context.Context) ([]vigil.PublicKey, error) {
+func (s *Store) PublicKeys(ctx context.Context) ([]drills.PublicKey, error) {
 	var rows []struct {
 		ID        string
 		PublicKey []byte
@@ -74,9 +74,9 @@ func (s *Store) PublicKeys(ctx context.Context) ([]vigil.PublicKey, error) {
 	if err := s.db.NewRaw("SELECT id, public_key FROM signing_keys ORDER BY created_at DESC, id").Scan(ctx, &rows); err != nil {
 		return nil, pg.Wrap("read the public keys", err)
 	}
-	keys := make([]vigil.PublicKey, len(rows))
+	keys := make([]drills.PublicKey, len(rows))
 	for i, row := range rows {
-		keys[i] = vigil.NewPublicKey(row.ID, row.PublicKey)
+		keys[i] = drills.NewPublicKey(row.ID, row.PublicKey)
 	}
 	return keys, nil
 }

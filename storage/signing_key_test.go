@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 )
 
 // TestSigningKey proves that the key is made once, that it is sealed, and that what it signs can be
@@ -60,7 +60,7 @@ func TestSigningKey(t *testing.T) {
 }
 
 // verify checks a JSON Web Signature as its reader does.
-func verify(t *testing.T, key vigil.PublicKey, signed, want string) {
+func verify(t *testing.T, key drills.PublicKey, signed, want string) {
 	t.Helper()
 	parts := strings.Split(signed, ".")
 	if len(parts) != 3 {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/listing"
 )
@@ -99,7 +100,7 @@ func TestSubscribedToSystemEvents(t *testing.T) {
 	update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = false })
 	update(t, a.store, a.check, func(c *vigil.Check) { c.Name = "Another name" })
 	update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = true })
-	failing := vigil.SystemContext{
+	failing := events.SystemContent{
 		Type:      vigil.EventChannelFailing,
 		OrgID:     a.org.ID,
 		SubjectID: uuid.New(),

@@ -12,10 +12,11 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // publishSystem publishes a system event in a transaction, as what makes one does.
-func (a *alerts) publishSystem(about vigil.SystemContext) error {
+func (a *alerts) publishSystem(about events.SystemContent) error {
 	return a.store.DB().RunInTx(a.Context(), nil, func(ctx context.Context, tx bun.Tx) error { return a.store.PublishSystem(ctx, tx, about) })
 }
 
@@ -23,7 +24,7 @@ func TestPublishSystemEvent(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
 	at := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
-	about := vigil.SystemContext{
+	about := events.SystemContent{
 		Type: vigil.EventChannelFailing, OrgID: a.org.ID, SubjectID: uuid.New(), Time: at, Since: at.Add(-time.Minute),
 		Title: "Ops does not get its messages", Body: "Five attempts in a row failed.", Severity: vigil.Warning,
 		Data: map[string]any{"channel": map[string]any{"id": a.channels[vigil.ChannelWebhook].ID}},

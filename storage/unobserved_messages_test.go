@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -31,14 +32,14 @@ func TestMessagesWithoutAnIncidentAreSent(t *testing.T) {
 		u.pass(9)
 		id := subject(u)
 		first := u.deliver(id, vigil.ChannelWebhook)
-		if first.Event.Type != vigil.EventUnobserved || first.Severity != vigil.Critical || first.TraceID != vigil.SubjectTrace(id) {
+		if first.Event.Type != vigil.EventUnobserved || first.Severity != vigil.Critical || first.TraceID != events.SubjectTrace(id) {
 			t.Errorf("sends %+v", first)
 		}
 		if next := u.claim(id, vigil.ChannelWebhook); next.State != vigil.NextAttemptNone {
 			t.Errorf("the next claim is %s", next.State)
 		}
 		attempts, total, err := u.store.Attempts(t.Context(), u.org.ID, first.Delivery.ID, listing.Page{Limit: 10})
-		if err != nil || total != 1 || attempts[0].TraceID != vigil.SubjectTrace(id) {
+		if err != nil || total != 1 || attempts[0].TraceID != events.SubjectTrace(id) {
 			t.Errorf("attempts %+v, %d, %v", attempts, total, err)
 		}
 		u.redeliver(first)

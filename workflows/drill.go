@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/internal/drills"
 )
 
 const (
@@ -39,8 +39,8 @@ func Drill(ctx workflow.Context, in DrillInput) error {
 	if err := workflow.ExecuteActivity(ctx, acts.StageDrill, in.DrillID).Get(ctx, &report); err != nil {
 		return err
 	}
-	for report.Step != vigil.DrillClose {
-		if report.Step == vigil.DrillHeal {
+	for report.Step != drills.Close {
+		if report.Step == drills.Heal {
 			if err := workflow.ExecuteActivity(ctx, acts.HealDrill, in.DrillID).Get(ctx, nil); err != nil {
 				return err
 			}

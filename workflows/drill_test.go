@@ -14,13 +14,14 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // drillSteps is the store of a drill that follows a script. Each call is made twice: the first
 // time it fails after it has had its effect.
 type drillSteps struct {
-	steps []vigil.NextDrillStep // that FollowDrill returns
+	steps []drills.Step // that FollowDrill returns
 	stage error
 	calls []string
 	lost  bool
@@ -41,7 +42,7 @@ func (s *drillSteps) StageDrill(context.Context, uuid.UUID) ([]vigil.Loop, error
 	return []vigil.Loop{{}}, s.call("stage")
 }
 
-func (s *drillSteps) FollowDrill(context.Context, uuid.UUID) (vigil.NextDrillStep, error) {
+func (s *drillSteps) FollowDrill(context.Context, uuid.UUID) (drills.Step, error) {
 	if err := s.call("follow"); err != nil {
 		return "", err
 	}
@@ -54,8 +55,8 @@ func (s *drillSteps) HealDrill(context.Context, uuid.UUID) ([]vigil.Loop, error)
 	return []vigil.Loop{{}}, s.call("heal")
 }
 
-func (s *drillSteps) CloseDrill(context.Context, uuid.UUID, string, func([]byte) (string, error)) (vigil.Drill, bool, error) {
-	return vigil.Drill{Receipt: &vigil.DrillReceipt{}}, true, s.call("close")
+func (s *drillSteps) CloseDrill(context.Context, uuid.UUID, string, func([]byte) (string, error)) (drills.Drill, bool, error) {
+	return drills.Drill{Receipt: &drills.Receipt{}}, true, s.call("close")
 }
 
 func (s *drillSteps) LoopsOf(context.Context, uuid.UUID) ([]vigil.Loop, error) { return nil, nil }
@@ -67,15 +68,15 @@ func (s *drillSteps) Refresh(context.Context, uuid.UUID) error { return errors.N
 func TestDrill(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		steps []vigil.NextDrillStep
+		steps []drills.Step
 		stage error
 		want  []string
 	}{
 		"Whole": {
-			steps: []vigil.NextDrillStep{vigil.DrillHeal, vigil.DrillClose},
+			steps: []drills.Step{drills.Heal, drills.Close},
 			want:  []string{"stage", "follow", "heal", "follow", "close"},
 		},
-		"ClosedByTheSweep": {steps: []vigil.NextDrillStep{vigil.DrillClose}, want: []string{"stage", "follow", "close"}},
+		"ClosedByTheSweep": {steps: []drills.Step{drills.Close}, want: []string{"stage", "follow", "close"}},
 		"NoChannelLeft":    {stage: vigil.Invalid("channel_ids", "none is left"), want: []string{"close"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/checks"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 )
 
 // ChannelMembers are the members of a notification channel that can be written.
@@ -113,10 +114,10 @@ func setFallback(channel *vigil.Channel, in rest.Nullable[string]) error {
 	}
 	id, err := uuid.Parse(*in.Value)
 	if err != nil {
-		return vigil.Invalid(vigil.MemberFallback, "must be the id of a notification channel")
+		return vigil.Invalid(channelhealth.MemberFallback, "must be the id of a notification channel")
 	}
 	if id == channel.ID {
-		return vigil.FallbackCircle()
+		return channelhealth.FallbackCircle()
 	}
 	channel.Fallback = id
 	return nil

@@ -16,6 +16,8 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
@@ -32,9 +34,9 @@ type channelStore interface {
 	RotateChannelSecret(ctx context.Context, orgID, id uuid.UUID, rotation vigil.SecretRotation) (vigil.Channel, error)
 	UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Channel) error) (vigil.Channel, error)
 	// ChannelHealths returns how the messages of channels arrive; those without any are missing.
-	ChannelHealths(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]vigil.ChannelHealth, error)
+	ChannelHealths(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]channelhealth.Health, error)
 	// LastDrills returns the last drills of channels; those without any are missing.
-	LastDrills(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]vigil.ChannelDrill, error)
+	LastDrills(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]drills.Ended, error)
 	// ChannelReached records that a test arrived.
 	ChannelReached(ctx context.Context, orgID, id uuid.UUID, publicURL string) error
 	// DeleteChannel refuses a channel that rules use, or that others fall back to, with
@@ -97,21 +99,21 @@ type notificationChannelView struct {
 
 // lastDrillView is the last drill of a channel.
 type lastDrillView struct {
-	ID      uuid.UUID          `json:"id" format:"uuid"`
-	Verdict vigil.DrillVerdict `json:"verdict" enum:"passed,failed,canceled"`
-	At      time.Time          `json:"at" doc:"When it ended."`
+	ID      uuid.UUID      `json:"id" format:"uuid"`
+	Verdict drills.Verdict `json:"verdict" enum:"passed,failed,canceled"`
+	At      time.Time      `json:"at" doc:"When it ended."`
 }
 
 // channelDeliveryView is how the messages of a channel arrive.
 type channelDeliveryView struct {
-	State               vigil.ChannelState `json:"state" enum:"ok,failing,down" doc:"ok: messages arrive, or none was sent yet. failing: five attempts in a row have failed, or they fail for ten minutes. down: a message was given up after its last attempt, or the receiver answered 410. A message that arrives, also a test, makes it ok."`
-	FailingSince        *time.Time         `json:"failing_since" doc:"When the first of the attempts failed that have failed in a row; null while the state is ok."`
-	ConsecutiveFailures int                `json:"consecutive_failures" minimum:"0" doc:"How many attempts have failed in a row. An attempt that a user requested counts only when it succeeds."`
-	LastDeliveredAt     *time.Time         `json:"last_delivered_at" doc:"When a message arrived last; null when none did."`
-	LastError           *string            `json:"last_error" doc:"Why the last attempt failed; null when it did not." example:"The receiver answered 503."`
+	State               channelhealth.State `json:"state" enum:"ok,failing,down" doc:"ok: messages arrive, or none was sent yet. failing: five attempts in a row have failed, or they fail for ten minutes. down: a message was given up after its last attempt, or the receiver answered 410. A message that arrives, also a test, makes it ok."`
+	FailingSince        *time.Time          `json:"failing_since" doc:"When the first of the attempts failed that have failed in a row; null while the state is ok."`
+	ConsecutiveFailures int                 `json:"consecutive_failures" minimum:"0" doc:"How many attempts have failed in a row. An attempt that a user requested counts only when it succeeds."`
+	LastDeliveredAt     *time.Time          `json:"last_delivered_at" doc:"When a message arrived last; null when none did."`
+	LastError           *string             `json:"last_error" doc:"Why the last attempt failed; null when it did not." example:"The receiver answered 503."`
 }
 
-func showHealth(h vigil.ChannelHealth) channelDeliveryView {
+func showHealth(h channelhealth.Health) channelDeliveryView {
 	state, since := h.Shown()
 	return channelDeliveryView{
 		State: state, FailingSince: resource.InUTC(since), ConsecutiveFailures: h.Failures, LastDeliveredAt: resource.InUTC(h.LastDeliveredAt),
@@ -133,7 +135,7 @@ func (c *Channels) show(channel vigil.Channel) notificationChannelView {
 		Config:    c.Types.Secrets(channel.Type).Mask(channel.Config),
 		Format:    vigil.NilIfZero(c.Types.Format(channel.Type, channel.Config)),
 		Revision:  channel.Version, SecretOverlap: resource.InUTC(channel.SecretOverlapEndsAt),
-		FallbackID: vigil.NilIfZero(channel.Fallback), Delivery: showHealth(vigil.ChannelHealth{}),
+		FallbackID: vigil.NilIfZero(channel.Fallback), Delivery: showHealth(channelhealth.Health{}),
 		CreatedAt: channel.CreatedAt.UTC(), UpdatedAt: channel.UpdatedAt.UTC(),
 	}
 	if channel.DisabledReason != "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
@@ -22,12 +23,12 @@ const resourceDrillSchedule = "drill schedule"
 
 // drillScheduleStore keeps schedules of drills. region is where a drill runs that names none.
 type drillScheduleStore interface {
-	CreateDrillSchedule(ctx context.Context, s vigil.DrillSchedule, region string) (vigil.DrillSchedule, error)
-	DrillSchedule(ctx context.Context, orgID, id uuid.UUID) (vigil.DrillSchedule, error)
-	DrillSchedules(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]vigil.DrillSchedule, listing.Extent, error)
+	CreateDrillSchedule(ctx context.Context, s drills.Schedule, region string) (drills.Schedule, error)
+	DrillSchedule(ctx context.Context, orgID, id uuid.UUID) (drills.Schedule, error)
+	DrillSchedules(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]drills.Schedule, listing.Extent, error)
 	UpdateDrillSchedule(
-		ctx context.Context, orgID, id uuid.UUID, region string, change func(*vigil.DrillSchedule) error,
-	) (vigil.DrillSchedule, error)
+		ctx context.Context, orgID, id uuid.UUID, region string, change func(*drills.Schedule) error,
+	) (drills.Schedule, error)
 	DeleteDrillSchedule(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error
 }
 
@@ -62,13 +63,13 @@ func (v drillScheduleView) CurrentRevision() int64 { return v.Revision }
 
 // drillRecurrenceView is when the drills of a schedule run.
 type drillRecurrenceView struct {
-	Every    vigil.DrillEvery `json:"every" enum:"monthly,weekly"`
-	Day      rest.Integer     `json:"day" minimum:"1" maximum:"28" doc:"Monthly: the day of the month. Weekly: the weekday, 1 (Monday) to 7 (Sunday)."`
-	Hour     rest.Integer     `json:"hour" minimum:"0" maximum:"23" doc:"Hour of the day in the time zone."`
-	Timezone string           `json:"timezone" doc:"IANA name." example:"Europe/Berlin"`
+	Every    drills.Every `json:"every" enum:"monthly,weekly"`
+	Day      rest.Integer `json:"day" minimum:"1" maximum:"28" doc:"Monthly: the day of the month. Weekly: the weekday, 1 (Monday) to 7 (Sunday)."`
+	Hour     rest.Integer `json:"hour" minimum:"0" maximum:"23" doc:"Hour of the day in the time zone."`
+	Timezone string       `json:"timezone" doc:"IANA name." example:"Europe/Berlin"`
 }
 
-func showDrillSchedule(s vigil.DrillSchedule) drillScheduleView {
+func showDrillSchedule(s drills.Schedule) drillScheduleView {
 	texts := func(ids []uuid.UUID) []string {
 		var list []string
 		for _, id := range ids {
@@ -127,7 +128,7 @@ func (drillScheduleCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *hum
 }
 
 // change applies the members that were given.
-func (m *DrillScheduleMembers) change(s *vigil.DrillSchedule, plan account.Plan) (err error) {
+func (m *DrillScheduleMembers) change(s *drills.Schedule, plan account.Plan) (err error) {
 	if m.Name.Given {
 		if s.Name, err = rest.CleanName("name", m.Name.Value); err != nil {
 			return err
@@ -151,7 +152,7 @@ func (m *DrillScheduleMembers) change(s *vigil.DrillSchedule, plan account.Plan)
 		s.Request.ConfirmPager = m.Pager.Value
 	}
 	if r := m.Recurrence.Value; m.Recurrence.Given {
-		s.Recurrence = vigil.DrillRecurrence{Every: r.Every, Day: int(r.Day), Hour: int(r.Hour), Timezone: r.Timezone}
+		s.Recurrence = drills.Recurrence{Every: r.Every, Day: int(r.Day), Hour: int(r.Hour), Timezone: r.Timezone}
 	}
 	if m.Enabled.Given {
 		s.Enabled = m.Enabled.Value
@@ -160,9 +161,9 @@ func (m *DrillScheduleMembers) change(s *vigil.DrillSchedule, plan account.Plan)
 }
 
 // changeSubject replaces what the drills are about, where that is given.
-func (m *DrillScheduleMembers) changeSubject(request *vigil.DrillRequest) (err error) {
+func (m *DrillScheduleMembers) changeSubject(request *drills.Request) (err error) {
 	given := 0
-	subject := vigil.DrillRequest{}
+	subject := drills.Request{}
 	for _, one := range []struct {
 		member string
 		field  rest.Field[[]string]
@@ -235,7 +236,7 @@ func (d *drillSchedules) list(ctx context.Context, in *struct{ rest.ListQuery })
 	return rest.NewPage(rows, extent, cursor, showDrillSchedule), nil
 }
 
-func answerDrillSchedule(s vigil.DrillSchedule, err error) (*rest.Answer[drillScheduleView], error) {
+func answerDrillSchedule(s drills.Schedule, err error) (*rest.Answer[drillScheduleView], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -258,8 +259,8 @@ func drillRegion() string {
 
 func (d *drillSchedules) create(ctx context.Context, in *struct{ Body drillScheduleCreate }) (*rest.Answer[drillScheduleView], error) {
 	who := rest.CallerOf(ctx)
-	one := vigil.DrillSchedule{
-		OrgID: who.Org.ID, Enabled: true, Request: vigil.DrillRequest{Severity: vigil.Info, ExpectWithin: vigil.DefaultDrillExpect},
+	one := drills.Schedule{
+		OrgID: who.Org.ID, Enabled: true, Request: drills.Request{Severity: vigil.Info, ExpectWithin: drills.DefaultExpect},
 	}
 	err := in.Body.change(&one, d.plans.Of(who))
 	if err != nil {
@@ -284,7 +285,7 @@ func (d *drillSchedules) update(ctx context.Context, in *updateDrillScheduleInpu
 		return nil, err
 	}
 	who := rest.CallerOf(ctx)
-	return answerDrillSchedule(d.store.UpdateDrillSchedule(ctx, who.Org.ID, id, drillRegion(), func(s *vigil.DrillSchedule) error {
+	return answerDrillSchedule(d.store.UpdateDrillSchedule(ctx, who.Org.ID, id, drillRegion(), func(s *drills.Schedule) error {
 		if err := rest.PreconditionOf(ctx).Check(resourceDrillSchedule, s.Version); err != nil {
 			return err
 		}

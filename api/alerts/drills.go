@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
@@ -23,13 +24,13 @@ const resourceDrill = "drill"
 
 // drillStore keeps drills.
 type drillStore interface {
-	CreateDrill(ctx context.Context, d vigil.Drill, region string) (vigil.Drill, error)
-	Drill(ctx context.Context, orgID, id uuid.UUID) (vigil.Drill, error)
-	Drills(ctx context.Context, orgID uuid.UUID, f listing.DrillFilter) ([]vigil.Drill, listing.Extent, error)
-	CancelDrill(ctx context.Context, orgID, id uuid.UUID) (vigil.Drill, error)
+	CreateDrill(ctx context.Context, d drills.Drill, region string) (drills.Drill, error)
+	Drill(ctx context.Context, orgID, id uuid.UUID) (drills.Drill, error)
+	Drills(ctx context.Context, orgID uuid.UUID, f drills.Filter) ([]drills.Drill, listing.Extent, error)
+	CancelDrill(ctx context.Context, orgID, id uuid.UUID) (drills.Drill, error)
 }
 
-type drills struct {
+type drillResource struct {
 	store    drillStore
 	notifier *resource.Notifier
 	plans    resource.Plans
@@ -38,7 +39,7 @@ type drills struct {
 // drillView is a drill.
 type drillView struct {
 	ID          uuid.UUID          `json:"id" format:"uuid"`
-	State       vigil.DrillState   `json:"state" enum:"asked,failing,recovering,closed" doc:"asked: stored. failing: its check fails. recovering: its check is healthy again. closed: it has a receipt."`
+	State       drills.State       `json:"state" enum:"asked,failing,recovering,closed" doc:"asked: stored. failing: its check fails. recovering: its check is healthy again. closed: it has a receipt."`
 	Verdict     *string            `json:"verdict" enum:"passed,failed,canceled" doc:"passed: every channel has received both messages in time; null while it runs."`
 	Channels    []drillChannelView `json:"channels" doc:"The channels that must receive the messages."`
 	Regions     []string           `json:"regions" doc:"Where its check runs."`
@@ -65,7 +66,7 @@ type drillSubscriptionView struct {
 	Name string    `json:"name" doc:"As it was when the drill was asked for."`
 }
 
-func showDrillSubscriptions(list []vigil.DrillSubscription) []drillSubscriptionView {
+func showDrillSubscriptions(list []drills.Subscription) []drillSubscriptionView {
 	var views []drillSubscriptionView
 	for _, s := range list {
 		views = append(views, drillSubscriptionView(s))
@@ -78,7 +79,7 @@ type drillReceiptView struct {
 	DrillID          uuid.UUID            `json:"drill_id" format:"uuid"`
 	OrganizationID   uuid.UUID            `json:"organization_id" format:"uuid"`
 	OrganizationName string               `json:"organization_name"`
-	Verdict          vigil.DrillVerdict   `json:"verdict" enum:"passed,failed,canceled"`
+	Verdict          drills.Verdict       `json:"verdict" enum:"passed,failed,canceled"`
 	RequestedBy      string               `json:"requested_by"`
 	AskedAt          time.Time            `json:"asked_at"`
 	EndedAt          time.Time            `json:"ended_at"`
@@ -92,9 +93,9 @@ type drillReceiptView struct {
 }
 
 type drillHopView struct {
-	Name vigil.DrillHop `json:"name" enum:"asked,stored,loop_started,slot,probed,voted,opened,first_attempt,delivered,fallback_delivered,redefined,vote_withdrawn,resolved,recovery_delivered,recovery_fallback_delivered"`
-	At   time.Time      `json:"at"`
-	MS   int64          `json:"ms_since_previous" minimum:"0" doc:"Milliseconds since the hop before it; 0 where clocks of several machines say less."`
+	Name drills.Hop `json:"name" enum:"asked,stored,loop_started,slot,probed,voted,opened,first_attempt,delivered,fallback_delivered,redefined,vote_withdrawn,resolved,recovery_delivered,recovery_fallback_delivered"`
+	At   time.Time  `json:"at"`
+	MS   int64      `json:"ms_since_previous" minimum:"0" doc:"Milliseconds since the hop before it; 0 where clocks of several machines say less."`
 }
 
 type drillDeliveredView struct {
@@ -119,18 +120,18 @@ type drillMessageView struct {
 }
 
 type drillFailureView struct {
-	Hop       vigil.DrillHop `json:"hop" enum:"asked,stored,loop_started,slot,probed,voted,opened,first_attempt,delivered,fallback_delivered,redefined,vote_withdrawn,resolved,recovery_delivered,recovery_fallback_delivered"`
-	Reason    string         `json:"reason" doc:"Why, for a person."`
-	Region    *string        `json:"region,omitempty" doc:"The region of the hop; absent where it has none."`
-	ChannelID *uuid.UUID     `json:"channel_id,omitempty" format:"uuid" doc:"The channel of the hop; absent where it has none."`
+	Hop       drills.Hop `json:"hop" enum:"asked,stored,loop_started,slot,probed,voted,opened,first_attempt,delivered,fallback_delivered,redefined,vote_withdrawn,resolved,recovery_delivered,recovery_fallback_delivered"`
+	Reason    string     `json:"reason" doc:"Why, for a person."`
+	Region    *string    `json:"region,omitempty" doc:"The region of the hop; absent where it has none."`
+	ChannelID *uuid.UUID `json:"channel_id,omitempty" format:"uuid" doc:"The channel of the hop; absent where it has none."`
 }
 
-func showDrill(d vigil.Drill) drillView {
+func showDrill(d drills.Drill) drillView {
 	view := drillView{
 		ID: d.ID, State: d.State, Channels: make([]drillChannelView, len(d.Channels)), Regions: append([]string{}, d.Regions...),
 		Severity: vigil.Info, Expect: int64(d.Request.ExpectWithin / time.Second), RequestedBy: vigil.NilIfZero(d.RequestedBy),
 		AskedAt: d.AskedAt.UTC(), ClosedAt: resource.InUTC(d.ClosedAt),
-		Signed: vigil.NilIfZero(d.Signature), WorkflowID: vigil.DrillWorkflowID(d.ID),
+		Signed: vigil.NilIfZero(d.Signature), WorkflowID: drills.WorkflowID(d.ID),
 	}
 	for i, c := range d.Channels {
 		view.Channels[i] = drillChannelView{ID: c.ID, Name: c.Name, Type: c.Type, Subscriptions: showDrillSubscriptions(c.Subscriptions)}
@@ -144,7 +145,7 @@ func showDrill(d vigil.Drill) drillView {
 	return view
 }
 
-func showReceipt(r *vigil.DrillReceipt) *drillReceiptView {
+func showReceipt(r *drills.Receipt) *drillReceiptView {
 	view := &drillReceiptView{
 		DrillID: r.DrillID, OrganizationID: r.OrganizationID, OrganizationName: r.OrganizationName, Verdict: r.Verdict,
 		RequestedBy: r.RequestedBy, AskedAt: r.AskedAt, EndedAt: r.EndedAt, Expect: r.ExpectWithinSeconds, Severity: r.Severity,
@@ -168,7 +169,7 @@ func showReceipt(r *vigil.DrillReceipt) *drillReceiptView {
 	return view
 }
 
-func (d *drills) Register(r *rest.Registrar) {
+func (d *drillResource) Register(r *rest.Registrar) {
 	const list, one = "/v1/drills", "/v1/drills/{id}"
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: list, ID: "list-drills", Tag: resource.TagDrills, Summary: "List the drills, newest first",
@@ -211,12 +212,12 @@ type drillBody struct {
 }
 
 // request reads what is asked for.
-func (b *drillBody) request(plan account.Plan) (vigil.DrillRequest, error) {
-	request := vigil.DrillRequest{
+func (b *drillBody) request(plan account.Plan) (drills.Request, error) {
+	request := drills.Request{
 		Severity: b.Severity, ExpectWithin: time.Duration(b.Expect) * time.Second, ConfirmPager: b.Pager,
 	}
 	if request.ExpectWithin == 0 {
-		request.ExpectWithin = vigil.DefaultDrillExpect
+		request.ExpectWithin = drills.DefaultExpect
 	}
 	given := 0
 	for _, is := range []bool{len(b.ChannelIDs) > 0, len(b.RuleIDs) > 0, len(b.SubscriptionIDs) > 0, b.CheckID != ""} {
@@ -259,13 +260,13 @@ func drillIDs(member string, texts []string) ([]uuid.UUID, error) {
 	return ids, nil
 }
 
-func (d *drills) create(ctx context.Context, in *struct{ Body drillBody }) (*rest.Answer[drillView], error) {
+func (d *drillResource) create(ctx context.Context, in *struct{ Body drillBody }) (*rest.Answer[drillView], error) {
 	who := rest.CallerOf(ctx)
 	request, err := in.Body.request(d.plans.Of(who))
 	if err != nil {
 		return nil, err
 	}
-	drill := vigil.Drill{OrgID: who.Org.ID, Request: request, RequestedBy: who.User.Email}
+	drill := drills.Drill{OrgID: who.Org.ID, Request: request, RequestedBy: who.User.Email}
 	if drill.ID, err = uuid.NewV7(); err != nil {
 		return nil, err
 	}
@@ -282,15 +283,15 @@ func (d *drills) create(ctx context.Context, in *struct{ Body drillBody }) (*res
 type listDrillsInput struct {
 	rest.ListQuery
 
-	Verdict vigil.DrillVerdict `query:"verdict" enum:"passed,failed,canceled" doc:"Drills that ended so."`
+	Verdict drills.Verdict `query:"verdict" enum:"passed,failed,canceled" doc:"Drills that ended so."`
 }
 
-func (d *drills) list(ctx context.Context, in *listDrillsInput) (*rest.Listing[drillView], error) {
+func (d *drillResource) list(ctx context.Context, in *listDrillsInput) (*rest.Listing[drillView], error) {
 	page, cursor, err := in.Open(rest.MaxPage, "drills", string(in.Verdict))
 	if err != nil {
 		return nil, err
 	}
-	filter := listing.DrillFilter{Verdict: in.Verdict, Page: page}
+	filter := drills.Filter{Verdict: in.Verdict, Page: page}
 	rows, extent, err := d.store.Drills(ctx, rest.CallerOf(ctx).Org.ID, filter)
 	if err != nil {
 		return nil, err
@@ -298,7 +299,7 @@ func (d *drills) list(ctx context.Context, in *listDrillsInput) (*rest.Listing[d
 	return rest.NewPage(rows, extent, cursor, showDrill), nil
 }
 
-func (d *drills) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[drillView], error) {
+func (d *drillResource) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[drillView], error) {
 	id, err := in.Parse(resourceDrill)
 	if err != nil {
 		return nil, err
@@ -310,7 +311,7 @@ func (d *drills) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[drillVi
 	return rest.NewAnswer(showDrill(drill)), nil
 }
 
-func (d *drills) cancel(ctx context.Context, in *rest.IDPath) (*rest.Answer[drillView], error) {
+func (d *drillResource) cancel(ctx context.Context, in *rest.IDPath) (*rest.Answer[drillView], error) {
 	id, err := in.Parse(resourceDrill)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
@@ -22,11 +23,11 @@ const resourceRecovery = "recovery"
 // recoveryStore keeps recoveries.
 type recoveryStore interface {
 	// BeginRecovery stores a recovery; CodeConflict when one runs or the channel is disabled.
-	BeginRecovery(ctx context.Context, recovery vigil.Recovery) (vigil.Recovery, error)
-	Recovery(ctx context.Context, orgID, channelID, id uuid.UUID) (vigil.Recovery, error)
+	BeginRecovery(ctx context.Context, recovery channelhealth.Recovery) (channelhealth.Recovery, error)
+	Recovery(ctx context.Context, orgID, channelID, id uuid.UUID) (channelhealth.Recovery, error)
 	// Recoveries lists those of a channel, newest first.
-	Recoveries(ctx context.Context, orgID, channelID uuid.UUID, page listing.Page) ([]vigil.Recovery, listing.Extent, error)
-	CancelRecovery(ctx context.Context, orgID, channelID, id uuid.UUID) (vigil.Recovery, error)
+	Recoveries(ctx context.Context, orgID, channelID uuid.UUID, page listing.Page) ([]channelhealth.Recovery, listing.Extent, error)
+	CancelRecovery(ctx context.Context, orgID, channelID, id uuid.UUID) (channelhealth.Recovery, error)
 }
 
 // recoveries are the operations that send again what a channel did not get.
@@ -38,22 +39,22 @@ type recoveries struct {
 
 // recoveryView is a recovery of a channel.
 type recoveryView struct {
-	ID         uuid.UUID              `json:"id" format:"uuid"`
-	ChannelID  uuid.UUID              `json:"channel_id" format:"uuid"`
-	State      vigil.RecoveryState    `json:"state" enum:"running,done,canceled" doc:"canceled: on request, or because the channel was disabled."`
-	Since      time.Time              `json:"since" doc:"From when on the deliveries were made."`
-	Until      time.Time              `json:"until" doc:"Until when, excluded."`
-	Statuses   []vigil.DeliveryStatus `json:"statuses" enum:"exhausted,canceled,superseded"`
-	EventTypes []vigil.EventType      `json:"event_types" doc:"Types of the events; empty: all."`
-	Total      int                    `json:"total" minimum:"0" doc:"How many deliveries it has."`
-	Sent       int                    `json:"sent" minimum:"0" doc:"How many of them arrived."`
-	Skipped    int                    `json:"skipped" minimum:"0" doc:"How many need no message any more, or have none: they arrived meanwhile, or their event or check is gone."`
-	Failed     int                    `json:"failed" minimum:"0" doc:"How many failed again, or were not sent because a message before them of the same incident failed."`
-	StartedAt  time.Time              `json:"started_at"`
-	FinishedAt *time.Time             `json:"finished_at" doc:"Null while it runs."`
+	ID         uuid.UUID                   `json:"id" format:"uuid"`
+	ChannelID  uuid.UUID                   `json:"channel_id" format:"uuid"`
+	State      channelhealth.RecoveryState `json:"state" enum:"running,done,canceled" doc:"canceled: on request, or because the channel was disabled."`
+	Since      time.Time                   `json:"since" doc:"From when on the deliveries were made."`
+	Until      time.Time                   `json:"until" doc:"Until when, excluded."`
+	Statuses   []vigil.DeliveryStatus      `json:"statuses" enum:"exhausted,canceled,superseded"`
+	EventTypes []vigil.EventType           `json:"event_types" doc:"Types of the events; empty: all."`
+	Total      int                         `json:"total" minimum:"0" doc:"How many deliveries it has."`
+	Sent       int                         `json:"sent" minimum:"0" doc:"How many of them arrived."`
+	Skipped    int                         `json:"skipped" minimum:"0" doc:"How many need no message any more, or have none: they arrived meanwhile, or their event or check is gone."`
+	Failed     int                         `json:"failed" minimum:"0" doc:"How many failed again, or were not sent because a message before them of the same incident failed."`
+	StartedAt  time.Time                   `json:"started_at"`
+	FinishedAt *time.Time                  `json:"finished_at" doc:"Null while it runs."`
 }
 
-func showRecovery(r vigil.Recovery) recoveryView {
+func showRecovery(r channelhealth.Recovery) recoveryView {
 	return recoveryView{
 		ID: r.ID, ChannelID: r.ChannelID, State: r.State, Since: r.Since.UTC(), Until: r.Until.UTC(),
 		Statuses: append([]vigil.DeliveryStatus{}, r.Statuses...), EventTypes: append([]vigil.EventType{}, r.EventTypes...),
@@ -109,7 +110,7 @@ func (v *recoveries) begin(ctx context.Context, in *recoverInput) (*rest.Answer[
 	if err != nil {
 		return nil, err
 	}
-	recovery := vigil.Recovery{
+	recovery := channelhealth.Recovery{
 		OrgID: rest.CallerOf(ctx).Org.ID, ChannelID: channel, Since: in.Body.Since, Until: v.now(),
 		Statuses: in.Body.Statuses, EventTypes: in.Body.EventTypes,
 	}
@@ -126,7 +127,7 @@ func (v *recoveries) begin(ctx context.Context, in *recoverInput) (*rest.Answer[
 	if recovery, err = v.store.BeginRecovery(ctx, recovery); err != nil {
 		return nil, err
 	}
-	if recovery.State == vigil.RecoveryRunning {
+	if recovery.State == channelhealth.RecoveryRunning {
 		_ = v.workflows.Recover(ctx, recovery) // the sweep starts what this does not
 	}
 	return rest.NewAnswer(showRecovery(recovery)), nil

@@ -64,7 +64,7 @@ func New(store Store, d Deps) *Service {
 		&timelines{store: store, links: d.Links},
 		&subscriptions{store: store},
 		&incidentUpdates{store: store, notifier: d.Notifier, publicURL: d.PublicURL},
-		&drills{store: store, notifier: d.Notifier, plans: d.Plans},
+		&drillResource{store: store, notifier: d.Notifier, plans: d.Plans},
 		&drillSchedules{store: store, plans: d.Plans},
 		&deliveries{store: store, workflows: d.Incidents, links: d.Links, schedule: d.DeliverySchedule},
 	}}

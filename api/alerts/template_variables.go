@@ -6,9 +6,9 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // templateVariableView is a name that message templates may hold.
@@ -20,7 +20,7 @@ type templateVariableView struct {
 	Example     string `json:"example"`
 }
 
-func showVariable(v vigil.Variable) templateVariableView {
+func showVariable(v events.Variable) templateVariableView {
 	return templateVariableView{
 		Name: v.Name, Placeholder: v.Placeholder(), Type: v.Type, Description: v.Description, Example: v.Example,
 	}
@@ -35,7 +35,7 @@ func (templateVariables) Register(r *rest.Registrar) {
 		Description: "A channel's config may have `title_template` and `body_template`, texts that hold any of these placeholders. Each is " +
 			"replaced by its value, escaped for where it goes.",
 	}, func(_ context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[templateVariableView], error) {
-		all := vigil.Variables()
+		all := events.Variables()
 		return rest.NewListing(rest.Cut(all, in.Page()), len(all), showVariable), nil
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/checks"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/project"
 )
 
@@ -126,7 +127,7 @@ func (d *decider) request() project.ApplyRequest {
 			if text, ok := one.Members[memberFallback].(string); ok {
 				refer(project.KindChannel, text)
 			}
-			if text, ok := one.Members[vigil.MemberFallback].(string); ok {
+			if text, ok := one.Members[channelhealth.MemberFallback].(string); ok {
 				refer(project.KindChannel, "id:"+text)
 			}
 		case project.KindRule:

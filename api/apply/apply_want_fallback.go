@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/project"
 )
 
@@ -35,15 +35,15 @@ func (d *decider) nameChannels() error {
 // has none in the files has none. A channel may also have the id of the API instead.
 func (d *decider) fallbackOf(w *project.Wanted) (id uuid.UUID, ok bool) {
 	item, member := w.Members[memberFallback], memberFallback
-	if text, given := w.Members[vigil.MemberFallback].(string); given {
+	if text, given := w.Members[channelhealth.MemberFallback].(string); given {
 		if item != nil {
-			d.problem(w.Path()+"."+memberFallback, "says the same as %s; give one of them", vigil.MemberFallback)
+			d.problem(w.Path()+"."+memberFallback, "says the same as %s; give one of them", channelhealth.MemberFallback)
 			return uuid.Nil, false
 		}
-		item, member = "id:"+text, vigil.MemberFallback
+		item, member = "id:"+text, channelhealth.MemberFallback
 	}
 	delete(w.Members, memberFallback)
-	delete(w.Members, vigil.MemberFallback)
+	delete(w.Members, channelhealth.MemberFallback)
 	if item == nil {
 		return uuid.Nil, true
 	}

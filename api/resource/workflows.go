@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 )
 
 // LoopWorkflows starts and signals check loops. Apply and Stop are attempts: the
@@ -39,7 +40,7 @@ type IncidentWorkflows interface {
 	// depends on changed. It is an attempt, as those of loops are.
 	Refresh(ctx context.Context, checkID uuid.UUID) error
 	// Recover starts the workflow of a recovery, unless it runs. It is an attempt as well.
-	Recover(ctx context.Context, recovery vigil.Recovery) error
+	Recover(ctx context.Context, recovery channelhealth.Recovery) error
 	// StartDrill starts the workflow of a drill. It is an attempt as well.
 	StartDrill(ctx context.Context, orgID, id uuid.UUID) error
 	// Send starts the workflow of a delivery, or wakes it. It is an attempt as well.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
@@ -91,8 +92,8 @@ func (d *benchDrills) run(ctx context.Context, drills int, over <-chan struct{})
 }
 
 func (d *benchDrills) one(ctx context.Context) error {
-	drill, err := d.store.CreateDrill(ctx, vigil.Drill{OrgID: d.org, RequestedBy: "vigil bench", Request: vigil.DrillRequest{
-		ChannelIDs: []uuid.UUID{d.channel}, ExpectWithin: vigil.DefaultDrillExpect,
+	drill, err := d.store.CreateDrill(ctx, drills.Drill{OrgID: d.org, RequestedBy: "vigil bench", Request: drills.Request{
+		ChannelIDs: []uuid.UUID{d.channel}, ExpectWithin: drills.DefaultExpect,
 	}}, region)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (d *benchDrills) one(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case drill.Receipt != nil && drill.Receipt.Verdict == vigil.DrillPassed:
+		case drill.Receipt != nil && drill.Receipt.Verdict == drills.Passed:
 			d.passed++
 			return nil
 		case drill.Receipt != nil:

@@ -12,13 +12,14 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // StartDrill starts the workflow of a drill; one that runs goes on.
 func (i *Incidents) StartDrill(ctx context.Context, orgID, id uuid.UUID) error {
 	_, err := startNew(ctx, i.temporal, false, client.StartWorkflowOptions{
-		ID:                    vigil.DrillWorkflowID(id),
+		ID:                    drills.WorkflowID(id),
 		TaskQueue:             vigil.ControlQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: temporal.NewSearchAttributes(keyword(AttributeOrg, orgID), keyword(AttributeCheck, id)),

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/workflows"
 )
@@ -79,9 +80,9 @@ func (i *Incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) 
 }
 
 // Recover starts the workflow of a recovery, unless it runs.
-func (i *Incidents) Recover(ctx context.Context, recovery vigil.Recovery) error {
+func (i *Incidents) Recover(ctx context.Context, recovery channelhealth.Recovery) error {
 	_, err := startNew(ctx, i.temporal, false, client.StartWorkflowOptions{
-		ID:                    vigil.RecoveryWorkflowID(recovery.ID),
+		ID:                    channelhealth.RecoveryWorkflowID(recovery.ID),
 		TaskQueue:             vigil.DeliveryQueue,
 		Priority:              temporal.Priority{FairnessKey: recovery.OrgID.String()},
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,

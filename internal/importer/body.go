@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // Media types of bodies that a webhook makes from a template.
@@ -28,7 +28,7 @@ var placeholder = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 // then it is JSON where the template makes JSON, and text otherwise. The reason says why a webhook
 // cannot send it; nothing is set then.
 func setBody(config *Object, template, plain, given string) (reason string) {
-	if len(plain) > vigil.MaxEnvelope {
+	if len(plain) > events.MaxEnvelope {
 		return "it is longer than 64 KiB"
 	}
 	media, _, err := mime.ParseMediaType(given)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // alertState is what Gatus replaces by TRIGGERED or RESOLVED.
@@ -69,7 +70,7 @@ func (p *gatusProvider) customBody(m *members, config *Object, contentType strin
 		return
 	}
 	switch {
-	case strings.Contains(body, vigil.TemplateOpen):
+	case strings.Contains(body, events.TemplateOpen):
 		m.lose("body", "it has {{, which begins a variable of Vigil; the webhook sends Vigil's own event")
 		m.drop("the body is not carried over", "placeholders")
 		return

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 func webhookChannel(n *channelImport) string {
@@ -114,8 +114,8 @@ func kumaTemplate(text string) (template, unknown string) {
 		}
 		return "{{" + known[name] + "}}"
 	})
-	if rest := placeholder.ReplaceAllLiteralString(template, ""); unknown == "" && strings.Contains(rest, vigil.TemplateOpen) {
-		unknown = vigil.TemplateOpen
+	if rest := placeholder.ReplaceAllLiteralString(template, ""); unknown == "" && strings.Contains(rest, events.TemplateOpen) {
+		unknown = events.TemplateOpen
 	}
 	return template, unknown
 }

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // messageText is the text of a short message, as a template.
@@ -43,7 +43,7 @@ func setMessage(config *Object, headers, body Object) (reason string) {
 		config.Set("headers", headers)
 	}
 	text := jsonText(body)
-	if strings.Contains(ownVariable.ReplaceAllLiteralString(text, ""), vigil.TemplateOpen) {
+	if strings.Contains(ownVariable.ReplaceAllLiteralString(text, ""), events.TemplateOpen) {
 		return "a member has {{, which begins a variable of Vigil"
 	}
 	return setBody(config, Literal(text), text, "")

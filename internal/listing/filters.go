@@ -69,12 +69,6 @@ type AuditFilter struct {
 // ManagedFilter selects definitions by what manages them. Empty members select all.
 type ManagedFilter struct{ Tool, Project, Key string }
 
-// DrillFilter selects drills. Zero members select all.
-type DrillFilter struct {
-	Verdict vigil.DrillVerdict
-	Page
-}
-
 // SubscriptionFilter selects subscriptions. Zero members select all.
 type SubscriptionFilter struct {
 	Query     string // a part of the name, in any case

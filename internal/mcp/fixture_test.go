@@ -26,6 +26,7 @@ import (
 	"github.com/vigil-monitor/vigil/docs"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/mcp"
 	"github.com/vigil-monitor/vigil/internal/notify"
@@ -162,7 +163,7 @@ func (i incidents) Redeliver(ctx context.Context, orgID, deliveryID uuid.UUID) e
 
 func (incidents) Refresh(context.Context, uuid.UUID) error { return nil }
 
-func (incidents) Recover(context.Context, vigil.Recovery) error { return nil }
+func (incidents) Recover(context.Context, channelhealth.Recovery) error { return nil }
 
 func (incidents) Send(context.Context, vigil.PendingDelivery) error { return nil }
 

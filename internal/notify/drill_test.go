@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
@@ -35,7 +36,7 @@ func TestDrillMark(t *testing.T) {
 				}
 				want := "Checkout API is failing!"
 				if drill {
-					want = vigil.DrillMark + want
+					want = events.DrillMark + want
 				}
 				if title := at(t, decoded(t, got.body), "data", "message", "title"); title != want {
 					t.Errorf("drill %t: the title is %q", drill, title)

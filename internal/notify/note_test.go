@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
@@ -24,7 +25,7 @@ func TestFallbackIsNamedInTheMessage(t *testing.T) {
 		`{"id":"1","type":"incident.triggered","version":"1","timestamp":"t","data":{"message":{"title":"Down","body":"refused"}}}`,
 	)
 	message := notify.Message{
-		Title: "Down", Body: "refused", Envelope: vigil.FallbackEnvelope(given, instead), Note: vigil.FallbackNote(instead),
+		Title: "Down", Body: "refused", Envelope: events.FallbackEnvelope(given, instead), Note: events.FallbackNote(instead),
 	}
 	for config, body := range map[string]string{
 		`{"url": "https://hooks.example.com/"}`:                           "refused",
@@ -48,11 +49,11 @@ func TestFallbackIsNamedInTheMessage(t *testing.T) {
 			t.Errorf("%s: %+v", config, got)
 		}
 	}
-	if large := []byte(strings.Replace(string(given), "refused", strings.Repeat("x", vigil.MaxEnvelope-len(given)), 1)); string(
-		vigil.FallbackEnvelope(large, instead)) != string(large) {
+	if large := []byte(strings.Replace(string(given), "refused", strings.Repeat("x", events.MaxEnvelope-len(given)), 1)); string(
+		events.FallbackEnvelope(large, instead)) != string(large) {
 		t.Error("an envelope without room is changed")
 	}
-	if string(vigil.FallbackEnvelope(given, nil)) != string(given) {
+	if string(events.FallbackEnvelope(given, nil)) != string(given) {
 		t.Error("an envelope that is in no other's place is changed")
 	}
 }

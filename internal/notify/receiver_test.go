@@ -17,6 +17,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
@@ -157,7 +158,7 @@ func message() notify.Message {
 		Severity:  vigil.Critical,
 		Title:     "Checkout API is failing",
 		Body:      "expected status 200, got 503",
-		Variables: vigil.ExampleVariables(),
+		Variables: events.ExampleVariables(),
 		Envelope: []byte(
 			`{"id":"11111111-1111-4111-8111-111111111111","type":"incident.triggered","version":"1","timestamp":"2026-03-01T09:30:00Z",` +
 				`"data":{"regions":["eu-central-fra"],"message":{"title":"Checkout API is failing","body":"é < & >"}}}`,

@@ -10,20 +10,21 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // Sample is the message of POST /v1/notification-channels/{id}/test: one of an
 // incident that never was, in the form of a real one, of the lowest severity.
 // The error is that of a value that JSON cannot hold.
 func Sample(channel vigil.Channel, org account.Organization, publicURL string, now time.Time) (Message, error) {
-	values := vigil.ExampleVariables()
+	values := events.ExampleVariables()
 	incident := vigil.Incident{
 		ID: uuid.New(), OrgID: org.ID, CheckID: uuid.New(), RuleID: uuid.New(),
 		Status: vigil.IncidentActive, Severity: vigil.Info, StartedAt: now, CreatedAt: now,
 		Title:       "Test of the channel " + channel.Name,
 		Description: fmt.Sprintf("This is a test message. Vigil can reach the channel %s; nothing is wrong.", channel.Name),
 	}
-	event, err := vigil.NewEvent(vigil.EventContext{
+	event, err := events.New(events.Content{
 		Type: vigil.EventTest, Time: now, Incident: incident, OrganizationName: org.Name, PublicURL: publicURL,
 		Check: vigil.Check{
 			ID: incident.CheckID, Name: values["check_name"], Type: vigil.TypeHTTPS, Target: values["check_target"],
@@ -39,9 +40,9 @@ func Sample(channel vigil.Channel, org account.Organization, publicURL string, n
 			values[name] = value
 		}
 	}
-	values[vigil.VariableDrill] = "" // a test is none
+	values[events.VariableDrill] = "" // a test is none
 	// The incident does not exist, so a link to it would lead nowhere: the page of the channel does.
-	values["incident_url"] = publicURL + vigil.ChannelPage + channel.ID.String()
+	values["incident_url"] = publicURL + events.ChannelPage + channel.ID.String()
 	return Message{
 		Event: event.ID, Type: vigil.EventTest, Delivery: uuid.New(), Organization: org.ID, Attempt: 1, Time: now, Severity: vigil.Info,
 		Title: event.Title, Body: event.Body, Variables: values, Envelope: event.Envelope,

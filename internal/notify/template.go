@@ -10,7 +10,7 @@ import (
 
 	"github.com/valyala/fasttemplate"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // Bounds of what a template makes, in bytes. A value can be longer than any
@@ -29,10 +29,10 @@ type Wording struct {
 
 // check refuses templates with unknown variables.
 func (w Wording) check() error {
-	if _, err := vigil.ParseTemplate("config.title_template", w.TitleTemplate); err != nil {
+	if _, err := events.ParseTemplate("config.title_template", w.TitleTemplate); err != nil {
 		return err
 	}
-	_, err := vigil.ParseTemplate("config.body_template", w.BodyTemplate)
+	_, err := events.ParseTemplate("config.body_template", w.BodyTemplate)
 	return err
 }
 
@@ -44,7 +44,7 @@ func (w Wording) title(m *Message, escape func(string) string) string {
 	if blank(text) {
 		text = escape(singleLine(m.Title))
 	}
-	if mark := escape(vigil.DrillMark); m.Drill && !strings.HasPrefix(text, mark) {
+	if mark := escape(events.DrillMark); m.Drill && !strings.HasPrefix(text, mark) {
 		text = mark + text
 	}
 	return cut(text, maxTitle)
@@ -60,13 +60,13 @@ func (w Wording) body(m *Message, escape func(string) string) string {
 		return cut(text, maxBody)
 	}
 	note := escape(printable(m.Note))
-	return vigil.JoinNote(cut(text, maxBody-len(note)-2), note)
+	return events.JoinNote(cut(text, maxBody-len(note)-2), note)
 }
 
 // render fills a template's placeholders with escaped values. A value is never
 // read as a template, and a name without a value leaves nothing.
 func render(text string, values map[string]string, escape func(string) string) string {
-	return fasttemplate.ExecuteFuncString(text, vigil.TemplateOpen, vigil.TemplateClose, func(w io.Writer, tag string) (int, error) {
+	return fasttemplate.ExecuteFuncString(text, events.TemplateOpen, events.TemplateClose, func(w io.Writer, tag string) (int, error) {
 		return io.WriteString(w, escape(values[strings.Trim(tag, " \t")]))
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/config"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/redact"
 )
 
@@ -178,7 +179,7 @@ func (w *webhook) freeze(m Message) []byte {
 	}
 	envelope.Data["message"] = words
 	frozen, err := json.Marshal(envelope)
-	if err != nil || len(frozen) > vigil.MaxEnvelope {
+	if err != nil || len(frozen) > events.MaxEnvelope {
 		return m.Envelope
 	}
 	return frozen

@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // maxPayload bounds a template of a body, in bytes, and what is made of it.
-const maxPayload = vigil.MaxEnvelope
+const maxPayload = events.MaxEnvelope
 
 // Media types of bodies that are made from a template, besides JSON.
 const (
@@ -42,7 +43,7 @@ func parsePayload(template, contentType string) (*payload, error) {
 	if len(template) > maxPayload {
 		return nil, vigil.Invalid(member, "must have at most %d bytes", maxPayload)
 	}
-	if _, err := vigil.ParseTemplate(member, template); err != nil {
+	if _, err := events.ParseTemplate(member, template); err != nil {
 		return nil, err
 	}
 	media, _, err := mime.ParseMediaType(contentType)
@@ -67,7 +68,7 @@ func parsePayload(template, contentType string) (*payload, error) {
 	if err := p.split(template, isJSON); err != nil {
 		return nil, err
 	}
-	for what, values := range map[string]map[string]string{"the values of a test message": vigil.ExampleVariables(), "empty values": nil} {
+	for what, values := range map[string]map[string]string{"the values of a test message": events.ExampleVariables(), "empty values": nil} {
 		if body := p.fill(values, maxPayload); !p.valid(body) {
 			return nil, vigil.Invalid(member, "makes no valid body of the type %s with %s", media, what)
 		}
@@ -79,16 +80,16 @@ func parsePayload(template, contentType string) (*payload, error) {
 func (p *payload) split(template string, isJSON bool) error {
 	const member = "config.payload_template"
 	numbers := make(map[string]bool)
-	for _, variable := range vigil.Variables() {
+	for _, variable := range events.Variables() {
 		numbers[variable.Name] = variable.Type == "integer" || variable.Type == "number"
 	}
 	for quoted, rest := false, template; rest != ""; {
-		text, behind, found := strings.Cut(rest, vigil.TemplateOpen)
+		text, behind, found := strings.Cut(rest, events.TemplateOpen)
 		if !found {
 			p.parts = append(p.parts, payloadPart{text: text})
 			return nil
 		}
-		name, after, _ := strings.Cut(behind, vigil.TemplateClose)
+		name, after, _ := strings.Cut(behind, events.TemplateClose)
 		part := payloadPart{text: text, name: strings.Trim(name, " \t")}
 		if isJSON {
 			var open bool

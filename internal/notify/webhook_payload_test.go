@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
@@ -79,7 +80,7 @@ func TestWebhookPayload(t *testing.T) {
 		r, m := receive(t, nil), message()
 		m.Variables["error_message"] = strings.Repeat("\"\u2028<", 5000)
 		template := `{"a": "` + strings.Repeat("{{error_message}} ", 300) + `"}`
-		if got := delivered(t, r, payloadConfig(r.url, "", template), m); len(got.body) > vigil.MaxEnvelope || decoded(t, got.body)["a"] == "" {
+		if got := delivered(t, r, payloadConfig(r.url, "", template), m); len(got.body) > events.MaxEnvelope || decoded(t, got.body)["a"] == "" {
 			t.Errorf("%d bytes", len(got.body))
 		}
 	})

@@ -20,6 +20,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/notify"
 )
 
@@ -258,7 +259,7 @@ func TestFreeze(t *testing.T) {
 		m.Variables["error_message"] = strings.Repeat("\x01\u2028<&>", 1000)
 		for _, padding := range []int{0, 30_000, 60_000} {
 			m.Envelope = []byte(strings.Replace(string(message().Envelope), "eu-central-fra", strings.Repeat("a", padding), 1))
-			if frozen := notify.Freeze(sender, m); len(frozen) > vigil.MaxEnvelope {
+			if frozen := notify.Freeze(sender, m); len(frozen) > events.MaxEnvelope {
 				t.Errorf("%d bytes", len(frozen))
 			}
 		}
@@ -280,8 +281,8 @@ func TestSample(t *testing.T) {
 		!strings.Contains(m.Title, "On call") || m.Incident != uuid.Nil || m.Attempt != 1 || m.Event == uuid.Nil {
 		t.Errorf("got %+v", m)
 	}
-	for _, name := range vigil.VariableNames() {
-		if (m.Variables[name] == "") != (name == vigil.VariableDrill) { // a test is no drill
+	for _, name := range events.VariableNames() {
+		if (m.Variables[name] == "") != (name == events.VariableDrill) { // a test is no drill
 			t.Errorf("%s has the value %q", name, m.Variables[name])
 		}
 	}

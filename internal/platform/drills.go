@@ -10,6 +10,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -41,7 +42,7 @@ func (d sweptDrills) CloseDrill(ctx context.Context, id uuid.UUID) error {
 }
 
 // RunDrillSchedule stores the drill of a schedule, in the default region where nothing names another.
-func (d sweptDrills) RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID) (*vigil.Drill, error) {
+func (d sweptDrills) RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID) (*drills.Drill, error) {
 	region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
 	return d.Store.RunDrillSchedule(ctx, orgID, id, region.Key)
 }

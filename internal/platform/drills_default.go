@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/demo"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
@@ -23,10 +24,10 @@ const (
 
 // defaultDrills returns the schedule of drills that the operator has by default, in a region that this
 // process serves: elsewhere each drill would fail.
-func defaultDrills(regions []string, zone string) *vigil.DefaultDrills {
-	d := &vigil.DefaultDrills{
+func defaultDrills(regions []string, zone string) *drills.Defaults {
+	d := &drills.Defaults{
 		Name:       "Monthly drill",
-		Recurrence: vigil.DrillRecurrence{Every: vigil.DrillMonthly, Day: defaultDrillDay, Hour: defaultDrillHour, Timezone: zone},
+		Recurrence: drills.Recurrence{Every: drills.Monthly, Day: defaultDrillDay, Hour: defaultDrillHour, Timezone: zone},
 		Except:     vigil.ManagedBy{Tool: "apply", Project: demo.Project},
 	}
 	if region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias); !slices.Contains(regions, region.Key) && len(regions) > 0 {

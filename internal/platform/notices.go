@@ -10,6 +10,8 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/mail"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -42,7 +44,7 @@ func (n notices) Channels(ctx context.Context) error {
 	}
 }
 
-func (n notices) channel(ctx context.Context, notice vigil.ChannelNotice) error {
+func (n notices) channel(ctx context.Context, notice channelhealth.Notice) error {
 	to, err := n.store.Emails(ctx, notice.OrgID)
 	if err != nil {
 		return err
@@ -62,7 +64,7 @@ func (n notices) channel(ctx context.Context, notice vigil.ChannelNotice) error 
 }
 
 // channelNotice is the mail about a channel. Its id is the same on every try.
-func channelNotice(n *vigil.ChannelNotice, publicURL string) mail.Message {
+func channelNotice(n *channelhealth.Notice, publicURL string) mail.Message {
 	name := vigil.WithoutLinks(n.ChannelName)
 	var subject, text string
 	switch {
@@ -71,7 +73,7 @@ func channelNotice(n *vigil.ChannelNotice, publicURL string) mail.Message {
 		text = "The receiver of your notification channel \"" + name + "\" answered 410 Gone, which says that it will\n" +
 			"never take a message again. Vigil has disabled the channel; its rules notify their other channels.\n\n" +
 			"Set the channel right and enable it again with PUT /v1/notification-channels/" + n.ChannelID.String() + ".\n"
-	case n.State == vigil.ChannelOK:
+	case n.State == channelhealth.OK:
 		subject = "The notification channel " + name + " failed for a while"
 		text = "Messages to your notification channel \"" + name + "\" did not arrive from " + n.Since.Format(time.RFC1123) + " on.\n" +
 			"It delivers again.\n"
@@ -91,7 +93,7 @@ func channelNotice(n *vigil.ChannelNotice, publicURL string) mail.Message {
 		text += "\nGET /v1/deliveries?channel_id=" + n.ChannelID.String() + "&status=exhausted lists them.\n"
 	}
 	if publicURL != "" && !n.Deleted {
-		text += "\n" + publicURL + vigil.ChannelPage + n.ChannelID.String() + "\n"
+		text += "\n" + publicURL + events.ChannelPage + n.ChannelID.String() + "\n"
 	}
 	return mail.Message{ID: fmt.Sprintf("channel-%s-%d", n.ChannelID, n.Number), Subject: subject, Text: text}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/mail"
 )
 
@@ -30,7 +31,7 @@ func (n notices) Drills(ctx context.Context) error {
 	}
 }
 
-func (n notices) drill(ctx context.Context, drill *vigil.Drill) error {
+func (n notices) drill(ctx context.Context, drill *drills.Drill) error {
 	to, err := n.store.Emails(ctx, drill.OrgID)
 	if err != nil {
 		return err
@@ -54,7 +55,7 @@ const maxNoticeHops = 10
 
 // drillNotice is the mail about a drill that failed, with a link to its page where the address of the
 // platform is known. Its id is the same on every try.
-func drillNotice(drill *vigil.Drill, publicURL string) mail.Message {
+func drillNotice(drill *drills.Drill, publicURL string) mail.Message {
 	text := "The drill of " + drill.AskedAt.UTC().Format(time.RFC1123) + " failed: alerts may not arrive.\n\n"
 	for i, f := range drill.Receipt.Failures {
 		if i == maxNoticeHops {
@@ -65,7 +66,7 @@ func drillNotice(drill *vigil.Drill, publicURL string) mail.Message {
 	}
 	text += "\nvigil drill get " + drill.ID.String() + " shows the receipt with each hop.\n"
 	if publicURL != "" {
-		text += "\n" + publicURL + vigil.DrillPage + drill.ID.String() + "\n"
+		text += "\n" + publicURL + drills.PagePath + drill.ID.String() + "\n"
 	}
 	return mail.Message{ID: "drill-" + drill.ID.String(), Subject: "A drill failed: alerts may not arrive", Text: text}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -64,8 +65,8 @@ func (d *drillMails) exec(query string, args ...any) {
 // ended asks for a drill that ends before its check is stored: it has failed, unless it was canceled.
 func (d *drillMails) ended(canceled bool) uuid.UUID {
 	d.Helper()
-	drill, err := d.store.CreateDrill(d.Context(), vigil.Drill{OrgID: d.org, Request: vigil.DrillRequest{
-		ChannelIDs: []uuid.UUID{d.channel}, ExpectWithin: vigil.DefaultDrillExpect,
+	drill, err := d.store.CreateDrill(d.Context(), drills.Drill{OrgID: d.org, Request: drills.Request{
+		ChannelIDs: []uuid.UUID{d.channel}, ExpectWithin: drills.DefaultExpect,
 	}}, "eu-central-fra")
 	if err != nil {
 		d.Fatal(err)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/mail"
 	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
@@ -145,8 +145,8 @@ func TestOwnersAreMailedAboutAChannelOnce(t *testing.T) {
 // the platform is known.
 func TestDrillNoticeLinksItsPage(t *testing.T) {
 	t.Parallel()
-	drill := &vigil.Drill{ID: uuid.New(), Receipt: &vigil.DrillReceipt{
-		Verdict: vigil.DrillFailed, Failures: []vigil.DrillFailure{{Hop: vigil.HopOpened, Reason: "No incident opened within 2m0s."}},
+	drill := &drills.Drill{ID: uuid.New(), Receipt: &drills.Receipt{
+		Verdict: drills.Failed, Failures: []drills.Failure{{Hop: drills.HopOpened, Reason: "No incident opened within 2m0s."}},
 	}}
 	const base = "https://vigil.example.com"
 	at := base + "/app/drills/" + drill.ID.String() + "\n"

@@ -17,10 +17,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/codec"
 	"github.com/vigil-monitor/vigil/internal/demo"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/internal/mail"
 	"github.com/vigil-monitor/vigil/internal/metrics"
@@ -95,7 +95,7 @@ type Platform struct {
 	api       http.Handler // of /v1, once ServeAPI was called
 	Demo      *demo.Demo   // nil: none is played
 	// defaultDrills is the schedule that the operator has by default; nil: none, as in the roles.
-	defaultDrills *vigil.DefaultDrills
+	defaultDrills *drills.Defaults
 	// Deployment is the version that the workers poll as; the zero value is unversioned.
 	Deployment workers.Deployment
 }

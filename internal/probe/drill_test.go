@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
@@ -19,7 +20,7 @@ func TestDrill(t *testing.T) {
 	if _, err := known.Parse(
 		vigil.TypeDrill,
 		json.RawMessage(`{"fails": true}`),
-		vigil.DrillInterval,
+		drills.Interval,
 	); vigil.ErrorCode(
 		err,
 	) != vigil.CodeInvalid {
@@ -29,7 +30,7 @@ func TestDrill(t *testing.T) {
 		t.Error("it is documented")
 	}
 	for text, success := range map[string]bool{`{"fails": true}`: false, `{"fails": false}`: true} {
-		p, err := probe.NewRegistry(nil, probe.WithDrills()).Parse(vigil.TypeDrill, json.RawMessage(text), vigil.DrillInterval)
+		p, err := probe.NewRegistry(nil, probe.WithDrills()).Parse(vigil.TypeDrill, json.RawMessage(text), drills.Interval)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,20 +7,20 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
-// drills are those that the sweep looks after. Every call may be repeated.
-type drills interface {
+// drillStore has the drills that the sweep looks after. Every call may be repeated.
+type drillStore interface {
 	// StalledDrills returns drills without progress, or that should have ended.
-	StalledDrills(ctx context.Context, limit int) ([]vigil.StalledDrill, error)
+	StalledDrills(ctx context.Context, limit int) ([]drills.Stalled, error)
 	StartDrill(ctx context.Context, orgID, id uuid.UUID) error
 	CloseDrill(ctx context.Context, id uuid.UUID) error
 	// DueDrillSchedules returns schedules whose time has come, and RunDrillSchedule stores the drill of
 	// one; nil: there is none.
-	DueDrillSchedules(ctx context.Context, limit int) ([]vigil.DrillSchedule, error)
-	RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID) (*vigil.Drill, error)
+	DueDrillSchedules(ctx context.Context, limit int) ([]drills.Schedule, error)
+	RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID) (*drills.Drill, error)
 }
 
 // runDrillSchedules begins the drills of schedules whose time has come. One whose workflow is not

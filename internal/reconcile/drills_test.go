@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/reconcile"
 	"github.com/vigil-monitor/vigil/storage"
@@ -103,7 +104,7 @@ func (d *drillSweeps) CloseDrill(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-func (d *drillSweeps) RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID) (*vigil.Drill, error) {
+func (d *drillSweeps) RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID) (*drills.Drill, error) {
 	return d.Store.RunDrillSchedule(ctx, orgID, id, region)
 }
 
@@ -154,8 +155,8 @@ func (d *drillSweeps) begun(when string, id uuid.UUID, times int) {
 func TestSweepOfDrills(t *testing.T) {
 	t.Parallel()
 	d := newDrillSweeps(t)
-	drill, err := d.CreateDrill(t.Context(), vigil.Drill{OrgID: d.org, Request: vigil.DrillRequest{
-		ChannelIDs: []uuid.UUID{d.channel("ops")}, ExpectWithin: vigil.DefaultDrillExpect,
+	drill, err := d.CreateDrill(t.Context(), drills.Drill{OrgID: d.org, Request: drills.Request{
+		ChannelIDs: []uuid.UUID{d.channel("ops")}, ExpectWithin: drills.DefaultExpect,
 	}}, region)
 	if err != nil {
 		t.Fatal(err)
@@ -174,13 +175,13 @@ func TestSweepOfDrills(t *testing.T) {
 	d.set(drill.AskedAt.Add(time.Minute))
 	d.sweep("drills")
 	d.begun("30 s after its check was stored", drill.ID, 2)
-	d.set(drill.AskedAt.Add(vigil.MaxDrillTime))
+	d.set(drill.AskedAt.Add(drills.MaxTime))
 	d.sweep("drills")
 	d.sweep("drills")
 	d.begun("after 15 min", drill.ID, 2)
 	kept, err := d.Drill(t.Context(), d.org, drill.ID)
-	if err != nil || d.closed[drill.ID] != 1 || kept.State != vigil.DrillClosed || len(kept.Receipt.Failures) != 1 ||
-		kept.Receipt.Failures[0].Hop != vigil.HopLoopStarted || kept.Receipt.Failures[0].Region != region {
+	if err != nil || d.closed[drill.ID] != 1 || kept.State != drills.Closed || len(kept.Receipt.Failures) != 1 ||
+		kept.Receipt.Failures[0].Hop != drills.HopLoopStarted || kept.Receipt.Failures[0].Region != region {
 		t.Errorf("closed %d times, the drill is %s with %+v, %v", d.closed[drill.ID], kept.State, kept.Receipt, err)
 	}
 }
@@ -190,10 +191,10 @@ func TestSweepOfDrills(t *testing.T) {
 func TestSweepOfDrillSchedules(t *testing.T) {
 	t.Parallel()
 	d := newDrillSweeps(t)
-	schedule, err := d.CreateDrillSchedule(t.Context(), vigil.DrillSchedule{
+	schedule, err := d.CreateDrillSchedule(t.Context(), drills.Schedule{
 		OrgID: d.org, Name: "Weekly", Enabled: true,
-		Request:    vigil.DrillRequest{ChannelIDs: []uuid.UUID{d.channel("ops")}, ExpectWithin: time.Minute},
-		Recurrence: vigil.DrillRecurrence{Every: vigil.DrillWeekly, Day: 1, Hour: 9, Timezone: "UTC"},
+		Request:    drills.Request{ChannelIDs: []uuid.UUID{d.channel("ops")}, ExpectWithin: time.Minute},
+		Recurrence: drills.Recurrence{Every: drills.Weekly, Day: 1, Hour: 9, Timezone: "UTC"},
 	}, region)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +202,7 @@ func TestSweepOfDrillSchedules(t *testing.T) {
 	first := *schedule.NextAt
 	for week, away := range []bool{false, true, false} {
 		at := first.Add(time.Duration(week) * 7 * 24 * time.Hour)
-		drill := vigil.ScheduledDrillID(schedule.ID, at)
+		drill := drills.ScheduledID(schedule.ID, at)
 		d.set(at.Add(-time.Second))
 		d.sweep("drill schedules")
 		if _, err := d.Drill(t.Context(), d.org, drill); vigil.ErrorCode(err) != vigil.CodeNotFound {
@@ -218,7 +219,7 @@ func TestSweepOfDrillSchedules(t *testing.T) {
 			d.sweep("drills")
 		}
 		d.begun("at its time", drill, 1)
-		if all, _, err := d.Drills(t.Context(), d.org, listing.DrillFilter{Page: listing.Page{Limit: 100}}); err != nil || len(all) != week+1 {
+		if all, _, err := d.Drills(t.Context(), d.org, drills.Filter{Page: listing.Page{Limit: 100}}); err != nil || len(all) != week+1 {
 			t.Errorf("week %d: %d drills, %v", week, len(all), err)
 		}
 		if err := d.CloseDrill(t.Context(), drill); err != nil {

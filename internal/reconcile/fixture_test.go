@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/reconcile"
@@ -88,7 +89,7 @@ func (emptyStore) AdmitDeliveries(context.Context, int) ([]vigil.PendingDelivery
 	return nil, nil
 }
 
-func (emptyStore) StalledRecoveries(context.Context, time.Time, int) ([]vigil.Recovery, error) {
+func (emptyStore) StalledRecoveries(context.Context, time.Time, int) ([]channelhealth.Recovery, error) {
 	return nil, nil
 }
 
@@ -243,7 +244,7 @@ func (w *workflows) Revive(ctx context.Context, _, checkID uuid.UUID, _, _ strin
 	return w.call(ctx, "revive", checkID)
 }
 
-func (w *workflows) Recover(ctx context.Context, recovery vigil.Recovery) error {
+func (w *workflows) Recover(ctx context.Context, recovery channelhealth.Recovery) error {
 	return w.call(ctx, "recover", recovery.ID)
 }
 
@@ -274,7 +275,7 @@ type store interface {
 	RecordBlindRegions(ctx context.Context, lease fleet.SweepLease, silence time.Duration) error
 	PublishBlindRegions(ctx context.Context, limit int) (int, error)
 	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
-	StalledRecoveries(ctx context.Context, before time.Time, limit int) ([]vigil.Recovery, error)
+	StalledRecoveries(ctx context.Context, before time.Time, limit int) ([]channelhealth.Recovery, error)
 	Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error)
 	LockTombstone(ctx context.Context, stone vigil.Tombstone, do func(context.Context) error) error
 	PurgeLoop(ctx context.Context, stone vigil.Tombstone) (done bool, err error)

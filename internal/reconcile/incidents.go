@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
@@ -19,7 +20,7 @@ type incidents interface {
 	Refresh(ctx context.Context, checkID uuid.UUID) error
 	Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error
 	Send(ctx context.Context, delivery vigil.PendingDelivery) error
-	Recover(ctx context.Context, recovery vigil.Recovery) error
+	Recover(ctx context.Context, recovery channelhealth.Recovery) error
 	WarnPaused(ctx context.Context, workflowID string) error
 }
 
@@ -29,7 +30,7 @@ type incidentStore interface {
 	MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, id uuid.UUID, at time.Time) error
 	StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error)
 	AdmitDeliveries(ctx context.Context, limit int) ([]vigil.PendingDelivery, error)
-	StalledRecoveries(ctx context.Context, before time.Time, limit int) ([]vigil.Recovery, error)
+	StalledRecoveries(ctx context.Context, before time.Time, limit int) ([]channelhealth.Recovery, error)
 	MarkDeliverySwept(ctx context.Context, lease fleet.SweepLease, delivery vigil.PendingDelivery, at time.Time) error
 	UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error)
 	MarkVoteSwept(ctx context.Context, lease fleet.SweepLease, vote vigil.UnhandledVote, at time.Time) error

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
 	"github.com/vigil-monitor/vigil/internal/reconcile"
 	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
@@ -31,12 +32,12 @@ func TestRecoveryWithoutWorkflowGoesOn(t *testing.T) {
 		VALUES (?, ?, ?, 'incident.triggered', ?, ?, ?, 'webhook', 'hook', 'exhausted', now(), now(), now(), now(), '{}')`,
 			uuid.New(), p.Org.ID, uuid.New(), uuid.New(), p.Check.ID, channel)
 	p.OK(err)
-	recovery, err := p.Store.BeginRecovery(t.Context(), vigil.Recovery{
+	recovery, err := p.Store.BeginRecovery(t.Context(), channelhealth.Recovery{
 		OrgID: p.Org.ID, ChannelID: channel, Since: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour),
 		Statuses: []vigil.DeliveryStatus{vigil.DeliveryExhausted},
 	})
 	p.OK(err)
-	if recovery.Total != 1 || recovery.State != vigil.RecoveryRunning {
+	if recovery.Total != 1 || recovery.State != channelhealth.RecoveryRunning {
 		t.Fatalf("began %+v", recovery)
 	}
 
@@ -51,6 +52,6 @@ func TestRecoveryWithoutWorkflowGoesOn(t *testing.T) {
 	defer func() { p.OK(sweep.Stop()) }()
 	timingtest.Eventually(t, time.Minute, "the recovery has ended", func() bool {
 		got, err := p.Store.Recovery(t.Context(), p.Org.ID, channel, recovery.ID)
-		return err == nil && got.State == vigil.RecoveryDone && got.Skipped == 1
+		return err == nil && got.State == channelhealth.RecoveryDone && got.Skipped == 1
 	})
 }

@@ -98,7 +98,7 @@ type Options struct {
 	IncidentStore incidentStore
 	Sentinel      sentinel
 	Epochs        epochStore
-	Drills        drills // nil: drills are left out
+	Drills        drillStore // nil: drills are left out
 	// DefaultDrills makes the schedule of drills that the operator has by default, once; nil: there is none.
 	DefaultDrills func(ctx context.Context) error
 	// PublicURL is the address at which the platform is reached, for links in messages.
@@ -122,7 +122,7 @@ type Options struct {
 type Sweep struct {
 	loops         loops
 	store         loopStore
-	drills        drills
+	drills        drillStore
 	defaultDrills func(ctx context.Context) error
 	housekeeping  housekeeping
 	keyEnds       func(ctx context.Context) error

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/internal/drills"
 )
 
 // drillHopLine is a hop of the receipt.
@@ -22,28 +22,28 @@ type drillHopLine struct {
 
 // hopWord says what happened at a hop.
 type hopWord struct {
-	name vigil.DrillHop
+	name drills.Hop
 	text string
 }
 
 // hopWords are the hops in their order.
 func hopWords() []hopWord {
 	return []hopWord{
-		{vigil.HopAsked, "The drill was asked for and stored"},
-		{vigil.HopStored, "Its check, its rules and its loops were stored"},
-		{vigil.HopLoopStarted, "Temporal accepted the loop"},
-		{vigil.HopSlot, "The first probe was due"},
-		{vigil.HopProbed, "A worker of the region began it"},
-		{vigil.HopVoted, "Its result and the vote of the region were stored"},
-		{vigil.HopOpened, "The incident and its messages were stored"},
-		{vigil.HopFirstAttempt, "The first message was on its way"},
-		{vigil.HopDelivered, "The last channel answered"},
-		{vigil.HopFallbackDelivered, "The last fallback answered"},
-		{vigil.HopRedefined, "The check was made healthy"},
-		{vigil.HopVoteWithdrawn, "No region said any more that it fails"},
-		{vigil.HopResolved, "The end of the incident was stored"},
-		{vigil.HopRecoveryDelivered, "The last channel answered the message about the end"},
-		{vigil.HopRecoveryFallbackDelivered, "The last fallback answered the message about the end"},
+		{drills.HopAsked, "The drill was asked for and stored"},
+		{drills.HopStored, "Its check, its rules and its loops were stored"},
+		{drills.HopLoopStarted, "Temporal accepted the loop"},
+		{drills.HopSlot, "The first probe was due"},
+		{drills.HopProbed, "A worker of the region began it"},
+		{drills.HopVoted, "Its result and the vote of the region were stored"},
+		{drills.HopOpened, "The incident and its messages were stored"},
+		{drills.HopFirstAttempt, "The first message was on its way"},
+		{drills.HopDelivered, "The last channel answered"},
+		{drills.HopFallbackDelivered, "The last fallback answered"},
+		{drills.HopRedefined, "The check was made healthy"},
+		{drills.HopVoteWithdrawn, "No region said any more that it fails"},
+		{drills.HopResolved, "The end of the incident was stored"},
+		{drills.HopRecoveryDelivered, "The last channel answered the message about the end"},
+		{drills.HopRecoveryFallbackDelivered, "The last fallback answered the message about the end"},
 	}
 }
 

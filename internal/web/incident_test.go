@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // check creates a check through the API, as the user of the browser, and returns its id.
@@ -65,7 +66,7 @@ func TestIncidentPageShowsWhatHappened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := vigil.IncidentPage + opened.Incident.ID.String()
+	path := events.IncidentPage + opened.Incident.ID.String()
 	page := b.get(t, http.StatusOK, path)
 	page.shows(t, "Shop is failing", "Incident triggered", "critical", "Acknowledge", "Resolve…", ">Down</a>", "none of 1 channel yet")
 	b.get(t, http.StatusOK, "/app/incidents").shows(t, "Shop is failing", "unacknowledged")

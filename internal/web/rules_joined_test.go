@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // TestRulesOfAnOpenIncidentAreShown: a rule made in the dashboard begins with notify_if_open,
@@ -52,7 +53,7 @@ func TestRulesOfAnOpenIncidentAreShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	incident, home := vigil.IncidentPage+opened.Incident.ID.String(), "/app/checks/"+check.String()
+	incident, home := events.IncidentPage+opened.Incident.ID.String(), "/app/checks/"+check.String()
 	b.get(t, http.StatusOK, home).shows(t, `class="banner warn"`)
 	vote.Firing = []uuid.UUID{expires, down}
 	begun := vigil.RulesRequest{

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
@@ -47,7 +48,7 @@ type drillRow struct {
 	NoticeDueAt *time.Time      `bun:"notice_due_at"`
 }
 
-func rowOfDrill(d *vigil.Drill) (*drillRow, error) {
+func rowOfDrill(d *drills.Drill) (*drillRow, error) {
 	row := &drillRow{
 		ID: d.ID, OrgID: d.OrgID, State: string(d.State), Regions: d.Regions, Labels: d.Labels, RequestedBy: d.RequestedBy,
 		Seen: json.RawMessage("[]"), AskedAt: d.AskedAt, ProgressAt: d.AskedAt,
@@ -68,20 +69,20 @@ func rowOfDrill(d *vigil.Drill) (*drillRow, error) {
 	return row, nil
 }
 
-func (r *drillRow) drill() (vigil.Drill, error) {
-	d := vigil.Drill{
+func (r *drillRow) drill() (drills.Drill, error) {
+	d := drills.Drill{
 		ID: r.ID, OrgID: r.OrgID, Regions: r.Regions, Labels: definitions.LabelsOf(r.Labels), RequestedBy: r.RequestedBy,
-		State: vigil.DrillState(r.State), AskedAt: r.AskedAt.UTC(), StagedAt: utc(r.StagedAt), HealedAt: utc(r.HealedAt),
+		State: drills.State(r.State), AskedAt: r.AskedAt.UTC(), StagedAt: utc(r.StagedAt), HealedAt: utc(r.HealedAt),
 		CanceledAt: utc(r.CanceledAt), ClosedAt: utc(r.ClosedAt), Signature: r.Signature,
 	}
 	parts := map[any]json.RawMessage{&d.Request: r.Request, &d.Channels: r.Channels, &d.Rules: r.Rules}
 	if r.Receipt != nil {
-		d.Receipt = new(vigil.DrillReceipt)
+		d.Receipt = new(drills.Receipt)
 		parts[d.Receipt] = json.RawMessage(*r.Receipt)
 	}
 	for into, text := range parts {
 		if err := json.Unmarshal(text, into); err != nil {
-			return vigil.Drill{}, fmt.Errorf("decode drill %s: %w", r.ID, err)
+			return drills.Drill{}, fmt.Errorf("decode drill %s: %w", r.ID, err)
 		}
 	}
 	return d, nil
@@ -99,13 +100,13 @@ func utc(t *time.Time) *time.Time {
 // for and does not exist, and a drill without anyone to notify, is a CodeInvalid error, another
 // one under way for one of the channels a CodeConflict error, and more of them a day than the plan
 // allows a CodePlanLimit error.
-func (s *Store) CreateDrill(ctx context.Context, d vigil.Drill, region string) (vigil.Drill, error) {
+func (s *Store) CreateDrill(ctx context.Context, d drills.Drill, region string) (drills.Drill, error) {
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		tier, err := accounts.LockOrganization(ctx, tx, d.OrgID)
 		if err != nil {
 			return err
 		}
-		d.ID, d.AskedAt, d.State = pg.IDOrNew(d.ID), s.db.Instant(), vigil.DrillAsked
+		d.ID, d.AskedAt, d.State = pg.IDOrNew(d.ID), s.db.Instant(), drills.Asked
 		if err := s.prepareDrill(ctx, tx, &d, region); err != nil {
 			return err
 		}
@@ -122,13 +123,13 @@ func (s *Store) CreateDrill(ctx context.Context, d vigil.Drill, region string) (
 		return accounts.KeepAnswer(ctx, tx, d)
 	})
 	if err != nil {
-		return vigil.Drill{}, pg.Wrap("create drill", err)
+		return drills.Drill{}, pg.Wrap("create drill", err)
 	}
 	return d, nil
 }
 
 // prepareDrill fills in the rules of a drill, where it runs and whom it notifies.
-func (s *Store) prepareDrill(ctx context.Context, tx bun.Tx, d *vigil.Drill, region string) error {
+func (s *Store) prepareDrill(ctx context.Context, tx bun.Tx, d *drills.Drill, region string) error {
 	copied, check, err := s.drillSource(ctx, tx, d)
 	if err != nil {
 		return err
@@ -143,7 +144,7 @@ func (s *Store) prepareDrill(ctx context.Context, tx bun.Tx, d *vigil.Drill, reg
 	if len(d.Regions) == 0 {
 		d.Regions = []string{region}
 	}
-	d.Rules = vigil.DrillRules(d, copied)
+	d.Rules = drills.Rules(d, copied)
 	if err := s.drillChannels(ctx, tx, d); err != nil {
 		return err
 	}
@@ -159,14 +160,14 @@ func (s *Store) prepareDrill(ctx context.Context, tx bun.Tx, d *vigil.Drill, reg
 	if len(d.Channels) == 0 {
 		return vigil.Invalid(member, "leads to no enabled channel, so the drill would notify of nothing")
 	}
-	if len(d.Channels) > vigil.MaxDrillChannels {
-		return vigil.Invalid(member, "leads to %d channels; a drill has at most %d", len(d.Channels), vigil.MaxDrillChannels)
+	if len(d.Channels) > drills.MaxChannels {
+		return vigil.Invalid(member, "leads to %d channels; a drill has at most %d", len(d.Channels), drills.MaxChannels)
 	}
 	return confirmPager(ctx, tx, d)
 }
 
 // drillChannels fills in the channels that a drill notifies.
-func (s *Store) drillChannels(ctx context.Context, tx bun.Tx, d *vigil.Drill) error {
+func (s *Store) drillChannels(ctx context.Context, tx bun.Tx, d *drills.Drill) error {
 	recipients, err := s.incidents.Recipients(ctx, tx, d.OrgID, d.Rules)
 	if err != nil {
 		return err
@@ -185,10 +186,10 @@ func (s *Store) drillChannels(ctx context.Context, tx bun.Tx, d *vigil.Drill) er
 		}
 	}
 	for _, r := range vigil.OpeningRecipients(s.incidents.JoinDrillSubscribers(recipients, subscribers)) {
-		channel := vigil.DrillChannel{ID: r.ChannelID, Name: r.Name, Type: r.Type}
+		channel := drills.Channel{ID: r.ChannelID, Name: r.Name, Type: r.Type}
 		for _, one := range subscribers {
 			if one.Channel.ID == r.ChannelID {
-				channel.Subscriptions = append(channel.Subscriptions, vigil.DrillSubscription{ID: one.ID, Name: one.Name})
+				channel.Subscriptions = append(channel.Subscriptions, drills.Subscription{ID: one.ID, Name: one.Name})
 			}
 		}
 		d.Channels = append(d.Channels, channel)
@@ -198,7 +199,7 @@ func (s *Store) drillChannels(ctx context.Context, tx bun.Tx, d *vigil.Drill) er
 
 // confirmPager returns a CodeInvalid error when a drill wakes people and does not say that this is
 // wanted: by a pager of its own, or by one that a channel falls back to.
-func confirmPager(ctx context.Context, tx bun.Tx, d *vigil.Drill) error {
+func confirmPager(ctx context.Context, tx bun.Tx, d *drills.Drill) error {
 	if d.Request.ConfirmPager {
 		return nil
 	}
@@ -220,7 +221,7 @@ func confirmPager(ctx context.Context, tx bun.Tx, d *vigil.Drill) error {
 	return nil
 }
 
-func drillChannelIDs(d *vigil.Drill) []uuid.UUID {
+func drillChannelIDs(d *drills.Drill) []uuid.UUID {
 	ids := make([]uuid.UUID, len(d.Channels))
 	for i, c := range d.Channels {
 		ids[i] = c.ID
@@ -230,13 +231,13 @@ func drillChannelIDs(d *vigil.Drill) []uuid.UUID {
 
 // drillSource reads the rules that a drill copies, and the check that they all are of, nil for
 // those of several.
-func (s *Store) drillSource(ctx context.Context, tx bun.Tx, d *vigil.Drill) ([]vigil.Rule, *definitions.CheckRow, error) {
+func (s *Store) drillSource(ctx context.Context, tx bun.Tx, d *drills.Drill) ([]vigil.Rule, *definitions.CheckRow, error) {
 	var rows []definitions.RuleRow
 	query := tx.NewSelect().Model(&rows).Where("ar.org_id = ? AND ar."+pg.NotDrill, d.OrgID).OrderExpr("ar.created_at, ar.id")
 	of := d.Request.CheckID
 	switch {
 	case of != uuid.Nil:
-		query = query.Where("ar.check_id = ? AND ar.enabled", of).Limit(vigil.MaxDrillRules)
+		query = query.Where("ar.check_id = ? AND ar.enabled", of).Limit(drills.MaxRules)
 	case len(d.Request.RuleIDs) > 0:
 		query = query.Where("ar.id = ANY(?)", pgdialect.Array(d.Request.RuleIDs))
 	case len(d.Request.SubscriptionIDs) > 0:
@@ -280,7 +281,7 @@ func (s *Store) drillSource(ctx context.Context, tx bun.Tx, d *vigil.Drill) ([]v
 }
 
 // ownDrillChannels returns a CodeInvalid error when a channel is not the organization's.
-func ownDrillChannels(ctx context.Context, tx bun.Tx, d *vigil.Drill) error {
+func ownDrillChannels(ctx context.Context, tx bun.Tx, d *drills.Drill) error {
 	var own []uuid.UUID
 	err := tx.NewRaw("SELECT id FROM channels WHERE org_id = ? AND id = ANY(?)", d.OrgID, pgdialect.Array(d.Request.ChannelIDs)).
 		Scan(ctx, &own)
@@ -300,7 +301,7 @@ const drillDay = 24 * time.Hour
 
 // judgeDrill returns an error when a drill is under way for one of the channels, or when there
 // were as many within a day as the plan allows.
-func judgeDrill(ctx context.Context, tx bun.Tx, d *vigil.Drill, tier account.Tier) error {
+func judgeDrill(ctx context.Context, tx bun.Tx, d *drills.Drill, tier account.Tier) error {
 	var busy []uuid.UUID
 	err := tx.NewRaw(`SELECT c.id FROM drills AS dr, unnest(dr.channel_ids) AS c (id)
 		WHERE dr.org_id = ? AND dr.state <> 'closed' AND c.id = ANY(?)`, d.OrgID, pgdialect.Array(drillChannelIDs(d))).Scan(ctx, &busy)
@@ -331,10 +332,10 @@ func judgeDrill(ctx context.Context, tx bun.Tx, d *vigil.Drill, tier account.Tie
 }
 
 // Drill finds a drill of the organization. An unknown one is a CodeNotFound error.
-func (s *Store) Drill(ctx context.Context, orgID, id uuid.UUID) (vigil.Drill, error) {
+func (s *Store) Drill(ctx context.Context, orgID, id uuid.UUID) (drills.Drill, error) {
 	var row drillRow
 	if err := s.db.NewSelect().Model(&row).Where("dr.id = ? AND dr.org_id = ?", id, orgID).Scan(ctx); err != nil {
-		return vigil.Drill{}, pg.Found("drill", err)
+		return drills.Drill{}, pg.Found("drill", err)
 	}
 	drill, err := row.drill()
 	return drill, pg.Wrap("read drill", err)
@@ -342,7 +343,7 @@ func (s *Store) Drill(ctx context.Context, orgID, id uuid.UUID) (vigil.Drill, er
 
 // Drills returns a page of an organization's drills that the filter selects, newest first, and
 // the extent of the list.
-func (s *Store) Drills(ctx context.Context, orgID uuid.UUID, f listing.DrillFilter) ([]vigil.Drill, listing.Extent, error) {
+func (s *Store) Drills(ctx context.Context, orgID uuid.UUID, f drills.Filter) ([]drills.Drill, listing.Extent, error) {
 	rows, extent, err := pg.SmallRows[drillRow]{
 		What: "drills", Alias: "dr", Order: pg.Newest("asked_at"),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery {
@@ -364,15 +365,15 @@ func (s *Store) Drills(ctx context.Context, orgID uuid.UUID, f listing.DrillFilt
 // CancelDrill asks for the end of a drill: its check is made healthy, so that those who were notified
 // of the opening are notified of the end, and the verdict is canceled. Repeated, it changes nothing.
 // A drill that has ended is a CodeConflict error, an unknown one a CodeNotFound error.
-func (s *Store) CancelDrill(ctx context.Context, orgID, id uuid.UUID) (vigil.Drill, error) {
-	var drill vigil.Drill
+func (s *Store) CancelDrill(ctx context.Context, orgID, id uuid.UUID) (drills.Drill, error) {
+	var drill drills.Drill
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row drillRow
 		err := tx.NewSelect().Model(&row).Where("dr.id = ? AND dr.org_id = ?", id, orgID).For("UPDATE").Scan(ctx)
 		if err != nil {
 			return pg.Found("drill", err)
 		}
-		if row.State == string(vigil.DrillClosed) {
+		if row.State == string(drills.Closed) {
 			return vigil.Errorf(vigil.CodeConflict, "The drill has ended and cannot be canceled any more.")
 		}
 		if row.CanceledAt == nil {

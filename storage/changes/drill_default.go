@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -20,7 +21,7 @@ import (
 // so once in the life of the organization, also with several processes, and not at all where there is a
 // schedule already. It reports whether that is settled; false: there is no such channel yet. The first drill
 // is a day later at the earliest. region is that of CreateDrill.
-func (s *Store) MakeDefaultDrills(ctx context.Context, d vigil.DefaultDrills, region string) (settled bool, err error) {
+func (s *Store) MakeDefaultDrills(ctx context.Context, d drills.Defaults, region string) (settled bool, err error) {
 	var orgs []uuid.UUID
 	// Most calls end here: nothing is locked where there is nothing to make.
 	err = s.db.NewRaw(`SELECT o.id FROM users AS u JOIN organizations AS o ON o.id = u.org_id
@@ -49,7 +50,7 @@ func (s *Store) MakeDefaultDrills(ctx context.Context, d vigil.DefaultDrills, re
 
 // makeDefaultDrills stores the schedule, and that the organization had it. It returns the ID; zero: another
 // process was faster, or there are schedules.
-func (s *Store) makeDefaultDrills(ctx context.Context, tx bun.Tx, org uuid.UUID, d vigil.DefaultDrills, region string) (uuid.UUID, error) {
+func (s *Store) makeDefaultDrills(ctx context.Context, tx bun.Tx, org uuid.UUID, d drills.Defaults, region string) (uuid.UUID, error) {
 	if _, err := accounts.LockOrganization(ctx, tx, org); err != nil {
 		return uuid.Nil, err
 	}
@@ -68,17 +69,17 @@ func (s *Store) makeDefaultDrills(ctx context.Context, tx bun.Tx, org uuid.UUID,
 	if err != nil {
 		return uuid.Nil, err
 	}
-	one := vigil.DrillSchedule{
+	one := drills.Schedule{
 		ID: uuid.Must(uuid.NewV7()), OrgID: org, Name: d.Name, Recurrence: d.Recurrence, Enabled: true,
-		Request: vigil.DrillRequest{
-			ChannelIDs: []uuid.UUID{channel}, Regions: d.Regions, Severity: vigil.Info, ExpectWithin: vigil.DefaultDrillExpect,
+		Request: drills.Request{
+			ChannelIDs: []uuid.UUID{channel}, Regions: d.Regions, Severity: vigil.Info, ExpectWithin: drills.DefaultExpect,
 		},
 	}
 	if err := s.beginSchedule(ctx, tx, &one, region); err != nil {
 		return uuid.Nil, err
 	}
 	// Who has just created a first channel is not surprised by a drill of it.
-	next, err := nextDrill(&one.Recurrence, now.Add(vigil.MinDefaultDrillDelay))
+	next, err := nextDrill(&one.Recurrence, now.Add(drills.MinDefaultDelay))
 	if err != nil {
 		return uuid.Nil, err
 	}

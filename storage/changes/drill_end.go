@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -32,7 +32,7 @@ func noteLastDrill(ctx context.Context, tx bun.Tx, row *drillRow, now time.Time)
 
 // LastDrills returns the last drill of channels that has ended, by channel. One that had none is
 // missing.
-func (s *Store) LastDrills(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]vigil.ChannelDrill, error) {
+func (s *Store) LastDrills(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]drills.Ended, error) {
 	if len(channels) == 0 {
 		return nil, nil
 	}
@@ -47,9 +47,9 @@ func (s *Store) LastDrills(ctx context.Context, orgID uuid.UUID, channels []uuid
 	if err != nil {
 		return nil, pg.Wrap("read the last drills of channels", err)
 	}
-	known := make(map[uuid.UUID]vigil.ChannelDrill, len(rows))
+	known := make(map[uuid.UUID]drills.Ended, len(rows))
 	for _, r := range rows {
-		known[r.ChannelID] = vigil.ChannelDrill{DrillID: r.DrillID, Verdict: vigil.DrillVerdict(r.Verdict), At: r.At.UTC()}
+		known[r.ChannelID] = drills.Ended{DrillID: r.DrillID, Verdict: drills.Verdict(r.Verdict), At: r.At.UTC()}
 	}
 	return known, nil
 }
@@ -59,7 +59,7 @@ const drillNoticeClaim = 2 * time.Minute
 
 // ClaimDrillNotices returns up to limit drills that failed and whose owners are to be mailed. Another
 // call does not return them for two minutes.
-func (s *Store) ClaimDrillNotices(ctx context.Context, limit int) ([]vigil.Drill, error) {
+func (s *Store) ClaimDrillNotices(ctx context.Context, limit int) ([]drills.Drill, error) {
 	now := s.db.Instant()
 	var rows []drillRow
 	err := s.db.NewRaw(`UPDATE drills AS dr SET notice_claimed_at = ?0 WHERE id IN (

@@ -12,19 +12,20 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // FollowDrill reads how far a drill is, keeps the instants that rows show only for a while, and
 // returns what comes next.
-func (s *Store) FollowDrill(ctx context.Context, id uuid.UUID) (step vigil.NextDrillStep, err error) {
+func (s *Store) FollowDrill(ctx context.Context, id uuid.UUID) (step drills.Step, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		row, drill, err := lockDrill(ctx, tx, id)
 		if err != nil {
 			return err
 		}
-		if drill.State == vigil.DrillClosed || drill.State == vigil.DrillAsked && drill.CanceledAt != nil {
-			step = vigil.DrillClose
+		if drill.State == drills.Closed || drill.State == drills.Asked && drill.CanceledAt != nil {
+			step = drills.Close
 			return nil
 		}
 		facts, err := s.drillFacts(ctx, tx, &row)
@@ -42,8 +43,8 @@ func (s *Store) FollowDrill(ctx context.Context, id uuid.UUID) (step vigil.NextD
 }
 
 // drillFacts reads what rows say of a drill. It is empty before the drill is staged.
-func (s *Store) drillFacts(ctx context.Context, tx bun.Tx, row *drillRow) (vigil.DrillFacts, error) {
-	var facts vigil.DrillFacts
+func (s *Store) drillFacts(ctx context.Context, tx bun.Tx, row *drillRow) (drills.Facts, error) {
+	var facts drills.Facts
 	if row.StagedAt == nil {
 		return facts, nil
 	}
@@ -70,7 +71,7 @@ func (s *Store) drillFacts(ctx context.Context, tx bun.Tx, row *drillRow) (vigil
 }
 
 // readDrillRegions adds what rows show now of each region to what was seen before.
-func (s *Store) readDrillRegions(ctx context.Context, tx bun.Tx, row *drillRow, facts *vigil.DrillFacts) error {
+func (s *Store) readDrillRegions(ctx context.Context, tx bun.Tx, row *drillRow, facts *drills.Facts) error {
 	var rows []struct {
 		Region  string     `bun:"region"`
 		Applied *time.Time `bun:"applied_at"`
@@ -88,11 +89,11 @@ func (s *Store) readDrillRegions(ctx context.Context, tx bun.Tx, row *drillRow, 
 	if err != nil {
 		return fmt.Errorf("read the regions: %w", err)
 	}
-	seen := make(map[string]vigil.DrillRegion, len(facts.Regions))
+	seen := make(map[string]drills.Region, len(facts.Regions))
 	for _, r := range facts.Regions {
 		seen[r.Region] = r
 	}
-	facts.Regions = make([]vigil.DrillRegion, len(rows))
+	facts.Regions = make([]drills.Region, len(rows))
 	for i, now := range rows {
 		r := seen[now.Region]
 		r.Region = now.Region
@@ -121,7 +122,7 @@ func keep(into *time.Time, seen *time.Time) {
 	}
 }
 
-func readDrillMessages(ctx context.Context, tx bun.Tx, incident uuid.UUID) ([]vigil.DrillMessageFacts, error) {
+func readDrillMessages(ctx context.Context, tx bun.Tx, incident uuid.UUID) ([]drills.MessageFacts, error) {
 	var rows []struct {
 		ChannelID   uuid.UUID  `bun:"channel_id"`
 		ChannelName string     `bun:"channel_name"`
@@ -148,12 +149,12 @@ func readDrillMessages(ctx context.Context, tx bun.Tx, incident uuid.UUID) ([]vi
 	if err != nil {
 		return nil, fmt.Errorf("read the deliveries: %w", err)
 	}
-	messages := make([]vigil.DrillMessageFacts, len(rows))
+	messages := make([]drills.MessageFacts, len(rows))
 	for i, row := range rows {
-		messages[i] = vigil.DrillMessageFacts{
+		messages[i] = drills.MessageFacts{
 			ChannelID: row.ChannelID, ChannelName: row.ChannelName, ChannelType: vigil.ChannelType(row.ChannelType),
 			FallbackFor: row.FallbackFor, Ends: vigil.EventType(row.EventType).Ends(),
-			DrillMessage: vigil.DrillMessage{
+			Message: drills.Message{
 				Status: vigil.DeliveryStatus(row.Status), Attempts: row.Attempts, StatusCode: row.StatusCode, Error: vigil.NilIfZero(row.Error),
 				FirstAttemptAt: utc(row.First), DeliveredAt: utc(row.DeliveredAt),
 			},

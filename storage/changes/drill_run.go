@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -28,10 +29,10 @@ const drillCheckRetention = 7 * 24 * time.Hour
 func drillConfig(fails bool) json.RawMessage { return fmt.Appendf(nil, `{"fails": %t}`, fails) }
 
 // lockDrill reads a drill and locks it.
-func lockDrill(ctx context.Context, tx bun.Tx, id uuid.UUID) (drillRow, vigil.Drill, error) {
+func lockDrill(ctx context.Context, tx bun.Tx, id uuid.UUID) (drillRow, drills.Drill, error) {
 	var row drillRow
 	if err := tx.NewSelect().Model(&row).Where("dr.id = ?", id).For("UPDATE").Scan(ctx); err != nil {
-		return row, vigil.Drill{}, pg.Found("drill", err)
+		return row, drills.Drill{}, pg.Found("drill", err)
 	}
 	drill, err := row.drill()
 	return row, drill, err
@@ -53,7 +54,7 @@ func (s *Store) StageDrill(ctx context.Context, id uuid.UUID) ([]vigil.Loop, err
 			return err
 		}
 		row, drill, err := lockDrill(ctx, tx, id)
-		if err != nil || drill.State != vigil.DrillAsked || drill.CanceledAt != nil {
+		if err != nil || drill.State != drills.Asked || drill.CanceledAt != nil {
 			return err
 		}
 		if drill.Rules, err = keptRules(ctx, tx, &drill); err != nil {
@@ -61,7 +62,7 @@ func (s *Store) StageDrill(ctx context.Context, id uuid.UUID) ([]vigil.Loop, err
 		}
 		check := vigil.Check{
 			ID: drill.ID, OrgID: drill.OrgID, DrillID: drill.ID, Name: "Drill", Type: vigil.TypeDrill, Config: drillConfig(true), Target: "drill",
-			Interval: vigil.DrillInterval, Regions: drill.Regions, Enabled: true, Simultaneous: true, NoEvidence: true, Labels: drill.Labels,
+			Interval: drills.Interval, Regions: drill.Regions, Enabled: true, Simultaneous: true, NoEvidence: true, Labels: drill.Labels,
 		}
 		changes := &project.Changes{Checks: []project.Edit[vigil.Check]{{After: &check}}}
 		for i := range drill.Rules {
@@ -74,7 +75,7 @@ func (s *Store) StageDrill(ctx context.Context, id uuid.UUID) ([]vigil.Loop, err
 			return fmt.Errorf("mark the rules: %w", err)
 		}
 		now := s.db.Instant()
-		row.State, row.StagedAt, row.ProgressAt = string(vigil.DrillFailing), &now, now
+		row.State, row.StagedAt, row.ProgressAt = string(drills.Failing), &now, now
 		return storeDrill(ctx, tx, &row, "state", "staged_at", "progress_at")
 	})
 	if err != nil {
@@ -105,7 +106,7 @@ func storeDrill(ctx context.Context, tx bun.Tx, row *drillRow, columns ...string
 }
 
 // keptRules are the rules of a drill without the channels that were deleted since it was asked for.
-func keptRules(ctx context.Context, tx bun.Tx, drill *vigil.Drill) ([]vigil.Rule, error) {
+func keptRules(ctx context.Context, tx bun.Tx, drill *drills.Drill) ([]vigil.Rule, error) {
 	var named, known []uuid.UUID
 	for _, rule := range drill.Rules {
 		named = append(named, rule.Channels...)
@@ -133,14 +134,14 @@ func keptRules(ctx context.Context, tx bun.Tx, drill *vigil.Drill) ([]vigil.Rule
 func (s *Store) HealDrill(ctx context.Context, id uuid.UUID) ([]vigil.Loop, error) {
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		row, drill, err := lockDrill(ctx, tx, id)
-		if err != nil || drill.State != vigil.DrillFailing {
+		if err != nil || drill.State != drills.Failing {
 			return err
 		}
 		if err := s.editDrillCheck(ctx, tx, &drill, func(c *vigil.Check) { c.Config = drillConfig(false) }); err != nil {
 			return err
 		}
 		now := s.db.Instant()
-		row.State, row.HealedAt, row.ProgressAt = string(vigil.DrillRecovering), &now, now
+		row.State, row.HealedAt, row.ProgressAt = string(drills.Recovering), &now, now
 		return storeDrill(ctx, tx, &row, "state", "healed_at", "progress_at")
 	})
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *Store) HealDrill(ctx context.Context, id uuid.UUID) ([]vigil.Loop, erro
 }
 
 // editDrillCheck changes the hidden check of a drill. One that is gone stays so.
-func (s *Store) editDrillCheck(ctx context.Context, tx bun.Tx, drill *vigil.Drill, change func(*vigil.Check)) error {
+func (s *Store) editDrillCheck(ctx context.Context, tx bun.Tx, drill *drills.Drill, change func(*vigil.Check)) error {
 	err := lockAnyCheck(ctx, tx, drill.OrgID, drill.ID)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return nil
@@ -176,10 +177,10 @@ func (s *Store) editDrillCheck(ctx context.Context, tx bun.Tx, drill *vigil.Dril
 // was not canceled is followed by the event drill.passed or drill.failed.
 func (s *Store) CloseDrill(
 	ctx context.Context, id uuid.UUID, version string, sign func(receipt []byte) (string, error),
-) (drill vigil.Drill, closed bool, err error) {
+) (drill drills.Drill, closed bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		row, read, err := lockDrill(ctx, tx, id)
-		if drill = read; err != nil || drill.State == vigil.DrillClosed {
+		if drill = read; err != nil || drill.State == drills.Closed {
 			return err
 		}
 		facts, err := s.drillFacts(ctx, tx, &row)
@@ -191,7 +192,7 @@ func (s *Store) CloseDrill(
 			return pg.Found("organization", err)
 		}
 		now := s.db.Instant()
-		receipt := vigil.NewDrillReceipt(&drill, &facts, organization, version, now)
+		receipt := drills.NewReceipt(&drill, &facts, organization, version, now)
 		text, err := json.Marshal(receipt)
 		if err != nil {
 			return fmt.Errorf("encode the receipt: %w", err)
@@ -202,9 +203,9 @@ func (s *Store) CloseDrill(
 		if err := s.endDrillCheck(ctx, tx, &drill, now); err != nil {
 			return err
 		}
-		row.State, row.ClosedAt, row.ProgressAt, row.Verdict = string(vigil.DrillClosed), &now, now, string(receipt.Verdict)
+		row.State, row.ClosedAt, row.ProgressAt, row.Verdict = string(drills.Closed), &now, now, string(receipt.Verdict)
 		row.Receipt = new(string(text))
-		if receipt.Verdict == vigil.DrillFailed {
+		if receipt.Verdict == drills.Failed {
 			row.NoticeDueAt = &now
 		}
 		err = storeDrill(ctx, tx, &row, "state", "closed_at", "progress_at", "verdict", "receipt", "signature", "notice_due_at")
@@ -221,14 +222,14 @@ func (s *Store) CloseDrill(
 		if drill.CanceledAt != nil {
 			return nil
 		}
-		return s.incidents.PublishSystem(ctx, tx, vigil.DrillEvent(drill.Receipt, now))
+		return s.incidents.PublishSystem(ctx, tx, drills.Event(drill.Receipt, now))
 	})
 	return drill, closed && err == nil, pg.Wrap("close a drill", err)
 }
 
 // endDrillCheck disables the hidden check of a drill, lets it expire later, and ends the messages
 // that have not arrived: nothing of a drill may arrive hours after its end.
-func (s *Store) endDrillCheck(ctx context.Context, tx bun.Tx, drill *vigil.Drill, now time.Time) error {
+func (s *Store) endDrillCheck(ctx context.Context, tx bun.Tx, drill *drills.Drill, now time.Time) error {
 	if err := s.editDrillCheck(ctx, tx, drill, func(c *vigil.Check) { c.Enabled = false }); err != nil {
 		return err
 	}
@@ -243,11 +244,11 @@ func (s *Store) endDrillCheck(ctx context.Context, tx bun.Tx, drill *vigil.Drill
 const drillSilence = 30 * time.Second
 
 // StalledDrills returns up to limit drills without progress for 30 s, or that should have ended.
-func (s *Store) StalledDrills(ctx context.Context, limit int) ([]vigil.StalledDrill, error) {
-	var rows []vigil.StalledDrill
+func (s *Store) StalledDrills(ctx context.Context, limit int) ([]drills.Stalled, error) {
+	var rows []drills.Stalled
 	now := s.db.Instant()
 	err := s.db.NewRaw(`SELECT id, org_id, asked_at <= ?0 AS old FROM drills
 		WHERE state <> 'closed' AND (progress_at <= ?1 OR asked_at <= ?0) ORDER BY progress_at LIMIT ?2`,
-		now.Add(-vigil.MaxDrillTime), now.Add(-drillSilence), limit).Scan(ctx, &rows)
+		now.Add(-drills.MaxTime), now.Add(-drillSilence), limit).Scan(ctx, &rows)
 	return rows, pg.Wrap("find stalled drills", err)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/storage/accounts"
@@ -46,7 +47,7 @@ type drillScheduleRow struct {
 const lastOfSchedule = `LEFT JOIN LATERAL (SELECT dr.id AS last_id, dr.verdict AS last_verdict, dr.closed_at AS last_at FROM drills AS dr
 	WHERE dr.schedule_id = ds.id AND dr.state = 'closed' ORDER BY dr.asked_at DESC LIMIT 1) AS last ON true`
 
-func rowOfDrillSchedule(s *vigil.DrillSchedule) (*drillScheduleRow, error) {
+func rowOfDrillSchedule(s *drills.Schedule) (*drillScheduleRow, error) {
 	request, err := json.Marshal(s.Request)
 	if err != nil {
 		return nil, fmt.Errorf("encode the request of a schedule: %w", err)
@@ -58,14 +59,14 @@ func rowOfDrillSchedule(s *vigil.DrillSchedule) (*drillScheduleRow, error) {
 	}, nil
 }
 
-func (r *drillScheduleRow) schedule() (vigil.DrillSchedule, error) {
-	s := vigil.DrillSchedule{
+func (r *drillScheduleRow) schedule() (drills.Schedule, error) {
+	s := drills.Schedule{
 		ID: r.ID, OrgID: r.OrgID, Name: r.Name, Enabled: r.Enabled, NextAt: utc(r.NextAt), SkippedAt: utc(r.SkippedAt),
-		Recurrence: vigil.DrillRecurrence{Every: vigil.DrillEvery(r.Every), Day: r.Day, Hour: r.Hour, Timezone: r.Timezone},
+		Recurrence: drills.Recurrence{Every: drills.Every(r.Every), Day: r.Day, Hour: r.Hour, Timezone: r.Timezone},
 		Version:    r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if r.LastID != nil && r.LastVerdict != nil && r.LastAt != nil {
-		s.Last = &vigil.ChannelDrill{DrillID: *r.LastID, Verdict: vigil.DrillVerdict(*r.LastVerdict), At: r.LastAt.UTC()}
+		s.Last = &drills.Ended{DrillID: *r.LastID, Verdict: drills.Verdict(*r.LastVerdict), At: r.LastAt.UTC()}
 	}
 	if err := json.Unmarshal(r.Request, &s.Request); err != nil {
 		return s, fmt.Errorf("decode the request of schedule %s: %w", r.ID, err)
@@ -78,7 +79,7 @@ func (r *drillScheduleRow) schedule() (vigil.DrillSchedule, error) {
 const drillLength = time.Minute
 
 // nextDrill returns the first time of a recurrence after an instant. Its errors are CodeInvalid ones.
-func nextDrill(r *vigil.DrillRecurrence, after time.Time) (time.Time, error) {
+func nextDrill(r *drills.Recurrence, after time.Time) (time.Time, error) {
 	if err := r.Validate(); err != nil {
 		return time.Time{}, err
 	}
@@ -86,7 +87,7 @@ func nextDrill(r *vigil.DrillRecurrence, after time.Time) (time.Time, error) {
 		return time.Time{}, vigil.Invalid("recurrence.timezone", "must be the name of an IANA time zone, such as Europe/Berlin or UTC")
 	}
 	cron := fmt.Sprintf("0 %d %d * *", r.Hour, r.Day)
-	if r.Every == vigil.DrillWeekly {
+	if r.Every == drills.Weekly {
 		cron = fmt.Sprintf("0 %d * * %d", r.Hour, r.Day)
 	}
 	schedule := maintenance.Schedule{
@@ -102,7 +103,7 @@ func nextDrill(r *vigil.DrillRecurrence, after time.Time) (time.Time, error) {
 
 // judgeSchedule validates a schedule as a drill that it would run now, and fills in when the next one
 // does.
-func (s *Store) judgeSchedule(ctx context.Context, tx bun.Tx, one *vigil.DrillSchedule, region string) error {
+func (s *Store) judgeSchedule(ctx context.Context, tx bun.Tx, one *drills.Schedule, region string) error {
 	next, err := nextDrill(&one.Recurrence, s.db.Instant())
 	if err != nil {
 		return err
@@ -110,13 +111,13 @@ func (s *Store) judgeSchedule(ctx context.Context, tx bun.Tx, one *vigil.DrillSc
 	if one.NextAt = nil; one.Enabled {
 		one.NextAt = &next
 	}
-	drill := vigil.Drill{ID: one.ID, OrgID: one.OrgID, Request: one.Request}
+	drill := drills.Drill{ID: one.ID, OrgID: one.OrgID, Request: one.Request}
 	return s.prepareDrill(ctx, tx, &drill, region)
 }
 
 // CreateDrillSchedule stores a schedule. What it names and does not exist is a CodeInvalid error, and
 // more than MaxDrillSchedules of them a CodeConflict error. region is that of CreateDrill.
-func (s *Store) CreateDrillSchedule(ctx context.Context, one vigil.DrillSchedule, region string) (vigil.DrillSchedule, error) {
+func (s *Store) CreateDrillSchedule(ctx context.Context, one drills.Schedule, region string) (drills.Schedule, error) {
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := accounts.LockOrganization(ctx, tx, one.OrgID); err != nil {
 			return err
@@ -128,7 +129,7 @@ func (s *Store) CreateDrillSchedule(ctx context.Context, one vigil.DrillSchedule
 		if err != nil {
 			return err
 		}
-		if n >= vigil.MaxDrillSchedules {
+		if n >= drills.MaxSchedules {
 			return vigil.Errorf(vigil.CodeConflict, "There are %d schedules of drills, and there can be no more.", n)
 		}
 		if err := insertSchedule(ctx, tx, &one); err != nil {
@@ -137,13 +138,13 @@ func (s *Store) CreateDrillSchedule(ctx context.Context, one vigil.DrillSchedule
 		return accounts.KeepAnswer(ctx, tx, one)
 	})
 	if err != nil {
-		return vigil.DrillSchedule{}, pg.Wrap("create a schedule of drills", err)
+		return drills.Schedule{}, pg.Wrap("create a schedule of drills", err)
 	}
 	return one, nil
 }
 
 // beginSchedule gives a new schedule what it has at first, and judges it.
-func (s *Store) beginSchedule(ctx context.Context, tx bun.Tx, one *vigil.DrillSchedule, region string) error {
+func (s *Store) beginSchedule(ctx context.Context, tx bun.Tx, one *drills.Schedule, region string) error {
 	now := s.db.Instant()
 	one.ID, one.Version, one.CreatedAt, one.UpdatedAt = pg.IDOrNew(one.ID), 1, now, now
 	return s.judgeSchedule(ctx, tx, one, region)
@@ -157,7 +158,7 @@ func countSchedules(ctx context.Context, tx bun.Tx, org uuid.UUID) (int64, error
 	return n, nil
 }
 
-func insertSchedule(ctx context.Context, tx bun.Tx, one *vigil.DrillSchedule) error {
+func insertSchedule(ctx context.Context, tx bun.Tx, one *drills.Schedule) error {
 	row, err := rowOfDrillSchedule(one)
 	if err != nil {
 		return err
@@ -169,22 +170,22 @@ func insertSchedule(ctx context.Context, tx bun.Tx, one *vigil.DrillSchedule) er
 }
 
 // DrillSchedule finds a schedule of the organization. An unknown one is a CodeNotFound error.
-func (s *Store) DrillSchedule(ctx context.Context, orgID, id uuid.UUID) (vigil.DrillSchedule, error) {
+func (s *Store) DrillSchedule(ctx context.Context, orgID, id uuid.UUID) (drills.Schedule, error) {
 	return readDrillSchedule(ctx, s.db.NewSelect(), orgID, id)
 }
 
-func readDrillSchedule(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.UUID) (vigil.DrillSchedule, error) {
+func readDrillSchedule(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.UUID) (drills.Schedule, error) {
 	var row drillScheduleRow
 	err := query.Model(&row).ColumnExpr("ds.*, last.*").Join(lastOfSchedule).Where("ds.id = ? AND ds.org_id = ?", id, orgID).Scan(ctx)
 	if err != nil {
-		return vigil.DrillSchedule{}, pg.Found("drill schedule", err)
+		return drills.Schedule{}, pg.Found("drill schedule", err)
 	}
 	return row.schedule()
 }
 
 // DrillSchedules returns a page of an organization's schedules, newest first, and the extent of the
 // list.
-func (s *Store) DrillSchedules(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]vigil.DrillSchedule, listing.Extent, error) {
+func (s *Store) DrillSchedules(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]drills.Schedule, listing.Extent, error) {
 	rows, extent, err := pg.SmallRows[drillScheduleRow]{
 		What: "schedules of drills", Alias: "ds", Order: pg.NewestFirst(),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery { return query.Where("ds.org_id = ?", orgID) },
@@ -193,7 +194,7 @@ func (s *Store) DrillSchedules(ctx context.Context, orgID uuid.UUID, page listin
 	if err != nil {
 		return nil, listing.Extent{}, err
 	}
-	list := make([]vigil.DrillSchedule, len(rows))
+	list := make([]drills.Schedule, len(rows))
 	for i := range rows { // an organization has few
 		if list[i], err = s.DrillSchedule(ctx, orgID, rows[i].ID); err != nil {
 			if vigil.ErrorCode(err) != vigil.CodeNotFound {
@@ -211,9 +212,9 @@ func (s *Store) DrillSchedules(ctx context.Context, orgID uuid.UUID, page listin
 // error, which UpdateDrillSchedule returns unchanged. A change that leaves it equal is none. Errors are those of CreateDrillSchedule; an
 // unknown one is a CodeNotFound error.
 func (s *Store) UpdateDrillSchedule(
-	ctx context.Context, orgID, id uuid.UUID, region string, change func(*vigil.DrillSchedule) error,
-) (vigil.DrillSchedule, error) {
-	var after vigil.DrillSchedule
+	ctx context.Context, orgID, id uuid.UUID, region string, change func(*drills.Schedule) error,
+) (drills.Schedule, error) {
+	var after drills.Schedule
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		before, err := readDrillSchedule(ctx, tx.NewSelect().For("NO KEY UPDATE OF ds"), orgID, id)
 		if err != nil {
@@ -241,7 +242,7 @@ func (s *Store) UpdateDrillSchedule(
 		return pg.Wrap("store", err)
 	})
 	if err != nil {
-		return vigil.DrillSchedule{}, pg.Wrap("update a schedule of drills", err)
+		return drills.Schedule{}, pg.Wrap("update a schedule of drills", err)
 	}
 	return after, nil
 }

@@ -11,18 +11,19 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // DueDrillSchedules returns up to limit schedules whose time has come, by id.
-func (s *Store) DueDrillSchedules(ctx context.Context, limit int) (due []vigil.DrillSchedule, err error) {
+func (s *Store) DueDrillSchedules(ctx context.Context, limit int) (due []drills.Schedule, err error) {
 	var rows []drillScheduleRow
 	err = s.db.NewSelect().Model(&rows).Where("ds.next_at <= ?", s.db.Instant()).OrderExpr("ds.next_at").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, pg.Wrap("find due schedules of drills", err)
 	}
-	due = make([]vigil.DrillSchedule, len(rows))
+	due = make([]drills.Schedule, len(rows))
 	for i := range rows {
 		if due[i], err = rows[i].schedule(); err != nil {
 			return nil, pg.Wrap("find due schedules of drills", err)
@@ -36,7 +37,7 @@ func (s *Store) DueDrillSchedules(ctx context.Context, limit int) (due []vigil.D
 // nil: there is none. A time that is more than a day ago is skipped. While another drill of a channel
 // runs, the time stays due. A drill that cannot be, since what the schedule names is gone or the plan
 // allows no more, is stored without channels: it fails, and the owners are mailed.
-func (s *Store) RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID, region string) (drill *vigil.Drill, err error) {
+func (s *Store) RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID, region string) (drill *drills.Drill, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		tier, err := accounts.LockOrganization(ctx, tx, orgID)
 		if vigil.ErrorCode(err) == vigil.CodeUnauthorized {
@@ -58,12 +59,12 @@ func (s *Store) RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID, regio
 		if err != nil {
 			return err
 		}
-		if now.Sub(at) > vigil.MaxDrillDelay {
+		if now.Sub(at) > drills.MaxDelay {
 			return moveSchedule(ctx, tx, id, next, &at)
 		}
-		planned := vigil.Drill{
-			ID: vigil.ScheduledDrillID(id, at), OrgID: orgID, Request: schedule.Request, RequestedBy: "Schedule: " + schedule.Name,
-			AskedAt: now, State: vigil.DrillAsked,
+		planned := drills.Drill{
+			ID: drills.ScheduledID(id, at), OrgID: orgID, Request: schedule.Request, RequestedBy: "Schedule: " + schedule.Name,
+			AskedAt: now, State: drills.Asked,
 		}
 		err = s.prepareDrill(ctx, tx, &planned, region)
 		if err == nil {
@@ -73,7 +74,7 @@ func (s *Store) RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID, regio
 		case vigil.CodeConflict:
 			return nil
 		case vigil.CodeInvalid, vigil.CodePlanLimit:
-			planned.Channels, planned.Rules, planned.Regions = []vigil.DrillChannel{}, []vigil.Rule{}, []string{region}
+			planned.Channels, planned.Rules, planned.Regions = []drills.Channel{}, []vigil.Rule{}, []string{region}
 			planned.Request.Refused = vigil.ErrorMessage(err)
 		default:
 			if err != nil {
@@ -92,7 +93,7 @@ func (s *Store) RunDrillSchedule(ctx context.Context, orgID, id uuid.UUID, regio
 	return drill, nil
 }
 
-func insertScheduled(ctx context.Context, tx bun.Tx, drill *vigil.Drill, schedule uuid.UUID) error {
+func insertScheduled(ctx context.Context, tx bun.Tx, drill *drills.Drill, schedule uuid.UUID) error {
 	row, err := rowOfDrill(drill)
 	if err != nil {
 		return err

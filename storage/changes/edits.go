@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/audit"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/project"
@@ -63,7 +64,7 @@ type Edits struct {
 	deleted []*vigil.CheckEdit
 	ends    []incidents.End
 	// toggled are the events of the checks that are enabled or disabled.
-	toggled []vigil.SystemContext
+	toggled []events.SystemContent
 	// woken are the checks whose loops and incidents must be looked at: those created and
 	// changed, those whose rules alone changed, and those deleted. Callers wake them when
 	// the transaction is committed.

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/incidents"
@@ -122,7 +123,7 @@ func (e *Edits) updateChecks(ctx context.Context, changes *project.Changes) erro
 			return err
 		}
 		if before.Enabled != after.Enabled {
-			e.toggled = append(e.toggled, vigil.CheckToggledEvent(after, e.now))
+			e.toggled = append(e.toggled, events.CheckToggled(after, e.now))
 		}
 		e.woken = append(e.woken, vigil.CheckEdit{Before: *before, After: *after, Changed: true})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -47,7 +48,7 @@ func (e *Edits) checkFallbacks(ctx context.Context, changes *project.Changes) er
 	}
 	for _, channel := range changed {
 		if !known[channel.Fallback] {
-			return vigil.Invalid(vigil.MemberFallback, "is not a channel of this organization")
+			return vigil.Invalid(channelhealth.MemberFallback, "is not a channel of this organization")
 		}
 		var circle bool
 		err := e.tx.NewRaw(`WITH RECURSIVE chain (id) AS (
@@ -59,7 +60,7 @@ func (e *Edits) checkFallbacks(ctx context.Context, changes *project.Changes) er
 			return fmt.Errorf("follow the fallbacks: %w", err)
 		}
 		if circle {
-			return vigil.FallbackCircle()
+			return channelhealth.FallbackCircle()
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -101,7 +102,7 @@ func (s *Store) PublishBlindRegions(ctx context.Context, limit int) (int, error)
 }
 
 // publishBlind publishes an event of an organization once: the mark and the event are one transaction.
-func (s *Store) publishBlind(ctx context.Context, row *blindOrganization, published string, about vigil.SystemContext) error {
+func (s *Store) publishBlind(ctx context.Context, row *blindOrganization, published string, about events.SystemContent) error {
 	return s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewRaw("UPDATE blind_organizations SET ?0 = true WHERE blind_id = ?1 AND org_id = ?2 AND NOT ?0",
 			bun.Ident(published), row.BlindID, row.OrgID).Exec(ctx)
@@ -115,7 +116,7 @@ func (s *Store) publishBlind(ctx context.Context, row *blindOrganization, publis
 	})
 }
 
-func (b *blindOrganization) begin() vigil.SystemContext {
+func (b *blindOrganization) begin() events.SystemContent {
 	about := b.about(vigil.EventRegionBlind, b.Since)
 	about.Title = b.name() + ": a worker has lost its line"
 	about.Body = fmt.Sprintf("No canary answers since %s. Failures of public targets are missed slots there until one does.",
@@ -123,7 +124,7 @@ func (b *blindOrganization) begin() vigil.SystemContext {
 	return about
 }
 
-func (b *blindOrganization) end() vigil.SystemContext {
+func (b *blindOrganization) end() events.SystemContent {
 	about := b.about(vigil.EventRegionSighted, *b.EndedAt)
 	about.Title = b.name() + ": the line is back"
 	about.Body = fmt.Sprintf("It was lost for %s. Failures of public targets count again.",
@@ -131,12 +132,12 @@ func (b *blindOrganization) end() vigil.SystemContext {
 	return about
 }
 
-func (b *blindOrganization) about(kind vigil.EventType, at time.Time) vigil.SystemContext {
+func (b *blindOrganization) about(kind vigil.EventType, at time.Time) events.SystemContent {
 	var sighted *time.Time
 	if kind == vigil.EventRegionSighted {
 		sighted = new(at.UTC())
 	}
-	return vigil.SystemContext{
+	return events.SystemContent{
 		Type: kind, OrgID: b.OrgID, SubjectID: uuid.NewSHA1(b.BlindID, b.OrgID[:]), Time: at, Since: b.Since, Severity: vigil.Warning,
 		Data: map[string]any{
 			"region":      map[string]any{"key": b.Region, "name": b.name()},

@@ -12,6 +12,8 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -27,8 +29,8 @@ type healthRow struct {
 	LastError       string     `bun:"last_error"`
 }
 
-func (r *healthRow) health() vigil.ChannelHealth {
-	h := vigil.ChannelHealth{State: vigil.ChannelState(r.State), Failures: r.Failures, LastError: r.LastError}
+func (r *healthRow) health() channelhealth.Health {
+	h := channelhealth.Health{State: channelhealth.State(r.State), Failures: r.Failures, LastError: r.LastError}
 	if r.Since != nil {
 		h.Since = r.Since.UTC()
 	}
@@ -43,7 +45,7 @@ func (r *healthRow) health() vigil.ChannelHealth {
 
 // ChannelHealths returns how the messages of channels arrive, by channel. One that has had no
 // message is missing.
-func (s *Store) ChannelHealths(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]vigil.ChannelHealth, error) {
+func (s *Store) ChannelHealths(ctx context.Context, orgID uuid.UUID, channels []uuid.UUID) (map[uuid.UUID]channelhealth.Health, error) {
 	if len(channels) == 0 {
 		return nil, nil
 	}
@@ -52,7 +54,7 @@ func (s *Store) ChannelHealths(ctx context.Context, orgID uuid.UUID, channels []
 	if err != nil {
 		return nil, pg.Wrap("read the health of channels", err)
 	}
-	known := make(map[uuid.UUID]vigil.ChannelHealth, len(rows))
+	known := make(map[uuid.UUID]channelhealth.Health, len(rows))
 	for i := range rows {
 		known[rows[i].ChannelID] = rows[i].health()
 	}
@@ -61,13 +63,13 @@ func (s *Store) ChannelHealths(ctx context.Context, orgID uuid.UUID, channels []
 
 // channelSight is what an attempt changes about its channel.
 type channelSight struct {
-	turn          vigil.ChannelTurn
-	before, after vigil.ChannelHealth
+	turn          channelhealth.Turn
+	before, after channelhealth.Health
 }
 
 // see stores what an attempt shows of a channel. It locks the health of the channel, and after
 // that nothing but places and the stream may be locked. A channel that was deleted has none.
-func (s *Store) see(ctx context.Context, tx bun.Tx, orgID, channel uuid.UUID, seen vigil.ChannelSeen) (channelSight, error) {
+func (s *Store) see(ctx context.Context, tx bun.Tx, orgID, channel uuid.UUID, seen channelhealth.Seen) (channelSight, error) {
 	var sight channelSight
 	if !seen.Delivered && !seen.Failed && !seen.GivenUp && !seen.Gone {
 		return sight, nil
@@ -119,7 +121,7 @@ func (s *Store) lockHealth(ctx context.Context, tx bun.Tx, channel uuid.UUID) (r
 // consequences are what follows from the outcome of an attempt.
 type consequences struct {
 	pending []vigil.PendingDelivery // to the fallback of the channel
-	events  []vigil.SystemContext   // to publish at the end of the transaction
+	events  []events.SystemContent  // to publish at the end of the transaction
 }
 
 // follow stores what an outcome means for the channel: how it does, whether another one gets the
@@ -134,13 +136,13 @@ func (s *Store) follow(
 			return consequences{}, err
 		}
 	}
-	seen := vigil.SeenOf(outcome, exhausted, now)
+	seen := channelhealth.SeenOf(outcome, exhausted, now)
 	sight, err := s.see(ctx, tx, row.OrgID, row.ChannelID, seen)
 	if err != nil {
 		return consequences{}, err
 	}
 	switch {
-	case exhausted || seen.Gone || sight.turn == vigil.ChannelTurnFailing:
+	case exhausted || seen.Gone || sight.turn == channelhealth.TurnFailing:
 		news := channelNews{row: row, gone: seen.Gone, since: now, reason: vigil.CleanText(outcome.Attempt.Error)}
 		if !sight.after.Since.IsZero() {
 			news.since, news.reason = sight.after.Since, sight.after.LastError
@@ -149,7 +151,7 @@ func (s *Store) follow(
 			news.lost, news.fellBack = 1, instead.made
 		}
 		err = noteOwners(ctx, tx, &news, now)
-	case sight.turn == vigil.ChannelTurnRecovered:
+	case sight.turn == channelhealth.TurnRecovered:
 		err = calmOwners(ctx, tx, row.ChannelID, now)
 	}
 	if err != nil {
@@ -164,9 +166,9 @@ func (s *Store) follow(
 func (s *Store) eventsOf(
 	ctx context.Context, tx bun.Tx, row *deliveryRow, outcome *vigil.AttemptOutcome, sight *channelSight, instead *fallback,
 	exhausted bool, now time.Time,
-) ([]vigil.SystemContext, error) {
+) ([]events.SystemContent, error) {
 	exhausted = exhausted && !vigil.EventType(row.EventType).System()
-	if !exhausted && sight.turn == vigil.ChannelTurnNone {
+	if !exhausted && sight.turn == channelhealth.TurnNone {
 		return nil, nil
 	}
 	channel, err := instead.from, error(nil)
@@ -183,28 +185,28 @@ func (s *Store) eventsOf(
 	if outcome.Gone && !outcome.Former {
 		channel.Enabled = false // it is disabled after this transaction
 	}
-	events := sight.events(&channel, outcome.PublicURL, now)
+	made := sight.events(&channel, outcome.PublicURL, now)
 	if !exhausted {
-		return events, nil
+		return made, nil
 	}
-	about := vigil.ExhaustedDelivery{
+	about := events.ExhaustedDelivery{
 		Delivery: row.delivery(), Error: vigil.CleanText(outcome.Attempt.Error), Channel: channel, Health: sight.after, Fallback: instead.channel,
 	}
 	err = tx.NewRaw("SELECT title FROM events WHERE id = ?", row.EventID).Scan(ctx, &about.Title)
 	if err != nil && !pg.IsNoRow(err) {
 		return nil, fmt.Errorf("read the title: %w", err)
 	}
-	return append(events, vigil.DeliveryExhaustedEvent(&about, outcome.PublicURL, now)), nil
+	return append(made, events.DeliveryExhausted(&about, outcome.PublicURL, now)), nil
 }
 
 // events are those about a change of the state of a channel.
-func (c *channelSight) events(channel *vigil.Channel, publicURL string, now time.Time) []vigil.SystemContext {
+func (c *channelSight) events(channel *vigil.Channel, publicURL string, now time.Time) []events.SystemContent {
 	switch c.turn {
-	case vigil.ChannelTurnFailing:
-		return []vigil.SystemContext{vigil.ChannelFailingEvent(channel, c.after, publicURL, now)}
-	case vigil.ChannelTurnRecovered:
-		return []vigil.SystemContext{vigil.ChannelRecoveredEvent(channel, c.before, c.after, publicURL, now)}
-	case vigil.ChannelTurnNone:
+	case channelhealth.TurnFailing:
+		return []events.SystemContent{events.ChannelFailing(channel, c.after, publicURL, now)}
+	case channelhealth.TurnRecovered:
+		return []events.SystemContent{events.ChannelRecovered(channel, c.before, c.after, publicURL, now)}
+	case channelhealth.TurnNone:
 	}
 	return nil
 }
@@ -242,8 +244,8 @@ func namedChannel(ctx context.Context, tx bun.Tx, id uuid.UUID) (vigil.Channel, 
 func (s *Store) ChannelReached(ctx context.Context, orgID, channelID uuid.UUID, publicURL string) error {
 	err := s.db.Transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		now := s.db.Instant()
-		sight, err := s.see(ctx, tx, orgID, channelID, vigil.ChannelSeen{At: now, Delivered: true})
-		if err != nil || sight.turn == vigil.ChannelTurnNone {
+		sight, err := s.see(ctx, tx, orgID, channelID, channelhealth.Seen{At: now, Delivered: true})
+		if err != nil || sight.turn == channelhealth.TurnNone {
 			return err
 		}
 		if err := calmOwners(ctx, tx, channelID, now); err != nil {
@@ -259,7 +261,7 @@ func (s *Store) ChannelReached(ctx context.Context, orgID, channelID uuid.UUID, 
 }
 
 // publishAll publishes system events. Like publish, it must come last in a transaction.
-func (s *Store) publishAll(ctx context.Context, tx bun.Tx, events []vigil.SystemContext) error {
+func (s *Store) publishAll(ctx context.Context, tx bun.Tx, events []events.SystemContent) error {
 	for i := range events {
 		if err := s.PublishSystem(ctx, tx, events[i]); err != nil {
 			return err

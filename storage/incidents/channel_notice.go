@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -55,7 +55,7 @@ func calmOwners(ctx context.Context, tx bun.Tx, channel uuid.UUID, now time.Time
 
 // ClaimChannelNotices returns up to limit mails to owners that are due: one for a channel in a
 // day. Another call does not return them for two minutes.
-func (s *Store) ClaimChannelNotices(ctx context.Context, limit int) ([]vigil.ChannelNotice, error) {
+func (s *Store) ClaimChannelNotices(ctx context.Context, limit int) ([]channelhealth.Notice, error) {
 	now := s.db.Instant()
 	var rows []struct {
 		ChannelID   uuid.UUID `bun:"channel_id,type:uuid"`
@@ -85,11 +85,11 @@ func (s *Store) ClaimChannelNotices(ctx context.Context, limit int) ([]vigil.Cha
 	if err != nil {
 		return nil, pg.Wrap("claim mails to owners", err)
 	}
-	notices := make([]vigil.ChannelNotice, len(rows))
+	notices := make([]channelhealth.Notice, len(rows))
 	for i, r := range rows {
-		notices[i] = vigil.ChannelNotice{
+		notices[i] = channelhealth.Notice{
 			ChannelID: r.ChannelID, OrgID: r.OrgID, ChannelName: r.ChannelName, Gone: r.Gone, Since: r.Since.UTC(), LastError: r.LastError,
-			Lost: r.Lost, FellBack: r.FellBack, State: vigil.ChannelState(r.State), Deleted: !r.Known, Number: r.Mails + 1, News: r.News,
+			Lost: r.Lost, FellBack: r.FellBack, State: channelhealth.State(r.State), Deleted: !r.Known, Number: r.Mails + 1, News: r.News,
 		}
 	}
 	return notices, nil
@@ -97,7 +97,7 @@ func (s *Store) ClaimChannelNotices(ctx context.Context, limit int) ([]vigil.Cha
 
 // ChannelNoticeMailed stores that a mail was sent. What came since it was claimed is for the next
 // one.
-func (s *Store) ChannelNoticeMailed(ctx context.Context, n vigil.ChannelNotice) error {
+func (s *Store) ChannelNoticeMailed(ctx context.Context, n channelhealth.Notice) error {
 	_, err := s.db.NewRaw(`UPDATE channel_notices
 		SET mailed_at = ?now, mails = ?number, lost = lost - ?lost, fell_back = fell_back - ?fell_back, claimed_at = NULL,
 			due_at = CASE WHEN news = ?news THEN NULL ELSE due_at END

@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -306,7 +307,7 @@ func (s *Store) Attempts(ctx context.Context, orgID, deliveryID uuid.UUID, page 
 	if err != nil {
 		return nil, 0, err
 	}
-	trace := vigil.SubjectTrace(delivery.IncidentID)
+	trace := events.SubjectTrace(delivery.IncidentID)
 	if delivery.EventType.OfIncident() {
 		if trace, err = readTrace(ctx, s.db, delivery.IncidentID); err != nil {
 			return nil, 0, pg.Wrap("list attempts", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -138,10 +139,10 @@ func withFallbacks(ctx context.Context, tx bun.Tx, e *vigil.Event, to []vigil.Re
 	if err != nil {
 		return nil, fmt.Errorf("read who got the beginning: %w", err)
 	}
-	var openings []vigil.FallbackOpening
+	var openings []channelhealth.FallbackOpening
 	for _, r := range rows {
 		if vigil.EventType(r.EventType).Opens() {
-			openings = append(openings, vigil.FallbackOpening{
+			openings = append(openings, channelhealth.FallbackOpening{
 				Recipient: vigil.Recipient{
 					ChannelID: r.ChannelID, Type: vigil.ChannelType(r.ChannelType), Name: r.ChannelName, Policy: r.Policy, FallbackFor: r.FallbackFor,
 				},
@@ -149,7 +150,7 @@ func withFallbacks(ctx context.Context, tx bun.Tx, e *vigil.Event, to []vigil.Re
 			})
 		}
 	}
-	return vigil.FallbackRecipients(to, openings, e.ID), nil
+	return channelhealth.FallbackRecipients(to, openings, e.ID), nil
 }
 
 // fallBackCanceled gives what was canceled because the receiver of a channel is gone to the

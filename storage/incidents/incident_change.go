@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -132,7 +133,7 @@ func (c *incidentChange) store(ctx context.Context) error {
 
 // publish stores the event of the change, the last statement of its transaction.
 func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions []string, publicURL string, to []vigil.Recipient) error {
-	event, err := c.event(ctx, vigil.EventContext{Type: t, Regions: regions, PublicURL: publicURL})
+	event, err := c.event(ctx, events.Content{Type: t, Regions: regions, PublicURL: publicURL})
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (c *incidentChange) publish(ctx context.Context, t vigil.EventType, regions
 }
 
 // event makes the event of the change. It fills in what is known of the incident.
-func (c *incidentChange) event(ctx context.Context, eventContext vigil.EventContext) (vigil.Event, error) {
+func (c *incidentChange) event(ctx context.Context, eventContext events.Content) (vigil.Event, error) {
 	incident, err := c.row.Incident()
 	if err != nil {
 		return vigil.Event{}, err
@@ -159,7 +160,7 @@ func (c *incidentChange) event(ctx context.Context, eventContext vigil.EventCont
 	} else if vigil.ErrorCode(err) != vigil.CodeNotFound {
 		return vigil.Event{}, err
 	}
-	return vigil.NewEvent(eventContext)
+	return events.New(eventContext)
 }
 
 // subscribedTo returns the channels that are subscribed to an event between the beginning of the

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -70,7 +71,7 @@ func (s *Store) endIncident(ctx context.Context, tx bun.Tx, id uuid.UUID) (end E
 	if end.to, err = c.recoveryRecipients(ctx); err != nil {
 		return end, err
 	}
-	end.event, err = c.event(ctx, vigil.EventContext{Type: vigil.EventResolved, Regions: c.row.Regions, CheckDeleted: true})
+	end.event, err = c.event(ctx, events.Content{Type: vigil.EventResolved, Regions: c.row.Regions, CheckDeleted: true})
 	return end, err
 }
 

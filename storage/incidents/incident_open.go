@@ -14,6 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -157,7 +158,7 @@ func (s *Store) insertIncident(
 	if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
 		return vigil.IncidentOutcome{}, fmt.Errorf("insert: %w", err)
 	}
-	event, err := vigil.NewEvent(vigil.EventContext{
+	event, err := events.New(events.Content{
 		Type: vigil.EventTriggered, Time: now, Incident: incident, Check: check, Rule: lead, OrganizationName: org.Name,
 		Regions: incident.Regions, PublicURL: o.PublicURL,
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage/accounts"
@@ -82,9 +83,9 @@ func (c *incidentChange) publishUpdate(ctx context.Context, u *overview.Incident
 		return err
 	}
 	to = slices.DeleteFunc(to, func(r vigil.Recipient) bool { return r.Type == vigil.ChannelPager })
-	event, err := c.event(ctx, vigil.EventContext{
-		ID: vigil.EventID(u.ID, vigil.EventUpdated), Type: vigil.EventUpdated, Time: u.CreatedAt, Regions: c.row.Regions, PublicURL: publicURL,
-		Update: &vigil.PublishedUpdate{ID: u.ID, State: string(u.State), Text: vigil.CleanText(u.Text)},
+	event, err := c.event(ctx, events.Content{
+		ID: events.ID(u.ID, vigil.EventUpdated), Type: vigil.EventUpdated, Time: u.CreatedAt, Regions: c.row.Regions, PublicURL: publicURL,
+		Update: &events.PublishedUpdate{ID: u.ID, State: string(u.State), Text: vigil.CleanText(u.Text)},
 	})
 	if err != nil {
 		return err

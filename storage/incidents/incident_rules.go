@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -283,8 +284,8 @@ func (c *incidentChange) lateEvent(late *lateOpening, request *vigil.RulesReques
 	}
 	incident.RuleID, incident.Severity, incident.Trigger = late.rule.ID, late.rule.Severity(), late.cause
 	incident.Title, incident.Description = late.cause.Describe(c.check.Name)
-	return vigil.NewEvent(vigil.EventContext{
-		ID: vigil.RuleEventID(incident.ID, late.rule.ID, late.nth), Type: vigil.EventTriggered, Time: now,
+	return events.New(events.Content{
+		ID: events.TriggeredID(incident.ID, late.rule.ID, late.nth), Type: vigil.EventTriggered, Time: now,
 		Incident: incident, Check: c.check, Rule: late.rule, OrganizationName: c.org.Name,
 		Regions: firingRegions(request.Votes), PublicURL: request.PublicURL,
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -40,9 +41,9 @@ type recoveryRow struct {
 	SteppedAt  time.Time              `bun:"stepped_at"`
 }
 
-func (r *recoveryRow) recovery() vigil.Recovery {
-	return vigil.Recovery{
-		ID: r.ID, OrgID: r.OrgID, ChannelID: r.ChannelID, State: vigil.RecoveryState(r.State), Since: r.Since.UTC(), Until: r.Until.UTC(),
+func (r *recoveryRow) recovery() channelhealth.Recovery {
+	return channelhealth.Recovery{
+		ID: r.ID, OrgID: r.OrgID, ChannelID: r.ChannelID, State: channelhealth.RecoveryState(r.State), Since: r.Since.UTC(), Until: r.Until.UTC(),
 		Statuses: r.Statuses, EventTypes: r.EventTypes, Total: r.Total, Sent: r.Sent, Skipped: r.Skipped, Failed: r.Failed,
 		StartedAt: r.StartedAt.UTC(), FinishedAt: r.FinishedAt,
 	}
@@ -50,9 +51,9 @@ func (r *recoveryRow) recovery() vigil.Recovery {
 
 // BeginRecovery stores a recovery with the deliveries that it selects. It has ended when there are
 // none. CodeNotFound: the organization has no such channel. CodeConflict: the channel is disabled,
-// or a recovery of it runs, whose id is in the details. More than vigil.MaxRecovery deliveries are a
+// or a recovery of it runs, whose id is in the details. More than channelhealth.MaxRecovery deliveries are a
 // CodeInvalid error.
-func (s *Store) BeginRecovery(ctx context.Context, r vigil.Recovery) (vigil.Recovery, error) {
+func (s *Store) BeginRecovery(ctx context.Context, r channelhealth.Recovery) (channelhealth.Recovery, error) {
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var enabled bool
 		err := tx.NewRaw("SELECT enabled FROM channels WHERE id = ? AND org_id = ? FOR SHARE", r.ChannelID, r.OrgID).Scan(ctx, &enabled)
@@ -64,7 +65,7 @@ func (s *Store) BeginRecovery(ctx context.Context, r vigil.Recovery) (vigil.Reco
 		}
 		now := s.db.Instant()
 		row := recoveryRow{
-			ID: pg.IDOrNew(r.ID), OrgID: r.OrgID, ChannelID: r.ChannelID, State: string(vigil.RecoveryRunning), Since: pg.Micro(r.Since),
+			ID: pg.IDOrNew(r.ID), OrgID: r.OrgID, ChannelID: r.ChannelID, State: string(channelhealth.RecoveryRunning), Since: pg.Micro(r.Since),
 			Until: pg.Micro(r.Until), Statuses: r.Statuses, EventTypes: append([]vigil.EventType{}, r.EventTypes...),
 			StartedAt: now, SteppedAt: now,
 		}
@@ -74,11 +75,11 @@ func (s *Store) BeginRecovery(ctx context.Context, r vigil.Recovery) (vigil.Reco
 		if row.Total, err = addItems(ctx, tx, &row); err != nil {
 			return err
 		}
-		if row.Total > vigil.MaxRecovery {
-			return vigil.Invalid("since", "selects more than %d deliveries: choose a shorter time", vigil.MaxRecovery)
+		if row.Total > channelhealth.MaxRecovery {
+			return vigil.Invalid("since", "selects more than %d deliveries: choose a shorter time", channelhealth.MaxRecovery)
 		}
 		if row.Total == 0 {
-			row.State, row.FinishedAt = string(vigil.RecoveryDone), &now
+			row.State, row.FinishedAt = string(channelhealth.RecoveryDone), &now
 		}
 		if _, err := tx.NewUpdate().Model(&row).WherePK().Column("total", "state", "finished_at").Exec(ctx); err != nil {
 			return fmt.Errorf("count: %w", err)
@@ -87,7 +88,7 @@ func (s *Store) BeginRecovery(ctx context.Context, r vigil.Recovery) (vigil.Reco
 		return accounts.KeepAnswer(ctx, tx, r)
 	})
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.ConstraintName == "recoveries_running_key" {
-		return vigil.Recovery{}, s.recoveryRuns(ctx, r.ChannelID)
+		return channelhealth.Recovery{}, s.recoveryRuns(ctx, r.ChannelID)
 	}
 	return r, pg.Wrap("begin a recovery", err)
 }
@@ -119,7 +120,7 @@ func addItems(ctx context.Context, tx bun.Tx, r *recoveryRow) (int, error) {
 		) AS selected`,
 		pg.Named{
 			"recovery": r.ID, "opens": pgdialect.Array(opens), "channel": r.ChannelID, "org": r.OrgID, "since": r.Since, "until": r.Until,
-			"statuses": pgdialect.Array(texts(r.Statuses)), "types": pgdialect.Array(texts(r.EventTypes)), "limit": vigil.MaxRecovery + 1,
+			"statuses": pgdialect.Array(texts(r.Statuses)), "types": pgdialect.Array(texts(r.EventTypes)), "limit": channelhealth.MaxRecovery + 1,
 		}).Exec(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("select the deliveries: %w", err)
@@ -138,11 +139,11 @@ func texts[T ~string](words []T) []string {
 }
 
 // Recovery returns a recovery of a channel of the organization.
-func (s *Store) Recovery(ctx context.Context, orgID, channelID, id uuid.UUID) (vigil.Recovery, error) {
+func (s *Store) Recovery(ctx context.Context, orgID, channelID, id uuid.UUID) (channelhealth.Recovery, error) {
 	var row recoveryRow
 	err := s.db.NewSelect().Model(&row).Where("rc.id = ? AND rc.channel_id = ? AND rc.org_id = ?", id, channelID, orgID).Scan(ctx)
 	if err != nil {
-		return vigil.Recovery{}, pg.Found("recovery", err)
+		return channelhealth.Recovery{}, pg.Found("recovery", err)
 	}
 	return row.recovery(), nil
 }
@@ -151,7 +152,7 @@ func (s *Store) Recovery(ctx context.Context, orgID, channelID, id uuid.UUID) (v
 // has no such channel.
 func (s *Store) Recoveries(
 	ctx context.Context, orgID, channelID uuid.UUID, page listing.Page,
-) ([]vigil.Recovery, listing.Extent, error) {
+) ([]channelhealth.Recovery, listing.Extent, error) {
 	var own bool
 	err := s.db.NewRaw("SELECT EXISTS (SELECT FROM channels WHERE id = ? AND org_id = ?)", channelID, orgID).Scan(ctx, &own)
 	if err != nil {
@@ -172,7 +173,7 @@ func (s *Store) Recoveries(
 
 // CancelRecovery ends a recovery of a channel of the organization, and returns it. What was requested and has
 // not begun is withdrawn. One that has ended stays as it is.
-func (s *Store) CancelRecovery(ctx context.Context, orgID, channelID, id uuid.UUID) (vigil.Recovery, error) {
+func (s *Store) CancelRecovery(ctx context.Context, orgID, channelID, id uuid.UUID) (channelhealth.Recovery, error) {
 	var row recoveryRow
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		err := tx.NewSelect().Model(&row).Where("rc.id = ? AND rc.channel_id = ? AND rc.org_id = ?", id, channelID, orgID).
@@ -180,7 +181,7 @@ func (s *Store) CancelRecovery(ctx context.Context, orgID, channelID, id uuid.UU
 		if err != nil {
 			return pg.Found("recovery", err)
 		}
-		if row.State != string(vigil.RecoveryRunning) {
+		if row.State != string(channelhealth.RecoveryRunning) {
 			return nil
 		}
 		return s.withdraw(ctx, tx, &row)
@@ -197,7 +198,7 @@ func (s *Store) withdraw(ctx context.Context, tx bun.Tx, r *recoveryRow) error {
 	if err != nil {
 		return fmt.Errorf("withdraw what was requested: %w", err)
 	}
-	r.State, r.FinishedAt, r.SteppedAt = string(vigil.RecoveryCanceled), &now, now
+	r.State, r.FinishedAt, r.SteppedAt = string(channelhealth.RecoveryCanceled), &now, now
 	return storeRecovery(ctx, tx, r)
 }
 
@@ -207,13 +208,13 @@ func storeRecovery(ctx context.Context, tx bun.Tx, r *recoveryRow) error {
 }
 
 // StalledRecoveries returns recoveries that run, and on which no workflow has worked since a time.
-func (s *Store) StalledRecoveries(ctx context.Context, before time.Time, limit int) ([]vigil.Recovery, error) {
+func (s *Store) StalledRecoveries(ctx context.Context, before time.Time, limit int) ([]channelhealth.Recovery, error) {
 	var rows []recoveryRow
 	err := s.db.NewSelect().Model(&rows).Where("rc.state = 'running' AND rc.stepped_at < ?", pg.Micro(before)).
 		OrderExpr("rc.stepped_at").Limit(int64(limit)).Scan(ctx)
 	return recoveriesOf(rows), pg.Wrap("find stalled recoveries", err)
 }
 
-func recoveriesOf(rows []recoveryRow) []vigil.Recovery {
+func recoveriesOf(rows []recoveryRow) []channelhealth.Recovery {
 	return pg.Map(rows, (*recoveryRow).recovery)
 }

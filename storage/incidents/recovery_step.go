@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -41,15 +42,15 @@ type itemRow struct {
 // ones: at most limit, and only while fewer than outstanding have no outcome. Callers may repeat it, and two may
 // call it at the same time. The workflows of the deliveries that it returns must be signaled. A recovery
 // whose channel was disabled is canceled. CodeNotFound: it is gone, with its channel.
-func (s *Store) StepRecovery(ctx context.Context, id uuid.UUID, limit, outstanding int) (vigil.RecoveryStep, error) {
-	var step vigil.RecoveryStep
+func (s *Store) StepRecovery(ctx context.Context, id uuid.UUID, limit, outstanding int) (channelhealth.RecoveryStep, error) {
+	var step channelhealth.RecoveryStep
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		step = vigil.RecoveryStep{}
+		step = channelhealth.RecoveryStep{}
 		var r recoveryRow
 		if err := tx.NewSelect().Model(&r).Where("rc.id = ?", id).For("UPDATE").Scan(ctx); err != nil {
 			return pg.Found("recovery", err)
 		}
-		if r.State != string(vigil.RecoveryRunning) {
+		if r.State != string(channelhealth.RecoveryRunning) {
 			step = r.step()
 			return nil
 		}
@@ -70,9 +71,9 @@ func (s *Store) StepRecovery(ctx context.Context, id uuid.UUID, limit, outstandi
 	return step, pg.Wrap("continue a recovery", err)
 }
 
-func (r *recoveryRow) step() vigil.RecoveryStep {
-	return vigil.RecoveryStep{
-		Done: r.State != string(vigil.RecoveryRunning), Total: r.Total, Sent: r.Sent, Skipped: r.Skipped, Failed: r.Failed,
+func (r *recoveryRow) step() channelhealth.RecoveryStep {
+	return channelhealth.RecoveryStep{
+		Done: r.State != string(channelhealth.RecoveryRunning), Total: r.Total, Sent: r.Sent, Skipped: r.Skipped, Failed: r.Failed,
 	}
 }
 
@@ -92,7 +93,7 @@ func (s *Store) advance(ctx context.Context, tx bun.Tx, r *recoveryRow, limit, o
 	}
 	r.SteppedAt = s.db.Instant()
 	if r.Sent+r.Skipped+r.Failed >= r.Total {
-		r.State, r.FinishedAt = string(vigil.RecoveryDone), &r.SteppedAt
+		r.State, r.FinishedAt = string(channelhealth.RecoveryDone), &r.SteppedAt
 	}
 	list := make([]vigil.PendingDelivery, len(requested))
 	for i := range requested {

@@ -12,19 +12,20 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 // PublishSystem stores a system event for the stream of its organization, and its deliveries to the
 // channels that are subscribed to it; one that is stored already is not stored again. Without a name
 // of the organization it reads that. As publish, it must be the last statement of a transaction. The
 // sweep starts the deliveries at once.
-func (s *Store) PublishSystem(ctx context.Context, tx bun.Tx, c vigil.SystemContext) error {
+func (s *Store) PublishSystem(ctx context.Context, tx bun.Tx, c events.SystemContent) error {
 	var known []struct {
 		Name   string
 		Stored bool
 	}
 	err := tx.NewRaw("SELECT o.name, EXISTS (SELECT FROM events WHERE id = ?) AS stored FROM organizations AS o WHERE o.id = ?",
-		vigil.EventID(c.SubjectID, c.Type), c.OrgID).Scan(ctx, &known)
+		events.ID(c.SubjectID, c.Type), c.OrgID).Scan(ctx, &known)
 	if err != nil {
 		return fmt.Errorf("look for the event: %w", err)
 	}
@@ -34,7 +35,7 @@ func (s *Store) PublishSystem(ctx context.Context, tx bun.Tx, c vigil.SystemCont
 	if c.OrganizationName == "" {
 		c.OrganizationName = known[0].Name
 	}
-	event, err := vigil.NewSystemEvent(&c)
+	event, err := events.NewSystem(&c)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -48,12 +49,12 @@ type describedCheck struct {
 	Enabled    bool            `json:"enabled"`
 	Labels     vigil.Labels    `json:"labels,omitempty"`
 
-	Rules []vigil.UnobservedRule `json:"rules,omitempty"`
+	Rules []events.UnobservedRule `json:"rules,omitempty"`
 }
 
 func describe(c *vigil.Check, rules []vigil.Rule) (string, error) {
 	text, err := json.Marshal(describedCheck{
-		c.Name, c.Type, c.Target, pg.Milliseconds(c.Interval), c.Regions, c.Enabled, c.Labels, vigil.UnobservedRules(rules),
+		c.Name, c.Type, c.Target, pg.Milliseconds(c.Interval), c.Regions, c.Enabled, c.Labels, events.UnobservedRules(rules),
 	})
 	return string(text), pg.Wrap("describe the check", err)
 }
@@ -192,12 +193,12 @@ func (s *Store) BeginUnobserved(
 		if err != nil {
 			return pg.Wrap("insert", err)
 		}
-		about := vigil.UnobservedContext{
+		about := events.UnobservedContent{
 			Check:            check,
 			OrganizationName: org.Name,
 			Time:             now,
 			PublicURL:        publicURL,
-			Rules:            vigil.UnobservedRules(rules),
+			Rules:            events.UnobservedRules(rules),
 		}
 		to := notified
 		switch {
@@ -282,7 +283,7 @@ func (s *Store) unobservedSubscribers(
 
 // missingRegions fills in a time without results that the check does not have in all of its
 // regions, or that is known.
-func missingRegions(ctx context.Context, tx bun.Tx, about *vigil.UnobservedContext, check *vigil.Check, now, since time.Time) error {
+func missingRegions(ctx context.Context, tx bun.Tx, about *events.UnobservedContent, check *vigil.Check, now, since time.Time) error {
 	var row struct {
 		Since   time.Time `bun:"since"`
 		Regions []string  `bun:"regions,array"`
@@ -303,7 +304,7 @@ func missingRegions(ctx context.Context, tx bun.Tx, about *vigil.UnobservedConte
 }
 
 // keepNotified stores which channels are notified of the beginning, so that these get the end.
-func keepNotified(ctx context.Context, tx bun.Tx, c *vigil.UnobservedContext, described string, notified []vigil.Recipient) error {
+func keepNotified(ctx context.Context, tx bun.Tx, c *events.UnobservedContent, described string, notified []vigil.Recipient) error {
 	if len(notified) == 0 {
 		return nil
 	}
@@ -322,8 +323,8 @@ func keepNotified(ctx context.Context, tx bun.Tx, c *vigil.UnobservedContext, de
 	return pg.Wrap("store who is notified", err)
 }
 
-func (s *Store) publishUnobserved(ctx context.Context, tx bun.Tx, c *vigil.UnobservedContext, to []vigil.Recipient) error {
-	event, err := vigil.NewUnobservedEvent(c)
+func (s *Store) publishUnobserved(ctx context.Context, tx bun.Tx, c *events.UnobservedContent, to []vigil.Recipient) error {
+	event, err := events.NewUnobserved(c)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/loops"
@@ -95,7 +96,7 @@ func (s *Store) EndUnobserved(
 
 // unobservedEnd is the end of a time without results, and the channels that get it.
 type unobservedEnd struct {
-	about vigil.UnobservedContext
+	about events.UnobservedContent
 	to    []vigil.Recipient
 }
 
@@ -118,22 +119,22 @@ const whyEnded = `c.id IS NOT NULL AS known, coalesce(c.enabled, false) AS enabl
 	EXISTS (SELECT FROM unnest(g.regions) AS was (region) WHERE NOT EXISTS (
 		SELECT FROM check_regions AS r WHERE r.check_id = g.check_id AND r.region = was.region AND r.active)) AS removed`
 
-func (r *endedRow) end() vigil.UnobservedEnd {
+func (r *endedRow) end() events.UnobservedEnd {
 	switch {
 	case !r.Known:
-		return vigil.UnobservedDeleted
+		return events.UnobservedDeleted
 	case !r.Enabled:
-		return vigil.UnobservedDisabled
+		return events.UnobservedDisabled
 	case r.Unasked:
-		return vigil.UnobservedRuleChanged
+		return events.UnobservedRuleChanged
 	case r.Result:
-		return vigil.ObservedAgain
+		return events.ObservedAgain
 	case r.Removed:
-		return vigil.UnobservedRegionRemoved
+		return events.UnobservedRegionRemoved
 	case r.Still:
-		return vigil.UnobservedRuleChanged
+		return events.UnobservedRuleChanged
 	}
-	return vigil.UnobservedChanged
+	return events.UnobservedChanged
 }
 
 // checkObserved ends the time in which a check had no result from any region, if it is over.
@@ -168,16 +169,16 @@ func (s *Store) checkObserved(
 // aboutEnd fills in what an event says of the end.
 func (s *Store) aboutEnd(
 	ctx context.Context, tx bun.Tx, about vigil.UnobservedCheck, text json.RawMessage, now time.Time,
-) (vigil.UnobservedContext, error) {
+) (events.UnobservedContent, error) {
 	var described describedCheck
 	if err := json.Unmarshal(text, &described); err != nil {
-		return vigil.UnobservedContext{}, fmt.Errorf("read the description of the check: %w", err)
+		return events.UnobservedContent{}, fmt.Errorf("read the description of the check: %w", err)
 	}
 	var org accounts.OrgRow
 	if err := tx.NewSelect().Model(&org).Where("o.id = ?", about.OrgID).Scan(ctx); err != nil {
-		return vigil.UnobservedContext{}, pg.Found("organization", err)
+		return events.UnobservedContent{}, pg.Found("organization", err)
 	}
-	return vigil.UnobservedContext{
+	return events.UnobservedContent{
 		UnobservedCheck: about, Check: described.check(about.CheckID, about.OrgID), OrganizationName: org.Organization().Name, Time: now,
 		Rules: described.Rules,
 	}, nil

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package channelhealth
 
 import (
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
 )
 
-// ChannelState says how the messages of a channel arrive.
-type ChannelState string
+// State says how the messages of a channel arrive.
+type State string
 
 // The states of a channel.
 const (
-	ChannelOK      ChannelState = "ok"      // the last attempt succeeded, too few failed since, or none was made
-	ChannelFailing ChannelState = "failing" // attempts fail for long, or many in a row
-	ChannelDown    ChannelState = "down"    // a delivery was given up, or the receiver is gone
+	OK      State = "ok"      // the last attempt succeeded, too few failed since, or none was made
+	Failing State = "failing" // attempts fail for long, or many in a row
+	Down    State = "down"    // a delivery was given up, or the receiver is gone
 )
 
 // When a channel is failing.
@@ -25,10 +27,10 @@ const (
 	failingTime     = 10 * time.Minute // since the first of them
 )
 
-// ChannelHealth is how the messages of a channel arrive. The zero value is that of a channel
+// Health is how the messages of a channel arrive. The zero value is that of a channel
 // that has had none.
-type ChannelHealth struct {
-	State ChannelState // empty: ok
+type Health struct {
+	State State // empty: ok
 	// Failures counts the attempts that failed in a row, and Since is when the first of them
 	// did; zero: none failed. Attempts that users request count only when they succeed.
 	Failures int
@@ -42,15 +44,15 @@ type ChannelHealth struct {
 }
 
 // Shown returns the state, and since when the channel fails; nil while it is ok.
-func (h ChannelHealth) Shown() (state ChannelState, since *time.Time) {
-	if h.State == "" || h.State == ChannelOK {
-		return ChannelOK, nil
+func (h Health) Shown() (state State, since *time.Time) {
+	if h.State == "" || h.State == OK {
+		return OK, nil
 	}
 	return h.State, &h.Since
 }
 
-// ChannelSeen is what an attempt shows of its channel.
-type ChannelSeen struct {
+// Seen is what an attempt shows of its channel.
+type Seen struct {
 	At        time.Time
 	Delivered bool
 	// Failed: it says that the channel fails. That is neither an attempt that a user requested, nor
@@ -63,40 +65,40 @@ type ChannelSeen struct {
 
 // SeenOf returns what an attempt at an instant shows of its channel. exhausted says that the
 // attempt ended its delivery. What was sent to a former address of the channel shows nothing.
-func SeenOf(outcome *AttemptOutcome, exhausted bool, at time.Time) ChannelSeen {
+func SeenOf(outcome *vigil.AttemptOutcome, exhausted bool, at time.Time) Seen {
 	if outcome.Former {
-		return ChannelSeen{At: at}
+		return Seen{At: at}
 	}
 	a := &outcome.Attempt
-	return ChannelSeen{
-		At: at, Delivered: outcome.Delivered, Error: Shorten(CleanText(a.Error), maxChannelError),
-		Failed:  !outcome.Delivered && !outcome.Progress && !a.Manual && a.ErrorCode != AttemptUnknown,
+	return Seen{
+		At: at, Delivered: outcome.Delivered, Error: vigil.Shorten(vigil.CleanText(a.Error), MaxError),
+		Failed:  !outcome.Delivered && !outcome.Progress && !a.Manual && a.ErrorCode != vigil.AttemptUnknown,
 		GivenUp: exhausted, Gone: outcome.Gone,
 	}
 }
 
-// maxChannelError bounds ChannelHealth.LastError, in bytes.
-const maxChannelError = 500
+// MaxError bounds Health.LastError, in bytes.
+const MaxError = 500
 
-// ChannelTurn is a change of a channel's state that makes an event.
-type ChannelTurn string
+// Turn is a change of a channel's state that makes an event.
+type Turn string
 
 // The changes: from ok to another state, and back.
 const (
-	ChannelTurnNone      ChannelTurn = ""
-	ChannelTurnFailing   ChannelTurn = "failing"
-	ChannelTurnRecovered ChannelTurn = "recovered"
+	TurnNone      Turn = ""
+	TurnFailing   Turn = "failing"
+	TurnRecovered Turn = "recovered"
 )
 
 // After returns the health of a channel after an attempt, and what changed by it. The id of a
 // new episode follows from that of the channel and the time.
-func (h ChannelHealth) After(channel uuid.UUID, seen ChannelSeen) (ChannelHealth, ChannelTurn) {
+func (h Health) After(channel uuid.UUID, seen Seen) (Health, Turn) {
 	if seen.Delivered {
-		turn := ChannelTurnNone
+		turn := TurnNone
 		if h.Episode != uuid.Nil {
-			turn = ChannelTurnRecovered
+			turn = TurnRecovered
 		}
-		return ChannelHealth{State: ChannelOK, LastDeliveredAt: &seen.At}, turn
+		return Health{State: OK, LastDeliveredAt: &seen.At}, turn
 	}
 	if seen.Failed {
 		h.Failures++
@@ -105,27 +107,27 @@ func (h ChannelHealth) After(channel uuid.UUID, seen ChannelSeen) (ChannelHealth
 	if (seen.Failed || seen.GivenUp || seen.Gone) && h.Since.IsZero() {
 		h.Since = seen.At
 	}
-	state := ChannelOK
+	state := OK
 	switch {
-	case seen.GivenUp || seen.Gone || h.State == ChannelDown:
-		state = ChannelDown
-	case h.State == ChannelFailing,
+	case seen.GivenUp || seen.Gone || h.State == Down:
+		state = Down
+	case h.State == Failing,
 		seen.Failed && (h.Failures >= failingAttempts || seen.At.Sub(h.Since) >= failingTime):
-		state = ChannelFailing
+		state = Failing
 	}
-	if h.State = state; state == ChannelOK || h.Episode != uuid.Nil {
-		return h, ChannelTurnNone
+	if h.State = state; state == OK || h.Episode != uuid.Nil {
+		return h, TurnNone
 	}
 	if h.LastError == "" {
 		h.LastError = seen.Error
 	}
-	h.Episode = channelEpisode(channel, h.Since)
-	return h, ChannelTurnFailing
+	h.Episode = episodeOf(channel, h.Since)
+	return h, TurnFailing
 }
 
-// channelEpisode is the id of a time in which a channel fails.
-func channelEpisode(channel uuid.UUID, since time.Time) uuid.UUID {
-	return DerivedID(append(channel[:], strconv.FormatInt(since.UnixMicro(), 10)...))
+// episodeOf is the id of a time in which a channel fails.
+func episodeOf(channel uuid.UUID, since time.Time) uuid.UUID {
+	return vigil.DerivedID(append(channel[:], strconv.FormatInt(since.UnixMicro(), 10)...))
 }
 
 // MemberFallback is the member of a channel that names its fallback.
@@ -134,19 +136,19 @@ const MemberFallback = "fallback_channel_id"
 // FallbackCircle is the CodeInvalid error about a channel that falls back to itself, over others
 // or not.
 func FallbackCircle() error {
-	return Invalid(MemberFallback, "leads back to the channel itself")
+	return vigil.Invalid(MemberFallback, "leads back to the channel itself")
 }
 
 // FallbackOpening is an opening that a channel got in the place of another one.
 type FallbackOpening struct {
-	Recipient // the channel that got it; FallbackFor is set
-	Pending   bool
+	vigil.Recipient // the channel that got it; FallbackFor is set
+	Pending         bool
 }
 
 // FallbackRecipients adds to the recipients of an end the channels that got the beginning in the
 // place of one of them. One whose message of the beginning is still pending gets the end also
 // when its policy merges both into one message: that message stands for the beginning.
-func FallbackRecipients(to []Recipient, openings []FallbackOpening, end uuid.UUID) []Recipient {
+func FallbackRecipients(to []vigil.Recipient, openings []FallbackOpening, end uuid.UUID) []vigil.Recipient {
 	named := make(map[uuid.UUID]bool, len(to))
 	for _, r := range to {
 		named[r.ChannelID] = true
@@ -160,15 +162,15 @@ func FallbackRecipients(to []Recipient, openings []FallbackOpening, end uuid.UUI
 		added[o.ChannelID] = true
 		r, of := o.Recipient, *o.FallbackFor
 		if r.FallbackFor = &of; notified {
-			r.FallbackFor.DeliveryID = DeliveryID(end, of.ChannelID)
+			r.FallbackFor.DeliveryID = vigil.DeliveryID(end, of.ChannelID)
 		}
 		all = append(all[:len(all):len(all)], r)
 	}
 	return all
 }
 
-// ChannelNotice is a mail to the owners of an organization about a channel.
-type ChannelNotice struct {
+// Notice is a mail to the owners of an organization about a channel.
+type Notice struct {
 	ChannelID, OrgID uuid.UUID
 	ChannelName      string
 	// Gone: the receiver answered that it wants no more messages, and the channel was disabled.
@@ -178,8 +180,8 @@ type ChannelNotice struct {
 	// Lost counts the messages that were given up since the last mail, and FellBack how many of
 	// them another channel got.
 	Lost, FellBack int
-	State          ChannelState // of the channel now
-	Deleted        bool         // there is no such channel any more
+	State          State // of the channel now
+	Deleted        bool  // there is no such channel any more
 	// Number counts the mails about the channel, from 1, and News what they are about.
 	Number, News int64
 }

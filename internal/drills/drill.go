@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package drills
 
 import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
-// DrillPage is the path of the dashboard's page of a drill, without its id.
-const DrillPage = "/app/drills/"
+// PagePath is the path of the dashboard's page of a drill, without its id.
+const PagePath = "/app/drills/"
 
 // Bounds of drills.
 const (
-	// DrillInterval is the interval of the hidden check.
-	DrillInterval = 5 * time.Second
-	// minDrillExpect and maxDrillExpect bound DrillRequest.ExpectWithin; DefaultDrillExpect is
-	// its default.
-	minDrillExpect     = 10 * time.Second
-	DefaultDrillExpect = 2 * time.Minute
-	maxDrillExpect     = 10 * time.Minute
-	// MaxDrillTime is after what time a drill is closed in any case.
-	MaxDrillTime = 15 * time.Minute
-	// maxDrillWait is after what time a drill waits for the end of its incident no longer, so
-	// that its receipt is made before MaxDrillTime.
-	maxDrillWait = 14 * time.Minute
-	// MaxDrillChannels and MaxDrillRules bound what one drill asks for.
-	MaxDrillChannels = 50
-	MaxDrillRules    = 50
+	// Interval is the interval of the hidden check.
+	Interval = 5 * time.Second
+	// DefaultExpect is the default of Request.ExpectWithin.
+	DefaultExpect = 2 * time.Minute
+	// MaxTime is after what time a drill is closed in any case.
+	MaxTime = 15 * time.Minute
+	// maxWait is after what time a drill waits for the end of its incident no longer, so
+	// that its receipt is made before MaxTime.
+	maxWait = 14 * time.Minute
+	// MaxChannels and MaxRules bound what one drill asks for.
+	MaxChannels = 50
+	MaxRules    = 50
 )
 
 // Drill proves that an alert arrives: a check of its own fails, is healthy again and ends, and
@@ -36,29 +36,29 @@ type Drill struct {
 	// ID is also that of the hidden check.
 	ID      uuid.UUID
 	OrgID   uuid.UUID
-	Request DrillRequest
+	Request Request
 	// Channels must receive both messages: those that the rules notify when the drill is asked for.
-	Channels []DrillChannel
+	Channels []Channel
 	Regions  []string
 	// Rules are those of the hidden check.
-	Rules []Rule
+	Rules []vigil.Rule
 	// Labels of the check that the drill is about; none for one about channels or rules.
-	Labels      Labels
+	Labels      vigil.Labels
 	RequestedBy string
-	State       DrillState
+	State       State
 	// AskedAt is when it was asked for; the others are nil until their time has come.
 	AskedAt                                  time.Time
 	StagedAt, HealedAt, CanceledAt, ClosedAt *time.Time
 	// Receipt is nil while the drill runs, and never changes afterwards.
-	Receipt *DrillReceipt
+	Receipt *Receipt
 	// Signature is a JSON Web Signature (RFC 7515, compact) whose payload is the receipt; empty
 	// while the drill runs, and where the platform has no key.
 	Signature string
 }
 
-// DrillRequest says what a drill is about. Exactly one of ChannelIDs, RuleIDs, SubscriptionIDs and
+// Request says what a drill is about. Exactly one of ChannelIDs, RuleIDs, SubscriptionIDs and
 // CheckID is set.
-type DrillRequest struct {
+type Request struct {
 	// ChannelIDs are notified by a rule of the drill's own.
 	ChannelIDs []uuid.UUID `json:"channel_ids,omitempty"`
 	// RuleIDs are copied with their channels, region policy and severity.
@@ -70,7 +70,7 @@ type DrillRequest struct {
 	// Regions in which the hidden check runs; empty: those of the check, else one.
 	Regions []string `json:"regions,omitempty"`
 	// Severity of the incident; empty: info.
-	Severity Severity `json:"severity,omitempty"`
+	Severity vigil.Severity `json:"severity,omitempty"`
 	// ExpectWithin is how long the way to every channel may take, of the opening and of its end
 	// each; 10 s to 10 min.
 	ExpectWithin time.Duration `json:"expect_within"`
@@ -80,84 +80,90 @@ type DrillRequest struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// DrillChannel is a channel of a drill.
-type DrillChannel struct {
-	ID   uuid.UUID   `json:"id"`
-	Name string      `json:"name"`
-	Type ChannelType `json:"type"`
+// Channel is a channel of a drill.
+type Channel struct {
+	ID   uuid.UUID         `json:"id"`
+	Name string            `json:"name"`
+	Type vigil.ChannelType `json:"type"`
 	// Subscriptions of the request that the channel receives the drill by.
-	Subscriptions []DrillSubscription `json:"subscriptions,omitempty"`
+	Subscriptions []Subscription `json:"subscriptions,omitempty"`
 }
 
-// DrillSubscription is a subscription of a drill.
-type DrillSubscription struct {
+// Subscription is a subscription of a drill.
+type Subscription struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
 }
 
-// DrillState is where a drill stands.
-type DrillState string
+// State is where a drill stands.
+type State string
 
 // States of drills, in their order.
 const (
-	DrillAsked      DrillState = "asked"      // stored; its check does not exist yet
-	DrillFailing    DrillState = "failing"    // the hidden check fails
-	DrillRecovering DrillState = "recovering" // the hidden check is healthy again
-	DrillClosed     DrillState = "closed"     // it has a receipt
+	Asked      State = "asked"      // stored; its check does not exist yet
+	Failing    State = "failing"    // the hidden check fails
+	Recovering State = "recovering" // the hidden check is healthy again
+	Closed     State = "closed"     // it has a receipt
 )
 
-// DrillVerdict is what a drill has shown.
-type DrillVerdict string
+// Verdict is what a drill has shown.
+type Verdict string
 
 // Verdicts.
 const (
-	DrillPassed   DrillVerdict = "passed"
-	DrillFailed   DrillVerdict = "failed"
-	DrillCanceled DrillVerdict = "canceled"
+	Passed   Verdict = "passed"
+	Failed   Verdict = "failed"
+	Canceled Verdict = "canceled"
 )
 
-// StalledDrill is a drill whose workflow leaves no trace.
-type StalledDrill struct {
+// Stalled is a drill whose workflow leaves no trace.
+type Stalled struct {
 	ID, OrgID uuid.UUID
 	// Old: it should have ended, so that it must be closed.
 	Old bool
 }
 
-// ChannelDrill is the last drill of a channel that has ended.
-type ChannelDrill struct {
+// Ended is the last drill of a channel that has ended.
+type Ended struct {
 	DrillID uuid.UUID
-	Verdict DrillVerdict
+	Verdict Verdict
 	At      time.Time
 }
 
-// DrillWorkflowID is the ID of the workflow of a drill.
-func DrillWorkflowID(id uuid.UUID) string { return "drill/" + id.String() }
+// Filter selects drills. Zero members select all.
+type Filter struct {
+	Verdict Verdict
+	listing.Page
+}
 
-// DrillRules returns the rules of the hidden check of a drill: a copy of each rule that notifies
+// WorkflowID is the ID of the workflow of a drill.
+func WorkflowID(id uuid.UUID) string { return "drill/" + id.String() }
+
+// Rules returns the rules of the hidden check of a drill: a copy of each rule that notifies
 // someone, which fires when the check is down and notifies of its beginning and its end. Without
 // rules it is one that notifies the channels; that of subscriptions names none.
-func DrillRules(drill *Drill, copied []Rule) []Rule {
+func Rules(drill *Drill, copied []vigil.Rule) []vigil.Rule {
 	severity := drill.Request.Severity
 	if severity == "" {
-		severity = Info
+		severity = vigil.Info
 	}
 	if len(copied) == 0 {
-		copied = []Rule{{Name: "Drill", Channels: drill.Request.ChannelIDs, Policy: AnyRegion}}
+		copied = []vigil.Rule{{Name: "Drill", Channels: drill.Request.ChannelIDs, Policy: vigil.AnyRegion}}
 	}
-	rules := make([]Rule, 0, len(copied))
+	rules := make([]vigil.Rule, 0, len(copied))
 	for _, rule := range copied {
-		rules = append(rules, Rule{
+		rules = append(rules, vigil.Rule{
 			ID:        uuid.NewSHA1(drill.ID, append([]byte("rule"), rule.ID[:]...)),
 			OrgID:     drill.OrgID,
 			CheckID:   drill.ID,
 			Name:      rule.Name,
-			Condition: Condition{HealthStatus: "down", Severity: severity},
+			Condition: vigil.Condition{HealthStatus: "down", Severity: severity},
 			Channels: append(
 				[]uuid.UUID{},
 				rule.Channels...),
-			NotifyOn:   NotifyBoth,
+			NotifyOn:   vigil.NotifyBoth,
 			Policy:     rule.Policy,
-			Unobserved: UnobservedIgnore,
+			Unobserved: vigil.UnobservedIgnore,
 			Enabled:    true,
 			CreatedAt:  drill.AskedAt,
 			UpdatedAt:  drill.AskedAt,
@@ -175,36 +181,36 @@ func (d *Drill) RecoveryDue() time.Time {
 		return time.Time{}
 	}
 	due := d.HealedAt.Add(d.Request.ExpectWithin)
-	if last := d.AskedAt.Add(maxDrillWait); last.Before(due) {
+	if last := d.AskedAt.Add(maxWait); last.Before(due) {
 		return last
 	}
 	return due
 }
 
-// NextDrillStep is what the workflow of a drill does next.
-type NextDrillStep string
+// Step is what the workflow of a drill does next.
+type Step string
 
 // Steps of a drill.
 const (
-	DrillWait  NextDrillStep = "wait"  // nothing: what is awaited has neither come nor is it late
-	DrillHeal  NextDrillStep = "heal"  // make the hidden check healthy
-	DrillClose NextDrillStep = "close" // make the receipt
+	Wait  Step = "wait"  // nothing: what is awaited has neither come nor is it late
+	Heal  Step = "heal"  // make the hidden check healthy
+	Close Step = "close" // make the receipt
 )
 
 // NextStep decides what follows from what has been seen of a drill that is staged.
-func (d *Drill) NextStep(facts *DrillFacts, now time.Time) NextDrillStep {
+func (d *Drill) NextStep(facts *Facts, now time.Time) Step {
 	switch {
-	case d.State == DrillClosed:
-		return DrillClose
-	case d.State == DrillRecovering:
+	case d.State == Closed:
+		return Close
+	case d.State == Recovering:
 		// Without an opening there is no end to wait for, once no opening can come any more.
 		if facts.ended(d, true) || !now.Before(d.RecoveryDue()) || facts.OpenedAt.IsZero() && facts.quiet() {
-			return DrillClose
+			return Close
 		}
 	// A region that is slower than the first one has its vote to come, which it cannot any more once
 	// the check is healthy.
 	case d.CanceledAt != nil, facts.ended(d, false) && facts.voted(), !now.Before(d.OpeningDue()):
-		return DrillHeal
+		return Heal
 	}
-	return DrillWait
+	return Wait
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package events
 
 import (
 	"encoding/json"
@@ -8,17 +8,19 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
 )
 
 // envelope is the body of a webhook and the data of the stream. Its members are
 // those of the API's resources, without what a receiver must not see: a check's
 // config.
 type envelope[Data any] struct {
-	ID        uuid.UUID `json:"id"`
-	Type      EventType `json:"type"`
-	Version   string    `json:"version"`
-	Timestamp time.Time `json:"timestamp"`
-	Data      Data      `json:"data"`
+	ID        uuid.UUID       `json:"id"`
+	Type      vigil.EventType `json:"type"`
+	Version   string          `json:"version"`
+	Timestamp time.Time       `json:"timestamp"`
+	Data      Data            `json:"data"`
 }
 
 type envelopeData struct {
@@ -38,42 +40,42 @@ type envelopeDrill struct {
 }
 
 type envelopeIncident struct {
-	ID             uuid.UUID       `json:"id"`
-	CheckID        uuid.UUID       `json:"check_id"`
-	AlertRuleID    uuid.UUID       `json:"alert_rule_id"`
-	Status         IncidentStatus  `json:"status"`
-	Severity       Severity        `json:"severity"`
-	Title          string          `json:"title"`
-	Description    string          `json:"description"`
-	StartedAt      time.Time       `json:"started_at"`
-	AcknowledgedAt *time.Time      `json:"acknowledged_at"`
-	ResolvedAt     *time.Time      `json:"resolved_at"`
-	AcknowledgedBy *string         `json:"acknowledged_by"`
-	ResolvedBy     *string         `json:"resolved_by"`
-	Resolution     *Resolution     `json:"resolution"`
-	Note           *string         `json:"note"`
-	Matched        []string        `json:"matched"`
-	FailureCount   int             `json:"failure_count"`
-	CreatedAt      time.Time       `json:"created_at"`
-	WorstSeverity  Severity        `json:"worst_severity"`
-	Rules          []envelopeFired `json:"rules"`
+	ID             uuid.UUID            `json:"id"`
+	CheckID        uuid.UUID            `json:"check_id"`
+	AlertRuleID    uuid.UUID            `json:"alert_rule_id"`
+	Status         vigil.IncidentStatus `json:"status"`
+	Severity       vigil.Severity       `json:"severity"`
+	Title          string               `json:"title"`
+	Description    string               `json:"description"`
+	StartedAt      time.Time            `json:"started_at"`
+	AcknowledgedAt *time.Time           `json:"acknowledged_at"`
+	ResolvedAt     *time.Time           `json:"resolved_at"`
+	AcknowledgedBy *string              `json:"acknowledged_by"`
+	ResolvedBy     *string              `json:"resolved_by"`
+	Resolution     *vigil.Resolution    `json:"resolution"`
+	Note           *string              `json:"note"`
+	Matched        []string             `json:"matched"`
+	FailureCount   int                  `json:"failure_count"`
+	CreatedAt      time.Time            `json:"created_at"`
+	WorstSeverity  vigil.Severity       `json:"worst_severity"`
+	Rules          []envelopeFired      `json:"rules"`
 }
 
 // envelopeFired is a rule that fired in the incident.
 type envelopeFired struct {
-	ID       uuid.UUID  `json:"id"`
-	Name     string     `json:"name"`
-	Severity Severity   `json:"severity"`
-	Since    time.Time  `json:"since"`
-	Until    *time.Time `json:"until"` // null while it fires
+	ID       uuid.UUID      `json:"id"`
+	Name     string         `json:"name"`
+	Severity vigil.Severity `json:"severity"`
+	Since    time.Time      `json:"since"`
+	Until    *time.Time     `json:"until"` // null while it fires
 }
 
 // fired are the rules of an incident, at most maxEnvelopeRules: the newest ones.
-func fired(rules []IncidentRule) []envelopeFired {
+func fired(rules []vigil.IncidentRule) []envelopeFired {
 	rules = rules[max(0, len(rules)-maxEnvelopeRules):]
 	list := make([]envelopeFired, len(rules))
 	for i, r := range rules {
-		list[i] = envelopeFired{ID: r.ID, Name: Truncate(r.Name, maxLabel), Severity: r.Severity, Since: r.Since.UTC(), Until: r.Until}
+		list[i] = envelopeFired{ID: r.ID, Name: vigil.Truncate(r.Name, maxLabel), Severity: r.Severity, Since: r.Since.UTC(), Until: r.Until}
 	}
 	return list
 }
@@ -82,18 +84,18 @@ func fired(rules []IncidentRule) []envelopeFired {
 const maxEnvelopeRules = 50
 
 type envelopeCheck struct {
-	ID              uuid.UUID `json:"id"`
-	Name            string    `json:"name"`
-	Type            CheckType `json:"type"`
-	Target          string    `json:"target"`
-	IntervalSeconds int64     `json:"interval_seconds"`
-	Regions         []string  `json:"regions"`
-	Enabled         bool      `json:"enabled"`
-	Labels          Labels    `json:"labels"`
+	ID              uuid.UUID       `json:"id"`
+	Name            string          `json:"name"`
+	Type            vigil.CheckType `json:"type"`
+	Target          string          `json:"target"`
+	IntervalSeconds int64           `json:"interval_seconds"`
+	Regions         []string        `json:"regions"`
+	Enabled         bool            `json:"enabled"`
+	Labels          vigil.Labels    `json:"labels"`
 }
 
 // showCheck is a check in an envelope. The ID is that of the story, whose check may be deleted.
-func showCheck(id uuid.UUID, c *Check) envelopeCheck {
+func showCheck(id uuid.UUID, c *vigil.Check) envelopeCheck {
 	return envelopeCheck{
 		ID: id, Name: truncate(c.Name), Type: c.Type, Target: truncate(c.Target), IntervalSeconds: int64(c.Interval / time.Second),
 		Regions: append([]string{}, c.Regions...), Enabled: c.Enabled, Labels: labelsOf(c),
@@ -101,23 +103,23 @@ func showCheck(id uuid.UUID, c *Check) envelopeCheck {
 }
 
 type envelopeRule struct {
-	ID        uuid.UUID  `json:"id"`
-	Name      string     `json:"name"`
-	Condition *Condition `json:"condition"` // null when the rule is gone
-	NotifyOn  NotifyOn   `json:"notify_on,omitempty"`
+	ID        uuid.UUID        `json:"id"`
+	Name      string           `json:"name"`
+	Condition *vigil.Condition `json:"condition"` // null when the rule is gone
+	NotifyOn  vigil.NotifyOn   `json:"notify_on,omitempty"`
 }
 
 type envelopeResult struct {
-	ID             uuid.UUID      `json:"id"`
-	CheckID        uuid.UUID      `json:"check_id"`
-	Region         string         `json:"region"`
-	Success        bool           `json:"success"`
-	ResponseTimeMS int64          `json:"response_time_ms"`
-	StatusCode     *int           `json:"status_code"`
-	ErrorMessage   *string        `json:"error_message"`
-	Metadata       map[string]any `json:"metadata"`
-	Time           time.Time      `json:"time"`
-	Evidence       *Evidence      `json:"evidence,omitempty"`
+	ID             uuid.UUID       `json:"id"`
+	CheckID        uuid.UUID       `json:"check_id"`
+	Region         string          `json:"region"`
+	Success        bool            `json:"success"`
+	ResponseTimeMS int64           `json:"response_time_ms"`
+	StatusCode     *int            `json:"status_code"`
+	ErrorMessage   *string         `json:"error_message"`
+	Metadata       map[string]any  `json:"metadata"`
+	Time           time.Time       `json:"time"`
+	Evidence       *vigil.Evidence `json:"evidence,omitempty"`
 }
 
 type envelopeOrganization struct {
@@ -136,7 +138,7 @@ const maxEnvelopeText = 1024
 
 // envelope encodes the event. What would make it too large is left out: the evidence of the
 // result, then also its metadata, then the labels of the check.
-func (s *EventContext) envelope(title, body string) ([]byte, error) {
+func (s *Content) envelope(title, body string) ([]byte, error) {
 	i := &s.Incident
 	out := envelope[envelopeData]{
 		ID: s.id(), Type: s.Type, Version: "1", Timestamp: s.Time.UTC(),
@@ -145,8 +147,8 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 				ID: i.ID, CheckID: i.CheckID, AlertRuleID: i.RuleID, Status: i.Status, Severity: i.Severity,
 				Title: truncate(i.Title), Description: truncate(i.Description), StartedAt: i.StartedAt.UTC(),
 				AcknowledgedAt: i.AcknowledgedAt, ResolvedAt: i.ResolvedAt,
-				AcknowledgedBy: NilIfZero(truncate(i.AcknowledgedBy)), ResolvedBy: NilIfZero(truncate(i.ResolvedBy)),
-				Resolution: NilIfZero(i.Resolution), Note: NilIfZero(truncate(i.Note)),
+				AcknowledgedBy: vigil.NilIfZero(truncate(i.AcknowledgedBy)), ResolvedBy: vigil.NilIfZero(truncate(i.ResolvedBy)),
+				Resolution: vigil.NilIfZero(i.Resolution), Note: vigil.NilIfZero(truncate(i.Note)),
 				Matched: i.Trigger.Matched, FailureCount: i.Trigger.FailureCount, CreatedAt: i.CreatedAt.UTC(),
 				WorstSeverity: i.WorstSeverity(), Rules: fired(i.Rules),
 			},
@@ -167,7 +169,7 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	if r := &i.Trigger.Result; !r.Slot.IsZero() {
 		out.Data.Result = &envelopeResult{
 			ID: r.ID, CheckID: r.CheckID, Region: r.Region, Success: r.Success, ResponseTimeMS: r.ResponseTime.Milliseconds(),
-			StatusCode: NilIfZero(r.StatusCode), ErrorMessage: NilIfZero(truncate(r.Error)), Metadata: r.Metadata, Time: r.Time.UTC(),
+			StatusCode: vigil.NilIfZero(r.StatusCode), ErrorMessage: vigil.NilIfZero(truncate(r.Error)), Metadata: r.Metadata, Time: r.Time.UTC(),
 			Evidence: r.Evidence,
 		}
 	}
@@ -175,7 +177,7 @@ func (s *EventContext) envelope(title, body string) ([]byte, error) {
 	for _, drop := range []func(){
 		func() { out.Data.Result.dropEvidence() },
 		func() { out.Data.Result.dropMetadata() },
-		func() { out.Data.Check.Labels = Labels{} },
+		func() { out.Data.Check.Labels = vigil.Labels{} },
 	} {
 		if err == nil && len(text) > MaxEnvelope {
 			drop()
@@ -201,12 +203,12 @@ func (r *envelopeResult) dropMetadata() {
 }
 
 // truncate shortens a text to maxEnvelopeText with a mark at its end.
-func truncate(text string) string { return Shorten(text, maxEnvelopeText) }
+func truncate(text string) string { return vigil.Shorten(text, maxEnvelopeText) }
 
 // labelsOf are the labels of a check: without any an object without members, not null.
-func labelsOf(c *Check) Labels {
+func labelsOf(c *vigil.Check) vigil.Labels {
 	if c.Labels == nil {
-		return Labels{}
+		return vigil.Labels{}
 	}
 	return c.Labels
 }

@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package drills
 
 import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/vigil-monitor/vigil"
 )
 
-// drillFailures names the first hop that is missing on the way to each region and channel, and
+// failuresOf names the first hop that is missing on the way to each region and channel, and
 // the slowest one where a message was late. What follows from a failure is not named beside it.
-func drillFailures(d *Drill, facts *DrillFacts, hops []DrillHopTime) []DrillFailure {
+func failuresOf(d *Drill, facts *Facts, hops []HopTime) []Failure {
 	within := d.Request.ExpectWithin
 	if d.Request.Refused != "" {
-		return []DrillFailure{{Hop: HopStored, Reason: "The schedule could not run the drill: " + d.Request.Refused}}
+		return []Failure{{Hop: HopStored, Reason: "The schedule could not run the drill: " + d.Request.Refused}}
 	}
 	if d.StagedAt == nil {
-		return []DrillFailure{{Hop: HopStored, Reason: fmt.Sprintf("The check of the drill was not stored within %s.", within)}}
+		return []Failure{{Hop: HopStored, Reason: fmt.Sprintf("The check of the drill was not stored within %s.", within)}}
 	}
 	failures := regionFailures(facts, false)
 	if facts.OpenedAt.IsZero() {
 		if len(failures) == 0 {
-			failures = append(failures, DrillFailure{Hop: HopOpened, Reason: fmt.Sprintf("No incident opened within %s.", within)})
+			failures = append(failures, Failure{Hop: HopOpened, Reason: fmt.Sprintf("No incident opened within %s.", within)})
 		}
 		return failures
 	}
 	failures = append(failures, messageFailures(d, facts, false, hops)...)
 	if d.HealedAt == nil {
-		return append(failures, DrillFailure{Hop: HopRedefined, Reason: "The check of the drill was not made healthy."})
+		return append(failures, Failure{Hop: HopRedefined, Reason: "The check of the drill was not made healthy."})
 	}
 	if withdrawn := regionFailures(facts, true); facts.ResolvedAt.IsZero() {
 		if len(withdrawn) == 0 {
-			withdrawn = []DrillFailure{{Hop: HopResolved, Reason: fmt.Sprintf("The incident did not end within %s.", within)}}
+			withdrawn = []Failure{{Hop: HopResolved, Reason: fmt.Sprintf("The incident did not end within %s.", within)}}
 		}
 		return append(failures, withdrawn...)
 	}
@@ -40,9 +42,9 @@ func drillFailures(d *Drill, facts *DrillFacts, hops []DrillHopTime) []DrillFail
 
 // regionFailures names the first hop that is missing in each region, on the way to its vote or to
 // the withdrawal of it.
-func regionFailures(facts *DrillFacts, withdrawal bool) (failures []DrillFailure) {
+func regionFailures(facts *Facts, withdrawal bool) (failures []Failure) {
 	for _, r := range facts.Regions {
-		failure := DrillFailure{Region: r.Region}
+		failure := Failure{Region: r.Region}
 		switch {
 		case withdrawal && !r.Voted.IsZero() && r.Withdrawn.IsZero():
 			failure.Hop, failure.Reason = HopVoteWithdrawn, "The region did not see that the check is healthy again."
@@ -63,14 +65,14 @@ func regionFailures(facts *DrillFacts, withdrawal bool) (failures []DrillFailure
 
 // messageFailures names what is wrong with the messages to each channel. An end is not looked at
 // where the opening did not arrive: the policy of the channel may leave it out.
-func messageFailures(d *Drill, facts *DrillFacts, ends bool, hops []DrillHopTime) (failures []DrillFailure) {
+func messageFailures(d *Drill, facts *Facts, ends bool, hops []HopTime) (failures []Failure) {
 	due, hop, what := d.OpeningDue(), HopDelivered, "The message about the opening"
 	if ends {
 		due, hop, what = d.RecoveryDue(), HopRecoveryDelivered, "The message about the end"
 	}
 	for _, c := range d.Channels {
 		m := facts.message(c.ID, ends)
-		failure := DrillFailure{Hop: hop, ChannelID: c.ID}
+		failure := Failure{Hop: hop, ChannelID: c.ID}
 		switch opening := facts.message(c.ID, false); {
 		case ends && (opening == nil || opening.DeliveredAt == nil):
 			continue
@@ -101,14 +103,14 @@ func messageFailures(d *Drill, facts *DrillFacts, ends bool, hops []DrillHopTime
 }
 
 // fallbackFailures names the fallbacks that did not receive what they got in the place of others.
-func fallbackFailures(facts *DrillFacts, ends bool, due time.Time, what string) (failures []DrillFailure) {
+func fallbackFailures(facts *Facts, ends bool, due time.Time, what string) (failures []Failure) {
 	hop := HopFallbackDelivered
 	if ends {
 		hop = HopRecoveryFallbackDelivered
 	}
 	for _, instead := range facts.fallbacks(ends) {
 		m, opening := facts.message(instead.ChannelID, ends), facts.message(instead.ChannelID, false)
-		failure := DrillFailure{Hop: hop, ChannelID: instead.ChannelID}
+		failure := Failure{Hop: hop, ChannelID: instead.ChannelID}
 		switch {
 		case ends && (opening == nil || opening.DeliveredAt == nil):
 			continue
@@ -125,13 +127,13 @@ func fallbackFailures(facts *DrillFacts, ends bool, due time.Time, what string) 
 }
 
 // problem says why a message was not delivered.
-func (m *DrillMessage) problem() string {
+func (m *Message) problem() string {
 	switch {
 	case m.Error != nil && m.StatusCode != nil:
 		return fmt.Sprintf("attempt %d was answered %d (%s).", m.Attempts, *m.StatusCode, *m.Error)
 	case m.Error != nil:
 		return fmt.Sprintf("attempt %d failed (%s).", m.Attempts, *m.Error)
-	case m.Attempts > 0 && m.Status == DeliveryPending:
+	case m.Attempts > 0 && m.Status == vigil.DeliveryPending:
 		return fmt.Sprintf("attempt %d has no answer yet.", m.Attempts)
 	}
 	return fmt.Sprintf("it is %s after %d attempts.", m.Status, m.Attempts)
@@ -140,12 +142,12 @@ func (m *DrillMessage) problem() string {
 // slowestHop returns the hop that took the longest on the way to the delivery of a message to one
 // channel; last is the hop of the delivery itself. The way to the end begins when the check is
 // made healthy.
-func slowestHop(hops []DrillHopTime, last DrillHop, delivered time.Time) DrillHop {
+func slowestHop(hops []HopTime, last Hop, delivered time.Time) Hop {
 	from := HopAsked
 	if last == HopRecoveryDelivered {
 		from = HopRedefined
 	}
-	begin := slices.IndexFunc(hops, func(h DrillHopTime) bool { return h.Name == from })
+	begin := slices.IndexFunc(hops, func(h HopTime) bool { return h.Name == from })
 	if begin < 0 {
 		return last
 	}

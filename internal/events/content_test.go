@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil_test
+package events_test
 
 import (
 	"encoding/json"
@@ -12,11 +12,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
-func contextOf(t vigil.EventType) vigil.EventContext {
+func contextOf(t vigil.EventType) events.Content {
 	resolved := began().Add(90 * time.Second)
-	s := vigil.EventContext{
+	s := events.Content{
 		Type:      t,
 		Time:      began(),
 		Regions:   []string{"eu-central-fra", "na-east-ewr"},
@@ -58,7 +59,7 @@ func TestNewEvent(t *testing.T) {
 	t.Run("CarriesTheMembersOfTheContract", func(t *testing.T) {
 		t.Parallel()
 		details := contextOf(vigil.EventTriggered)
-		event, err := vigil.NewEvent(details)
+		event, err := events.New(details)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,17 +90,17 @@ func TestNewEvent(t *testing.T) {
 
 	t.Run("HasAValueForEveryVariable", func(t *testing.T) {
 		t.Parallel()
-		event, err := vigil.NewEvent(contextOf(vigil.EventResolved))
+		event, err := events.New(contextOf(vigil.EventResolved))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range vigil.VariableNames() {
+		for _, name := range events.VariableNames() {
 			if _, ok := event.Variables[name]; !ok {
 				t.Errorf("no %s", name)
 			}
 		}
-		if len(event.Variables) != len(vigil.VariableNames())+1 {
-			t.Errorf("%d variables, %d are known and one is a label", len(event.Variables), len(vigil.VariableNames()))
+		if len(event.Variables) != len(events.VariableNames())+1 {
+			t.Errorf("%d variables, %d are known and one is a label", len(event.Variables), len(events.VariableNames()))
 		}
 		for name, want := range map[string]string{
 			"duration": "1m30s", "failure_count": "3", "status_code": "503", "regions_down": "eu-central-fra, na-east-ewr",
@@ -128,8 +129,8 @@ func TestNewEvent(t *testing.T) {
 				details.Check.Labels[strings.Repeat("k", 60)+string(rune('a'+i))] = long[:min(len(long), 800)]
 			}
 			details.Incident.Trigger.Result.Metadata = map[string]any{"body": long}
-			event, err := vigil.NewEvent(details)
-			if err != nil || len(event.Envelope) > vigil.MaxEnvelope || !json.Valid(event.Envelope) {
+			event, err := events.New(details)
+			if err != nil || len(event.Envelope) > events.MaxEnvelope || !json.Valid(event.Envelope) {
 				t.Fatalf("%d bytes, %v", len(event.Envelope), err)
 			}
 		})
@@ -138,11 +139,11 @@ func TestNewEvent(t *testing.T) {
 	t.Run("HasOneIDForEachTurnOfAnIncident", func(t *testing.T) {
 		t.Parallel()
 		incident := uuid.New()
-		first := vigil.EventID(incident, vigil.EventTriggered)
-		if again := vigil.EventID(incident, vigil.EventTriggered); again != first {
+		first := events.ID(incident, vigil.EventTriggered)
+		if again := events.ID(incident, vigil.EventTriggered); again != first {
 			t.Errorf("%s and %s belong to the same change", first, again)
 		}
-		if other := vigil.EventID(incident, vigil.EventResolved); other == first {
+		if other := events.ID(incident, vigil.EventResolved); other == first {
 			t.Error("two turns have the same id")
 		}
 	})
@@ -151,8 +152,8 @@ func TestNewEvent(t *testing.T) {
 // TestUnobservedEventHasTheCheck: its check is that of other events, with the labels.
 func TestUnobservedEventHasTheCheck(t *testing.T) {
 	t.Parallel()
-	for _, end := range []vigil.UnobservedEnd{"", vigil.ObservedAgain} {
-		event, err := vigil.NewUnobservedEvent(&vigil.UnobservedContext{
+	for _, end := range []events.UnobservedEnd{"", events.ObservedAgain} {
+		event, err := events.NewUnobserved(&events.UnobservedContent{
 			UnobservedCheck: vigil.UnobservedCheck{ID: uuid.New(), CheckID: uuid.New(), OrgID: uuid.New()},
 			Check:           vigil.Check{Name: "Shop", Labels: vigil.Labels{"team": "web"}},
 			Time:            time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC),
@@ -182,8 +183,8 @@ func began() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 // TestNewSystemEvent: an event that no channel can hold is refused.
 func TestNewSystemEvent(t *testing.T) {
 	t.Parallel()
-	if _, err := vigil.NewSystemEvent(&vigil.SystemContext{
-		Type: vigil.EventDrillFailed, SubjectID: uuid.New(), Data: map[string]any{"drill": strings.Repeat("x", vigil.MaxEnvelope)},
+	if _, err := events.NewSystem(&events.SystemContent{
+		Type: vigil.EventDrillFailed, SubjectID: uuid.New(), Data: map[string]any{"drill": strings.Repeat("x", events.MaxEnvelope)},
 	}); err == nil {
 		t.Error("an event that no channel can hold was made")
 	}

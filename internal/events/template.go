@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package events
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/vigil-monitor/vigil"
 )
 
 // The marks around the name of a variable in a template.
@@ -143,7 +145,7 @@ func ParseTemplate(member, text string) ([]string, error) {
 		switch {
 		case !closed:
 			return nil, templateError(member, known, "has a "+TemplateOpen+" that no "+TemplateClose+" follows")
-		case strings.HasPrefix(name, labelVariable) && Labels{name[len(labelVariable):]: ""}.Validate() != nil:
+		case strings.HasPrefix(name, labelVariable) && vigil.Labels{name[len(labelVariable):]: ""}.Validate() != nil:
 			return nil, templateError(member, known, "has a placeholder of a label whose key is not 1 to 63 characters of "+
 				"a-z, 0-9, '.', '_', '/' and '-', as in {{label.team}}")
 		case !strings.HasPrefix(name, labelVariable) && !slices.Contains(known, name):
@@ -156,7 +158,7 @@ func ParseTemplate(member, text string) ([]string, error) {
 }
 
 func templateError(member string, known []string, what string) error {
-	err := Invalid(member, "%s. The known variables are %s, and label.<key> for any label of a check.", what, strings.Join(known, ", "))
+	err := vigil.Invalid(member, "%s. The known variables are %s, and label.<key> for any label of a check.", what, strings.Join(known, ", "))
 	err.Details["variables"] = known
 	return err
 }

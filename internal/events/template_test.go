@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil_test
+package events_test
 
 import (
 	"regexp"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
 func TestVariables(t *testing.T) {
@@ -21,7 +22,7 @@ func TestVariables(t *testing.T) {
 			worst_severity rules_firing started_at
 			resolved_at duration rule_id rule_name ssl_days_remaining dns_previous dns_current organization_name
 			event_type incident_url drill`)
-		if got := vigil.VariableNames(); !slices.Equal(got, want) {
+		if got := events.VariableNames(); !slices.Equal(got, want) {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -29,16 +30,16 @@ func TestVariables(t *testing.T) {
 	t.Run("AreDescribedWithAnExample", func(t *testing.T) {
 		t.Parallel()
 		types := []string{"string", "integer", "number", "uuid", "date-time", "uri"}
-		for _, v := range vigil.Variables() {
+		for _, v := range events.Variables() {
 			if v.Description == "" || v.Example == "" || !slices.Contains(types, v.Type) {
 				t.Errorf("%s lacks something: %+v", v.Name, v)
 			}
-			names, err := vigil.ParseTemplate("template", v.Placeholder())
+			names, err := events.ParseTemplate("template", v.Placeholder())
 			if err != nil || !slices.Equal(names, []string{v.Name}) {
 				t.Errorf("%s: got %q, %v", v.Placeholder(), names, err)
 			}
 		}
-		if got := len(vigil.ExampleVariables()); got != len(vigil.Variables()) {
+		if got := len(events.ExampleVariables()); got != len(events.Variables()) {
 			t.Errorf("%d examples", got)
 		}
 	})
@@ -59,7 +60,7 @@ func TestParseTemplate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := vigil.ParseTemplate("config.title_template", test.text)
+			got, err := events.ParseTemplate("config.title_template", test.text)
 			if err != nil || !slices.Equal(got, test.want) {
 				t.Errorf("got %q, %v", got, err)
 			}
@@ -84,7 +85,7 @@ func TestParseTemplate(t *testing.T) {
 	} {
 		t.Run(test.name+"IsRefusedAndTheKnownAreListed", func(t *testing.T) {
 			t.Parallel()
-			_, err := vigil.ParseTemplate("config.body_template", test.text)
+			_, err := events.ParseTemplate("config.body_template", test.text)
 			text := vigil.ErrorMessage(err)
 			if vigil.ErrorCode(err) != vigil.CodeInvalid || !strings.HasPrefix(text, "config.body_template: ") ||
 				!strings.Contains(text, test.says) || !strings.Contains(text, "failure_count") {
@@ -112,7 +113,7 @@ func FuzzParseTemplate(f *testing.F) {
 	}
 	placeholder := regexp.MustCompile(`\{\{[ \t]*([a-z_]+|label\.[a-z0-9._/-]+)[ \t]*\}\}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		names, err := vigil.ParseTemplate("template", text)
+		names, err := events.ParseTemplate("template", text)
 		if err != nil {
 			if vigil.ErrorCode(err) != vigil.CodeInvalid {
 				t.Fatalf("not a caller's mistake: %v", err)
@@ -120,12 +121,12 @@ func FuzzParseTemplate(f *testing.F) {
 			return
 		}
 		for _, name := range names {
-			if !slices.Contains(vigil.VariableNames(), name) && !strings.HasPrefix(name, "label.") {
+			if !slices.Contains(events.VariableNames(), name) && !strings.HasPrefix(name, "label.") {
 				t.Fatalf("%q was accepted", name)
 			}
 		}
 		// What is left without the placeholders opens nothing.
-		if left := placeholder.ReplaceAllString(text, "\x01"); strings.Contains(left, vigil.TemplateOpen) {
+		if left := placeholder.ReplaceAllString(text, "\x01"); strings.Contains(left, events.TemplateOpen) {
 			t.Fatalf("%q was accepted, with %q left", text, left)
 		}
 	})

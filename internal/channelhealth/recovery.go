@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package channelhealth
 
 import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
 )
 
 // RecoveryState is the state of a recovery.
@@ -29,8 +31,8 @@ type Recovery struct {
 	// Since and Until bound when the deliveries were made; Until is excluded.
 	Since, Until time.Time
 	// Statuses and EventTypes select the deliveries; without EventTypes all are.
-	Statuses   []DeliveryStatus
-	EventTypes []EventType
+	Statuses   []vigil.DeliveryStatus
+	EventTypes []vigil.EventType
 	// Total is how many deliveries it has. Sent arrived, Skipped had arrived before or are gone, and
 	// of Failed the attempt failed, or that of a message before them of the same incident.
 	Total, Sent, Skipped, Failed int
@@ -43,7 +45,7 @@ type RecoveryStep struct {
 	// Done: the recovery has ended.
 	Done bool
 	// Requested are the deliveries whose workflows must be signaled.
-	Requested []PendingDelivery
+	Requested []vigil.PendingDelivery
 	// Sent, Skipped and Failed are those of the recovery by now, of Total.
 	Total, Sent, Skipped, Failed int
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package drills
 
 import (
 	"fmt"
@@ -8,74 +8,77 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/events"
 )
 
-// DrillHop is a step on the way from a slot to the answer of a receiver.
-type DrillHop string
+// Hop is a step on the way from a slot to the answer of a receiver.
+type Hop string
 
 // The hops in their order. The first ones lead to the opening of the incident, the others to its
 // end.
 const (
-	HopAsked             DrillHop = "asked"              // the drill was stored
-	HopStored            DrillHop = "stored"             // its check, rules and loops were
-	HopLoopStarted       DrillHop = "loop_started"       // Temporal has accepted the loop
-	HopSlot              DrillHop = "slot"               // the first probe was due
-	HopProbed            DrillHop = "probed"             // it began
-	HopVoted             DrillHop = "voted"              // its result and the region's vote were stored
-	HopOpened            DrillHop = "opened"             // the incident, its event and its deliveries were stored
-	HopFirstAttempt      DrillHop = "first_attempt"      // the first message was on its way
-	HopDelivered         DrillHop = "delivered"          // the last channel has answered
-	HopFallbackDelivered DrillHop = "fallback_delivered" // the last fallback has, of channels that failed
-	HopRedefined         DrillHop = "redefined"          // the check was made healthy
-	HopVoteWithdrawn     DrillHop = "vote_withdrawn"     // no region says any more that it fails
-	HopResolved          DrillHop = "resolved"           // the end of the incident was stored
-	HopRecoveryDelivered DrillHop = "recovery_delivered" // the last channel has answered the end
+	HopAsked             Hop = "asked"              // the drill was stored
+	HopStored            Hop = "stored"             // its check, rules and loops were
+	HopLoopStarted       Hop = "loop_started"       // Temporal has accepted the loop
+	HopSlot              Hop = "slot"               // the first probe was due
+	HopProbed            Hop = "probed"             // it began
+	HopVoted             Hop = "voted"              // its result and the region's vote were stored
+	HopOpened            Hop = "opened"             // the incident, its event and its deliveries were stored
+	HopFirstAttempt      Hop = "first_attempt"      // the first message was on its way
+	HopDelivered         Hop = "delivered"          // the last channel has answered
+	HopFallbackDelivered Hop = "fallback_delivered" // the last fallback has, of channels that failed
+	HopRedefined         Hop = "redefined"          // the check was made healthy
+	HopVoteWithdrawn     Hop = "vote_withdrawn"     // no region says any more that it fails
+	HopResolved          Hop = "resolved"           // the end of the incident was stored
+	HopRecoveryDelivered Hop = "recovery_delivered" // the last channel has answered the end
 	// HopRecoveryFallbackDelivered: the last fallback has answered the end.
-	HopRecoveryFallbackDelivered DrillHop = "recovery_fallback_delivered"
+	HopRecoveryFallbackDelivered Hop = "recovery_fallback_delivered"
 )
 
-// DrillReceipt is what a drill has shown. It is frozen when the drill ends.
-type DrillReceipt struct {
-	DrillID             uuid.UUID        `json:"drill_id"`
-	OrganizationID      uuid.UUID        `json:"organization_id"`
-	OrganizationName    string           `json:"organization_name"`
-	Verdict             DrillVerdict     `json:"verdict"`
-	RequestedBy         string           `json:"requested_by"`
-	AskedAt             time.Time        `json:"asked_at"`
-	EndedAt             time.Time        `json:"ended_at"`
-	ExpectWithinSeconds int64            `json:"expect_within_seconds"`
-	Severity            Severity         `json:"severity"`
-	Regions             []string         `json:"regions"`
-	Hops                []DrillHopTime   `json:"hops"`
-	Channels            []DrillDelivered `json:"channels"`
-	Failures            []DrillFailure   `json:"failures"`
-	Version             string           `json:"version"`
+// Receipt is what a drill has shown. It is frozen when the drill ends.
+type Receipt struct {
+	DrillID             uuid.UUID      `json:"drill_id"`
+	OrganizationID      uuid.UUID      `json:"organization_id"`
+	OrganizationName    string         `json:"organization_name"`
+	Verdict             Verdict        `json:"verdict"`
+	RequestedBy         string         `json:"requested_by"`
+	AskedAt             time.Time      `json:"asked_at"`
+	EndedAt             time.Time      `json:"ended_at"`
+	ExpectWithinSeconds int64          `json:"expect_within_seconds"`
+	Severity            vigil.Severity `json:"severity"`
+	Regions             []string       `json:"regions"`
+	Hops                []HopTime      `json:"hops"`
+	Channels            []Delivered    `json:"channels"`
+	Failures            []Failure      `json:"failures"`
+	Version             string         `json:"version"`
 }
 
-// DrillHopTime is a hop that was passed.
-type DrillHopTime struct {
-	Name DrillHop  `json:"name"`
+// HopTime is a hop that was passed.
+type HopTime struct {
+	Name Hop       `json:"name"`
 	At   time.Time `json:"at"`
 	// MSSincePrevious is the time since the hop before it in milliseconds. It is 0 where clocks of
 	// several machines say less.
 	MSSincePrevious int64 `json:"ms_since_previous"`
 }
 
-// DrillDelivered is what reached a channel; null: no message was made.
-type DrillDelivered struct {
-	DrillChannel
+// Delivered is what reached a channel; null: no message was made.
+type Delivered struct {
+	Channel
 	// FallbackFor is the channel in whose place this one got the messages; absent for a channel of
 	// the drill.
 	FallbackFor uuid.UUID `json:"fallback_for_channel_id,omitzero"`
 
-	Opening  *DrillMessage `json:"opening"`
-	Recovery *DrillMessage `json:"recovery"`
+	Opening  *Message `json:"opening"`
+	Recovery *Message `json:"recovery"`
 }
 
-// DrillMessage is what became of a message.
-type DrillMessage struct {
-	Status   DeliveryStatus `json:"status"`
-	Attempts int            `json:"attempts"`
+// Message is what became of a message.
+type Message struct {
+	Status   vigil.DeliveryStatus `json:"status"`
+	Attempts int                  `json:"attempts"`
 	// StatusCode of the last answer; null without one.
 	StatusCode *int `json:"status_code"`
 	// Error says why the last attempt failed; null when it did not.
@@ -84,9 +87,9 @@ type DrillMessage struct {
 	DeliveredAt    *time.Time `json:"delivered_at"`
 }
 
-// DrillFailure names a hop that was late, or missing.
-type DrillFailure struct {
-	Hop DrillHop `json:"hop"`
+// Failure names a hop that was late, or missing.
+type Failure struct {
+	Hop Hop `json:"hop"`
 	// Reason is a sentence for people.
 	Reason string `json:"reason"`
 	// Region and ChannelID of the hop; absent where it has none.
@@ -94,15 +97,15 @@ type DrillFailure struct {
 	ChannelID uuid.UUID `json:"channel_id,omitzero"`
 }
 
-// DrillFacts are what stored rows say of a drill. Zero times: it has not happened.
-type DrillFacts struct {
-	Regions              []DrillRegion
+// Facts are what stored rows say of a drill. Zero times: it has not happened.
+type Facts struct {
+	Regions              []Region
 	OpenedAt, ResolvedAt time.Time
-	Messages             []DrillMessageFacts
+	Messages             []MessageFacts
 }
 
-// DrillRegion is what happened in a region.
-type DrillRegion struct {
+// Region is what happened in a region.
+type Region struct {
 	Region string `json:"region"`
 	// LoopStarted is when Temporal accepted the loop, Slot and Probed are of the first failed
 	// result, Voted and Withdrawn when the votes for and against the incident were stored.
@@ -113,28 +116,28 @@ type DrillRegion struct {
 	Withdrawn   time.Time `json:"withdrawn,omitzero"`
 }
 
-// DrillMessageFacts is a delivery of a drill.
-type DrillMessageFacts struct {
+// MessageFacts is a delivery of a drill.
+type MessageFacts struct {
 	ChannelID   uuid.UUID
 	ChannelName string
-	ChannelType ChannelType
+	ChannelType vigil.ChannelType
 	// FallbackFor is the channel in whose place this one gets it; zero: none.
 	FallbackFor uuid.UUID
 	Ends        bool // it is about the end of the incident
-	DrillMessage
+	Message
 }
 
 // message returns the delivery of the opening, or of the end, to a channel; nil: there is none.
 // Of several addresses it is the one that was delivered last, or not at all.
-func (f *DrillFacts) message(channel uuid.UUID, ends bool) *DrillMessage {
-	var found *DrillMessage
+func (f *Facts) message(channel uuid.UUID, ends bool) *Message {
+	var found *Message
 	for i := range f.Messages {
 		m := &f.Messages[i]
 		if m.ChannelID != channel || m.Ends != ends {
 			continue
 		}
 		if found == nil || found.DeliveredAt != nil && (m.DeliveredAt == nil || m.DeliveredAt.After(*found.DeliveredAt)) {
-			found = &m.DrillMessage
+			found = &m.Message
 		}
 	}
 	return found
@@ -143,43 +146,43 @@ func (f *DrillFacts) message(channel uuid.UUID, ends bool) *DrillMessage {
 // ended reports whether the message to each channel is over, delivered or not, and that to its
 // fallback, which is made in the transaction that gives the first one up. All messages are made in
 // the transaction that opens the incident or ends it: one that is not there by then never comes.
-func (f *DrillFacts) ended(d *Drill, ends bool) bool {
+func (f *Facts) ended(d *Drill, ends bool) bool {
 	made := f.OpenedAt
 	if ends {
 		made = f.ResolvedAt
 	}
-	if slices.ContainsFunc(f.fallbacks(ends), func(m DrillMessageFacts) bool { return m.Status == DeliveryPending }) {
+	if slices.ContainsFunc(f.fallbacks(ends), func(m MessageFacts) bool { return m.Status == vigil.DeliveryPending }) {
 		return false
 	}
-	return !slices.ContainsFunc(d.Channels, func(c DrillChannel) bool {
+	return !slices.ContainsFunc(d.Channels, func(c Channel) bool {
 		m := f.message(c.ID, ends)
-		return m == nil && made.IsZero() || m != nil && m.Status == DeliveryPending
+		return m == nil && made.IsZero() || m != nil && m.Status == vigil.DeliveryPending
 	})
 }
 
 // fallbacks returns the deliveries of the opening, or of the end, in the place of others.
-func (f *DrillFacts) fallbacks(ends bool) []DrillMessageFacts {
-	return slices.DeleteFunc(slices.Clone(f.Messages), func(m DrillMessageFacts) bool { return m.FallbackFor == uuid.Nil || m.Ends != ends })
+func (f *Facts) fallbacks(ends bool) []MessageFacts {
+	return slices.DeleteFunc(slices.Clone(f.Messages), func(m MessageFacts) bool { return m.FallbackFor == uuid.Nil || m.Ends != ends })
 }
 
 // voted reports whether every region has said that the check fails.
-func (f *DrillFacts) voted() bool {
-	return !slices.ContainsFunc(f.Regions, func(r DrillRegion) bool { return r.Voted.IsZero() })
+func (f *Facts) voted() bool {
+	return !slices.ContainsFunc(f.Regions, func(r Region) bool { return r.Voted.IsZero() })
 }
 
 // quiet reports whether no region says any more that the check fails.
-func (f *DrillFacts) quiet() bool {
-	return !slices.ContainsFunc(f.Regions, func(r DrillRegion) bool { return !r.Voted.IsZero() && r.Withdrawn.IsZero() })
+func (f *Facts) quiet() bool {
+	return !slices.ContainsFunc(f.Regions, func(r Region) bool { return !r.Voted.IsZero() && r.Withdrawn.IsZero() })
 }
 
-// NewDrillReceipt returns the receipt of a drill that ends at an instant. Its verdict follows from
+// NewReceipt returns the receipt of a drill that ends at an instant. Its verdict follows from
 // the facts alone: passed when every channel has received both messages in time.
-func NewDrillReceipt(d *Drill, facts *DrillFacts, organization, version string, now time.Time) DrillReceipt {
-	severity := Info
+func NewReceipt(d *Drill, facts *Facts, organization, version string, now time.Time) Receipt {
+	severity := vigil.Info
 	if len(d.Rules) > 0 {
 		severity = d.Rules[0].Severity()
 	}
-	r := DrillReceipt{
+	r := Receipt{
 		DrillID:             d.ID,
 		OrganizationID:      d.OrgID,
 		OrganizationName:    organization,
@@ -189,28 +192,28 @@ func NewDrillReceipt(d *Drill, facts *DrillFacts, organization, version string, 
 		ExpectWithinSeconds: int64(d.Request.ExpectWithin / time.Second),
 		Severity:            severity,
 		Regions:             append([]string{}, d.Regions...),
-		Hops:                drillHops(d, facts),
-		Failures:            []DrillFailure{},
+		Hops:                hopsOf(d, facts),
+		Failures:            []Failure{},
 		Version:             version,
-		Verdict:             DrillPassed,
+		Verdict:             Passed,
 	}
-	r.Channels = drillDelivered(d, facts)
-	switch failures := drillFailures(d, facts, r.Hops); {
+	r.Channels = deliveredOf(d, facts)
+	switch failures := failuresOf(d, facts, r.Hops); {
 	case d.CanceledAt != nil:
-		r.Verdict = DrillCanceled
+		r.Verdict = Canceled
 	case len(failures) > 0:
-		r.Verdict, r.Failures = DrillFailed, failures
+		r.Verdict, r.Failures = Failed, failures
 	}
 	return r
 }
 
-// drillDelivered returns what reached each channel of a drill, and after them each fallback.
-func drillDelivered(d *Drill, facts *DrillFacts) []DrillDelivered {
-	list := make([]DrillDelivered, 0, len(d.Channels))
-	add := func(c DrillChannel, instead uuid.UUID) {
-		if !slices.ContainsFunc(list, func(known DrillDelivered) bool { return known.ID == c.ID }) {
-			list = append(list, DrillDelivered{
-				DrillChannel: c, FallbackFor: instead, Opening: facts.message(c.ID, false), Recovery: facts.message(c.ID, true),
+// deliveredOf returns what reached each channel of a drill, and after them each fallback.
+func deliveredOf(d *Drill, facts *Facts) []Delivered {
+	list := make([]Delivered, 0, len(d.Channels))
+	add := func(c Channel, instead uuid.UUID) {
+		if !slices.ContainsFunc(list, func(known Delivered) bool { return known.ID == c.ID }) {
+			list = append(list, Delivered{
+				Channel: c, FallbackFor: instead, Opening: facts.message(c.ID, false), Recovery: facts.message(c.ID, true),
 			})
 		}
 	}
@@ -218,26 +221,26 @@ func drillDelivered(d *Drill, facts *DrillFacts) []DrillDelivered {
 		add(c, uuid.Nil)
 	}
 	for _, m := range append(facts.fallbacks(false), facts.fallbacks(true)...) {
-		add(DrillChannel{ID: m.ChannelID, Name: m.ChannelName, Type: m.ChannelType}, m.FallbackFor)
+		add(Channel{ID: m.ChannelID, Name: m.ChannelName, Type: m.ChannelType}, m.FallbackFor)
 	}
 	return list
 }
 
-// DrillEvent is the content of the event about a drill that has ended.
-func DrillEvent(r *DrillReceipt, now time.Time) SystemContext {
-	c := SystemContext{
-		Type:             EventDrillPassed,
+// Event is the content of the event about a drill that has ended.
+func Event(r *Receipt, now time.Time) events.SystemContent {
+	c := events.SystemContent{
+		Type:             vigil.EventDrillPassed,
 		OrgID:            r.OrganizationID,
 		SubjectID:        r.DrillID,
 		Time:             now,
 		OrganizationName: r.OrganizationName,
-		Severity:         Info,
+		Severity:         vigil.Info,
 		Title:            "A drill passed",
 		Body:             fmt.Sprintf("Both messages arrived at all %d channels within %d s.", len(r.Channels), r.ExpectWithinSeconds),
 		Data:             map[string]any{"drill_id": r.DrillID, "verdict": r.Verdict, "failures": r.Failures},
 	}
-	if r.Verdict == DrillFailed {
-		c.Type, c.Severity, c.Title, c.Body = EventDrillFailed, Critical, "A drill failed: alerts may not arrive", ""
+	if r.Verdict == Failed {
+		c.Type, c.Severity, c.Title, c.Body = vigil.EventDrillFailed, vigil.Critical, "A drill failed: alerts may not arrive", ""
 		for i, f := range r.Failures {
 			if i > 0 {
 				c.Body += "\n"
@@ -248,10 +251,10 @@ func DrillEvent(r *DrillReceipt, now time.Time) SystemContext {
 	return c
 }
 
-// drillHops returns the hops that were passed. One of several regions or channels is passed when
+// hopsOf returns the hops that were passed. One of several regions or channels is passed when
 // the first of them has passed it; a delivery and the withdrawal of a vote, when the last has.
-func drillHops(d *Drill, facts *DrillFacts) []DrillHopTime {
-	at := map[DrillHop]time.Time{
+func hopsOf(d *Drill, facts *Facts) []HopTime {
+	at := map[Hop]time.Time{
 		HopAsked:     d.AskedAt,
 		HopStored:    orZero(d.StagedAt),
 		HopRedefined: orZero(d.HealedAt),
@@ -259,7 +262,7 @@ func drillHops(d *Drill, facts *DrillFacts) []DrillHopTime {
 		HopResolved:  facts.ResolvedAt,
 	}
 	for _, r := range facts.Regions {
-		for hop, passed := range map[DrillHop]time.Time{
+		for hop, passed := range map[Hop]time.Time{
 			HopLoopStarted: r.LoopStarted, HopSlot: r.Slot, HopProbed: r.Probed, HopVoted: r.Voted,
 		} {
 			at[hop] = firstOf(at[hop], passed)
@@ -271,7 +274,7 @@ func drillHops(d *Drill, facts *DrillFacts) []DrillHopTime {
 	}
 	for _, last := range []struct {
 		ends bool
-		hop  DrillHop
+		hop  Hop
 	}{{false, HopDelivered}, {true, HopRecoveryDelivered}} {
 		for _, c := range d.Channels {
 			m := facts.message(c.ID, last.ends)
@@ -284,7 +287,7 @@ func drillHops(d *Drill, facts *DrillFacts) []DrillHopTime {
 	}
 	for _, last := range []struct {
 		ends bool
-		hop  DrillHop
+		hop  Hop
 	}{{false, HopFallbackDelivered}, {true, HopRecoveryFallbackDelivered}} {
 		for _, m := range facts.fallbacks(last.ends) {
 			if m.DeliveredAt == nil {
@@ -299,15 +302,15 @@ func drillHops(d *Drill, facts *DrillFacts) []DrillHopTime {
 			at[HopFirstAttempt] = firstOf(at[HopFirstAttempt], *m.FirstAttemptAt)
 		}
 	}
-	var hops []DrillHopTime
-	for _, name := range []DrillHop{
+	var hops []HopTime
+	for _, name := range []Hop{
 		HopAsked, HopStored, HopLoopStarted, HopSlot, HopProbed, HopVoted, HopOpened, HopFirstAttempt, HopDelivered,
 		HopFallbackDelivered, HopRedefined, HopVoteWithdrawn, HopResolved, HopRecoveryDelivered, HopRecoveryFallbackDelivered,
 	} {
 		if at[name].IsZero() {
 			continue
 		}
-		hop := DrillHopTime{Name: name, At: at[name].UTC()}
+		hop := HopTime{Name: name, At: at[name].UTC()}
 		if n := len(hops); n > 0 {
 			hop.MSSincePrevious = max(0, hop.At.Sub(hops[n-1].At).Milliseconds())
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil_test
+package channelhealth_test
 
 import (
 	"slices"
@@ -10,24 +10,25 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/channelhealth"
 )
 
 // seenStep is an attempt at a time, what it shows, and what it makes of a channel.
 type seenStep struct {
 	at       time.Duration
-	seen     vigil.ChannelSeen
-	state    vigil.ChannelState
+	seen     channelhealth.Seen
+	state    channelhealth.State
 	failures int
-	turn     vigil.ChannelTurn
+	turn     channelhealth.Turn
 }
 
 func TestChannelHealth(t *testing.T) {
 	t.Parallel()
-	const ok, failing, down = vigil.ChannelOK, vigil.ChannelFailing, vigil.ChannelDown
-	fails, delivered := vigil.ChannelSeen{Failed: true, Error: "refused"}, vigil.ChannelSeen{Delivered: true}
-	givenUp := vigil.ChannelSeen{Failed: true, GivenUp: true, Error: "refused"}
-	gone := vigil.ChannelSeen{Failed: true, GivenUp: true, Gone: true, Error: "410"}
-	nothing := vigil.ChannelSeen{}
+	const ok, failing, down = channelhealth.OK, channelhealth.Failing, channelhealth.Down
+	fails, delivered := channelhealth.Seen{Failed: true, Error: "refused"}, channelhealth.Seen{Delivered: true}
+	givenUp := channelhealth.Seen{Failed: true, GivenUp: true, Error: "refused"}
+	gone := channelhealth.Seen{Failed: true, GivenUp: true, Gone: true, Error: "410"}
+	nothing := channelhealth.Seen{}
 	const s, m = time.Second, time.Minute
 	for name, steps := range map[string][]seenStep{
 		"FiveFailuresInARowAreFailing": {
@@ -63,13 +64,13 @@ func TestChannelHealth(t *testing.T) {
 			{22 * m, nothing, failing, 2, ""},
 		},
 		"AnUnknownOutcomeMayBeTheLast": {
-			{0, vigil.ChannelSeen{GivenUp: true, Error: "unknown"}, down, 0, "failing"}, {s, delivered, ok, 0, "recovered"},
+			{0, channelhealth.Seen{GivenUp: true, Error: "unknown"}, down, 0, "failing"}, {s, delivered, ok, 0, "recovered"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
-			channel, health := uuid.New(), vigil.ChannelHealth{}
+			channel, health := uuid.New(), channelhealth.Health{}
 			var episodes []uuid.UUID
 			for i, step := range steps {
 				step.seen.At = start.Add(step.at)
@@ -96,7 +97,7 @@ func TestChannelHealth(t *testing.T) {
 				if again, _ := health.After(channel, step.seen); again.Episode != next.Episode {
 					t.Errorf("step %d: another episode when it is repeated", i)
 				}
-				if turn == vigil.ChannelTurnFailing {
+				if turn == channelhealth.TurnFailing {
 					episodes = append(episodes, next.Episode)
 				}
 				health = next
@@ -136,7 +137,7 @@ func TestSeenOf(t *testing.T) {
 		"AtAFormerAddress": {failed(func(o *vigil.AttemptOutcome) { o.Former = true }), false},
 		"Delivered":        {vigil.AttemptOutcome{Delivered: true}, false},
 	} {
-		if seen := vigil.SeenOf(&test.outcome, false, time.Time{}); seen.Failed != test.failed {
+		if seen := channelhealth.SeenOf(&test.outcome, false, time.Time{}); seen.Failed != test.failed {
 			t.Errorf("%s: %+v", name, seen)
 		}
 	}
@@ -146,8 +147,8 @@ func TestSeenOf(t *testing.T) {
 func TestFallbackRecipients(t *testing.T) {
 	t.Parallel()
 	first, instead, other, end := uuid.New(), uuid.New(), uuid.New(), uuid.New()
-	opening := func(channel, of uuid.UUID, pending bool, late vigil.LateOpening) vigil.FallbackOpening {
-		return vigil.FallbackOpening{Pending: pending, Recipient: vigil.Recipient{
+	opening := func(channel, of uuid.UUID, pending bool, late vigil.LateOpening) channelhealth.FallbackOpening {
+		return channelhealth.FallbackOpening{Pending: pending, Recipient: vigil.Recipient{
 			ChannelID: channel, Policy: vigil.DeliveryPolicy{MaxAttempts: 1, LateOpening: late},
 			FallbackFor: &vigil.FallbackFor{ChannelID: of, ChannelName: "first", DeliveryID: uuid.New()},
 		}}
@@ -155,23 +156,23 @@ func TestFallbackRecipients(t *testing.T) {
 	const merge, deliver = vigil.LateOpeningMerge, vigil.LateOpeningDeliver
 	for name, test := range map[string]struct {
 		to       []uuid.UUID
-		openings []vigil.FallbackOpening
+		openings []channelhealth.FallbackOpening
 		want     []uuid.UUID
 	}{
 		"None": {[]uuid.UUID{first}, nil, []uuid.UUID{first}},
 		"WithTheFirst": {
-			[]uuid.UUID{first}, []vigil.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead},
+			[]uuid.UUID{first}, []channelhealth.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead},
 		},
-		"NotWithoutTheFirst":        {[]uuid.UUID{other}, []vigil.FallbackOpening{opening(instead, first, false, merge)}, []uuid.UUID{other}},
-		"ForAnOpeningThatIsPending": {nil, []vigil.FallbackOpening{opening(instead, first, true, merge)}, []uuid.UUID{instead}},
-		"NotWhereItIsDelivered":     {nil, []vigil.FallbackOpening{opening(instead, first, true, deliver)}, nil},
+		"NotWithoutTheFirst":        {[]uuid.UUID{other}, []channelhealth.FallbackOpening{opening(instead, first, false, merge)}, []uuid.UUID{other}},
+		"ForAnOpeningThatIsPending": {nil, []channelhealth.FallbackOpening{opening(instead, first, true, merge)}, []uuid.UUID{instead}},
+		"NotWhereItIsDelivered":     {nil, []channelhealth.FallbackOpening{opening(instead, first, true, deliver)}, nil},
 		"OnceForTwo": {
 			[]uuid.UUID{first, other},
-			[]vigil.FallbackOpening{opening(instead, first, false, deliver), opening(instead, other, false, deliver)},
+			[]channelhealth.FallbackOpening{opening(instead, first, false, deliver), opening(instead, other, false, deliver)},
 			[]uuid.UUID{first, other, instead},
 		},
 		"OnceWhereItIsNamed": {
-			[]uuid.UUID{first, instead}, []vigil.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead},
+			[]uuid.UUID{first, instead}, []channelhealth.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead},
 		},
 	} {
 		to := make([]vigil.Recipient, len(test.to))
@@ -179,7 +180,7 @@ func TestFallbackRecipients(t *testing.T) {
 			to[i].ChannelID = id
 		}
 		var got []uuid.UUID
-		for _, r := range vigil.FallbackRecipients(to, test.openings, end) {
+		for _, r := range channelhealth.FallbackRecipients(to, test.openings, end) {
 			got = append(got, r.ChannelID)
 			if r.FallbackFor != nil && slices.Contains(test.to, r.FallbackFor.ChannelID) &&
 				r.FallbackFor.DeliveryID != vigil.DeliveryID(end, r.FallbackFor.ChannelID) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package events
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
 )
 
 // UnobservedEnd says why a check is not unobserved any more, or why a channel is not notified any more.
@@ -30,25 +32,25 @@ const (
 
 // UnobservedRule is an alert rule that notifies of a time without results.
 type UnobservedRule struct {
-	ID       uuid.UUID `json:"id"`
-	Name     string    `json:"name"`
-	Severity Severity  `json:"severity"`
+	ID       uuid.UUID      `json:"id"`
+	Name     string         `json:"name"`
+	Severity vigil.Severity `json:"severity"`
 }
 
 // UnobservedRules are what events say of rules. The order is that of SortRules.
-func UnobservedRules(rules []Rule) []UnobservedRule {
+func UnobservedRules(rules []vigil.Rule) []UnobservedRule {
 	list := make([]UnobservedRule, len(rules))
 	for i := range rules {
-		list[i] = UnobservedRule{ID: rules[i].ID, Name: Truncate(rules[i].Name, maxLabel), Severity: rules[i].Severity()}
+		list[i] = UnobservedRule{ID: rules[i].ID, Name: vigil.Truncate(rules[i].Name, maxLabel), Severity: rules[i].Severity()}
 	}
 	return list
 }
 
-// UnobservedContext is the content of an event about a check that is not probed.
-type UnobservedContext struct {
-	UnobservedCheck
+// UnobservedContent is the content of an event about a check that is not probed.
+type UnobservedContent struct {
+	vigil.UnobservedCheck
 
-	Check            Check
+	Check            vigil.Check
 	OrganizationName string
 	Time             time.Time
 	// End is empty when the time without results begins.
@@ -60,7 +62,7 @@ type UnobservedContext struct {
 	// Notified are the channels that get an end of their own, before or after that of the check;
 	// none for the event of the check itself.
 	Notified []uuid.UUID
-	// PublicURL is as in EventContext.
+	// PublicURL is as in Content.
 	PublicURL string
 }
 
@@ -85,23 +87,23 @@ type unobservedTime struct {
 }
 
 // eventID follows from what the event is about, so there is never a second one.
-func (c *UnobservedContext) eventID(kind EventType) uuid.UUID {
+func (c *UnobservedContent) eventID(kind vigil.EventType) uuid.UUID {
 	if len(c.Notified) == 0 {
-		return EventID(c.ID, kind)
+		return ID(c.ID, kind)
 	}
 	name := append(c.ID[:], kind...)
-	for _, channel := range slices.SortedFunc(slices.Values(c.Notified), CompareIDs) {
+	for _, channel := range slices.SortedFunc(slices.Values(c.Notified), vigil.CompareIDs) {
 		name = append(name, channel[:]...)
 	}
-	return DerivedID(name)
+	return vigil.DerivedID(name)
 }
 
-// NewUnobservedEvent makes the event of a check that is not probed, or is no longer.
-func NewUnobservedEvent(c *UnobservedContext) (Event, error) {
-	kind := EventUnobserved
+// NewUnobserved makes the event of a check that is not probed, or is no longer.
+func NewUnobserved(c *UnobservedContent) (vigil.Event, error) {
+	kind := vigil.EventUnobserved
 	var ended *time.Time
 	if c.End != "" {
-		kind = EventObserved
+		kind = vigil.EventObserved
 	}
 	if c.End != "" && c.End != UnobservedRuleChanged {
 		ended = new(c.Time.UTC())
@@ -109,7 +111,7 @@ func NewUnobservedEvent(c *UnobservedContext) (Event, error) {
 	title, body := c.message()
 	rules := c.Rules[:min(len(c.Rules), maxEnvelopeRules)]
 	data := unobservedData{
-		Unobserved:   unobservedTime{ID: c.ID, Since: c.Since.UTC(), EndedAt: ended, End: NilIfZero(c.End)},
+		Unobserved:   unobservedTime{ID: c.ID, Since: c.Since.UTC(), EndedAt: ended, End: vigil.NilIfZero(c.End)},
 		Check:        showCheck(c.CheckID, &c.Check),
 		Regions:      append([]string{}, c.Regions...),
 		Rules:        append([]UnobservedRule{}, rules...),
@@ -119,9 +121,9 @@ func NewUnobservedEvent(c *UnobservedContext) (Event, error) {
 	id := c.eventID(kind)
 	text, err := json.Marshal(envelope[unobservedData]{ID: id, Type: kind, Version: "1", Timestamp: c.Time.UTC(), Data: data})
 	if err != nil {
-		return Event{}, fmt.Errorf("encode the event: %w", err)
+		return vigil.Event{}, fmt.Errorf("encode the event: %w", err)
 	}
-	return Event{
+	return vigil.Event{
 		ID: id, OrgID: c.OrgID, Type: kind, IncidentID: c.ID, CheckID: c.CheckID, Time: c.Time,
 		Envelope: text, Title: title, Body: body, Variables: c.variables(kind, title), TraceID: SubjectTrace(c.ID),
 	}, nil
@@ -129,11 +131,11 @@ func NewUnobservedEvent(c *UnobservedContext) (Event, error) {
 
 // variables are those of templates. A template that was written for incidents must read well, so
 // those of an incident say the same of the time without results.
-func (c *UnobservedContext) variables(kind EventType, title string) map[string]string {
+func (c *UnobservedContent) variables(kind vigil.EventType, title string) map[string]string {
 	values := map[string]string{
 		"check_id": c.CheckID.String(), "check_name": c.Check.Name, "check_type": string(c.Check.Type), "check_target": c.Check.Target,
 		"regions_down": strings.Join(c.Regions, ", "), "incident_id": c.ID.String(), "incident_title": title,
-		"incident_status": string(IncidentActive), "started_at": stamp(c.Since),
+		"incident_status": string(vigil.IncidentActive), "started_at": stamp(c.Since),
 		"duration": c.duration(), "organization_name": c.OrganizationName, "event_type": string(kind),
 	}
 	if len(c.Regions) == 1 {
@@ -144,8 +146,8 @@ func (c *UnobservedContext) variables(kind EventType, title string) map[string]s
 		values["severity"], values["worst_severity"] = string(severity), string(severity)
 		values["rule_id"], values["rule_name"] = c.Rules[0].ID.String(), c.Rules[0].Name
 	}
-	if kind == EventObserved {
-		values["incident_status"], values["resolved_at"] = string(IncidentResolved), stamp(c.Time)
+	if kind == vigil.EventObserved {
+		values["incident_status"], values["resolved_at"] = string(vigil.IncidentResolved), stamp(c.Time)
 	}
 	if c.PublicURL != "" && c.End != UnobservedDeleted {
 		values["incident_url"] = c.PublicURL + checkPage + c.CheckID.String()
@@ -153,14 +155,14 @@ func (c *UnobservedContext) variables(kind EventType, title string) map[string]s
 	return variablesOf(&c.Check, values)
 }
 
-func (c *UnobservedContext) duration() string {
+func (c *UnobservedContent) duration() string {
 	return max(0, c.Time.Sub(c.Since)).Round(time.Second).String()
 }
 
 // maxListedRegions is how many regions a message names.
 const maxListedRegions = 10
 
-func (c *UnobservedContext) regions() string {
+func (c *UnobservedContent) regions() string {
 	names := c.Regions[:min(len(c.Regions), maxListedRegions)]
 	if more := len(c.Regions) - len(names); more > 0 {
 		return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", more)
@@ -168,7 +170,7 @@ func (c *UnobservedContext) regions() string {
 	return strings.Join(names, ", ")
 }
 
-func (c *UnobservedContext) message() (title, body string) {
+func (c *UnobservedContent) message() (title, body string) {
 	name, after := c.Check.Name, " It was not probed for "+c.duration()+"."
 	switch c.End {
 	case ObservedAgain:

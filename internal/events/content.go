@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package events
 
 import (
 	"fmt"
@@ -10,32 +10,34 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
 )
 
 // MaxEnvelope bounds an event's envelope, in bytes.
 const MaxEnvelope = 64*1024 - 1
 
-// EventID is the id of the event of one turn of an incident. It follows from
+// ID is the id of the event of one turn of an incident. It follows from
 // both, so there is never a second one.
-func EventID(incident uuid.UUID, t EventType) uuid.UUID {
-	return DerivedID(append(incident[:], t...))
+func ID(incident uuid.UUID, t vigil.EventType) uuid.UUID {
+	return vigil.DerivedID(append(incident[:], t...))
 }
 
-// RuleEventID is the ID of the event of a rule that begins to fire for the nth time in an
+// TriggeredID is the ID of the event of a rule that begins to fire for the nth time in an
 // incident that is open. It follows from these, so that a retry makes no second event.
-func RuleEventID(incident, rule uuid.UUID, n int) uuid.UUID {
-	return DerivedID([]byte(incident.String() + "/" + string(EventTriggered) + "/" + rule.String() + "/" + strconv.Itoa(n)))
+func TriggeredID(incident, rule uuid.UUID, n int) uuid.UUID {
+	return vigil.DerivedID([]byte(incident.String() + "/" + string(vigil.EventTriggered) + "/" + rule.String() + "/" + strconv.Itoa(n)))
 }
 
-// EventContext is the content of an event: the state at the time of the change.
-type EventContext struct {
-	// ID of the event; zero: that of the type of event of the incident (EventID).
+// Content is the content of an event: the state at the time of the change.
+type Content struct {
+	// ID of the event; zero: that of the type of event of the incident (ID).
 	ID       uuid.UUID
-	Type     EventType
+	Type     vigil.EventType
 	Time     time.Time
-	Incident Incident
-	Check    Check
-	Rule     Rule // its name is empty when the rule is gone
+	Incident vigil.Incident
+	Check    vigil.Check
+	Rule     vigil.Rule // its name is empty when the rule is gone
 	// OrganizationName is what people call the owner of the check.
 	OrganizationName string
 	// Regions in which a rule fires now, sorted.
@@ -59,18 +61,18 @@ type PublishedUpdate struct {
 // IncidentPage is the path of the dashboard's page of an incident, without its id.
 const IncidentPage = "/app/incidents/"
 
-// NewEvent makes the event of a story. The error is that of a value that JSON
+// New makes the event of a story. The error is that of a value that JSON
 // cannot hold.
-func NewEvent(s EventContext) (Event, error) {
+func New(s Content) (vigil.Event, error) {
 	title, body := s.message()
 	if s.Check.DrillID != uuid.Nil {
 		title = DrillMark + title
 	}
 	envelope, err := s.envelope(title, body)
 	if err != nil {
-		return Event{}, err
+		return vigil.Event{}, err
 	}
-	return Event{
+	return vigil.Event{
 		ID:    s.id(),
 		OrgID: s.Incident.OrgID, Type: s.Type, IncidentID: s.Incident.ID, CheckID: s.Incident.CheckID, Time: s.Time,
 		Envelope: envelope, Title: title, Body: body, Variables: s.variables(),
@@ -79,21 +81,21 @@ func NewEvent(s EventContext) (Event, error) {
 }
 
 // message is what people read.
-func (s *EventContext) message() (title, body string) {
+func (s *Content) message() (title, body string) {
 	i := &s.Incident
 	switch s.Type {
-	case EventResolved:
+	case vigil.EventResolved:
 		title = "Resolved: " + i.Title
 		body = fmt.Sprintf("%s after %s.", s.ending(), s.duration())
-	case EventAcknowledged:
+	case vigil.EventAcknowledged:
 		title = "Acknowledged: " + i.Title
 		body = fmt.Sprintf("Acknowledged %s after it began.", s.duration())
 		if i.AcknowledgedBy != "" {
 			body = fmt.Sprintf("Acknowledged by %s, %s after it began.", i.AcknowledgedBy, s.duration())
 		}
-	case EventUpdated:
+	case vigil.EventUpdated:
 		return "Update: " + i.Title, s.Update.message()
-	default: // those of no incident are made by NewUnobservedEvent and NewSystemEvent
+	default: // those of no incident are made by NewUnobserved and NewSystem
 		title, body = i.Title, i.Description
 	}
 	return title, body + s.rulesText()
@@ -108,32 +110,32 @@ func (u *PublishedUpdate) message() string {
 	return state + u.Text
 }
 
-func (s *EventContext) id() uuid.UUID {
+func (s *Content) id() uuid.UUID {
 	if s.ID != uuid.Nil {
 		return s.ID
 	}
-	return EventID(s.Incident.ID, s.Type)
+	return ID(s.Incident.ID, s.Type)
 }
 
-func (s *EventContext) ending() string {
+func (s *Content) ending() string {
 	switch s.Incident.Resolution {
-	case ResolvedManually:
+	case vigil.ResolvedManually:
 		if s.Incident.ResolvedBy != "" {
 			return "Resolved by " + s.Incident.ResolvedBy
 		}
 		return "Resolved by hand"
-	case ResolvedCheckRemoved:
+	case vigil.ResolvedCheckRemoved:
 		if s.CheckDeleted {
 			return "The check was deleted"
 		}
 		return "The check was disabled"
-	case ResolvedAutomatically:
+	case vigil.ResolvedAutomatically:
 	}
 	return "No rule fires any more,"
 }
 
 // duration is how long the incident has lasted.
-func (s *EventContext) duration() string {
+func (s *Content) duration() string {
 	until := s.Time
 	if s.Incident.ResolvedAt != nil {
 		until = *s.Incident.ResolvedAt
@@ -142,7 +144,7 @@ func (s *EventContext) duration() string {
 }
 
 // variables fills in every template variable that the story has a value for.
-func (s *EventContext) variables() map[string]string {
+func (s *Content) variables() map[string]string {
 	i, r := &s.Incident, &s.Incident.Trigger.Result
 	values := variablesOf(&s.Check, map[string]string{
 		"check_id": i.CheckID.String(), "check_name": s.Check.Name, "check_type": string(s.Check.Type), "check_target": s.Check.Target,
@@ -178,7 +180,7 @@ func (s *EventContext) variables() map[string]string {
 
 // variablesOf returns the template variables with the values that are given, those of the labels
 // of a check, and empty ones.
-func variablesOf(c *Check, given map[string]string) map[string]string {
+func variablesOf(c *vigil.Check, given map[string]string) map[string]string {
 	values := make(map[string]string)
 	for _, name := range VariableNames() {
 		values[name] = ""
@@ -194,10 +196,10 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // firingText names the rules that fire when the event happens, for people, without the one
 // that is left out.
-func (s *EventContext) firingText(without uuid.UUID) string {
+func (s *Content) firingText(without uuid.UUID) string {
 	var names []string
 	for _, rule := range s.Incident.Rules {
-		fires := rule.Fires() || s.Incident.Resolution == ResolvedManually && endedWith(&rule, &s.Incident)
+		fires := rule.Fires() || s.Incident.Resolution == vigil.ResolvedManually && endedWith(&rule, &s.Incident)
 		if fires && rule.ID != without {
 			names = append(names, label(&rule))
 		}
@@ -216,28 +218,28 @@ func listed(names []string) string {
 }
 
 // endedWith reports whether the rule fired until the incident was resolved.
-func endedWith(r *IncidentRule, i *Incident) bool {
+func endedWith(r *vigil.IncidentRule, i *vigil.Incident) bool {
 	return r.Until != nil && i.ResolvedAt != nil && !r.Until.Before(*i.ResolvedAt)
 }
 
 // label is the name of a rule with its severity.
-func label(r *IncidentRule) string {
-	return Truncate(r.Name, maxLabel) + " (" + string(r.Severity) + ")"
+func label(r *vigil.IncidentRule) string {
+	return vigil.Truncate(r.Name, maxLabel) + " (" + string(r.Severity) + ")"
 }
 
 // maxLabel bounds a name among others, in bytes.
 const maxLabel = 100
 
 // rulesText is what is wrong beside what the message says first. Empty: nothing.
-func (s *EventContext) rulesText() string {
+func (s *Content) rulesText() string {
 	switch {
-	case s.Type == EventTest:
+	case s.Type == vigil.EventTest:
 		return ""
-	case s.Type == EventResolved && s.Incident.Resolution == ResolvedManually:
+	case s.Type == vigil.EventResolved && s.Incident.Resolution == vigil.ResolvedManually:
 		if firing := s.firingText(uuid.Nil); firing != "" {
 			return " Still firing: " + firing + "."
 		}
-	case s.Type == EventResolved:
+	case s.Type == vigil.EventResolved:
 		if len(s.Incident.Rules) < 2 {
 			return ""
 		}
