@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/drills"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // stage stages the drill of a run; see stagedDrill.
@@ -53,7 +54,7 @@ func hopsOf(receipt *drills.Receipt) []drills.Hop {
 func TestDrillOfSubscriptions(t *testing.T) {
 	t.Parallel()
 	r := &drillRun{alerts: newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)}
-	named := r.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.SeverityMin = vigil.Critical }, "channel.*")
+	named := r.subscribe(vigil.ChannelWebhook, func(s *subscription.Subscription) { s.Selector.SeverityMin = vigil.Critical }, "channel.*")
 	r.subscribe(vigil.ChannelChat, nil, "*")
 	r.stage(drills.Request{SubscriptionIDs: []uuid.UUID{named.ID}})
 	if c := r.drill.Channels; len(c) != 1 || c[0].ID != named.ChannelID ||
@@ -87,7 +88,7 @@ func TestDrillOfSubscriptions(t *testing.T) {
 		}, newark)
 		return err
 	}
-	r.changeSubscription(named.ID, func(s *vigil.Subscription) { s.Enabled = false })
+	r.changeSubscription(named.ID, func(s *subscription.Subscription) { s.Enabled = false })
 	for name, id := range map[string]uuid.UUID{"Unknown": uuid.New(), "Disabled": named.ID} {
 		if err := try(id); vigil.ErrorCode(err) != vigil.CodeInvalid {
 			t.Errorf("%s: %v", name, err)

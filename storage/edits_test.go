@@ -24,6 +24,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -121,7 +122,7 @@ func drawState(rt *rapid.T) *changedState {
 		s.made.Windows = append(s.made.Windows, project.Edit[maintenance.Window]{After: s.newWindow()})
 	}
 	for range rapid.IntRange(0, 2).Draw(rt, "subscriptions") {
-		s.made.Subscriptions = append(s.made.Subscriptions, project.Edit[vigil.Subscription]{After: s.newSubscription()})
+		s.made.Subscriptions = append(s.made.Subscriptions, project.Edit[subscription.Subscription]{After: s.newSubscription()})
 	}
 	if len(s.made.Rules) > 0 && rapid.Bool().Draw(rt, "incident") {
 		s.incident = uuid.New()
@@ -170,10 +171,10 @@ func (s *changedState) newWindow() *maintenance.Window {
 	}
 }
 
-func (s *changedState) newSubscription() *vigil.Subscription {
-	return &vigil.Subscription{
+func (s *changedState) newSubscription() *subscription.Subscription {
+	return &subscription.Subscription{
 		ID: uuid.New(), OrgID: s.org.ID, Name: "All", ChannelID: s.made.Channels[0].After.ID, Events: []string{"incident.*"}, Enabled: true,
-		Selector: vigil.SubscriptionSelector{CheckIDs: []uuid.UUID{s.made.Checks[0].After.ID}},
+		Selector: subscription.Selector{CheckIDs: []uuid.UUID{s.made.Checks[0].After.ID}},
 	}
 }
 
@@ -194,7 +195,7 @@ type drawnChange struct {
 	page    changeOf[overview.StatusPage]
 	window  changeOf[maintenance.Window]
 
-	subscription changeOf[vigil.Subscription]
+	subscription changeOf[subscription.Subscription]
 }
 
 func (c *drawnChange) inBulk() bool { return c.kind == project.KindCheck && c.verb != "create" }
@@ -249,12 +250,14 @@ func (s *changedState) drawChange(rt *rapid.T) *drawnChange {
 		choose(c, c.window.create.ID, s.made.Windows, 1, func(v *maintenance.Window) uuid.UUID { return v.ID })
 	case project.KindSubscription:
 		c.subscription.create = s.newSubscription()
-		c.subscription.edit = func(v *vigil.Subscription) { v.Name, v.Enabled, v.Selector.CheckIDs = "Changed", !v.Enabled, nil }
+		c.subscription.edit = func(v *subscription.Subscription) {
+			v.Name, v.Enabled, v.Selector.CheckIDs = "Changed", !v.Enabled, nil
+		}
 		if foreign {
 			c.subscription.create.ChannelID = uuid.Max
-			c.subscription.edit = func(v *vigil.Subscription) { v.Selector.CheckIDs = []uuid.UUID{uuid.Max} }
+			c.subscription.edit = func(v *subscription.Subscription) { v.Selector.CheckIDs = []uuid.UUID{uuid.Max} }
 		}
-		choose(c, c.subscription.create.ID, s.made.Subscriptions, 1, func(v *vigil.Subscription) uuid.UUID { return v.ID })
+		choose(c, c.subscription.create.ID, s.made.Subscriptions, 1, func(v *subscription.Subscription) uuid.UUID { return v.ID })
 	}
 	return c
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // prepare stores the state, at the same time in each database.
@@ -199,7 +200,7 @@ func (w *changeWay) apply(ctx context.Context, s *changedState, c *drawnChange) 
 		case project.KindMaintenance:
 			changes.Windows = editsOf(c, c.window, inv.Windows, func(v *maintenance.Window) uuid.UUID { return v.ID })
 		case project.KindSubscription:
-			changes.Subscriptions = editsOf(c, c.subscription, inv.Subscriptions, func(v *vigil.Subscription) uuid.UUID { return v.ID })
+			changes.Subscriptions = editsOf(c, c.subscription, inv.Subscriptions, func(v *subscription.Subscription) uuid.UUID { return v.ID })
 		}
 		return changes, nil
 	})

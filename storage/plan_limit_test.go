@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -98,7 +99,7 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 			kind: account.LimitSubscriptions, details: details(20), org: org,
 			create: func(t *testing.T, s *storage.Store) error {
 				t.Helper()
-				_, err := s.CreateSubscription(t.Context(), vigil.Subscription{
+				_, err := s.CreateSubscription(t.Context(), subscription.Subscription{
 					OrgID: org.ID, Name: "all", ChannelID: channel.ID, Events: []string{"*"}, Enabled: true,
 				})
 				return err

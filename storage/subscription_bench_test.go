@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -93,7 +94,7 @@ func newSubscribedBench(b *testing.B, s *storage.Store, checks, subscriptions in
 		b.Fatal(err)
 	}
 	for n := range subscriptions {
-		selector := []vigil.SubscriptionSelector{
+		selector := []subscription.Selector{
 			{Labels: []string{"team=shop"}},
 			{Labels: []string{fmt.Sprintf("team=team%d", n)}},
 			{CheckIDs: []uuid.UUID{o.checks[n%2].ID}},
@@ -104,7 +105,7 @@ func newSubscribedBench(b *testing.B, s *storage.Store, checks, subscriptions in
 		if n%5 == 4 {
 			events = []string{"channel.*", "check.paused"}
 		}
-		_, err := s.CreateSubscription(b.Context(), vigil.Subscription{
+		_, err := s.CreateSubscription(b.Context(), subscription.Subscription{
 			OrgID: org.ID, Name: fmt.Sprint(n), ChannelID: channel(fmt.Sprint(n)), Events: events, Selector: selector, Enabled: true,
 		})
 		if err != nil {

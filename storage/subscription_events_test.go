@@ -14,6 +14,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/listing"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // TestDefinitionsOfSubscriptions holds their limits, versions and what a deletion of what they name
@@ -22,24 +23,28 @@ func TestDefinitionsOfSubscriptions(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
 	ctx := t.Context()
-	named := a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.CheckIDs = []uuid.UUID{a.check.ID} }, "incident.*")
+	named := a.subscribe(
+		vigil.ChannelWebhook,
+		func(s *subscription.Subscription) { s.Selector.CheckIDs = []uuid.UUID{a.check.ID} },
+		"incident.*",
+	)
 	if len(named.Warnings) != 0 || named.Version != 1 {
 		t.Errorf("stored %+v", named)
 	}
-	warned := a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.Labels = []string{"none"} }, "channel.*")
+	warned := a.subscribe(vigil.ChannelWebhook, func(s *subscription.Subscription) { s.Selector.Labels = []string{"none"} }, "channel.*")
 	if len(warned.Warnings) != 2 {
 		t.Errorf("warnings %q", warned.Warnings)
 	}
-	for member, change := range map[string]func(*vigil.Subscription){
-		"channel_id":            func(s *vigil.Subscription) { s.ChannelID = uuid.New() },
-		"selector.check_ids[0]": func(s *vigil.Subscription) { s.Selector.CheckIDs = []uuid.UUID{uuid.New()} },
+	for member, change := range map[string]func(*subscription.Subscription){
+		"channel_id":            func(s *subscription.Subscription) { s.ChannelID = uuid.New() },
+		"selector.check_ids[0]": func(s *subscription.Subscription) { s.Selector.CheckIDs = []uuid.UUID{uuid.New()} },
 	} {
-		_, err := a.store.UpdateSubscription(ctx, a.org.ID, named.ID, func(s *vigil.Subscription) error { change(s); return nil })
+		_, err := a.store.UpdateSubscription(ctx, a.org.ID, named.ID, func(s *subscription.Subscription) error { change(s); return nil })
 		if mistake, ok := errors.AsType[*vigil.Error](err); !ok || mistake.Details["member"] != member {
 			t.Errorf("%s: %v", member, err)
 		}
 	}
-	same := a.changeSubscription(named.ID, func(*vigil.Subscription) {})
+	same := a.changeSubscription(named.ID, func(*subscription.Subscription) {})
 	if same.Version != 1 {
 		t.Errorf("no change is version %d", same.Version)
 	}
@@ -57,7 +62,7 @@ func TestDefinitionsOfSubscriptions(t *testing.T) {
 	list, extent, err := a.store.Subscriptions(
 		ctx,
 		a.org.ID,
-		listing.SubscriptionFilter{Event: vigil.EventResolved, Page: listing.Page{Limit: 10}},
+		subscription.Filter{Event: vigil.EventResolved, Page: listing.Page{Limit: 10}},
 	)
 	if err != nil || len(list) != 1 || extent.Total != 1 || list[0].ID != named.ID {
 		t.Errorf("lists %+v, %v", list, err)
@@ -95,8 +100,8 @@ func TestSubscribedToSystemEvents(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
 	a.subscribe(vigil.ChannelWebhook, nil, "channel.*", "check.*")
-	a.subscribe(vigil.ChannelChat, func(s *vigil.Subscription) { s.Selector.CheckIDs = []uuid.UUID{a.check.ID} }, "*")
-	a.subscribe(vigil.ChannelPush, func(s *vigil.Subscription) { s.Selector.SeverityMin = vigil.Warning }, "*")
+	a.subscribe(vigil.ChannelChat, func(s *subscription.Subscription) { s.Selector.CheckIDs = []uuid.UUID{a.check.ID} }, "*")
+	a.subscribe(vigil.ChannelPush, func(s *subscription.Subscription) { s.Selector.SeverityMin = vigil.Warning }, "*")
 	update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = false })
 	update(t, a.store, a.check, func(c *vigil.Check) { c.Name = "Another name" })
 	update(t, a.store, a.check, func(c *vigil.Check) { c.Enabled = true })
@@ -152,14 +157,14 @@ func TestBeginningsAndEndsAreAsMany(t *testing.T) {
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail, vigil.ChannelWebhook)
 	random := rand.New(rand.NewPCG(7, 34)) // the same changes in each run
 	kinds := []vigil.ChannelType{vigil.ChannelWebhook, vigil.ChannelChat, vigil.ChannelPager, vigil.ChannelPush}
-	var subscriptions []vigil.Subscription
+	var subscriptions []subscription.Subscription
 	for i := range 8 {
 		s := a.subscribe(kinds[i%len(kinds)], nil, "incident.*")
 		subscriptions = append(subscriptions, s)
 	}
 	shake := func() {
 		s := subscriptions[random.IntN(len(subscriptions))]
-		a.changeSubscription(s.ID, func(s *vigil.Subscription) {
+		a.changeSubscription(s.ID, func(s *subscription.Subscription) {
 			s.Enabled = random.IntN(3) > 0
 			s.Selector.Labels = [][]string{nil, {"team=shop"}, {"team=ops"}}[random.IntN(3)]
 			s.Selector.SeverityMin = []vigil.Severity{"", vigil.Warning, vigil.Critical}[random.IntN(3)]

@@ -12,11 +12,12 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // subscribe stores a channel of a type with a subscription to events. The fixture finds the channel
 // by the type.
-func (a *alerts) subscribe(kind vigil.ChannelType, change func(*vigil.Subscription), events ...string) vigil.Subscription {
+func (a *alerts) subscribe(kind vigil.ChannelType, change func(*subscription.Subscription), events ...string) subscription.Subscription {
 	a.Helper()
 	channel, known := a.channels[kind]
 	if !known {
@@ -29,7 +30,7 @@ func (a *alerts) subscribe(kind vigil.ChannelType, change func(*vigil.Subscripti
 		}
 		a.channels[kind] = channel
 	}
-	one := vigil.Subscription{OrgID: a.org.ID, Name: "All incidents", ChannelID: channel.ID, Events: events, Enabled: true}
+	one := subscription.Subscription{OrgID: a.org.ID, Name: "All incidents", ChannelID: channel.ID, Events: events, Enabled: true}
 	if change != nil {
 		change(&one)
 	}
@@ -40,9 +41,9 @@ func (a *alerts) subscribe(kind vigil.ChannelType, change func(*vigil.Subscripti
 	return stored
 }
 
-func (a *alerts) changeSubscription(id uuid.UUID, change func(*vigil.Subscription)) vigil.Subscription {
+func (a *alerts) changeSubscription(id uuid.UUID, change func(*subscription.Subscription)) subscription.Subscription {
 	a.Helper()
-	after, err := a.store.UpdateSubscription(a.Context(), a.org.ID, id, func(s *vigil.Subscription) error {
+	after, err := a.store.UpdateSubscription(a.Context(), a.org.ID, id, func(s *subscription.Subscription) error {
 		change(s)
 		return nil
 	})
@@ -147,20 +148,20 @@ func TestSubscribedChannelsGetWhatTheyHear(t *testing.T) {
 func TestSelectors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		selector func(*alerts, *vigil.SubscriptionSelector)
+		selector func(*alerts, *subscription.Selector)
 		received bool
 	}{
-		"Everything":     {func(*alerts, *vigil.SubscriptionSelector) {}, true},
-		"AKey":           {func(_ *alerts, s *vigil.SubscriptionSelector) { s.Labels = []string{"team"} }, true},
-		"AValue":         {func(_ *alerts, s *vigil.SubscriptionSelector) { s.Labels = []string{"team=shop"} }, true},
-		"AnotherValue":   {func(_ *alerts, s *vigil.SubscriptionSelector) { s.Labels = []string{"team=ops"} }, false},
-		"OneOfTwo":       {func(_ *alerts, s *vigil.SubscriptionSelector) { s.Labels = []string{"team=shop", "tier=1"} }, false},
-		"TheCheck":       {func(a *alerts, s *vigil.SubscriptionSelector) { s.CheckIDs = []uuid.UUID{a.check.ID} }, true},
-		"NoCheck":        {func(_ *alerts, s *vigil.SubscriptionSelector) { s.CheckIDs = []uuid.UUID{} }, false},
-		"TheSeverity":    {func(_ *alerts, s *vigil.SubscriptionSelector) { s.SeverityMin = vigil.Warning }, true},
-		"ALowerSeverity": {func(_ *alerts, s *vigil.SubscriptionSelector) { s.SeverityMin = vigil.Info }, true},
-		"AHigherOne":     {func(_ *alerts, s *vigil.SubscriptionSelector) { s.SeverityMin = vigil.Critical }, false},
-		"TheCheckWithoutTheLabel": {func(a *alerts, s *vigil.SubscriptionSelector) {
+		"Everything":     {func(*alerts, *subscription.Selector) {}, true},
+		"AKey":           {func(_ *alerts, s *subscription.Selector) { s.Labels = []string{"team"} }, true},
+		"AValue":         {func(_ *alerts, s *subscription.Selector) { s.Labels = []string{"team=shop"} }, true},
+		"AnotherValue":   {func(_ *alerts, s *subscription.Selector) { s.Labels = []string{"team=ops"} }, false},
+		"OneOfTwo":       {func(_ *alerts, s *subscription.Selector) { s.Labels = []string{"team=shop", "tier=1"} }, false},
+		"TheCheck":       {func(a *alerts, s *subscription.Selector) { s.CheckIDs = []uuid.UUID{a.check.ID} }, true},
+		"NoCheck":        {func(_ *alerts, s *subscription.Selector) { s.CheckIDs = []uuid.UUID{} }, false},
+		"TheSeverity":    {func(_ *alerts, s *subscription.Selector) { s.SeverityMin = vigil.Warning }, true},
+		"ALowerSeverity": {func(_ *alerts, s *subscription.Selector) { s.SeverityMin = vigil.Info }, true},
+		"AHigherOne":     {func(_ *alerts, s *subscription.Selector) { s.SeverityMin = vigil.Critical }, false},
+		"TheCheckWithoutTheLabel": {func(a *alerts, s *subscription.Selector) {
 			s.CheckIDs, s.Labels = []uuid.UUID{a.check.ID}, []string{"team=ops"}
 		}, false},
 	} {
@@ -168,7 +169,7 @@ func TestSelectors(t *testing.T) {
 			t.Parallel()
 			a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
 			a.check = update(t, a.store, a.check, func(c *vigil.Check) { c.Labels = vigil.Labels{"team": "shop"} })
-			stored := a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { test.selector(a, &s.Selector) }, "incident.*")
+			stored := a.subscribe(vigil.ChannelWebhook, func(s *subscription.Subscription) { test.selector(a, &s.Selector) }, "incident.*")
 			read, err := a.store.Subscription(t.Context(), a.org.ID, stored.ID)
 			if err != nil || (read.Selector.CheckIDs == nil) != (stored.Selector.CheckIDs == nil) {
 				t.Errorf("reads %+v, %v; stored %+v", read.Selector, err, stored.Selector)
@@ -185,22 +186,22 @@ func TestSelectors(t *testing.T) {
 // and the end of its incident.
 func TestWhoGotTheBeginningGetsTheEnd(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*alerts, vigil.Subscription){
-		"TheSelector": func(a *alerts, s vigil.Subscription) {
-			a.changeSubscription(s.ID, func(s *vigil.Subscription) { s.Selector.Labels = []string{"team=ops"} })
+	for name, change := range map[string]func(*alerts, subscription.Subscription){
+		"TheSelector": func(a *alerts, s subscription.Subscription) {
+			a.changeSubscription(s.ID, func(s *subscription.Subscription) { s.Selector.Labels = []string{"team=ops"} })
 		},
-		"TheEvents": func(a *alerts, s vigil.Subscription) {
-			a.changeSubscription(s.ID, func(s *vigil.Subscription) { s.Events = []string{"check.*"} })
+		"TheEvents": func(a *alerts, s subscription.Subscription) {
+			a.changeSubscription(s.ID, func(s *subscription.Subscription) { s.Events = []string{"check.*"} })
 		},
-		"Disabled": func(a *alerts, s vigil.Subscription) {
-			a.changeSubscription(s.ID, func(s *vigil.Subscription) { s.Enabled = false })
+		"Disabled": func(a *alerts, s subscription.Subscription) {
+			a.changeSubscription(s.ID, func(s *subscription.Subscription) { s.Enabled = false })
 		},
-		"Deleted": func(a *alerts, s vigil.Subscription) {
+		"Deleted": func(a *alerts, s subscription.Subscription) {
 			if err := a.store.DeleteSubscription(a.Context(), a.org.ID, s.ID, nil); err != nil {
 				a.Fatal(err)
 			}
 		},
-		"TheLabelsOfTheCheck": func(a *alerts, _ vigil.Subscription) {
+		"TheLabelsOfTheCheck": func(a *alerts, _ subscription.Subscription) {
 			update(a.T, a.store, a.check, func(c *vigil.Check) { c.Labels = nil })
 		},
 	} {
@@ -209,7 +210,7 @@ func TestWhoGotTheBeginningGetsTheEnd(t *testing.T) {
 				t.Parallel()
 				a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
 				a.check = update(t, a.store, a.check, func(c *vigil.Check) { c.Labels = vigil.Labels{"team": "shop"} })
-				s := a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.Labels = []string{"team=shop"} }, "incident.*")
+				s := a.subscribe(vigil.ChannelWebhook, func(s *subscription.Subscription) { s.Selector.Labels = []string{"team=shop"} }, "incident.*")
 				id := a.open(a.fails(newark)).Incident.ID
 				change(a, s)
 				a.subscribe(vigil.ChannelChat, nil, "incident.triggered", "incident.resolved") // receives nothing of this one
@@ -230,7 +231,7 @@ func TestASevererRuleReachesSubscriptions(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
 	rule, _ := a.pagesLater(func(r *vigil.Rule) { r.NotifyIfOpen = false })
-	a.subscribe(vigil.ChannelWebhook, func(s *vigil.Subscription) { s.Selector.SeverityMin = vigil.Critical }, "incident.*")
+	a.subscribe(vigil.ChannelWebhook, func(s *subscription.Subscription) { s.Selector.SeverityMin = vigil.Critical }, "incident.*")
 	a.subscribe(vigil.ChannelChat, nil, "incident.*")
 	id := a.warningIsOpen()
 	request := vigil.RulesRequest{ID: id, Begun: []uuid.UUID{rule.ID}, Votes: []vigil.Vote{a.fails(newark, a.rule.ID, rule.ID)}}

@@ -12,6 +12,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/checks"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // checkRecipientView is a channel that receives events about a check.
@@ -34,7 +35,7 @@ type recipientReasonView struct {
 	Name string    `json:"name" example:"Three failures in a row"`
 }
 
-func showCheckRecipient(r vigil.CheckRecipient) checkRecipientView {
+func showCheckRecipient(r subscription.CheckRecipient) checkRecipientView {
 	view := checkRecipientView{
 		Channel: checkRecipientChannelView{ID: r.Channel.ID, Name: r.Channel.Name, Type: r.Channel.Type},
 		Events:  append([]vigil.EventType{}, r.Events...), Because: make([]recipientReasonView, len(r.Because)), Enabled: r.Channel.Enabled,

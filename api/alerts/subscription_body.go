@@ -12,6 +12,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // SubscriptionMembers are the members of a subscription that can be written. What else a
@@ -59,14 +60,14 @@ func nameEvents(s *huma.Schema) {
 	}
 	named := *events.Items
 	named.Enum = nil
-	for _, pattern := range vigil.EventPatterns() {
+	for _, pattern := range subscription.EventPatterns() {
 		named.Enum = append(named.Enum, pattern)
 	}
 	events.Items = &named
 }
 
 // Change applies the members that were given and validates the subscription.
-func (m *SubscriptionMembers) Change(s *vigil.Subscription) (err error) {
+func (m *SubscriptionMembers) Change(s *subscription.Subscription) (err error) {
 	if m.Name.Given {
 		if s.Name, err = rest.CleanName("name", m.Name.Value); err != nil {
 			return err
@@ -99,8 +100,8 @@ func (m *SubscriptionMembers) Change(s *vigil.Subscription) (err error) {
 	return s.Validate()
 }
 
-func (v *subscriptionSelectorView) selector() (vigil.SubscriptionSelector, error) {
-	selector := vigil.SubscriptionSelector{SeverityMin: v.SeverityMin}
+func (v *subscriptionSelectorView) selector() (subscription.Selector, error) {
+	selector := subscription.Selector{SeverityMin: v.SeverityMin}
 	if len(v.Labels) > 0 {
 		selector.Labels = slices.Compact(slices.Sorted(slices.Values(v.Labels)))
 	}

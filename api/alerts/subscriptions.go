@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/listing"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // ResourceSubscription names a subscription in errors and in the audit log.
@@ -23,12 +24,16 @@ const ResourceSubscription = "subscription"
 
 // subscriptionStore keeps subscriptions.
 type subscriptionStore interface {
-	CreateSubscription(ctx context.Context, s vigil.Subscription) (vigil.Subscription, error)
-	Subscriptions(ctx context.Context, orgID uuid.UUID, filter listing.SubscriptionFilter) ([]vigil.Subscription, listing.Extent, error)
-	Subscription(ctx context.Context, orgID, id uuid.UUID) (vigil.Subscription, error)
-	UpdateSubscription(ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Subscription) error) (vigil.Subscription, error)
+	CreateSubscription(ctx context.Context, s subscription.Subscription) (subscription.Subscription, error)
+	Subscriptions(ctx context.Context, orgID uuid.UUID, filter subscription.Filter) ([]subscription.Subscription, listing.Extent, error)
+	Subscription(ctx context.Context, orgID, id uuid.UUID) (subscription.Subscription, error)
+	UpdateSubscription(
+		ctx context.Context,
+		orgID, id uuid.UUID,
+		change func(*subscription.Subscription) error,
+	) (subscription.Subscription, error)
 	DeleteSubscription(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error
-	CheckRecipients(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.CheckRecipient, error)
+	CheckRecipients(ctx context.Context, orgID, checkID uuid.UUID) ([]subscription.CheckRecipient, error)
 }
 
 type subscriptions struct{ store subscriptionStore }
@@ -58,7 +63,7 @@ type subscriptionSelectorView struct {
 	SeverityMin vigil.Severity `json:"severity_min,omitempty" enum:"info,warning,critical" doc:"Events of this severity and more severe ones. A channel gets an incident from the time on at which it reaches the severity."`
 }
 
-func showSubscription(s vigil.Subscription) subscriptionView {
+func showSubscription(s subscription.Subscription) subscriptionView {
 	view := subscriptionView{
 		ID: s.ID, Name: s.Name, ChannelID: s.ChannelID, Events: s.Events,
 		Selector: subscriptionSelectorView{Labels: s.Selector.Labels, SeverityMin: s.Selector.SeverityMin},
@@ -120,7 +125,7 @@ type listSubscriptionsInput struct {
 }
 
 func (s *subscriptions) list(ctx context.Context, in *listSubscriptionsInput) (*rest.Listing[subscriptionView], error) {
-	if in.Event != "" && !slices.Contains(vigil.SubscribedEvents(), in.Event) {
+	if in.Event != "" && !slices.Contains(subscription.EventTypes(), in.Event) {
 		return nil, vigil.Invalid("event", "must be a type of event such as incident.resolved")
 	}
 	bound := []string{"subscriptions", in.Query, in.ChannelID, string(in.Event), checks.Optional(in.Enabled)}
@@ -128,7 +133,7 @@ func (s *subscriptions) list(ctx context.Context, in *listSubscriptionsInput) (*
 	if err != nil {
 		return nil, err
 	}
-	filter := listing.SubscriptionFilter{
+	filter := subscription.Filter{
 		Query: in.Query, Event: in.Event, Enabled: in.Enabled.Pointer(), Managed: in.Managed(), Page: page,
 	}
 	if filter.ChannelID, err = resource.FilterID("channel_id", in.ChannelID); err != nil {
@@ -149,7 +154,7 @@ func (s *subscriptions) get(ctx context.Context, in *rest.IDPath) (*rest.Answer[
 	return answerSubscription(s.store.Subscription(ctx, rest.CallerOf(ctx).Org.ID, id))
 }
 
-func answerSubscription(s vigil.Subscription, err error) (*rest.Answer[subscriptionView], error) {
+func answerSubscription(s subscription.Subscription, err error) (*rest.Answer[subscriptionView], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +162,7 @@ func answerSubscription(s vigil.Subscription, err error) (*rest.Answer[subscript
 }
 
 func (s *subscriptions) create(ctx context.Context, in *struct{ Body SubscriptionCreate }) (*rest.Answer[subscriptionView], error) {
-	one := vigil.Subscription{OrgID: rest.CallerOf(ctx).Org.ID, Enabled: true}
+	one := subscription.Subscription{OrgID: rest.CallerOf(ctx).Org.ID, Enabled: true}
 	err := in.Body.Change(&one)
 	if err != nil {
 		return nil, err
@@ -180,7 +185,7 @@ func (s *subscriptions) update(ctx context.Context, in *updateSubscriptionInput)
 	if err != nil {
 		return nil, err
 	}
-	return answerSubscription(s.store.UpdateSubscription(ctx, rest.CallerOf(ctx).Org.ID, id, func(one *vigil.Subscription) error {
+	return answerSubscription(s.store.UpdateSubscription(ctx, rest.CallerOf(ctx).Org.ID, id, func(one *subscription.Subscription) error {
 		if err := rest.PreconditionOf(ctx).Check(ResourceSubscription, one.Version); err != nil {
 			return err
 		}

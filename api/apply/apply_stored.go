@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // storedProject is what is stored of a project and of what its document refers to.
@@ -32,7 +33,7 @@ type storedProject struct {
 	pages    map[uuid.UUID]*overview.StatusPage
 	windows  map[uuid.UUID]*maintenance.Window
 
-	subscriptions map[uuid.UUID]*vigil.Subscription
+	subscriptions map[uuid.UUID]*subscription.Subscription
 }
 
 func newStoredProject(inventory project.Inventory, name string) *storedProject {
@@ -40,7 +41,7 @@ func newStoredProject(inventory project.Inventory, name string) *storedProject {
 		inventory: inventory, own: make(map[project.Kind]map[string]uuid.UUID), keys: make(map[uuid.UUID]string),
 		adopted: make(map[uuid.UUID]bool), channels: make(map[uuid.UUID]*vigil.Channel), checks: make(map[uuid.UUID]*vigil.Check),
 		rules: make(map[uuid.UUID]*vigil.Rule), pages: make(map[uuid.UUID]*overview.StatusPage),
-		windows: make(map[uuid.UUID]*maintenance.Window), subscriptions: make(map[uuid.UUID]*vigil.Subscription),
+		windows: make(map[uuid.UUID]*maintenance.Window), subscriptions: make(map[uuid.UUID]*subscription.Subscription),
 	}
 	own := func(kind project.Kind, id uuid.UUID, by *vigil.ManagedBy, key string) {
 		if ownedBy(by, name) {
@@ -268,7 +269,7 @@ func (d *decider) miss(kind project.Kind, key string, id uuid.UUID) {
 	case project.KindSubscription:
 		one := d.stored.subscriptions[id]
 		item.Name, item.Version, item.Applied = one.Name, one.Version, one.AppliedVersion
-		store = missed(&d.changes.Subscriptions, one, func(s *vigil.Subscription) { s.ManagedBy = nil })
+		store = missed(&d.changes.Subscriptions, one, func(s *subscription.Subscription) { s.ManagedBy = nil })
 	}
 	d.keys(item)
 	d.pairs = append(d.pairs, pairing{Pair: project.Pair{Stored: item}, store: store})
@@ -344,8 +345,8 @@ func (d *decider) channelsInUse() error {
 
 // subscribedInUse is channelsInUse for subscriptions.
 func (d *decider) subscribedInUse(gone map[uuid.UUID]string) error {
-	last := make(map[uuid.UUID]*vigil.Subscription)
-	for _, stored := range [][]vigil.Subscription{d.stored.inventory.Subscriptions, d.stored.inventory.Subscribers} {
+	last := make(map[uuid.UUID]*subscription.Subscription)
+	for _, stored := range [][]subscription.Subscription{d.stored.inventory.Subscriptions, d.stored.inventory.Subscribers} {
 		for i := range stored {
 			last[stored[i].ID] = &stored[i]
 		}

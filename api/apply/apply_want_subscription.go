@@ -6,9 +6,9 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/alerts"
 	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // memberChannel is the member of a subscription in a file that refers to its channel, and
@@ -21,12 +21,12 @@ const (
 func (d *decider) wantSubscription(w *project.Wanted) error {
 	id, exists := d.stored.own[project.KindSubscription][w.Key]
 	d.ids[project.KindSubscription][w.Key] = id
-	after := vigil.Subscription{OrgID: d.caller().Org.ID, Enabled: true}
-	var before *vigil.Subscription
+	after := subscription.Subscription{OrgID: d.caller().Org.ID, Enabled: true}
+	var before *subscription.Subscription
 	if exists {
 		before = d.stored.subscriptions[id]
 		after = *before
-		after.Selector = vigil.SubscriptionSelector{}
+		after.Selector = subscription.Selector{}
 	} else {
 		var err error
 		if after.ID, err = d.newID(project.KindSubscription, w.Key); err != nil {
@@ -51,7 +51,7 @@ func (d *decider) wantSubscription(w *project.Wanted) error {
 		return nil
 	}
 	after.ManagedBy = d.managed(w.Key)
-	item := func(s *vigil.Subscription) *project.Item { return d.subscriptionItem(s, w.Key) }
+	item := func(s *subscription.Subscription) *project.Item { return d.subscriptionItem(s, w.Key) }
 	pairChange(d, &d.changes.Subscriptions, before, &after, item, disabledNote(after.Enabled, in.Enabled.Given))
 	return nil
 }
@@ -106,7 +106,7 @@ func subscriptionReferences(members project.Members) (channels, checks []string)
 	return channels, namedReferences(members["selector"])
 }
 
-func (d *decider) subscriptionItem(s *vigil.Subscription, key string) *project.Item {
+func (d *decider) subscriptionItem(s *subscription.Subscription, key string) *project.Item {
 	selector := make(map[string]any)
 	if s.Selector.CheckIDs != nil {
 		checks := make([]any, len(s.Selector.CheckIDs))

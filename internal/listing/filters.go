@@ -68,13 +68,3 @@ type AuditFilter struct {
 
 // ManagedFilter selects definitions by what manages them. Empty members select all.
 type ManagedFilter struct{ Tool, Project, Key string }
-
-// SubscriptionFilter selects subscriptions. Zero members select all.
-type SubscriptionFilter struct {
-	Query     string // a part of the name, in any case
-	ChannelID uuid.UUID
-	Event     vigil.EventType // that the subscription receives
-	Enabled   *bool
-	Managed   ManagedFilter
-	Page
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // ApplyRequest selects what an apply of a project works on.
@@ -36,9 +37,9 @@ type Inventory struct {
 	Pages    []overview.StatusPage
 	Windows  []maintenance.Window
 	// Subscriptions are those of the project.
-	Subscriptions []vigil.Subscription
+	Subscriptions []subscription.Subscription
 	// Subscribers are subscriptions outside of the project that name one of its channels.
-	Subscribers []vigil.Subscription
+	Subscribers []subscription.Subscription
 	// Users are rules outside of the project that notify one of its channels.
 	Users []vigil.Rule
 	// Fallbacks are the channels that the read channels fall back to, over others too, each with
@@ -70,7 +71,7 @@ type Changes struct {
 	Pages    []Edit[overview.StatusPage]
 	Windows  []Edit[maintenance.Window]
 
-	Subscriptions []Edit[vigil.Subscription]
+	Subscriptions []Edit[subscription.Subscription]
 	// Current are the definitions of the document that are stored already. Their present
 	// version becomes the one that was applied.
 	Current map[Kind][]uuid.UUID

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/client"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // subscriptionForm is the form of a subscription.
@@ -126,7 +126,7 @@ func (s *Server) renderSubscription(r *request, one *client.Subscription, f *sub
 	if f.values != nil {
 		chosen, events = f.values["check"], f.values["event"]
 	}
-	for _, pattern := range vigil.EventPatterns() {
+	for _, pattern := range subscription.EventPatterns() {
 		body.Events = append(body.Events, option{Value: pattern, Text: pattern, Chosen: slices.Contains(events, pattern)})
 	}
 	channels, err := r.subscribable()

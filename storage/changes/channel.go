@@ -17,6 +17,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -198,7 +199,7 @@ func (s *Store) DeleteChannel(ctx context.Context, orgID, id uuid.UUID, force bo
 					return err
 				}
 				for i := range subscriptions {
-					changes.Subscriptions = append(changes.Subscriptions, project.Edit[vigil.Subscription]{Before: &subscriptions[i]})
+					changes.Subscriptions = append(changes.Subscriptions, project.Edit[subscription.Subscription]{Before: &subscriptions[i]})
 				}
 			}
 			const locked = "SELECT version FROM channels WHERE id = ? AND org_id = ? FOR UPDATE"

@@ -17,6 +17,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/listing"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -177,7 +178,7 @@ func (s *Store) drillChannels(ctx context.Context, tx bun.Tx, d *drills.Drill) e
 		return err
 	}
 	for i, id := range d.Request.SubscriptionIDs {
-		at := slices.IndexFunc(subscribers, func(s vigil.Subscriber) bool { return s.ID == id })
+		at := slices.IndexFunc(subscribers, func(s subscription.Subscriber) bool { return s.ID == id })
 		if at < 0 {
 			return vigil.Invalid(fmt.Sprintf("subscription_ids[%d]", i), "is not a subscription of this organization")
 		}

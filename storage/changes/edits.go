@@ -19,6 +19,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/incidents"
 	"github.com/vigil-monitor/vigil/storage/loops"
@@ -177,7 +178,7 @@ func (e *Edits) freeKeys(ctx context.Context, changes *project.Changes) error {
 		project.KindMaintenance: movedKeys(changes.Windows, func(w *maintenance.Window) (uuid.UUID, *vigil.ManagedBy) {
 			return w.ID, w.ManagedBy
 		}),
-		project.KindSubscription: movedKeys(changes.Subscriptions, func(s *vigil.Subscription) (uuid.UUID, *vigil.ManagedBy) {
+		project.KindSubscription: movedKeys(changes.Subscriptions, func(s *subscription.Subscription) (uuid.UUID, *vigil.ManagedBy) {
 			return s.ID, s.ManagedBy
 		}),
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 )
 
@@ -63,7 +64,7 @@ func (e *Edits) writeSubscriptions(ctx context.Context, changes *project.Changes
 
 // ownedBySubscriptions returns a CodeInvalid error when a channel or a check of a subscription is not
 // the organization's. It locks them, so that they cannot be deleted before the transaction ends.
-func (e *Edits) ownedBySubscriptions(ctx context.Context, edits []project.Edit[vigil.Subscription]) error {
+func (e *Edits) ownedBySubscriptions(ctx context.Context, edits []project.Edit[subscription.Subscription]) error {
 	var channels, checks []uuid.UUID
 	for _, edit := range edits {
 		if edit.After != nil {

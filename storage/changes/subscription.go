@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -41,7 +42,7 @@ type subscriptionRow struct {
 	definitions.ManagedRow
 }
 
-func rowOfSubscription(s *vigil.Subscription) *subscriptionRow {
+func rowOfSubscription(s *subscription.Subscription) *subscriptionRow {
 	return &subscriptionRow{
 		ID: s.ID, OrgID: s.OrgID, Name: s.Name, ChannelID: s.ChannelID, Events: append([]string{}, s.Events...),
 		Labels: append([]string{}, s.Selector.Labels...), CheckIDs: s.Selector.CheckIDs, SeverityMin: string(s.Selector.SeverityMin),
@@ -50,10 +51,10 @@ func rowOfSubscription(s *vigil.Subscription) *subscriptionRow {
 	}
 }
 
-func (r *subscriptionRow) subscription() vigil.Subscription {
-	s := vigil.Subscription{
+func (r *subscriptionRow) subscription() subscription.Subscription {
+	s := subscription.Subscription{
 		ID: r.ID, OrgID: r.OrgID, Name: r.Name, ChannelID: r.ChannelID, Events: r.Events,
-		Selector: vigil.SubscriptionSelector{CheckIDs: r.CheckIDs, SeverityMin: vigil.Severity(r.SeverityMin)},
+		Selector: subscription.Selector{CheckIDs: r.CheckIDs, SeverityMin: vigil.Severity(r.SeverityMin)},
 		Enabled:  r.Enabled, Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 		ManagedBy: r.ManagedBy(), AppliedVersion: r.Applied,
 	}
@@ -63,20 +64,20 @@ func (r *subscriptionRow) subscription() vigil.Subscription {
 	return s
 }
 
-func subscriptionsOf(rows []subscriptionRow) []vigil.Subscription {
+func subscriptionsOf(rows []subscriptionRow) []subscription.Subscription {
 	return pg.Map(rows, (*subscriptionRow).subscription)
 }
 
 // CreateSubscription stores a new subscription of its organization. Zero ids and times are filled
 // in. More subscriptions than the plan allows are a CodePlanLimit error; a channel or a check that
 // is not the organization's is a CodeInvalid error. Warnings say what the selector misses now.
-func (s *Store) CreateSubscription(ctx context.Context, one vigil.Subscription) (vigil.Subscription, error) {
+func (s *Store) CreateSubscription(ctx context.Context, one subscription.Subscription) (subscription.Subscription, error) {
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		tier, err := accounts.LockOrganization(ctx, tx, one.OrgID)
 		if err != nil {
 			return err
 		}
-		changes := &project.Changes{Subscriptions: []project.Edit[vigil.Subscription]{{After: &one}}}
+		changes := &project.Changes{Subscriptions: []project.Edit[subscription.Subscription]{{After: &one}}}
 		if err := s.edit(ctx, tx, one.OrgID, tier, changes); err != nil {
 			return err
 		}
@@ -86,14 +87,14 @@ func (s *Store) CreateSubscription(ctx context.Context, one vigil.Subscription) 
 		return accounts.KeepAnswer(ctx, tx, one)
 	})
 	if err != nil {
-		return vigil.Subscription{}, pg.Wrap("create subscription", err)
+		return subscription.Subscription{}, pg.Wrap("create subscription", err)
 	}
 	return one, nil
 }
 
 // subscriptionWarnings says where a subscription selects nothing, or its channel gets nothing, as
 // things are.
-func subscriptionWarnings(ctx context.Context, tx bun.Tx, s *vigil.Subscription) ([]string, error) {
+func subscriptionWarnings(ctx context.Context, tx bun.Tx, s *subscription.Subscription) ([]string, error) {
 	warnings := s.Unmatched()
 	var disabled bool
 	err := tx.NewRaw("SELECT EXISTS (SELECT FROM channels WHERE id = ? AND NOT enabled)", s.ChannelID).Scan(ctx, &disabled)
@@ -126,14 +127,14 @@ func subscriptionWarnings(ctx context.Context, tx bun.Tx, s *vigil.Subscription)
 }
 
 // Subscription finds a subscription of the organization.
-func (s *Store) Subscription(ctx context.Context, orgID, id uuid.UUID) (vigil.Subscription, error) {
+func (s *Store) Subscription(ctx context.Context, orgID, id uuid.UUID) (subscription.Subscription, error) {
 	return readSubscription(ctx, s.db.NewSelect(), orgID, id)
 }
 
-func readSubscription(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.UUID) (vigil.Subscription, error) {
+func readSubscription(ctx context.Context, query *bun.SelectQuery, orgID, id uuid.UUID) (subscription.Subscription, error) {
 	var row subscriptionRow
 	if err := query.Model(&row).Where("s.id = ? AND s.org_id = ?", id, orgID).Scan(ctx); err != nil {
-		return vigil.Subscription{}, pg.Found("subscription", err)
+		return subscription.Subscription{}, pg.Found("subscription", err)
 	}
 	return row.subscription(), nil
 }
@@ -141,8 +142,8 @@ func readSubscription(ctx context.Context, query *bun.SelectQuery, orgID, id uui
 // Subscriptions returns a page of the organization's subscriptions that a filter selects, newest
 // first, and the extent of the list.
 func (s *Store) Subscriptions(
-	ctx context.Context, orgID uuid.UUID, f listing.SubscriptionFilter,
-) ([]vigil.Subscription, listing.Extent, error) {
+	ctx context.Context, orgID uuid.UUID, f subscription.Filter,
+) ([]subscription.Subscription, listing.Extent, error) {
 	rows, extent, err := pg.SmallRows[subscriptionRow]{
 		What: "subscriptions", Alias: "s", Order: pg.NewestFirst(),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery { return whereSubscriptions(query, orgID, f) },
@@ -154,7 +155,7 @@ func (s *Store) Subscriptions(
 	return subscriptionsOf(rows), extent, nil
 }
 
-func whereSubscriptions(query *bun.SelectQuery, orgID uuid.UUID, f listing.SubscriptionFilter) *bun.SelectQuery {
+func whereSubscriptions(query *bun.SelectQuery, orgID uuid.UUID, f subscription.Filter) *bun.SelectQuery {
 	query = query.Where("s.org_id = ?", orgID)
 	if f.Query != "" {
 		query = query.Where("strpos(lower(s.name), lower(?)) > 0", f.Query)
@@ -163,7 +164,7 @@ func whereSubscriptions(query *bun.SelectQuery, orgID uuid.UUID, f listing.Subsc
 		query = query.Where("s.channel_id = ?", f.ChannelID)
 	}
 	if f.Event != "" {
-		query = query.Where("s.events && ?", pgdialect.Array(vigil.PatternsOf(f.Event)))
+		query = query.Where("s.events && ?", pgdialect.Array(subscription.PatternsOf(f.Event)))
 	}
 	if f.Enabled != nil {
 		query = query.Where("s.enabled = ?", *f.Enabled)
@@ -175,9 +176,9 @@ func whereSubscriptions(query *bun.SelectQuery, orgID uuid.UUID, f listing.Subsc
 // stored, and may return an error, which UpdateSubscription returns unchanged. A change that leaves
 // it equal is none. Errors are those of CreateSubscription; an unknown one is a CodeNotFound error.
 func (s *Store) UpdateSubscription(
-	ctx context.Context, orgID, id uuid.UUID, change func(*vigil.Subscription) error,
-) (vigil.Subscription, error) {
-	var after vigil.Subscription
+	ctx context.Context, orgID, id uuid.UUID, change func(*subscription.Subscription) error,
+) (subscription.Subscription, error) {
+	var after subscription.Subscription
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		before, err := readSubscription(ctx, tx.NewSelect().For("NO KEY UPDATE"), orgID, id)
 		if err != nil {
@@ -192,7 +193,7 @@ func (s *Store) UpdateSubscription(
 		after.ID, after.OrgID, after.CreatedAt = before.ID, before.OrgID, before.CreatedAt
 		after.AppliedVersion = definitions.ManagedChange(before.ManagedBy, after.ManagedBy, before.AppliedVersion)
 		if !sameSubscription(&before, &after) {
-			changes := &project.Changes{Subscriptions: []project.Edit[vigil.Subscription]{{Before: &before, After: &after}}}
+			changes := &project.Changes{Subscriptions: []project.Edit[subscription.Subscription]{{Before: &before, After: &after}}}
 			if err := s.edit(ctx, tx, orgID, "", changes); err != nil {
 				return err
 			}
@@ -201,12 +202,12 @@ func (s *Store) UpdateSubscription(
 		return err
 	})
 	if err != nil {
-		return vigil.Subscription{}, pg.Wrap("update subscription", err)
+		return subscription.Subscription{}, pg.Wrap("update subscription", err)
 	}
 	return after, nil
 }
 
-func sameSubscription(a, b *vigil.Subscription) bool {
+func sameSubscription(a, b *subscription.Subscription) bool {
 	return a.Name == b.Name && a.ChannelID == b.ChannelID && slices.Equal(a.Events, b.Events) && a.Enabled == b.Enabled &&
 		slices.Equal(a.Selector.Labels, b.Selector.Labels) && a.Selector.SeverityMin == b.Selector.SeverityMin &&
 		(a.Selector.CheckIDs == nil) == (b.Selector.CheckIDs == nil) && slices.Equal(a.Selector.CheckIDs, b.Selector.CheckIDs) &&
@@ -225,13 +226,13 @@ func (s *Store) DeleteSubscription(ctx context.Context, orgID, id uuid.UUID, mat
 		if err := match.Check("subscription", before.Version); err != nil {
 			return err
 		}
-		return s.edit(ctx, tx, orgID, "", &project.Changes{Subscriptions: []project.Edit[vigil.Subscription]{{Before: &before}}})
+		return s.edit(ctx, tx, orgID, "", &project.Changes{Subscriptions: []project.Edit[subscription.Subscription]{{Before: &before}}})
 	})
 	return pg.Wrap("delete subscription", err)
 }
 
 // lockSubscriptionsOf locks and reads the subscriptions of a channel, by id.
-func lockSubscriptionsOf(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]vigil.Subscription, error) {
+func lockSubscriptionsOf(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUID) ([]subscription.Subscription, error) {
 	var rows []subscriptionRow
 	err := tx.NewSelect().Model(&rows).Where("s.org_id = ? AND s.channel_id = ?", orgID, channelID).OrderExpr("s.id").For("UPDATE").Scan(ctx)
 	return subscriptionsOf(rows), pg.Wrap("find the subscriptions of a channel", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/events"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -235,7 +236,7 @@ func (c *incidentChange) worstSeverity() (vigil.Severity, error) {
 func (c *incidentChange) joinWorse(
 	ctx context.Context, before, now vigil.Severity, known, opening []vigil.Recipient,
 ) (all, to []vigil.Recipient, err error) {
-	of, was := aboutCheck(&c.check, now), vigil.UpTo(before)
+	of, was := aboutCheck(&c.check, now), subscription.UpTo(before)
 	of.severities = slices.DeleteFunc(of.severities, func(least string) bool { return slices.Contains(was, least) })
 	if len(of.severities) == 0 {
 		return known, opening, nil
@@ -244,7 +245,7 @@ func (c *incidentChange) joinWorse(
 	if err != nil {
 		return nil, nil, err
 	}
-	all = vigil.JoinSubscribers(known, subscribed, vigil.EventTriggered, vigil.EventResolved, c.db.policies)
+	all = subscription.Join(known, subscribed, vigil.EventTriggered, vigil.EventResolved, c.db.policies)
 	for _, r := range all {
 		was := slices.IndexFunc(known, func(k vigil.Recipient) bool { return k.ChannelID == r.ChannelID })
 		if r.Opening && (was < 0 || !known[was].Opening) {

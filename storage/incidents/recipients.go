@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -18,7 +19,7 @@ import (
 // things are, with what names them: its enabled rules in the order of their age, and then the enabled
 // subscriptions that select it at some severity. Disabled channels are among them, and receive nothing
 // while they are disabled. An unknown check is a CodeNotFound error.
-func (s *Store) CheckRecipients(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.CheckRecipient, error) {
+func (s *Store) CheckRecipients(ctx context.Context, orgID, checkID uuid.UUID) ([]subscription.CheckRecipient, error) {
 	var check definitions.CheckRow
 	err := s.db.NewSelect().
 		Model(&check).
@@ -37,8 +38,8 @@ func (s *Store) CheckRecipients(ctx context.Context, orgID, checkID uuid.UUID) (
 	if err != nil {
 		return nil, err
 	}
-	of := topic{orgID: orgID, checkID: checkID, labels: definitions.LabelsOf(check.Labels), severities: vigil.UpTo(vigil.Critical)}
-	subscribers, err := s.allSubscribers(ctx, s.db, of, vigil.EventsOfChecks()...)
+	of := topic{orgID: orgID, checkID: checkID, labels: definitions.LabelsOf(check.Labels), severities: subscription.UpTo(vigil.Critical)}
+	subscribers, err := s.allSubscribers(ctx, s.db, of, subscription.EventsOfChecks()...)
 	if err != nil {
 		return nil, err
 	}
@@ -56,5 +57,5 @@ func (s *Store) CheckRecipients(ctx context.Context, orgID, checkID uuid.UUID) (
 	for i, row := range stored {
 		channels[i] = vigil.Channel{ID: row.ID, Name: row.Name, Type: vigil.ChannelType(row.Type), Enabled: row.Enabled}
 	}
-	return slices.Clip(vigil.CheckRecipientsOf(rules, channels, subscribers)), nil
+	return slices.Clip(subscription.CheckRecipientsOf(rules, channels, subscribers)), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -27,7 +28,7 @@ type subscriberRow struct {
 
 // subscribersOf is an SQL query for the enabled subscriptions, with their channels, of the
 // @org that receive one of the @patterns of events of one of the @severities (see
-// vigil.UpTo), about the @check with the labels @terms (see vigil.SelectingTerms).
+// subscription.UpTo), about the @check with the labels @terms (see subscription.SelectingTerms).
 // The zero id is no check.
 const subscribersOf = `SELECT s.id, s.name, s.events, s.channel_id, ch.type AS channel_type, ch.name AS channel_name,
 		ch.enabled AS channel_enabled
@@ -49,27 +50,27 @@ type topic struct {
 }
 
 func aboutCheck(c *vigil.Check, severity vigil.Severity) topic {
-	return topic{orgID: c.OrgID, checkID: c.ID, labels: c.Labels, severities: vigil.UpTo(severity), drill: c.DrillID}
+	return topic{orgID: c.OrgID, checkID: c.ID, labels: c.Labels, severities: subscription.UpTo(severity), drill: c.DrillID}
 }
 
 // subscribers reads the subscriptions that select an event of one of the types. Channels that are
 // disabled are left out.
-func (s *Store) subscribers(ctx context.Context, tx bun.IDB, of topic, types ...vigil.EventType) ([]vigil.Subscriber, error) {
+func (s *Store) subscribers(ctx context.Context, tx bun.IDB, of topic, types ...vigil.EventType) ([]subscription.Subscriber, error) {
 	all, err := s.allSubscribers(ctx, tx, of, types...)
-	return slices.DeleteFunc(all, func(one vigil.Subscriber) bool { return !one.Channel.Enabled }), err
+	return slices.DeleteFunc(all, func(one subscription.Subscriber) bool { return !one.Channel.Enabled }), err
 }
 
 // allSubscribers is subscribers with those whose channels are disabled.
-func (s *Store) allSubscribers(ctx context.Context, tx bun.IDB, of topic, types ...vigil.EventType) ([]vigil.Subscriber, error) {
+func (s *Store) allSubscribers(ctx context.Context, tx bun.IDB, of topic, types ...vigil.EventType) ([]subscription.Subscriber, error) {
 	if of.drill != uuid.Nil {
 		return s.subscribersOfDrill(ctx, tx, of)
 	}
 	var patterns []string
 	for _, t := range types {
-		patterns = append(patterns, vigil.PatternsOf(t)...)
+		patterns = append(patterns, subscription.PatternsOf(t)...)
 	}
 	rows, err := pg.Rows[subscriberRow](ctx, s.db.In(tx), subscribersOf, pg.Named{
-		"org": of.orgID, "patterns": patterns, "severities": of.severities, "check": of.checkID, "terms": vigil.SelectingTerms(of.labels),
+		"org": of.orgID, "patterns": patterns, "severities": of.severities, "check": of.checkID, "terms": subscription.SelectingTerms(of.labels),
 	})
 	if err != nil {
 		return nil, pg.Wrap("read the subscriptions", err)
@@ -88,7 +89,7 @@ const namedSubscribers = `SELECT s.id, s.name, ?2::text[] AS events, s.channel_i
 // DrillSubscribers returns subscriptions of an organization as a drill notifies by them: of its
 // opening and of its end. Channel.Enabled is false also where the subscription is disabled. Those
 // that do not exist are missing.
-func (s *Store) DrillSubscribers(ctx context.Context, tx bun.IDB, orgID uuid.UUID, ids []uuid.UUID) ([]vigil.Subscriber, error) {
+func (s *Store) DrillSubscribers(ctx context.Context, tx bun.IDB, orgID uuid.UUID, ids []uuid.UUID) ([]subscription.Subscriber, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -99,12 +100,12 @@ func (s *Store) DrillSubscribers(ctx context.Context, tx bun.IDB, orgID uuid.UUI
 }
 
 // JoinDrillSubscribers adds the channels of subscriptions to the recipients of a drill.
-func (s *Store) JoinDrillSubscribers(known []vigil.Recipient, subscribers []vigil.Subscriber) []vigil.Recipient {
-	return vigil.JoinSubscribers(known, subscribers, vigil.EventTriggered, vigil.EventResolved, s.policies)
+func (s *Store) JoinDrillSubscribers(known []vigil.Recipient, subscribers []subscription.Subscriber) []vigil.Recipient {
+	return subscription.Join(known, subscribers, vigil.EventTriggered, vigil.EventResolved, s.policies)
 }
 
 // subscribersOfDrill reads the subscriptions that a drill names.
-func (s *Store) subscribersOfDrill(ctx context.Context, tx bun.IDB, of topic) ([]vigil.Subscriber, error) {
+func (s *Store) subscribersOfDrill(ctx context.Context, tx bun.IDB, of topic) ([]subscription.Subscriber, error) {
 	var ids []uuid.UUID
 	err := tx.NewRaw(`SELECT named.id::uuid FROM drills AS dr, jsonb_array_elements_text(dr.request->'subscription_ids') AS named (id)
 		WHERE dr.id = ? AND dr.org_id = ?`, of.drill, of.orgID).Scan(ctx, &ids)
@@ -114,10 +115,10 @@ func (s *Store) subscribersOfDrill(ctx context.Context, tx bun.IDB, of topic) ([
 	return s.DrillSubscribers(ctx, tx, of.orgID, ids)
 }
 
-func subscribersFrom(rows []subscriberRow, orgID uuid.UUID) []vigil.Subscriber {
-	list := make([]vigil.Subscriber, len(rows))
+func subscribersFrom(rows []subscriberRow, orgID uuid.UUID) []subscription.Subscriber {
+	list := make([]subscription.Subscriber, len(rows))
 	for i, r := range rows {
-		list[i] = vigil.Subscriber{
+		list[i] = subscription.Subscriber{
 			ID:     r.ID,
 			Name:   r.Name,
 			Events: r.Events,
@@ -139,11 +140,11 @@ func (s *Store) joinSubscribed(
 	ctx context.Context, tx bun.Tx, check *vigil.Check, severity vigil.Severity, known []vigil.Recipient,
 ) ([]vigil.Recipient, error) {
 	subscribed, err := s.subscribers(ctx, tx, aboutCheck(check, severity), vigil.EventTriggered, vigil.EventResolved)
-	return vigil.JoinSubscribers(known, subscribed, vigil.EventTriggered, vigil.EventResolved, s.policies), err
+	return subscription.Join(known, subscribed, vigil.EventTriggered, vigil.EventResolved, s.policies), err
 }
 
 // subscribedTo returns the channels that are subscribed to an event.
 func (s *Store) subscribedTo(ctx context.Context, tx bun.Tx, of topic, t vigil.EventType) ([]vigil.Recipient, error) {
 	subscribed, err := s.subscribers(ctx, tx, of, t)
-	return vigil.SubscribedTo(t, subscribed, s.policies), err
+	return subscription.RecipientsOf(t, subscribed, s.policies), err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/events"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 )
 
 // PublishSystem stores a system event for the stream of its organization, and its deliveries to the
@@ -49,7 +50,7 @@ func (s *Store) PublishSystem(ctx context.Context, tx bun.Tx, c events.SystemCon
 // systemRecipients returns the channels that are subscribed to a system event. A channel that the
 // event is about is left out: the message would fail there, or say what is seen.
 func (s *Store) systemRecipients(ctx context.Context, tx bun.Tx, e *vigil.Event, severity vigil.Severity) ([]vigil.Recipient, error) {
-	of := topic{orgID: e.OrgID, checkID: e.CheckID, severities: vigil.UpTo(severity)}
+	of := topic{orgID: e.OrgID, checkID: e.CheckID, severities: subscription.UpTo(severity)}
 	if e.CheckID != uuid.Nil {
 		var rows []struct {
 			Labels vigil.Labels `bun:"labels,type:jsonb"`

@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -275,8 +276,8 @@ func (s *Store) unobservedSubscribers(
 	for _, r := range notified {
 		known = append(known, r.ChannelID)
 	}
-	found = slices.DeleteFunc(found, func(one vigil.Subscriber) bool { return slices.Contains(known, one.Channel.ID) })
-	subscribed = vigil.JoinSubscribers(nil, found, vigil.EventUnobserved, vigil.EventObserved, s.policies)
+	found = slices.DeleteFunc(found, func(one subscription.Subscriber) bool { return slices.Contains(known, one.Channel.ID) })
+	subscribed = subscription.Join(nil, found, vigil.EventUnobserved, vigil.EventObserved, s.policies)
 	text, err := json.Marshal(append([]vigil.Recipient{}, subscribed...))
 	return subscribed, string(text), pg.Wrap("encode the subscribed channels", err)
 }

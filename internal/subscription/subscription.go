@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vigil
+package subscription
 
 import (
 	"fmt"
@@ -10,12 +10,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
 // Limits of the lists of a subscription.
 const (
-	maxSubscriptionEvents = 30
-	maxSubscriptionChecks = 1000
+	maxEvents = 30
+	maxChecks = 1000
 )
 
 // Subscription makes a channel receive events without being named by a rule. It is resolved at
@@ -27,12 +30,12 @@ type Subscription struct {
 	ChannelID uuid.UUID
 	// Events are types of events, or patterns: incident.* for all of a noun, * for all. At least one.
 	Events   []string
-	Selector SubscriptionSelector
+	Selector Selector
 	Enabled  bool
 	// Version increases by one with every change of the subscription. At least 1 in storage.
 	Version int64 `json:",omitempty"`
 	// ManagedBy is what manages the subscription; nil: nothing does.
-	ManagedBy *ManagedBy `json:"-"`
+	ManagedBy *vigil.ManagedBy `json:"-"`
 	// AppliedVersion is the version that apply stored last; 0: none. A later Version was
 	// made by somebody else.
 	AppliedVersion int64 `json:"-"`
@@ -42,30 +45,40 @@ type Subscription struct {
 	Warnings []string `json:",omitempty"`
 }
 
-// SubscriptionSelector narrows the events of a subscription; an event must fulfil every member
+// Selector narrows the events of a subscription; an event must fulfil every member
 // that is given. An event about no check fulfils neither Labels nor CheckIDs.
-type SubscriptionSelector struct {
+type Selector struct {
 	// Labels are selectors key or key=value; the check must have all of them.
 	Labels []string `json:",omitempty"`
 	// CheckIDs are the only checks that are selected; nil: every check. A deleted check leaves the
 	// list, so an empty one selects no check.
 	CheckIDs []uuid.UUID `json:",omitzero"`
 	// SeverityMin is the lowest severity that is selected; empty: every severity.
-	SeverityMin Severity `json:",omitempty"`
+	SeverityMin vigil.Severity `json:",omitempty"`
 }
 
-// SubscribedEvents returns the types of events that subscriptions can name.
-func SubscribedEvents() []EventType {
-	return append([]EventType{
-		EventTriggered, EventAcknowledged, EventUpdated, EventResolved, EventUnobserved, EventObserved,
-	}, SystemEvents()...)
+// Filter selects subscriptions. Zero members select all.
+type Filter struct {
+	Query     string // a part of the name, in any case
+	ChannelID uuid.UUID
+	Event     vigil.EventType // that the subscription receives
+	Enabled   *bool
+	Managed   listing.ManagedFilter
+	listing.Page
 }
 
-// EventPatterns returns what Subscription.Events can have: each type of SubscribedEvents, the
+// EventTypes returns the types of events that subscriptions can name.
+func EventTypes() []vigil.EventType {
+	return append([]vigil.EventType{
+		vigil.EventTriggered, vigil.EventAcknowledged, vigil.EventUpdated, vigil.EventResolved, vigil.EventUnobserved, vigil.EventObserved,
+	}, vigil.SystemEvents()...)
+}
+
+// EventPatterns returns what Subscription.Events can have: each type of EventTypes, the
 // patterns of their nouns such as incident.*, and *.
 func EventPatterns() []string {
 	patterns := []string{everyEvent}
-	for _, t := range SubscribedEvents() {
+	for _, t := range EventTypes() {
 		if noun := nounOf(t); !slices.Contains(patterns, noun) {
 			patterns = append(patterns, noun)
 		}
@@ -78,44 +91,44 @@ func EventPatterns() []string {
 const everyEvent = "*"
 
 // nounOf is the pattern of all events of the noun of a type, such as incident.*.
-func nounOf(t EventType) string {
+func nounOf(t vigil.EventType) string {
 	noun, _, _ := strings.Cut(string(t), ".")
 	return noun + ".*"
 }
 
 // PatternsOf returns the patterns that a type of event matches.
-func PatternsOf(t EventType) []string { return []string{string(t), nounOf(t), everyEvent} }
+func PatternsOf(t vigil.EventType) []string { return []string{string(t), nounOf(t), everyEvent} }
 
 // receives reports whether patterns name a type of event.
-func receives(patterns []string, t EventType) bool {
+func receives(patterns []string, t vigil.EventType) bool {
 	return slices.ContainsFunc(PatternsOf(t), func(p string) bool { return slices.Contains(patterns, p) })
 }
 
 // Validate returns a CodeInvalid error that names the member at fault.
 func (s *Subscription) Validate() error {
-	if len(s.Events) == 0 || len(s.Events) > maxSubscriptionEvents {
-		return Invalid("events", "must have 1 to %d types of events or patterns such as incident.*", maxSubscriptionEvents)
+	if len(s.Events) == 0 || len(s.Events) > maxEvents {
+		return vigil.Invalid("events", "must have 1 to %d types of events or patterns such as incident.*", maxEvents)
 	}
 	known := EventPatterns()
 	for i, pattern := range s.Events {
 		if !slices.Contains(known, pattern) {
-			return Invalid(fmt.Sprintf("events[%d]", i), "must be one of %s", strings.Join(known, ", "))
+			return vigil.Invalid(fmt.Sprintf("events[%d]", i), "must be one of %s", strings.Join(known, ", "))
 		}
 	}
 	return s.Selector.Validate()
 }
 
 // Validate returns a CodeInvalid error that names the member at fault.
-func (s *SubscriptionSelector) Validate() error {
-	if len(s.CheckIDs) > maxSubscriptionChecks {
-		return Invalid("selector.check_ids", "must have at most %d ids", maxSubscriptionChecks)
+func (s *Selector) Validate() error {
+	if len(s.CheckIDs) > maxChecks {
+		return vigil.Invalid("selector.check_ids", "must have at most %d ids", maxChecks)
 	}
 	switch s.SeverityMin {
-	case "", Info, Warning, Critical:
+	case "", vigil.Info, vigil.Warning, vigil.Critical:
 	default:
-		return Invalid("selector.severity_min", "must be info, warning or critical")
+		return vigil.Invalid("selector.severity_min", "must be info, warning or critical")
 	}
-	_, err := ParseLabelSelectors("selector.labels", s.Labels)
+	_, err := vigil.ParseLabelSelectors("selector.labels", s.Labels)
 	return err
 }
 
@@ -135,15 +148,15 @@ func (s *Subscription) Unmatched() []string {
 	if len(named) == 0 {
 		return nil
 	}
-	return []string{"selector: selects by the check, so that " + JoinWords(named) + " never match: these events are about no check; " +
+	return []string{"selector: selects by the check, so that " + vigil.JoinWords(named) + " never match: these events are about no check; " +
 		"subscribe to them without labels and check_ids"}
 }
 
 // OfChecks reports whether the selector selects by the check, and so no event about none.
-func (s *SubscriptionSelector) OfChecks() bool { return len(s.Labels) > 0 || s.CheckIDs != nil }
+func (s *Selector) OfChecks() bool { return len(s.Labels) > 0 || s.CheckIDs != nil }
 
 // SelectingTerms returns all selectors of labels that the labels of a check fulfil.
-func SelectingTerms(labels Labels) []string {
+func SelectingTerms(labels vigil.Labels) []string {
 	terms := make([]string, 0, 2*len(labels))
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		terms = append(terms, key, key+"="+labels[key])
@@ -151,10 +164,10 @@ func SelectingTerms(labels Labels) []string {
 	return terms
 }
 
-// UpTo returns the values of SubscriptionSelector.SeverityMin that a severity reaches.
-func UpTo(severity Severity) []string {
+// UpTo returns the values of Selector.SeverityMin that a severity reaches.
+func UpTo(severity vigil.Severity) []string {
 	reached := []string{""}
-	for _, least := range []Severity{Info, Warning, Critical} {
+	for _, least := range []vigil.Severity{vigil.Info, vigil.Warning, vigil.Critical} {
 		if severity.Rank() <= least.Rank() {
 			reached = append(reached, string(least))
 		}
@@ -168,12 +181,17 @@ type Subscriber struct {
 	Name string
 	// Events are the patterns of the subscription.
 	Events  []string
-	Channel Channel // ID, type, name and Enabled
+	Channel vigil.Channel // ID, type, name and Enabled
 }
 
-// JoinSubscribers adds the channels of subscriptions that select what opens to its recipients,
+// Join adds the channels of subscriptions that select what opens to its recipients,
 // each channel once: they are notified of the types opening and ending as they receive them.
-func JoinSubscribers(known []Recipient, subscribers []Subscriber, opening, ending EventType, policies DeliveryPolicies) []Recipient {
+func Join(
+	known []vigil.Recipient,
+	subscribers []Subscriber,
+	opening, ending vigil.EventType,
+	policies vigil.DeliveryPolicies,
+) []vigil.Recipient {
 	all := slices.Clone(known)
 	for i := range subscribers {
 		one := &subscribers[i]
@@ -181,7 +199,7 @@ func JoinSubscribers(known []Recipient, subscribers []Subscriber, opening, endin
 		if !begins && !ends {
 			continue
 		}
-		at := slices.IndexFunc(all, func(r Recipient) bool { return r.ChannelID == one.Channel.ID })
+		at := slices.IndexFunc(all, func(r vigil.Recipient) bool { return r.ChannelID == one.Channel.ID })
 		if at < 0 {
 			at = len(all)
 			all = append(all, one.recipient(policies))
@@ -191,35 +209,35 @@ func JoinSubscribers(known []Recipient, subscribers []Subscriber, opening, endin
 	return all
 }
 
-// SubscribedTo returns the channels of the subscriptions that receive a type of event, each once.
-func SubscribedTo(t EventType, subscribers []Subscriber, policies DeliveryPolicies) []Recipient {
-	var to []Recipient
+// RecipientsOf returns the channels of the subscriptions that receive a type of event, each once.
+func RecipientsOf(t vigil.EventType, subscribers []Subscriber, policies vigil.DeliveryPolicies) []vigil.Recipient {
+	var to []vigil.Recipient
 	for i := range subscribers {
 		one := &subscribers[i]
-		if receives(one.Events, t) && !slices.ContainsFunc(to, func(r Recipient) bool { return r.ChannelID == one.Channel.ID }) {
+		if receives(one.Events, t) && !slices.ContainsFunc(to, func(r vigil.Recipient) bool { return r.ChannelID == one.Channel.ID }) {
 			to = append(to, one.recipient(policies))
 		}
 	}
 	return to
 }
 
-func (s *Subscriber) recipient(policies DeliveryPolicies) Recipient {
-	return Recipient{ChannelID: s.Channel.ID, Type: s.Channel.Type, Name: s.Channel.Name, Policy: policies.Of(s.Channel.Type)}
+func (s *Subscriber) recipient(policies vigil.DeliveryPolicies) vigil.Recipient {
+	return vigil.Recipient{ChannelID: s.Channel.ID, Type: s.Channel.Type, Name: s.Channel.Name, Policy: policies.Of(s.Channel.Type)}
 }
 
 // EventsOfChecks returns the types of events that can be about a check.
-func EventsOfChecks() []EventType {
-	return slices.DeleteFunc(SubscribedEvents(), func(t EventType) bool {
+func EventsOfChecks() []vigil.EventType {
+	return slices.DeleteFunc(EventTypes(), func(t vigil.EventType) bool {
 		noun := nounOf(t)
-		return noun != "incident.*" && noun != "check.*" && t != EventDeliveryExhausted
+		return noun != "incident.*" && noun != "check.*" && t != vigil.EventDeliveryExhausted
 	})
 }
 
 // CheckRecipient is a channel that receives events about a check.
 type CheckRecipient struct {
-	Channel Channel // ID, name, type and Enabled
-	// Events are the types that it receives, in the order of SubscribedEvents.
-	Events  []EventType
+	Channel vigil.Channel // ID, name, type and Enabled
+	// Events are the types that it receives, in the order of EventTypes.
+	Events  []vigil.EventType
 	Because []RecipientReason // at least one
 }
 
@@ -232,9 +250,9 @@ type RecipientReason struct {
 
 // CheckRecipientsOf returns who receives events about a check: the channels of its rules, and those of
 // the subscriptions that select it.
-func CheckRecipientsOf(rules []Rule, channels []Channel, subscribers []Subscriber) []CheckRecipient {
+func CheckRecipientsOf(rules []vigil.Rule, channels []vigil.Channel, subscribers []Subscriber) []CheckRecipient {
 	var list []CheckRecipient
-	add := func(channel Channel, why RecipientReason, receives func(EventType) bool) {
+	add := func(channel vigil.Channel, why RecipientReason, receives func(vigil.EventType) bool) {
 		at := slices.IndexFunc(list, func(r CheckRecipient) bool { return r.Channel.ID == channel.ID })
 		if at < 0 {
 			at = len(list)
@@ -243,28 +261,28 @@ func CheckRecipientsOf(rules []Rule, channels []Channel, subscribers []Subscribe
 		one := &list[at]
 		one.Because = append(one.Because, why)
 		known := one.Events
-		one.Events = slices.DeleteFunc(EventsOfChecks(), func(t EventType) bool {
+		one.Events = slices.DeleteFunc(EventsOfChecks(), func(t vigil.EventType) bool {
 			// Pagers get no updates; see the event.
-			received := receives(t) && (t != EventUpdated || channel.Type != ChannelPager)
+			received := receives(t) && (t != vigil.EventUpdated || channel.Type != vigil.ChannelPager)
 			return !received && !slices.Contains(known, t)
 		})
 	}
 	for i := range rules {
 		rule := &rules[i]
 		for _, id := range rule.Channels {
-			at := slices.IndexFunc(channels, func(c Channel) bool { return c.ID == id })
+			at := slices.IndexFunc(channels, func(c vigil.Channel) bool { return c.ID == id })
 			if at < 0 || !rule.Enabled {
 				continue
 			}
-			add(channels[at], RecipientReason{Rule: true, ID: rule.ID, Name: rule.Name}, func(t EventType) bool {
-				return t == EventTriggered && rule.NotifyOn.Opening() || t == EventResolved && rule.NotifyOn.Recovery() ||
+			add(channels[at], RecipientReason{Rule: true, ID: rule.ID, Name: rule.Name}, func(t vigil.EventType) bool {
+				return t == vigil.EventTriggered && rule.NotifyOn.Opening() || t == vigil.EventResolved && rule.NotifyOn.Recovery() ||
 					t.Unobserved() && rule.NotifiesUnobserved()
 			})
 		}
 	}
 	for i := range subscribers {
 		one := &subscribers[i]
-		add(one.Channel, RecipientReason{ID: one.ID, Name: one.Name}, func(t EventType) bool { return receives(one.Events, t) })
+		add(one.Channel, RecipientReason{ID: one.ID, Name: one.Name}, func(t vigil.EventType) bool { return receives(one.Events, t) })
 	}
 	return list
 }
