@@ -149,3 +149,42 @@ func keepCancellable(ctx context.Context) {
 		activity.RecordHeartbeat(ctx)
 	}
 }
+
+// observeTest probes for a test by hand, in a place among those for tests. When the result
+// is stored, it retries like a scheduled probe; a dry run shows what one attempt sees.
+func (w *Watcher) observeTest(ctx context.Context, e *entry, request TestRequest, place *fair.Place) (vigil.Result, error) {
+	now := w.Now().Truncate(time.Microsecond) // the precision of Postgres
+	result := testResult(request, now)
+	result.Observation = e.observeIn(ctx, place)
+	if request.DryRun {
+		return result, ctx.Err()
+	}
+	failed := e.retries(result)
+	if failed == nil {
+		return result, ctx.Err()
+	}
+	end := activity.GetInfo(ctx).Deadline.Add(-e.single() - lastProbe)
+	for more := true; more && ctx.Err() == nil && w.Now().Add(e.Check.Retry.Delay).Before(end); {
+		if err := timing.Sleep(ctx, e.Check.Retry.Delay); err != nil {
+			return result, err
+		}
+		if _, ok := w.Lease.Holds(request.Region); !ok {
+			return result, errParked
+		}
+		next, err := w.acquireTest(ctx, e)
+		if err != nil {
+			return result, err
+		}
+		more = failed.again(e, e.observeIn(ctx, next))
+	}
+	return failed.final(), ctx.Err()
+}
+
+// testResult is the result of a test that began now, without what it observed.
+func testResult(request TestRequest, now time.Time) vigil.Result {
+	return vigil.Result{
+		ID:      vigil.ResultID(request.CheckID, request.Region, now),
+		CheckID: request.CheckID, Region: request.Region,
+		Slot: now, Time: now, Manual: true,
+	}
+}
