@@ -6,7 +6,7 @@
 //
 // A ResultWriter stores the results of many goroutines in shared transactions. The dispatcher
 // (writer_dispatch.go) divides the loops among a few transactions, a loop in one at a time, so
-// that its rows are stored in their order. A group (writer_group.go) is one attempt: it is
+// that its rows are stored in their order. A group (writer.go) is one attempt: it is
 // divided when it fails, and rows of a loop that is locked are set aside (writer_aside.go)
 // instead of waiting. The commit (writer_commit.go) inserts the rows, counts them in rollups
 // and gaps, and brings the row of the loop forward (writer_loop.go), in that order of locks,
