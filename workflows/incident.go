@@ -324,6 +324,17 @@ func (i *incidents) open(ctx workflow.Context, in vigil.DecisionInput, d vigil.D
 		temporal.NewSearchAttributeKeyKeyword(AttributeIncident).ValueSet(head.ID.String()))
 }
 
+// openRequest returns a request with the votes in which one of the rules fires.
+func (i *incidents) openRequest(id uuid.UUID, votes []vigil.Vote, rules []uuid.UUID) vigil.OpenRequest {
+	request := vigil.OpenRequest{ID: id, CheckID: i.in.CheckID, Rules: rules}
+	for _, vote := range votes {
+		if slices.ContainsFunc(vote.Firing, func(id uuid.UUID) bool { return slices.Contains(rules, id) }) {
+			request.Votes = append(request.Votes, vote)
+		}
+	}
+	return request
+}
+
 // resolve resolves the open incident.
 func (i *incidents) resolve(ctx workflow.Context, request vigil.ResolveRequest) error {
 	request.ID = i.context.Incident.ID

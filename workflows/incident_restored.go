@@ -98,14 +98,3 @@ func (i *incidents) openersOf(known vigil.IncidentContext) []uuid.UUID {
 // resolved: Temporal was restored from an older backup, or the workflow was reset. The
 // votes may be of that time too, so the context is read before the next decision.
 func (i *incidents) skipPastIncident() { i.stale, i.past = true, true }
-
-// openRequest returns a request with the votes in which one of the rules fires.
-func (i *incidents) openRequest(id uuid.UUID, votes []vigil.Vote, rules []uuid.UUID) vigil.OpenRequest {
-	request := vigil.OpenRequest{ID: id, CheckID: i.in.CheckID, Rules: rules}
-	for _, vote := range votes {
-		if slices.ContainsFunc(vote.Firing, func(id uuid.UUID) bool { return slices.Contains(rules, id) }) {
-			request.Votes = append(request.Votes, vote)
-		}
-	}
-	return request
-}

@@ -106,49 +106,6 @@ func attemptsOf(rows []attemptRow) []vigil.Attempt {
 	return pg.Map(rows, (*attemptRow).attempt)
 }
 
-// insertDeliveries stores the deliveries of an event, each once: one for each channel, or
-// for each of its addresses that the opening went to. Those that got the opening in the place of
-// another channel get the end with it.
-func (s *Store) insertDeliveries(ctx context.Context, tx bun.Tx, e *vigil.Event, to []vigil.Recipient) error {
-	to, err := withFallbacks(ctx, tx, e, to)
-	if err != nil || len(to) == 0 {
-		return err
-	}
-	addresses, err := openingAddresses(ctx, tx, e, to)
-	if err != nil {
-		return err
-	}
-	at := pg.Micro(e.Time)
-	swept := at
-	if e.Type.System() { // those who publish it start no workflow: the sweep does, without the wait for one that may be lost
-		swept = time.Unix(0, 0)
-	}
-	var rows []deliveryRow
-	for i, r := range to {
-		for n := range max(1, len(addresses[r.ChannelID])) {
-			rows = append(rows, deliveryRow{
-				ID: vigil.AddressedDeliveryID(e.ID, r.ChannelID, n), OrgID: e.OrgID, EventID: e.ID, EventType: string(e.Type),
-				IncidentID: e.IncidentID, CheckID: e.CheckID, ChannelID: r.ChannelID, ChannelType: string(r.Type), ChannelName: r.Name,
-				Policy: to[i].Policy, TraceID: e.TraceID, Address: n, FallbackFor: r.FallbackFor,
-				Status: string(vigil.DeliveryPending), CreatedAt: at, UpdatedAt: at, SweptAt: swept,
-			})
-		}
-	}
-	if _, err := tx.NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
-		return fmt.Errorf("insert deliveries: %w", err)
-	}
-	for channel, list := range addresses {
-		for n := range list {
-			_, err := tx.NewRaw("UPDATE delivery_addresses SET delivery_id = ? WHERE id = ?",
-				vigil.AddressedDeliveryID(e.ID, channel, n), list[n].ID).Exec(ctx)
-			if err != nil {
-				return fmt.Errorf("move an address to the recovery: %w", err)
-			}
-		}
-	}
-	return nil
-}
-
 // pendingDeliveries returns the channels with undelivered messages about an incident.
 func pendingDeliveries(ctx context.Context, tx bun.Tx, checkName string, incidentID uuid.UUID) ([]vigil.PendingDelivery, error) {
 	var rows []deliveryRow

@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
@@ -18,6 +19,7 @@ import (
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
 // OpenIncident opens an incident and stores its event and deliveries, in one
@@ -205,39 +207,97 @@ func firingRegions(votes []vigil.Vote) []string {
 	return regions
 }
 
-// Recipients returns whom rules of an organization notify, as an incident that opens now does.
-func (s *Store) Recipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Recipient, error) {
-	return s.readRecipients(ctx, tx, orgID, rules)
+// openingRules are the rules by which an incident opens, the leading one first, whose cause
+// is known.
+func openingRules(
+	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, rules []vigil.Rule, cause *vigil.Trigger, since time.Time,
+) ([]vigil.IncidentRule, error) {
+	list := make([]vigil.IncidentRule, len(rules))
+	for i := range rules {
+		if i > 0 {
+			other, err := trigger(ctx, tx, o, rules[i])
+			if err != nil {
+				return nil, err
+			}
+			cause = &other
+		}
+		list[i] = firedRule(&rules[i], cause, since)
+		list[i].Opened = true
+	}
+	return list, nil
 }
 
-// readRecipients reads the channels of the rules and returns the recipients.
-func (s *Store) readRecipients(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Recipient, error) {
-	channels, err := s.channelsOfRules(ctx, tx, orgID, rules)
-	if err != nil {
-		return nil, err
-	}
-	return vigil.RecipientsOf(rules, channels, s.policies), nil
+// firedRule is a rule as the incident keeps it: with its name and severity of now, which a later change of
+// the rule does not alter.
+func firedRule(r *vigil.Rule, cause *vigil.Trigger, since time.Time) vigil.IncidentRule {
+	fired := vigil.IncidentRule{ID: r.ID, Name: r.Name, Severity: r.Severity(), Since: since, Beginnings: 1}
+	fired.Failing, fired.Slow = cause.Effects()
+	return fired
 }
 
-// channelsOfRules reads the channels of rules, disabled ones included: whether these get a message is
-// vigil.RecipientsOf's to decide.
-func (s *Store) channelsOfRules(ctx context.Context, tx bun.Tx, orgID uuid.UUID, rules []vigil.Rule) ([]vigil.Channel, error) {
-	if s.policies == nil {
-		return nil, errNoPolicies()
+// trigger describes what made the leading rule fire, by the vote that explains it.
+// Results that are past their retention leave it without details.
+func trigger(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, lead vigil.Rule) (vigil.Trigger, error) {
+	vote, ok := vigil.LeadingVote(o.Votes, lead.ID)
+	if !ok {
+		return vigil.Trigger{}, nil
 	}
-	ids := []uuid.UUID{}
-	for _, rule := range rules {
-		ids = append(ids, rule.Channels...)
+	t := vigil.Trigger{FailureCount: vote.Failures}
+	var err error
+	if t.Result, err = resultAt(ctx, tx, o, vote.Region, vote.Slot); err != nil {
+		return t, err
 	}
-	var rows []definitions.ChannelRow
-	err := tx.NewSelect().Model(&rows).Column("id", "name", "type", "enabled").
-		Where("ch.org_id = ? AND ch.id = ANY(?)", orgID, pgdialect.Array(ids)).Scan(ctx)
+	match, ok := vote.MatchOf(lead.ID)
+	if !ok {
+		return t, nil
+	}
+	// A rule with a recovery threshold may have matched on an earlier result only.
+	if !match.Slot.IsZero() && !match.Slot.Equal(vote.Slot) {
+		t.FailureCount = match.Failures
+		if t.Result, err = resultAt(ctx, tx, o, vote.Region, match.Slot); err != nil {
+			return t, err
+		}
+	}
+	if t.Result.Slot.IsZero() {
+		return t, nil
+	}
+	t.Matched, t.Days = match.Keys, match.Days
+	if !slices.Contains(match.Keys, vigil.KeyDNSChanged) {
+		return t, nil
+	}
+	t.DNSCurrent = answers(t.Result.Metadata)
+	before, err := resultAt(ctx, tx, o, vote.Region, match.PreviousAnswer)
+	t.DNSPrevious = answers(before.Metadata)
+	return t, err
+}
+
+// resultAt reads the result of a slot. The zero result: none is stored any more.
+func resultAt(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, region string, slot time.Time) (vigil.Result, error) {
+	var row results.Row
+	err := tx.NewSelect().Model(&row).ColumnExpr(results.Columns).ColumnExpr("r.evidence").
+		Where("r.check_id = ? AND r.region = ? AND r.slot = ?", o.CheckID, region, pg.Micro(slot)).Scan(ctx)
+	return resultOf(&row, err)
+}
+
+func resultOf(row *results.Row, err error) (vigil.Result, error) {
+	if pg.IsNoRow(err) {
+		return vigil.Result{}, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read the channels: %w", err)
+		return vigil.Result{}, fmt.Errorf("read a result: %w", err)
 	}
-	channels := make([]vigil.Channel, len(rows))
-	for i, row := range rows {
-		channels[i] = vigil.Channel{ID: row.ID, Name: row.Name, Type: vigil.ChannelType(row.Type), Enabled: row.Enabled}
+	return row.Result()
+}
+
+// answers are the records of a DNS result, for people.
+func answers(metadata map[string]any) string {
+	list, ok := metadata["answers"].([]any)
+	if !ok {
+		return ""
 	}
-	return channels, nil
+	var texts []string
+	for _, one := range list {
+		texts = append(texts, fmt.Sprint(one))
+	}
+	return vigil.Truncate(strings.Join(texts, ", "), vigil.MaxErrorLength)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/vigil-monitor/vigil"
@@ -62,34 +61,6 @@ func DecodeRules(text json.RawMessage) ([]vigil.IncidentRule, error) {
 		rules[i] = vigil.IncidentRule(r)
 	}
 	return rules, nil
-}
-
-// openingRules are the rules by which an incident opens, the leading one first, whose cause
-// is known.
-func openingRules(
-	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, rules []vigil.Rule, cause *vigil.Trigger, since time.Time,
-) ([]vigil.IncidentRule, error) {
-	list := make([]vigil.IncidentRule, len(rules))
-	for i := range rules {
-		if i > 0 {
-			other, err := trigger(ctx, tx, o, rules[i])
-			if err != nil {
-				return nil, err
-			}
-			cause = &other
-		}
-		list[i] = firedRule(&rules[i], cause, since)
-		list[i].Opened = true
-	}
-	return list, nil
-}
-
-// firedRule is a rule as the incident keeps it: with its name and severity of now, which a later change of
-// the rule does not alter.
-func firedRule(r *vigil.Rule, cause *vigil.Trigger, since time.Time) vigil.IncidentRule {
-	fired := vigil.IncidentRule{ID: r.ID, Name: r.Name, Severity: r.Severity(), Since: since, Beginnings: 1}
-	fired.Failing, fired.Slow = cause.Effects()
-	return fired
 }
 
 // ChangeRules records that rules began or stopped to fire in an open incident. A rule that
