@@ -63,7 +63,7 @@ type Event struct {
 	CheckID    uuid.UUID // uuid.Nil where it is about no check
 	Time       time.Time
 	// Envelope is the body of webhooks and the data of the stream, JSON of at
-	// most MaxEnvelope bytes. It never changes.
+	// most 64 KiB (events.MaxEnvelope). It never changes.
 	Envelope []byte
 	// Title and Body of the message, for people.
 	Title, Body string

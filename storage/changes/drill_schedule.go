@@ -116,7 +116,7 @@ func (s *Store) judgeSchedule(ctx context.Context, tx bun.Tx, one *drills.Schedu
 }
 
 // CreateDrillSchedule stores a schedule. What it names and does not exist is a CodeInvalid error, and
-// more than MaxDrillSchedules of them a CodeConflict error. region is that of CreateDrill.
+// more than drills.MaxSchedules of them a CodeConflict error. region is that of CreateDrill.
 func (s *Store) CreateDrillSchedule(ctx context.Context, one drills.Schedule, region string) (drills.Schedule, error) {
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := accounts.LockOrganization(ctx, tx, one.OrgID); err != nil {
