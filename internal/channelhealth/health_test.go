@@ -163,7 +163,9 @@ func TestFallbackRecipients(t *testing.T) {
 		"WithTheFirst": {
 			[]uuid.UUID{first}, []channelhealth.FallbackOpening{opening(instead, first, false, deliver)}, []uuid.UUID{first, instead},
 		},
-		"NotWithoutTheFirst":        {[]uuid.UUID{other}, []channelhealth.FallbackOpening{opening(instead, first, false, merge)}, []uuid.UUID{other}},
+		"NotWithoutTheFirst": {
+			[]uuid.UUID{other}, []channelhealth.FallbackOpening{opening(instead, first, false, merge)}, []uuid.UUID{other},
+		},
 		"ForAnOpeningThatIsPending": {nil, []channelhealth.FallbackOpening{opening(instead, first, true, merge)}, []uuid.UUID{instead}},
 		"NotWhereItIsDelivered":     {nil, []channelhealth.FallbackOpening{opening(instead, first, true, deliver)}, nil},
 		"OnceForTwo": {
