@@ -47,7 +47,7 @@ type Message struct {
 	Title, Body string
 	// Note is a line below the text, also below that of a template; empty: there is none.
 	Note string
-	// Variables are the values for templates, by the names of vigil.Variables.
+	// Variables are the values for templates, by the names of events.Variables.
 	Variables map[string]string
 	// Envelope is a webhook's body, sent as it is on every attempt.
 	Envelope []byte
