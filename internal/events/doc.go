@@ -10,7 +10,7 @@
 // CheckToggled return the contents of system events; those of drills and of regions are made where
 // these are.
 //
-// Whatever an event is about, its envelope has the same frame (envelope.go), and its variables
+// Of all kinds the envelope has the same frame (envelope.go), and its variables
 // the same names (template.go), so that a template that was written for incidents reads well for
 // the others. The id of an event follows from what it is about and from its type (ID,
 // TriggeredID), so that a transaction that is repeated makes no second one.
