@@ -49,27 +49,19 @@ const (
 )
 
 // Condition fires when any of its keys matches (spec section 2, Alert conditions).
-// Its JSON is the keyed form.
+// Its JSON is the keyed form. The tags document the members in the API; setMember enforces their
+// bounds, which are the constants above.
 type Condition struct {
-	// HealthStatus fires on a failed result (down, unhealthy) or on a successful one
-	// (up, healthy). Empty: not present.
-	HealthStatus string `json:"health_status,omitempty"`
-	// FailureThreshold N fires from the Nth failure in a row. 0: not present.
-	FailureThreshold int `json:"failure_threshold,omitempty"`
-	// ResponseTimeMS fires on a longer response time, in milliseconds.
-	ResponseTimeMS *int `json:"response_time_ms,omitempty"`
-	// StatusCode fires on this HTTP status and on higher ones. 0: not present.
-	StatusCode int `json:"status_code,omitempty"`
-	// DNSChanged fires on a result whose records differ from those of the last
-	// successful one.
-	DNSChanged bool `json:"dns_changed,omitempty"`
-	// SSLDaysRemaining fires while the certificate has this many days left, or fewer.
-	SSLDaysRemaining *int `json:"ssl_days_remaining,omitempty"`
-	// RecoveryThreshold N: a rule that fires goes on until N results in a row on which no
-	// key matched. 0: not present, as 1. It never makes the rule fire.
-	RecoveryThreshold int `json:"recovery_threshold,omitempty"`
-	// Severity of the incident; empty means critical.
-	Severity Severity `json:"severity,omitempty"`
+	// Empty, 0 or nil: the key is not present.
+
+	HealthStatus      string   `json:"health_status,omitempty" enum:"down,unhealthy,up,healthy" doc:"Fires on a failing result (down, unhealthy) or on a succeeding one (up, healthy)."`
+	FailureThreshold  int      `json:"failure_threshold,omitempty" minimum:"1" maximum:"1000" doc:"Fires after so many failures in a row."`
+	ResponseTimeMS    *int     `json:"response_time_ms,omitempty" minimum:"0" maximum:"86400000" doc:"Fires on a response that takes longer, in milliseconds."`
+	StatusCode        int      `json:"status_code,omitempty" minimum:"100" maximum:"999" doc:"Fires on this status code and higher ones."`
+	DNSChanged        bool     `json:"dns_changed,omitempty" doc:"Fires for the result whose DNS records differ from the ones before."`
+	SSLDaysRemaining  *int     `json:"ssl_days_remaining,omitempty" minimum:"0" maximum:"36500" doc:"Fires while the certificate expires within so many days."`
+	RecoveryThreshold int      `json:"recovery_threshold,omitempty" minimum:"1" maximum:"100" doc:"A rule that fires goes on until so many results in a row do not match; 1 when it is left out. It never makes the rule fire."`
+	Severity          Severity `json:"severity,omitempty" enum:"critical,warning,info" doc:"Severity of the incidents; critical when it is left out. It never makes the rule fire."`
 }
 
 // acceptedForms are listed at the end of every error about a condition.

@@ -47,7 +47,7 @@ type alertRuleView struct {
 	// The pair is there when it says all of the condition but its recovery threshold and its severity.
 	ConditionType          *vigil.ConditionType    `json:"condition_type" doc:"The condition as one of consecutive_failures, response_time, status_code, ssl_expiry; null when none says the same." example:"consecutive_failures"`
 	Threshold              *float64                `json:"threshold" doc:"The number of condition_type; null without one." example:"3"`
-	Condition              conditionView           `json:"condition"`
+	Condition              vigil.Condition         `json:"condition"`
 	NotificationChannelIDs []uuid.UUID             `json:"notification_channel_ids" minItems:"1" maxItems:"100" doc:"The channels that are notified."`
 	NotifyOn               vigil.NotifyOn          `json:"notify_on" enum:"unhealthy,healthy,both" default:"unhealthy" doc:"What the channels are notified of: unhealthy when an incident opens, healthy when it ends, however it does, both of both."`
 	NotifyIfOpen           bool                    `json:"notify_if_open" default:"false" doc:"Whether the rule, when it begins to fire while an incident of the check is open, sends the opening of that incident to those of its channels that have had no message of it. When it is false such a rule sends no message."`
@@ -65,25 +65,12 @@ type alertRuleView struct {
 // CurrentRevision is the rule's, for its ETag.
 func (v alertRuleView) CurrentRevision() int64 { return v.Revision }
 
-// conditionView documents a condition in keyed form. Its fields are those of
-// vigil.Condition.
-type conditionView struct {
-	HealthStatus      string         `json:"health_status,omitempty" enum:"down,unhealthy,up,healthy" doc:"Fires on a failing result (down, unhealthy) or on a succeeding one (up, healthy)."`
-	FailureThreshold  int            `json:"failure_threshold,omitempty" minimum:"1" maximum:"1000" doc:"Fires after so many failures in a row."`
-	ResponseTimeMS    *int           `json:"response_time_ms,omitempty" minimum:"0" maximum:"86400000" doc:"Fires on a response that takes longer, in milliseconds."`
-	StatusCode        int            `json:"status_code,omitempty" minimum:"100" maximum:"999" doc:"Fires on this status code and higher ones."`
-	DNSChanged        bool           `json:"dns_changed,omitempty" doc:"Fires for the result whose DNS records differ from the ones before."`
-	SSLDaysRemaining  *int           `json:"ssl_days_remaining,omitempty" minimum:"0" maximum:"36500" doc:"Fires while the certificate expires within so many days."`
-	RecoveryThreshold int            `json:"recovery_threshold,omitempty" minimum:"1" maximum:"100" doc:"A rule that fires goes on until so many results in a row do not match; 1 when it is left out. It never makes the rule fire."`
-	Severity          vigil.Severity `json:"severity,omitempty" enum:"critical,warning,info" doc:"Severity of the incidents; critical when it is left out. It never makes the rule fire."`
-}
-
 func showRule(r vigil.Rule) alertRuleView {
 	view := alertRuleView{
 		ID:                     r.ID,
 		CheckID:                r.CheckID,
 		Name:                   r.Name,
-		Condition:              conditionView(r.Condition),
+		Condition:              r.Condition,
 		NotificationChannelIDs: r.Channels,
 		NotifyOn:               r.NotifyOn,
 		NotifyIfOpen:           r.NotifyIfOpen,
