@@ -517,6 +517,8 @@ func (e ChannelMemberFormat) Valid() bool {
 const (
 	ChannelMemberTypeArray   ChannelMemberType = "array"
 	ChannelMemberTypeBoolean ChannelMemberType = "boolean"
+	ChannelMemberTypeInteger ChannelMemberType = "integer"
+	ChannelMemberTypeNumber  ChannelMemberType = "number"
 	ChannelMemberTypeObject  ChannelMemberType = "object"
 	ChannelMemberTypeString  ChannelMemberType = "string"
 )
@@ -527,6 +529,10 @@ func (e ChannelMemberType) Valid() bool {
 	case ChannelMemberTypeArray:
 		return true
 	case ChannelMemberTypeBoolean:
+		return true
+	case ChannelMemberTypeInteger:
+		return true
+	case ChannelMemberTypeNumber:
 		return true
 	case ChannelMemberTypeObject:
 		return true
@@ -915,6 +921,129 @@ func (e CheckMaintenanceProbing) Valid() bool {
 	case CheckMaintenanceProbingContinue:
 		return true
 	case CheckMaintenanceProbingPause:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckMemberGroup.
+const (
+	CheckMemberGroupAddress CheckMemberGroup = "address"
+	CheckMemberGroupExpect  CheckMemberGroup = "expect"
+	CheckMemberGroupMore    CheckMemberGroup = "more"
+	CheckMemberGroupRequest CheckMemberGroup = "request"
+	CheckMemberGroupTime    CheckMemberGroup = "time"
+)
+
+// Valid indicates whether the value is a known member of the CheckMemberGroup enum.
+func (e CheckMemberGroup) Valid() bool {
+	switch e {
+	case CheckMemberGroupAddress:
+		return true
+	case CheckMemberGroupExpect:
+		return true
+	case CheckMemberGroupMore:
+		return true
+	case CheckMemberGroupRequest:
+		return true
+	case CheckMemberGroupTime:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckMemberInput.
+const (
+	CheckMemberInputArea     CheckMemberInput = "area"
+	CheckMemberInputChoice   CheckMemberInput = "choice"
+	CheckMemberInputConfig   CheckMemberInput = "config"
+	CheckMemberInputDecision CheckMemberInput = "decision"
+	CheckMemberInputGroup    CheckMemberInput = "group"
+	CheckMemberInputLines    CheckMemberInput = "lines"
+	CheckMemberInputList     CheckMemberInput = "list"
+	CheckMemberInputNumber   CheckMemberInput = "number"
+	CheckMemberInputPairs    CheckMemberInput = "pairs"
+	CheckMemberInputRows     CheckMemberInput = "rows"
+	CheckMemberInputSwitch   CheckMemberInput = "switch"
+	CheckMemberInputText     CheckMemberInput = "text"
+	CheckMemberInputValue    CheckMemberInput = "value"
+)
+
+// Valid indicates whether the value is a known member of the CheckMemberInput enum.
+func (e CheckMemberInput) Valid() bool {
+	switch e {
+	case CheckMemberInputArea:
+		return true
+	case CheckMemberInputChoice:
+		return true
+	case CheckMemberInputConfig:
+		return true
+	case CheckMemberInputDecision:
+		return true
+	case CheckMemberInputGroup:
+		return true
+	case CheckMemberInputLines:
+		return true
+	case CheckMemberInputList:
+		return true
+	case CheckMemberInputNumber:
+		return true
+	case CheckMemberInputPairs:
+		return true
+	case CheckMemberInputRows:
+		return true
+	case CheckMemberInputSwitch:
+		return true
+	case CheckMemberInputText:
+		return true
+	case CheckMemberInputValue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckMemberSecret.
+const (
+	CheckMemberSecretAddress CheckMemberSecret = "address"
+	CheckMemberSecretNames   CheckMemberSecret = "names"
+	CheckMemberSecretQuery   CheckMemberSecret = "query"
+	CheckMemberSecretValue   CheckMemberSecret = "value"
+)
+
+// Valid indicates whether the value is a known member of the CheckMemberSecret enum.
+func (e CheckMemberSecret) Valid() bool {
+	switch e {
+	case CheckMemberSecretAddress:
+		return true
+	case CheckMemberSecretNames:
+		return true
+	case CheckMemberSecretQuery:
+		return true
+	case CheckMemberSecretValue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckMemberWidth.
+const (
+	Half   CheckMemberWidth = "half"
+	Medium CheckMemberWidth = "medium"
+	Short  CheckMemberWidth = "short"
+)
+
+// Valid indicates whether the value is a known member of the CheckMemberWidth enum.
+func (e CheckMemberWidth) Valid() bool {
+	switch e {
+	case Half:
+		return true
+	case Medium:
+		return true
+	case Short:
 		return true
 	default:
 		return false
@@ -5215,6 +5344,80 @@ type CheckMaintenance struct {
 // CheckMaintenanceProbing Whether the check is probed meanwhile.
 type CheckMaintenanceProbing string
 
+// CheckMember defines model for CheckMember.
+type CheckMember struct {
+	// Add The text of the button that adds an entry to pairs or rows.
+	//
+	// Examples: Add header
+	Add *string `json:"add,omitempty"`
+
+	// Begin What it is in a config that a form begins with; absent for nothing.
+	Begin interface{} `json:"begin,omitempty"`
+
+	// Default The value that a config without it has; absent where there is none or it depends on others.
+	Default     *string `json:"default,omitempty"`
+	Description string  `json:"description"`
+
+	// Group The part of a form that it stands in: what is probed, how long it may take, what is sent along, what the answer must be like, and what few need.
+	Group CheckMemberGroup `json:"group"`
+
+	// Help What a form says beside it; absent where the title is enough.
+	Help *string `json:"help,omitempty"`
+
+	// Input How it is entered: area is text of several lines, switch true or false, decision one of these or nothing, choice one of the options, lines a list of texts, list one of numbers and texts, value a text, a number or a boolean, pairs an object of texts whose names are free, group an object with members, rows a list of such objects, config the config of a check whose type is the member type beside it.
+	Input CheckMemberInput `json:"input"`
+
+	// Maximum The most that a number may be.
+	Maximum *float64 `json:"maximum,omitempty"`
+
+	// Members The members of a group, or of each of the rows.
+	Members *[]CheckMember `json:"members,omitempty"`
+
+	// Minimum The least that a number may be.
+	Minimum *float64 `json:"minimum,omitempty"`
+
+	// Monospace Whether it is for machines, such as an address or JSON.
+	Monospace bool `json:"monospace"`
+
+	// Name Examples: max_body_bytes
+	Name string `json:"name"`
+
+	// Options The values that it may have, in the order in which they are offered; absent where it may have any.
+	Options *[]CheckOption `json:"options,omitempty"`
+
+	// Required Whether a config without it is refused.
+	Required bool `json:"required"`
+
+	// Sample What an empty field shows.
+	Sample *string `json:"sample,omitempty"`
+
+	// Secret What answers show as ***: all of it, the values of pairs whose names say credential, such parameters of an address, or of an address all but its scheme, host and port. Absent where nothing is.
+	Secret *CheckMemberSecret `json:"secret,omitempty"`
+
+	// SecretWhen The member beside it that makes all of it a secret when it is true.
+	SecretWhen *string `json:"secret_when,omitempty"`
+
+	// Title Its label in a form.
+	//
+	// Examples: Bytes of the body to read
+	Title string `json:"title"`
+
+	// Width How wide its field is; absent for a whole line.
+	Width *CheckMemberWidth `json:"width,omitempty"`
+}
+
+// CheckMemberGroup The part of a form that it stands in: what is probed, how long it may take, what is sent along, what the answer must be like, and what few need.
+type CheckMemberGroup string
+
+// CheckMemberInput How it is entered: area is text of several lines, switch true or false, decision one of these or nothing, choice one of the options, lines a list of texts, list one of numbers and texts, value a text, a number or a boolean, pairs an object of texts whose names are free, group an object with members, rows a list of such objects, config the config of a check whose type is the member type beside it.
+type CheckMemberInput string
+
+// CheckMemberSecret What answers show as ***: all of it, the values of pairs whose names say credential, such parameters of an address, or of an address all but its scheme, host and port. Absent where nothing is.
+type CheckMemberSecret string
+
+// CheckMemberWidth How wide its field is; absent for a whole line.
+type CheckMemberWidth string
+
 // CheckMultistep What makes a check of type multistep.
 type CheckMultistep struct {
 	Config MultistepConfig    `json:"config"`
@@ -5223,6 +5426,13 @@ type CheckMultistep struct {
 
 // CheckMultistepType defines model for CheckMultistep.Type.
 type CheckMultistepType string
+
+// CheckOption defines model for CheckOption.
+type CheckOption struct {
+	// Title What people call it.
+	Title string `json:"title"`
+	Value string `json:"value"`
+}
 
 // CheckPing What makes a check of type ping.
 type CheckPing struct {
@@ -5343,6 +5553,39 @@ type CheckThroughput struct {
 
 // CheckThroughputType defines model for CheckThroughput.Type.
 type CheckThroughputType string
+
+// CheckTypeInfo defines model for CheckTypeInfo.
+type CheckTypeInfo struct {
+	// About What it looks at, in a few words.
+	//
+	// Examples: Status, body, phases
+	About string `json:"about"`
+
+	// Conditions The keys of a condition that its results can match, besides those that every type's can: failure_threshold, response_time_ms and health_status.
+	//
+	// Examples: ["status_code"]
+	Conditions []string `json:"conditions"`
+
+	// Members The members of its config, in order.
+	Members []CheckMember `json:"members"`
+
+	// Schemes The schemes that an address of the target may have, the usual one first; empty where the target is no URL.
+	Schemes []string `json:"schemes"`
+
+	// Target The member of its config that an address of one line fills; absent without one.
+	//
+	// Examples: url
+	Target *string `json:"target,omitempty"`
+
+	// Type Examples: https
+	Type string `json:"type"`
+}
+
+// CheckTypeInfoList defines model for CheckTypeInfoList.
+type CheckTypeInfoList struct {
+	Data []CheckTypeInfo `json:"data"`
+	Meta Meta            `json:"meta"`
+}
 
 // CheckUpdate Examples: {"enabled":false,"interval_seconds":120,"name":"Front page"}
 type CheckUpdate struct {
@@ -9839,6 +10082,15 @@ type ListSessionsParams struct {
 
 // ListChannelTypesParams defines parameters for ListChannelTypes.
 type ListChannelTypesParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// ListCheckTypesParams defines parameters for ListCheckTypes.
+type ListCheckTypesParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -14955,6 +15207,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/channel-types (the `ListChannelTypes` operationId).
 	ListChannelTypes(ctx context.Context, params *ListChannelTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListCheckTypes List the types of checks
+	//
+	// Each with the members of its config and what its results can match: what a form needs to ask for them. No credential is needed.
+	//
+	// Corresponds with GET /v1/check-types (the `ListCheckTypes` operationId).
+	ListCheckTypes(ctx context.Context, params *ListCheckTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListChecks List the checks, newest first
 	//
 	// Filters combine: a check must match all of them.
@@ -16638,6 +16897,23 @@ func (c *Client) BacktestChecks(ctx context.Context, body BacktestChecksJSONRequ
 // Corresponds with GET /v1/channel-types (the `ListChannelTypes` operationId).
 func (c *Client) ListChannelTypes(ctx context.Context, params *ListChannelTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListChannelTypesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListCheckTypes List the types of checks
+//
+// Each with the members of its config and what its results can match: what a form needs to ask for them. No credential is needed.
+//
+// Corresponds with GET /v1/check-types (the `ListCheckTypes` operationId).
+func (c *Client) ListCheckTypes(ctx context.Context, params *ListCheckTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListCheckTypesRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -20047,6 +20323,72 @@ func NewListChannelTypesRequest(server string, params *ListChannelTypesParams) (
 	}
 
 	operationPath := fmt.Sprintf("/v1/channel-types")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListCheckTypesRequest constructs an http.Request for the ListCheckTypes method
+func NewListCheckTypesRequest(server string, params *ListCheckTypesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/check-types")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -26013,6 +26355,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/channel-types (the `ListChannelTypes` operationId).
 	ListChannelTypesWithResponse(ctx context.Context, params *ListChannelTypesParams, reqEditors ...RequestEditorFn) (*ListChannelTypesResponse, error)
 
+	// ListCheckTypesWithResponse List the types of checks
+	//
+	// Each with the members of its config and what its results can match: what a form needs to ask for them. No credential is needed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/check-types (the `ListCheckTypes` operationId).
+	ListCheckTypesWithResponse(ctx context.Context, params *ListCheckTypesParams, reqEditors ...RequestEditorFn) (*ListCheckTypesResponse, error)
+
 	// ListChecksWithResponse List the checks, newest first
 	//
 	// Filters combine: a check must match all of them.
@@ -29720,6 +30071,68 @@ func (r ListChannelTypesResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListChannelTypesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListCheckTypesResponse200Headers the declared response headers of an HTTP 200 response for ListCheckTypes
+type ListCheckTypesResponse200Headers struct {
+	XRequestId *string
+}
+
+type ListCheckTypesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CheckTypeInfoList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListCheckTypesResponse200Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListCheckTypesResponse) GetJSON200() *CheckTypeInfoList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListCheckTypesResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListCheckTypesResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListCheckTypesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListCheckTypesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListCheckTypesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListCheckTypesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -39145,6 +39558,21 @@ func (c *ClientWithResponses) ListChannelTypesWithResponse(ctx context.Context, 
 	return ParseListChannelTypesResponse(rsp)
 }
 
+// ListCheckTypesWithResponse List the types of checks
+//
+// Each with the members of its config and what its results can match: what a form needs to ask for them. No credential is needed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/check-types (the `ListCheckTypes` operationId).
+func (c *ClientWithResponses) ListCheckTypesWithResponse(ctx context.Context, params *ListCheckTypesParams, reqEditors ...RequestEditorFn) (*ListCheckTypesResponse, error) {
+	rsp, err := c.ListCheckTypes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListCheckTypesResponse(rsp)
+}
+
 // ListChecksWithResponse List the checks, newest first
 //
 // Filters combine: a check must match all of them.
@@ -43552,6 +43980,59 @@ func ParseListChannelTypesResponse(rsp *http.Response) (*ListChannelTypesRespons
 	switch {
 	case rsp.StatusCode == 200:
 		var headers ListChannelTypesResponse200Headers
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListCheckTypesResponse parses an HTTP response from a ListCheckTypesWithResponse call
+func ParseListCheckTypesResponse(rsp *http.Response) (*ListCheckTypesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListCheckTypesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CheckTypeInfoList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListCheckTypesResponse200Headers
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

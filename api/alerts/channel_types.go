@@ -35,7 +35,7 @@ type channelMemberView struct {
 	Name        string   `json:"name" example:"webhook_url"`
 	Title       string   `json:"title" doc:"Its label in a form; empty where a form asks for another member instead." example:"Incoming webhook"`
 	Description string   `json:"description"`
-	Type        string   `json:"type" enum:"string,boolean,array,object" doc:"Arrays and objects have texts."`
+	Type        string   `json:"type" enum:"string,boolean,integer,number,array,object" doc:"Arrays and objects have texts."`
 	Format      string   `json:"format,omitempty" enum:"uri,email" doc:"What a text must be; absent for any other."`
 	Options     []string `json:"options,omitempty" doc:"The values that it may have; absent where it may have any."`
 	Default     string   `json:"default,omitempty" doc:"The value that a config without it has; absent where there is none."`

@@ -15,6 +15,8 @@ import (
 // CheckTypes is the registry of check types.
 type CheckTypes interface {
 	Types() []vigil.CheckType
+	// Describe says of each type what a form needs to ask for its config.
+	Describe() []probe.TypeInfo
 	// Config and Metadata return zero values of the structs that document a
 	// type's config and the metadata of its results, or nil.
 	Config(t vigil.CheckType) any

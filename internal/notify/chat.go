@@ -37,7 +37,7 @@ func (chatType) Documents() any          { return chatConfig{} }
 
 // Describe says what the type is for.
 func (chatType) Describe() TypeInfo {
-	return TypeInfo{Title: "Chat", About: "posts to a chat product", Formats: formatInfos(chatFormats())}
+	return TypeInfo{Position: 4, Title: "Chat", About: "posts to a chat product", Formats: formatInfos(chatFormats())}
 }
 
 // chatFormats are the formats of chats, the default first.

@@ -3,6 +3,7 @@
 package notify
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,9 +14,11 @@ import (
 
 // TypeInfo describes a channel type: what a form needs to ask for its config.
 type TypeInfo struct {
-	Type  vigil.ChannelType
-	Title string // what people call it
-	About string // what it does, as the end of a sentence
+	Type vigil.ChannelType
+	// Position among the types that people choose from, lowest first; 0: behind those that have one.
+	Position int
+	Title    string // what people call it
+	About    string // what it does, as the end of a sentence
 	// Formats are the products that it sends to, the default first; none where the type has one form.
 	Formats []FormatInfo
 	Members []MemberInfo // of the config, in order
@@ -35,7 +38,7 @@ type FormatInfo struct {
 // MemberInfo describes a member of a config.
 type MemberInfo struct {
 	Name, Title, Description string
-	// Type is string, boolean, array (of strings) or object (of strings).
+	// Type is string, boolean, integer, number, array (of strings) or object (of strings).
 	Type    string
 	Format  string   // uri or email; empty for any other text
 	Options []string // the values that it may have; none: any
@@ -48,14 +51,18 @@ type MemberInfo struct {
 
 // Describe returns what is known of all channel types, in the order in which people choose them.
 func (r *Registry) Describe() []TypeInfo {
-	order := []vigil.ChannelType{vigil.ChannelWebhook, vigil.ChannelEmail, vigil.ChannelPush, vigil.ChannelChat, vigil.ChannelPager}
 	all := make([]TypeInfo, 0, len(r.notifiers))
 	for _, t := range r.Types() {
 		info := r.notifiers[t].Describe()
 		info.Type, info.Members = t, membersOf(r.notifiers[t].Documents())
 		all = append(all, info)
 	}
-	slices.SortStableFunc(all, func(a, b TypeInfo) int { return slices.Index(order, a.Type) - slices.Index(order, b.Type) })
+	slices.SortStableFunc(all, func(a, b TypeInfo) int {
+		if (a.Position == 0) != (b.Position == 0) {
+			return cmp.Compare(b.Position, a.Position)
+		}
+		return cmp.Compare(a.Position, b.Position)
+	})
 	return all
 }
 
@@ -86,6 +93,10 @@ func membersOf(zero any) []MemberInfo {
 		switch field.Type.Kind() {
 		case reflect.Bool:
 			member.Type = "boolean"
+		case reflect.Int:
+			member.Type = "integer"
+		case reflect.Float64:
+			member.Type = "number"
 		case reflect.Slice:
 			member.Type = "array"
 		case reflect.Map:

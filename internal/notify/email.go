@@ -37,7 +37,7 @@ func (emailType) Documents() any          { return emailConfig{} }
 
 // Describe says what the type is for.
 func (emailType) Describe() TypeInfo {
-	return TypeInfo{Title: "Email", About: "sends mail to people"}
+	return TypeInfo{Position: 2, Title: "Email", About: "sends mail to people"}
 }
 
 // Policy: mail may be late, but a reader gets one message instead of two.

@@ -124,6 +124,11 @@ func WithTimeout(timeout time.Duration) Option {
 	return func(env *environment) { env.timeout = timeout }
 }
 
+// WithType adds a channel type to those of this package.
+func WithType(added Notifier) Option {
+	return func(env *environment) { env.added = append(env.added, added) }
+}
+
 // environment is what the channel types use of their surroundings.
 type environment struct {
 	guard *egress.Guard
@@ -133,6 +138,7 @@ type environment struct {
 	roots      *x509.CertPool // nil: the machine's
 	now        func() time.Time
 	timeout    time.Duration
+	added      []Notifier
 	// secrets is complete once NewRegistry returns, so when configs are read.
 	secrets map[vigil.ChannelType]secret.Fields
 }
@@ -158,8 +164,11 @@ func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
 	}
 	env.secrets = make(map[vigil.ChannelType]secret.Fields, len(builders))
 	r := &Registry{notifiers: make(map[vigil.ChannelType]Notifier, len(builders)), secrets: env.secrets}
+	notifiers := slices.Clone(env.added)
 	for _, build := range builders {
-		notifier := build(env)
+		notifiers = append(notifiers, build(env))
+	}
+	for _, notifier := range notifiers {
 		r.notifiers[notifier.Type()] = notifier
 		r.secrets[notifier.Type()] = config.Secrets(notifier.Documents(), nil)
 	}

@@ -33,7 +33,12 @@ func (pagerType) Documents() any          { return pagerConfig{} }
 
 // Describe says what the type is for.
 func (pagerType) Describe() TypeInfo {
-	return TypeInfo{Title: "Pager", About: "triggers and resolves alerts of a paging service", Formats: formatInfos(pagerFormats())}
+	return TypeInfo{
+		Position: 5,
+		Title:    "Pager",
+		About:    "triggers and resolves alerts of a paging service",
+		Formats:  formatInfos(pagerFormats()),
+	}
 }
 
 // pagerFormats are the formats of pagers, the default first.

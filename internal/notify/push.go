@@ -34,7 +34,7 @@ func (pushType) Documents() any          { return pushConfig{} }
 
 // Describe says what the type is for.
 func (pushType) Describe() TypeInfo {
-	return TypeInfo{Title: "Push", About: "publishes to ntfy, Gotify or Pushover", Formats: formatInfos(pushFormats())}
+	return TypeInfo{Position: 3, Title: "Push", About: "publishes to ntfy, Gotify or Pushover", Formats: formatInfos(pushFormats())}
 }
 
 // pushFormats are the formats of push services, the default first.

@@ -42,7 +42,7 @@ func (webhookType) Documents() any          { return webhookConfig{} }
 
 // Describe says what the type is for.
 func (webhookType) Describe() TypeInfo {
-	return TypeInfo{Title: "Webhook", About: "posts each event to a program of yours"}
+	return TypeInfo{Position: 1, Title: "Webhook", About: "posts each event to a program of yours"}
 }
 
 // Policy: every event arrives in order, since programs keep their own state.

@@ -22,7 +22,7 @@ func TestConfigText(t *testing.T) {
 		`{"url"`: "config: is not valid JSON", `{"url": "http://a.b"} x`: "config: is not valid JSON",
 		`{"url": "http://a.b", "url": "http://a.c"}`:             "config.url: is given twice",
 		`{"url": "http://a.b", "headers": {"A": "1", "A": "2"}}`: "config.headers.A: is given twice",
-		`{"url": "http://a.b", "URL": "http://a.c"}`:             "config.URL: is not a member here; the known ones are url, method",
+		`{"url": "http://a.b", "URL": "http://a.c"}`:             "config.URL: is not a member here; the known ones are method, url",
 		`{"url": "http://a.b", "": 1}`:                           "config.: is not a member here",
 		`{"url": "http://a.b", "body": {}}`:                      "config.body: must be a string",
 		`{"url": "http://a.b", "verify_tls": "yes"}`:             "config.verify_tls: must be true or false",

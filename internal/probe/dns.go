@@ -30,14 +30,14 @@ const (
 
 // DNSConfig is the config of dns checks.
 type DNSConfig struct {
-	Host           string   `json:"host" doc:"Name to look up, also an internationalized one; a single dot for the root; for PTR also an IP address" maxLength:"253" example:"example.com"`
-	RecordType     string   `json:"record_type,omitempty" doc:"Type of the records" enum:"A,AAAA,CNAME,MX,NS,TXT,SOA,SRV,CAA,PTR" default:"A"`
-	Resolvers      []string `json:"resolvers,omitempty" doc:"Name servers to ask, each an IP address or a host name, with a port if it is not the standard one, in this order; the first that answers is enough. Names are looked up by the region's machine. Default: those of the region's machine" maxItems:"5" example:"[\"1.1.1.1\"]"`
-	Protocol       string   `json:"protocol,omitempty" doc:"How to ask; tls is DNS over TLS (RFC 7858). Over udp a query that is not answered is sent again, and an answer that was cut short is asked for over TCP" enum:"udp,tcp,tls" default:"udp"`
-	ExpectedValues []string `json:"expected_values,omitempty" doc:"Values that the records must have, as a zone file writes them; TXT as text, without quotes" maxItems:"50" maxLength:"1024"`
-	Match          string   `json:"match,omitempty" doc:"any: at least one expected value is there; all: every one is; exact: they and no others are" enum:"any,all,exact" default:"any"`
-	ExpectedRcode  string   `json:"expected_rcode,omitempty" doc:"Response code that means success. NOERROR demands a record of the type, NODATA that the name exists and has none (RFC 2308)" enum:"NOERROR,NODATA,FORMERR,SERVFAIL,NXDOMAIN,NOTIMP,REFUSED,YXDOMAIN,YXRRSET,NXRRSET,NOTAUTH,NOTZONE,DSOTYPENI,RCODE12,RCODE13,RCODE14,RCODE15,BADVERS,BADKEY,BADTIME,BADMODE,BADNAME,BADALG,BADTRUNC,BADCOOKIE" default:"NOERROR"`
-	TimeoutSeconds int      `json:"timeout_seconds,omitempty" doc:"Longest time for all resolvers together, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
+	RecordType     string   `json:"record_type,omitempty" title:"Records" form:"address,short" doc:"Type of the records" enum:"A,AAAA,CNAME,MX,NS,TXT,SOA,SRV,CAA,PTR" default:"A"`
+	Host           string   `json:"host" title:"Name to look up" help:"For PTR also an IP address." doc:"Name to look up, also an internationalized one; a single dot for the root; for PTR also an IP address" maxLength:"253" example:"example.com"`
+	Resolvers      []string `json:"resolvers,omitempty" title:"Name servers" help:"One IP address or host name a line, with or without a port; the first that answers is enough. Without one, those of the region's machine." form:"more,mono" doc:"Name servers to ask, each an IP address or a host name, with a port if it is not the standard one, in this order; the first that answers is enough. Names are looked up by the region's machine. Default: those of the region's machine" maxItems:"5" example:"[\"1.1.1.1\"]"`
+	Protocol       string   `json:"protocol,omitempty" title:"Ask over" form:"more,medium" words:"udp=UDP|tcp=TCP|tls=TLS (RFC 7858)" doc:"How to ask; tls is DNS over TLS (RFC 7858). Over udp a query that is not answered is sent again, and an answer that was cut short is asked for over TCP" enum:"udp,tcp,tls" default:"udp"`
+	ExpectedValues []string `json:"expected_values,omitempty" title:"Expected values" help:"One a line, as a zone file writes them; TXT without quotes." form:"expect,mono" doc:"Values that the records must have, as a zone file writes them; TXT as text, without quotes" maxItems:"50" maxLength:"1024"`
+	Match          string   `json:"match,omitempty" title:"Which of them" form:"expect,medium" words:"any=at least one is there|all=every one is there|exact=they and no others are there" doc:"any: at least one expected value is there; all: every one is; exact: they and no others are" enum:"any,all,exact" default:"any"`
+	ExpectedRcode  string   `json:"expected_rcode,omitempty" title:"Response code" form:"expect,medium" doc:"Response code that means success. NOERROR demands a record of the type, NODATA that the name exists and has none (RFC 2308)" enum:"NOERROR,NODATA,FORMERR,SERVFAIL,NXDOMAIN,NOTIMP,REFUSED,YXDOMAIN,YXRRSET,NXRRSET,NOTAUTH,NOTZONE,DSOTYPENI,RCODE12,RCODE13,RCODE14,RCODE15,BADVERS,BADKEY,BADTIME,BADMODE,BADNAME,BADALG,BADTRUNC,BADCOOKIE" default:"NOERROR"`
+	TimeoutSeconds int      `json:"timeout_seconds,omitempty" help:"For all name servers together." doc:"Longest time for all resolvers together, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
 }
 
 // DNSMetadata is the metadata of a result of a dns check.
@@ -60,6 +60,11 @@ type dnsProber struct{ *environment }
 func (dnsProber) Type() vigil.CheckType { return vigil.TypeDNS }
 
 func (dnsProber) Documents() (config, metadata any) { return DNSConfig{}, DNSMetadata{} }
+
+// Describe says what the type is for.
+func (dnsProber) Describe() TypeInfo {
+	return TypeInfo{Position: 8, About: "Records", Conditions: []string{vigil.KeyDNSChanged}}
+}
 
 func (p dnsProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := dnsProbe{guard: p.guard, roots: p.roots}

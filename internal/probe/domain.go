@@ -19,9 +19,9 @@ import (
 
 // DomainConfig is the config of domain checks.
 type DomainConfig struct {
-	Domain          string `json:"domain" doc:"Domain whose registration is watched; of a name below it, the part that is registered counts" maxLength:"253" example:"example.com"`
-	AlertDaysBefore *int   `json:"alert_days_before,omitempty" doc:"Fail when the registration expires in so many days or fewer" minimum:"0" maximum:"3650" example:"30"`
-	RDAPServer      string `json:"rdap_server,omitempty" doc:"Base URL of the registry's RDAP server. Default: the one that IANA lists for the domain" maxLength:"2048" example:"https://rdap.example.com/"`
+	Domain          string `json:"domain" title:"Domain" help:"Of a name below it, the part that is registered counts." form:"address,mono" doc:"Domain whose registration is watched; of a name below it, the part that is registered counts" maxLength:"253" example:"example.com"`
+	AlertDaysBefore *int   `json:"alert_days_before,omitempty" title:"Fail this many days before the registration expires" form:"expect,short" doc:"Fail when the registration expires in so many days or fewer" minimum:"0" maximum:"3650" example:"30"`
+	RDAPServer      string `json:"rdap_server,omitempty" title:"RDAP server" help:"Its base URL. The one that IANA lists for the domain, when it is empty." form:"more,mono" doc:"Base URL of the registry's RDAP server. Default: the one that IANA lists for the domain" maxLength:"2048" example:"https://rdap.example.com/"`
 	TimeoutSeconds  int    `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
 }
 
@@ -57,6 +57,11 @@ type domainProber struct {
 func (domainProber) Type() vigil.CheckType { return vigil.TypeDomain }
 
 func (domainProber) Documents() (config, metadata any) { return DomainConfig{}, DomainMetadata{} }
+
+// Describe says what the type is for.
+func (domainProber) Describe() TypeInfo {
+	return TypeInfo{Position: 10, About: "Registration of a name"}
+}
 
 func (p domainProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := domainProbe{prober: p}

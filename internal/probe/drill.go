@@ -28,6 +28,9 @@ func (drillProber) Type() vigil.CheckType { return vigil.TypeDrill }
 
 func (drillProber) Documents() (config, metadata any) { return DrillConfig{}, struct{}{} }
 
+// Describe says nothing: people cannot choose the type.
+func (drillProber) Describe() TypeInfo { return TypeInfo{} }
+
 func (drillProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	var probe drillProbe
 	if err := config.Decode(given, &probe.config, "check", maxConfigBytes); err != nil {

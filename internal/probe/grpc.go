@@ -38,12 +38,12 @@ const (
 // GRPCConfig is the config of grpc checks.
 type GRPCConfig struct {
 	Host           string            `json:"host" place:"text" doc:"Host name or IP address of the server" maxLength:"253" example:"api.example.com"`
-	Port           int               `json:"port" place:"text" doc:"Port of the server" minimum:"1" maximum:"65535" example:"443"`
-	Service        string            `json:"service,omitempty" doc:"Service whose health is asked for, as the server names it. Default: the server as a whole" maxLength:"256" example:"shop.v1.Orders"`
-	Security       string            `json:"security,omitempty" place:"text" doc:"tls, or none for HTTP/2 without encryption" enum:"tls,none" default:"tls"`
+	Port           int               `json:"port" sample:"443" place:"text" doc:"Port of the server" minimum:"1" maximum:"65535" example:"443"`
+	Service        string            `json:"service,omitempty" title:"Service" help:"As the server names it. The server as a whole, when it is empty." form:"address,mono" doc:"Service whose health is asked for, as the server names it. Default: the server as a whole" maxLength:"256" example:"shop.v1.Orders"`
+	Security       string            `json:"security,omitempty" title:"Security" form:"address,medium" words:"tls=TLS|none=none" place:"text" doc:"tls, or none for HTTP/2 without encryption" enum:"tls,none" default:"tls"`
 	VerifyTLS      bool              `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host" default:"true"`
 	TLS            *TLSOptions       `json:"tls,omitempty" doc:"Names and certificates of the TLS connection"`
-	Headers        map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Metadata of the call, such as authorization"`
+	Headers        map[string]string `json:"headers,omitempty" title:"Metadata" help:"Sent with the call." add:"Add metadata" secret:"by-name" doc:"Metadata of the call, such as authorization"`
 	TimeoutSeconds int               `json:"timeout_seconds,omitempty" doc:"Longest time for the whole call, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
 }
 
@@ -69,6 +69,11 @@ type grpcProber struct{ *environment }
 func (grpcProber) Type() vigil.CheckType { return vigil.TypeGRPC }
 
 func (grpcProber) Documents() (config, metadata any) { return GRPCConfig{}, GRPCMetadata{} }
+
+// Describe says what the type is for.
+func (grpcProber) Describe() TypeInfo {
+	return TypeInfo{Position: 6, About: "Health of a service", Conditions: []string{vigil.KeySSLDaysRemaining}}
+}
 
 func (p grpcProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := grpcProbe{guard: p.guard}

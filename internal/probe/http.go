@@ -25,26 +25,36 @@ var _ = register(newHTTP)
 
 // newHTTP makes the http type: both schemes.
 func newHTTP(env *environment) Prober {
-	return httpProber{environment: env, kind: vigil.TypeHTTP, schemes: []string{"http", "https"}}
+	return httpProber{environment: env, kind: vigil.TypeHTTP, schemes: []string{"http", "https"}, about: "Plain HTTP", position: 2}
 }
 
 var _ = register(newHTTPS)
 
 // newHTTPS makes the https type, which refuses plain HTTP.
 func newHTTPS(env *environment) Prober {
-	return httpProber{environment: env, kind: vigil.TypeHTTPS, schemes: []string{"https"}}
+	return httpProber{environment: env, kind: vigil.TypeHTTPS, schemes: []string{"https"}, about: "Status, body, phases", position: 1}
 }
 
 type httpProber struct {
 	*environment
 
-	kind    vigil.CheckType
-	schemes []string
+	kind     vigil.CheckType
+	schemes  []string // the usual one first
+	about    string   // of Describe, as position is
+	position int
 }
 
 func (p httpProber) Type() vigil.CheckType { return p.kind }
 
 func (p httpProber) Documents() (config, metadata any) { return HTTPConfig{}, HTTPMetadata{} }
+
+// Describe says what the type is for.
+func (p httpProber) Describe() TypeInfo {
+	return TypeInfo{
+		Position: p.position, About: p.about, Schemes: p.schemes,
+		Conditions: []string{vigil.KeyStatusCode, vigil.KeySSLDaysRemaining},
+	}
+}
 
 func (p httpProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	request, err := p.parse(given, interval)

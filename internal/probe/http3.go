@@ -31,7 +31,9 @@ var _ = register(newHTTP3)
 // newHTTP3 makes the http3 type: an https check that speaks HTTP/3 and nothing
 // else. In its timings the QUIC handshake is the TLS phase.
 func newHTTP3(env *environment) Prober {
-	return http3Prober{httpProber{environment: env, kind: vigil.TypeHTTP3, schemes: []string{"https"}}}
+	return http3Prober{httpProber{
+		environment: env, kind: vigil.TypeHTTP3, schemes: []string{"https"}, about: "Over QUIC", position: 3,
+	}}
 }
 
 type http3Prober struct{ httpProber }

@@ -19,26 +19,26 @@ import (
 
 // HTTPConfig is the config of http and https checks.
 type HTTPConfig struct {
-	URL                 string            `json:"url" place:"url" secret:"query" doc:"Address to request; user name and password go into basic_auth. Values of query parameters with the names of credentials, such as token or api_key, are secret" maxLength:"2048" example:"https://example.com/health"`
-	Method              string            `json:"method,omitempty" doc:"Request method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS" default:"GET"`
-	ExpectedStatusCode  int               `json:"expected_status_code,omitempty" doc:"Status that means success. Default 200, unless expected_status_codes or an assertion on the status says otherwise" minimum:"100" maximum:"999" example:"200"`
-	ExpectedStatusCodes []any             `json:"expected_status_codes,omitempty" doc:"Statuses that mean success: numbers, and classes such as 2xx" maxItems:"20"`
-	Headers             map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Request headers. They are not sent to another host that a redirect leads to"`
-	Body                string            `json:"body,omitempty" secret:"if:body_secret" doc:"Request body" maxLength:"100000"`
-	BodySecret          bool              `json:"body_secret,omitempty" doc:"The body is a secret: stored encrypted, shown as *** and hidden in what comes back" default:"false"`
-	FollowRedirects     bool              `json:"follow_redirects,omitempty" doc:"Follow up to 10 redirects" default:"true"`
-	AllowHTTPRedirect   bool              `json:"allow_http_redirect,omitempty" doc:"Redirects may end on plain HTTP, which fails otherwise; only for the type https" default:"false"`
-	VerifyTLS           bool              `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host" default:"true"`
-	Cookies             bool              `json:"cookies,omitempty" doc:"Keep the cookies that answers set and send them with the redirects that follow, as a browser does (RFC 6265); the steps of a multistep check share them" default:"true"`
-	MaxBodyBytes        int               `json:"max_body_bytes,omitempty" doc:"How much of the body is read, in bytes after decompression. An assertion or extraction that the rest could decide fails" minimum:"1" maximum:"16777216" default:"1048576"`
-	Stream              bool              `json:"stream,omitempty" doc:"The answer does not end, such as events or audio: success as soon as the assertions on the body hold, at most for the timeout. Of such a body only contains, matches and exists can be asserted" default:"false"`
-	BasicAuth           *BasicAuth        `json:"basic_auth,omitempty" doc:"Credentials for HTTP basic authentication"`
-	TLS                 *TLSOptions       `json:"tls,omitempty" doc:"Names and certificates of the TLS connection to the URL's host"`
-	OAuth2              *OAuth2           `json:"oauth2,omitempty" doc:"Client credentials to get an access token with, which is sent as a Bearer token (RFC 6749, section 4.4). It is kept in memory until it expires or the target answers 401"`
-	Proxy               string            `json:"proxy,omitempty" place:"url" doc:"HTTP proxy to go through: by CONNECT for https. Not for http3" maxLength:"2048" example:"http://proxy.example.com:3128"`
-	ProxyAuth           *BasicAuth        `json:"proxy_auth,omitempty" doc:"Credentials for the proxy"`
+	Method              string            `json:"method,omitempty" title:"Method" form:"address,short" doc:"Request method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS" default:"GET"`
+	URL                 string            `json:"url" sample:"https://www.example.com/" place:"url" secret:"query" doc:"Address to request; user name and password go into basic_auth. Values of query parameters with the names of credentials, such as token or api_key, are secret" maxLength:"2048" example:"https://example.com/health"`
+	Headers             map[string]string `json:"headers,omitempty" help:"Sent with the request, not to another host that a redirect leads to." secret:"by-name" doc:"Request headers. They are not sent to another host that a redirect leads to"`
+	Body                string            `json:"body,omitempty" title:"Body" form:"request,area,mono" secret:"if:body_secret" doc:"Request body" maxLength:"100000"`
+	BodySecret          bool              `json:"body_secret,omitempty" title:"The body is a secret" form:"request" doc:"The body is a secret: stored encrypted, shown as *** and hidden in what comes back" default:"false"`
+	BasicAuth           *BasicAuth        `json:"basic_auth,omitempty" title:"Basic authentication" form:"request" doc:"Credentials for HTTP basic authentication"`
+	OAuth2              *OAuth2           `json:"oauth2,omitempty" title:"OAuth 2 client credentials" form:"request" doc:"Client credentials to get an access token with, which is sent as a Bearer token (RFC 6749, section 4.4). It is kept in memory until it expires or the target answers 401"`
+	Assertions          []Assertion       `json:"assertions,omitempty" title:"The answer must be like this" form:"expect" add:"Add assertion" begin:"[{\"source\":\"status\",\"operator\":\"eq\",\"target\":\"200\"}]" doc:"What the answer must be like; all must hold" maxItems:"20"`
+	ExpectedStatusCode  int               `json:"expected_status_code,omitempty" title:"Expected status" help:"200, unless an assertion on the status says otherwise." form:"more,short" doc:"Status that means success. Default 200, unless expected_status_codes or an assertion on the status says otherwise" minimum:"100" maximum:"999" example:"200"`
+	ExpectedStatusCodes []any             `json:"expected_status_codes,omitempty" title:"Or one of these" form:"more,mono,medium" sample:"200, 204, 3xx" doc:"Statuses that mean success: numbers, and classes such as 2xx" maxItems:"20"`
 	IPVersion           string            `json:"ip_version,omitempty" doc:"IP version to connect with" enum:"any,4,6" default:"any"`
-	Assertions          []Assertion       `json:"assertions,omitempty" doc:"What the answer must be like; all must hold" maxItems:"20"`
+	FollowRedirects     bool              `json:"follow_redirects,omitempty" title:"Follow up to 10 redirects" doc:"Follow up to 10 redirects" default:"true"`
+	AllowHTTPRedirect   bool              `json:"allow_http_redirect,omitempty" title:"Redirects may end on plain HTTP (https only)" doc:"Redirects may end on plain HTTP, which fails otherwise; only for the type https" default:"false"`
+	Cookies             bool              `json:"cookies,omitempty" title:"Keep cookies between redirects" doc:"Keep the cookies that answers set and send them with the redirects that follow, as a browser does (RFC 6265); the steps of a multistep check share them" default:"true"`
+	Stream              bool              `json:"stream,omitempty" title:"The answer does not end" doc:"The answer does not end, such as events or audio: success as soon as the assertions on the body hold, at most for the timeout. Of such a body only contains, matches and exists can be asserted" default:"false"`
+	MaxBodyBytes        int               `json:"max_body_bytes,omitempty" title:"Bytes of the body to read" form:"more,short" doc:"How much of the body is read, in bytes after decompression. An assertion or extraction that the rest could decide fails" minimum:"1" maximum:"16777216" default:"1048576"`
+	VerifyTLS           bool              `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host" default:"true"`
+	TLS                 *TLSOptions       `json:"tls,omitempty" doc:"Names and certificates of the TLS connection to the URL's host"`
+	Proxy               string            `json:"proxy,omitempty" title:"HTTP proxy" help:"To go through. Not for http3." form:"more,mono" place:"url" doc:"HTTP proxy to go through: by CONNECT for https. Not for http3" maxLength:"2048" example:"http://proxy.example.com:3128"`
+	ProxyAuth           *BasicAuth        `json:"proxy_auth,omitempty" title:"Authentication with the proxy" doc:"Credentials for the proxy"`
 	TimeoutSeconds      int               `json:"timeout_seconds,omitempty" doc:"Longest time for the whole exchange, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
 }
 

@@ -19,22 +19,22 @@ import (
 
 // MultistepConfig is the config of multistep checks.
 type MultistepConfig struct {
-	Steps []Step `json:"steps" doc:"What to do, in this order; the first failure ends it" minItems:"1" maxItems:"10"`
+	Steps []Step `json:"steps" title:"Steps" add:"Add step" begin:"[{\"type\":\"https\",\"config\":{}}]" doc:"What to do, in this order; the first failure ends it" minItems:"1" maxItems:"10"`
 }
 
 // Step is one probe of a multistep check.
 type Step struct {
-	Name    string         `json:"name" doc:"Name, unique in the check" minLength:"1" maxLength:"100" example:"log in"`
-	Type    string         `json:"type" doc:"A check type other than multistep" example:"https"`
+	Name    string         `json:"name" title:"Name" form:"medium" doc:"Name, unique in the check" minLength:"1" maxLength:"100" example:"log in"`
+	Type    string         `json:"type" title:"Type" form:"types,medium" doc:"A check type other than multistep" example:"https"`
 	Config  map[string]any `json:"config" secret:"by-type" doc:"Config of that type. In url, header values, body and host {{name}} stands for what an earlier step extracted, escaped for where it stands: in a URL, a form, JSON or XML. In JSON outside of quotes an object or a list is inserted as JSON, and a text as a string. {{{{ stands for {{ itself. Without timeout_seconds the steps share the interval"`
-	Extract []Extraction   `json:"extract,omitempty" doc:"What later steps use; only for HTTP types" maxItems:"10"`
+	Extract []Extraction   `json:"extract,omitempty" title:"Keep for later steps" add:"Keep a value" doc:"What later steps use; only for HTTP types" maxItems:"10"`
 }
 
 // Extraction takes a value out of the answer of a step.
 type Extraction struct {
-	Name     string `json:"name" doc:"Name for {{name}}: letters, digits and underscores" minLength:"1" maxLength:"64" example:"token"`
-	Source   string `json:"source" doc:"Where the value is" enum:"json,header,body,status"`
-	Property string `json:"property,omitempty" doc:"JSONPath, name of the header, or regular expression (RE2) whose first group is taken from the body" maxLength:"256" example:"$.token"`
+	Name     string `json:"name" title:"Name" help:"A later step writes {{name}} in its address, headers or body." form:"mono,medium" doc:"Name for {{name}}: letters, digits and underscores" minLength:"1" maxLength:"64" example:"token"`
+	Source   string `json:"source" title:"Where it is" form:"medium" words:"json=JSON value|header=Header|body=Body|status=Status" doc:"Where the value is" enum:"json,header,body,status"`
+	Property string `json:"property,omitempty" title:"JSONPath, header or RE2" form:"mono" doc:"JSONPath, name of the header, or regular expression (RE2) whose first group is taken from the body" maxLength:"256" example:"$.token"`
 }
 
 // MultistepMetadata is the metadata of a result of a multistep check.
@@ -64,6 +64,11 @@ func (multistepProber) Type() vigil.CheckType { return vigil.TypeMultistep }
 
 func (multistepProber) Documents() (config, metadata any) {
 	return MultistepConfig{}, MultistepMetadata{}
+}
+
+// Describe says what the type is for.
+func (multistepProber) Describe() TypeInfo {
+	return TypeInfo{Position: 13, About: "Step by step", Conditions: []string{vigil.KeyStatusCode}}
 }
 
 func (p multistepProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {

@@ -35,12 +35,12 @@ const (
 // OAuth2 are the client credentials that an HTTP check gets an access token with (RFC 6749,
 // section 4.4).
 type OAuth2 struct {
-	TokenURL       string   `json:"token_url" place:"url" secret:"query" doc:"Address of the token endpoint. Values of query parameters with the names of credentials are secret" maxLength:"2048" example:"https://id.example.com/oauth2/token"`
-	ClientID       string   `json:"client_id" doc:"Client identifier" minLength:"1" maxLength:"512" example:"monitoring"`
-	ClientSecret   string   `json:"client_secret" secret:"true" doc:"Client secret" minLength:"1" maxLength:"4096"`
-	Scopes         []string `json:"scopes,omitempty" doc:"Scopes to ask for" maxItems:"20" maxLength:"256" example:"[\"orders:read\"]"`
-	Audience       string   `json:"audience,omitempty" doc:"Value of the parameter audience, which some servers want" maxLength:"512" example:"https://api.example.com/"`
-	Authentication string   `json:"client_authentication,omitempty" doc:"Where the client's credentials are sent: in the header Authorization, or in the body (RFC 6749, section 2.3.1)" enum:"header,body" default:"header"`
+	TokenURL       string   `json:"token_url" title:"Token endpoint" form:"mono" place:"url" secret:"query" doc:"Address of the token endpoint. Values of query parameters with the names of credentials are secret" maxLength:"2048" example:"https://id.example.com/oauth2/token"`
+	ClientID       string   `json:"client_id" title:"Client ID" form:"medium" sample:"" doc:"Client identifier" minLength:"1" maxLength:"512" example:"monitoring"`
+	ClientSecret   string   `json:"client_secret" title:"Client secret" form:"medium" secret:"true" doc:"Client secret" minLength:"1" maxLength:"4096"`
+	Scopes         []string `json:"scopes,omitempty" title:"Scopes" help:"One a line." form:"mono" sample:"" doc:"Scopes to ask for" maxItems:"20" maxLength:"256" example:"[\"orders:read\"]"`
+	Audience       string   `json:"audience,omitempty" title:"Audience" help:"Only for servers that want one." form:"mono" sample:"" doc:"Value of the parameter audience, which some servers want" maxLength:"512" example:"https://api.example.com/"`
+	Authentication string   `json:"client_authentication,omitempty" title:"Credentials are sent in" form:"medium" words:"header=the header|body=the body" doc:"Where the client's credentials are sent: in the header Authorization, or in the body (RFC 6749, section 2.3.1)" enum:"header,body" default:"header"`
 }
 
 // tokenRequest is an OAuth2 member that was read.

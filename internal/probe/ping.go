@@ -25,8 +25,8 @@ import (
 // PingConfig is the config of ping checks.
 type PingConfig struct {
 	Host                 string  `json:"host" doc:"Host name or IP address to ping" maxLength:"253" example:"example.com"`
-	PacketCount          int     `json:"packet_count,omitempty" doc:"Echo requests to send" minimum:"1" maximum:"10" default:"3"`
-	MaxPacketLossPercent float64 `json:"max_packet_loss_percent,omitempty" doc:"Share of lost packets above which the check fails" minimum:"0" maximum:"99" default:"0"`
+	PacketCount          int     `json:"packet_count,omitempty" title:"Packets" form:"more,short" doc:"Echo requests to send" minimum:"1" maximum:"10" default:"3"`
+	MaxPacketLossPercent float64 `json:"max_packet_loss_percent,omitempty" title:"Packets that may be lost, in percent" form:"expect,medium" doc:"Share of lost packets above which the check fails" minimum:"0" maximum:"99" default:"0"`
 	IPVersion            string  `json:"ip_version,omitempty" doc:"IP version to ping with. any: both, one beside the other when the first does not reply within 250 ms; the address that replies first counts" enum:"any,4,6" default:"any"`
 	TimeoutSeconds       int     `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
 }
@@ -60,6 +60,11 @@ type pingProber struct {
 func (*pingProber) Type() vigil.CheckType { return vigil.TypePing }
 
 func (*pingProber) Documents() (config, metadata any) { return PingConfig{}, PingMetadata{} }
+
+// Describe says what the type is for.
+func (*pingProber) Describe() TypeInfo {
+	return TypeInfo{Position: 7, About: "ICMP round trip"}
+}
 
 func (p *pingProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := pingProbe{prober: p, guard: p.guard}

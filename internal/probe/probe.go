@@ -30,6 +30,8 @@ type Prober interface {
 	// and the metadata of results, with json, doc, minimum, maximum, enum,
 	// default and example tags.
 	Documents() (config, metadata any)
+	// Describe says what the type is for.
+	Describe() TypeInfo
 }
 
 // Probe is a config that was read: one target, ready to run any number of
@@ -76,12 +78,18 @@ func WithRoots(roots *x509.CertPool) Option {
 	return func(env *environment) { env.roots = roots }
 }
 
+// WithType adds a check type to those of this package.
+func WithType(added Prober) Option {
+	return func(env *environment) { env.added = append(env.added, added) }
+}
+
 // environment is what the check types use of their surroundings.
 type environment struct {
 	guard *egress.Guard
 	roots *x509.CertPool // nil: the machine's
 	// drills: the registry has the type of the hidden checks of drills.
 	drills bool
+	added  []Prober
 	// bootstrap knows the RDAP servers; nil until the domain type is made: IANA's list.
 	bootstrap *bootstrap
 	// tokens are the access tokens of HTTP checks.
@@ -113,6 +121,9 @@ func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
 	env.registry = r
 	for _, build := range builders {
 		prober := build(env)
+		r.probers[prober.Type()] = prober
+	}
+	for _, prober := range env.added {
 		r.probers[prober.Type()] = prober
 	}
 	if env.drills {

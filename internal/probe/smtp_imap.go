@@ -31,39 +31,39 @@ const (
 
 // MailConfig is the config of smtp-imap checks.
 type MailConfig struct {
-	SMTP               *SMTPServer `json:"smtp,omitempty" doc:"Server that takes mail; this or imap is required"`
-	IMAP               *IMAPServer `json:"imap,omitempty" doc:"Server that keeps mail"`
-	RoundTrip          *bool       `json:"round_trip,omitempty" doc:"Send a marked message, wait for it in the mailbox and delete it. Default true when both servers are given"`
-	From               string      `json:"from,omitempty" doc:"Sender of the message, an address" maxLength:"254" example:"probe@example.com"`
-	To                 string      `json:"to,omitempty" doc:"Receiver of the message, whose mailbox imap is" maxLength:"254" example:"inbox@example.com"`
-	MaxDeliverySeconds int         `json:"max_delivery_seconds,omitempty" doc:"How long the message may take. Default: what the interval leaves, at most 60" minimum:"1" maximum:"3600"`
-	TimeoutSeconds     int         `json:"timeout_seconds,omitempty" doc:"Longest time for the dialog with each server, besides the delivery. Default: the smaller of 10 and a quarter of the interval" minimum:"1" maximum:"60"`
+	SMTP               *SMTPServer `json:"smtp,omitempty" title:"Server that takes mail (SMTP)" form:"address" doc:"Server that takes mail; this or imap is required"`
+	IMAP               *IMAPServer `json:"imap,omitempty" title:"Server that keeps mail (IMAP)" form:"address" doc:"Server that keeps mail"`
+	RoundTrip          *bool       `json:"round_trip,omitempty" title:"Send a message and wait for it" help:"It is marked, and deleted once it has arrived." form:"more,medium" words:"=when both servers are given|true=yes|false=no" doc:"Send a marked message, wait for it in the mailbox and delete it. Default true when both servers are given"`
+	From               string      `json:"from,omitempty" title:"Sender" form:"address,mono,half" doc:"Sender of the message, an address" maxLength:"254" example:"probe@example.com"`
+	To                 string      `json:"to,omitempty" title:"Receiver" help:"Whose mailbox the IMAP server keeps." form:"address,mono,half" doc:"Receiver of the message, whose mailbox imap is" maxLength:"254" example:"inbox@example.com"`
+	MaxDeliverySeconds int         `json:"max_delivery_seconds,omitempty" title:"The message may take, in seconds" help:"What the interval leaves, at most 60, when it is empty." form:"expect,short" sample:"60" doc:"How long the message may take. Default: what the interval leaves, at most 60" minimum:"1" maximum:"3600"`
+	TimeoutSeconds     int         `json:"timeout_seconds,omitempty" help:"For each server, besides the delivery." doc:"Longest time for the dialog with each server, besides the delivery. Default: the smaller of 10 and a quarter of the interval" minimum:"1" maximum:"60"`
 }
 
 // SMTPServer is where mail is sent to.
 type SMTPServer struct {
-	Host       string      `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
-	Port       int         `json:"port,omitempty" place:"text" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
-	Security   string      `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
+	Host       string      `json:"host" help:"" place:"text" doc:"Host name or IP address" maxLength:"253" example:"smtp.example.com"`
+	Port       int         `json:"port,omitempty" sample:"587" place:"text" doc:"Port. Default 25, 587 or 465 for security none, starttls or tls" minimum:"1" maximum:"65535"`
+	Security   string      `json:"security,omitempty" title:"Security" form:"medium" words:"starttls=STARTTLS|tls=TLS|none=none" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"starttls"`
+	Username   string      `json:"username,omitempty" form:"half" doc:"User name; needs starttls or tls" maxLength:"254"`
+	Password   string      `json:"password,omitempty" form:"half" secret:"true" doc:"Password" maxLength:"1024"`
 	VerifyTLS  bool        `json:"verify_tls,omitempty" place:"text" doc:"Fail when the certificate is not valid for the name" default:"true"`
-	ServerName string      `json:"server_name,omitempty" place:"text" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
+	ServerName string      `json:"server_name,omitempty" title:"Server name of the certificate" help:"The host, when it is empty." place:"text" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
 	TLS        *TLSOptions `json:"tls,omitempty" doc:"Names and certificates of the TLS connection, from the first byte or after STARTTLS; server_name stands for the member of the same name beside it. Not with security none"`
-	HeloName   string      `json:"helo_name,omitempty" doc:"Name that the probe gives in EHLO: a host name, or an address in brackets. Default vigil.invalid" maxLength:"253" example:"probe.example.com"`
-	Username   string      `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
-	Password   string      `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
+	HeloName   string      `json:"helo_name,omitempty" title:"Name given in EHLO" form:"medium,mono" doc:"Name that the probe gives in EHLO: a host name, or an address in brackets. Default vigil.invalid" maxLength:"253" example:"probe.example.com"`
 }
 
 // IMAPServer is where mail is read from.
 type IMAPServer struct {
-	Host       string      `json:"host" place:"text" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
-	Port       int         `json:"port,omitempty" place:"text" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
-	Security   string      `json:"security,omitempty" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
+	Host       string      `json:"host" help:"" place:"text" doc:"Host name or IP address" maxLength:"253" example:"imap.example.com"`
+	Port       int         `json:"port,omitempty" sample:"993" place:"text" doc:"Port. Default 143, or 993 for security tls" minimum:"1" maximum:"65535"`
+	Security   string      `json:"security,omitempty" title:"Security" form:"medium" words:"starttls=STARTTLS|tls=TLS|none=none" place:"text" doc:"How the connection is secured" enum:"none,starttls,tls" default:"tls"`
+	Username   string      `json:"username,omitempty" form:"half" doc:"User name; needs starttls or tls" maxLength:"254"`
+	Password   string      `json:"password,omitempty" form:"half" secret:"true" doc:"Password" maxLength:"1024"`
 	VerifyTLS  bool        `json:"verify_tls,omitempty" place:"text" doc:"Fail when the certificate is not valid for the name" default:"true"`
-	ServerName string      `json:"server_name,omitempty" place:"text" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
+	ServerName string      `json:"server_name,omitempty" title:"Server name of the certificate" help:"The host, when it is empty." place:"text" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
 	TLS        *TLSOptions `json:"tls,omitempty" doc:"Names and certificates of the TLS connection, from the first byte or after STARTTLS; server_name stands for the member of the same name beside it. Not with security none"`
-	Username   string      `json:"username,omitempty" doc:"User name; needs starttls or tls" maxLength:"254"`
-	Password   string      `json:"password,omitempty" secret:"true" doc:"Password" maxLength:"1024"`
-	Mailbox    string      `json:"mailbox,omitempty" doc:"Mailbox to open after the login" maxLength:"255" default:"INBOX"`
+	Mailbox    string      `json:"mailbox,omitempty" title:"Mailbox" form:"medium" doc:"Mailbox to open after the login" maxLength:"255" default:"INBOX"`
 }
 
 // MailMetadata is the metadata of a result of an smtp-imap check.
@@ -96,6 +96,11 @@ type mailProber struct{ *environment }
 func (mailProber) Type() vigil.CheckType { return vigil.TypeSMTPIMAP }
 
 func (mailProber) Documents() (config, metadata any) { return MailConfig{}, MailMetadata{} }
+
+// Describe says what the type is for.
+func (mailProber) Describe() TypeInfo {
+	return TypeInfo{Position: 11, About: "A mail arrives", Conditions: []string{vigil.KeySSLDaysRemaining}}
+}
 
 func (p mailProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := mailProbe{guard: p.guard.ForMail()}

@@ -26,8 +26,8 @@ const (
 // SSLConfig is the config of ssl checks.
 type SSLConfig struct {
 	Host            string      `json:"host" place:"text" doc:"Host name or IP address, with a port if the member port is not used" maxLength:"260" example:"example.com"`
-	Port            int         `json:"port,omitempty" place:"text" doc:"Port that answers with TLS. Default 443" minimum:"1" maximum:"65535"`
-	AlertDaysBefore *int        `json:"alert_days_before,omitempty" doc:"Fail when the certificate expires in so many days or fewer" minimum:"0" maximum:"3650" example:"14"`
+	Port            int         `json:"port,omitempty" form:"address,mono,short" sample:"443" place:"text" doc:"Port that answers with TLS. Default 443" minimum:"1" maximum:"65535"`
+	AlertDaysBefore *int        `json:"alert_days_before,omitempty" title:"Fail this many days before the certificate expires" form:"expect,short" doc:"Fail when the certificate expires in so many days or fewer" minimum:"0" maximum:"3650" example:"14"`
 	ServerName      string      `json:"server_name,omitempty" doc:"Name to ask for and to verify the certificate against. Default: the host" maxLength:"253"`
 	VerifyTLS       bool        `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host; it is described in any case" default:"true"`
 	TLS             *TLSOptions `json:"tls,omitempty" doc:"Names and certificates of the connection; server_name stands for the member of the same name beside it"`
@@ -61,6 +61,11 @@ type sslProber struct{ *environment }
 func (sslProber) Type() vigil.CheckType { return vigil.TypeSSL }
 
 func (sslProber) Documents() (config, metadata any) { return SSLConfig{}, SSLMetadata{} }
+
+// Describe says what the type is for.
+func (sslProber) Describe() TypeInfo {
+	return TypeInfo{Position: 9, About: "Certificate and chain", Conditions: []string{vigil.KeySSLDaysRemaining}}
+}
 
 func (p sslProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := sslProbe{guard: p.guard}

@@ -26,9 +26,9 @@ const maxExpectBytes = 64 << 10
 type TCPConfig struct {
 	Host           string      `json:"host" place:"text" doc:"Host name or IP address to connect to" maxLength:"253" example:"db.example.com"`
 	Port           int         `json:"port" place:"text" doc:"Port to connect to" minimum:"1" maximum:"65535" example:"5432"`
-	Send           string      `json:"send,omitempty" doc:"Text to send once connected" maxLength:"4096"`
-	Expect         string      `json:"expect,omitempty" doc:"Text that must appear in the first 64 KiB of the answer" maxLength:"1024"`
-	Security       string      `json:"security,omitempty" doc:"tls secures the connection before anything is sent" enum:"none,tls" default:"none"`
+	Send           string      `json:"send,omitempty" title:"Send this text" help:"Once connected. Nothing is sent when it is empty." form:"expect,area,mono" doc:"Text to send once connected" maxLength:"4096"`
+	Expect         string      `json:"expect,omitempty" title:"Text that must come back" help:"Anywhere in the first 64 KiB." form:"expect,mono" doc:"Text that must appear in the first 64 KiB of the answer" maxLength:"1024"`
+	Security       string      `json:"security,omitempty" title:"Security" form:"more,medium" words:"none=none|tls=TLS" doc:"tls secures the connection before anything is sent" enum:"none,tls" default:"none"`
 	VerifyTLS      bool        `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host" default:"true"`
 	TLS            *TLSOptions `json:"tls,omitempty" doc:"Names and certificates of the TLS connection; needs security tls"`
 	TimeoutSeconds int         `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
@@ -53,6 +53,11 @@ type tcpProber struct{ *environment }
 func (tcpProber) Type() vigil.CheckType { return vigil.TypeTCP }
 
 func (tcpProber) Documents() (config, metadata any) { return TCPConfig{}, TCPMetadata{} }
+
+// Describe says what the type is for.
+func (tcpProber) Describe() TypeInfo {
+	return TypeInfo{Position: 4, About: "A port answers", Conditions: []string{vigil.KeySSLDaysRemaining}}
+}
 
 func (p tcpProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {
 	probe := tcpProbe{guard: p.guard}

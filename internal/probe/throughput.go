@@ -32,13 +32,13 @@ const (
 
 // ThroughputConfig is the config of throughput checks.
 type ThroughputConfig struct {
-	URL                string      `json:"url" place:"url" secret:"query" doc:"Address to download from, or to upload to with POST. Values of query parameters with the names of credentials are secret" maxLength:"2048" example:"https://example.com/10MB.bin"`
-	Direction          string      `json:"direction,omitempty" doc:"Which way is measured" enum:"download,upload" default:"download"`
-	MinMbps            float64     `json:"min_mbps,omitempty" doc:"Rate below which the check fails, in megabits (10^6) a second" minimum:"0" maximum:"1000000"`
-	MaxBytes           int         `json:"max_bytes,omitempty" doc:"Bytes after which the measurement ends; what an upload sends" minimum:"1" maximum:"104857600" default:"10485760"`
-	MaxDurationSeconds int         `json:"max_duration_seconds,omitempty" doc:"Time after which the measurement ends, which is no failure. Default: the smaller of 10 and half the interval" minimum:"1" maximum:"60"`
+	Direction          string      `json:"direction,omitempty" title:"Direction" form:"address,medium" doc:"Which way is measured" enum:"download,upload" default:"download"`
+	URL                string      `json:"url" sample:"https://www.example.com/10MB.bin" place:"url" secret:"query" doc:"Address to download from, or to upload to with POST. Values of query parameters with the names of credentials are secret" maxLength:"2048" example:"https://example.com/10MB.bin"`
+	MinMbps            float64     `json:"min_mbps,omitempty" title:"Slowest rate that passes, in Mbit/s" help:"Every rate passes when it is empty." form:"expect,short" doc:"Rate below which the check fails, in megabits (10^6) a second" minimum:"0" maximum:"1000000"`
+	MaxBytes           int         `json:"max_bytes,omitempty" title:"Most bytes" form:"more,medium" doc:"Bytes after which the measurement ends; what an upload sends" minimum:"1" maximum:"104857600" default:"10485760"`
+	MaxDurationSeconds int         `json:"max_duration_seconds,omitempty" title:"Longest measurement, in seconds" form:"more,medium" sample:"10" doc:"Time after which the measurement ends, which is no failure. Default: the smaller of 10 and half the interval" minimum:"1" maximum:"60"`
 	TLS                *TLSOptions `json:"tls,omitempty" doc:"Names and certificates of the TLS connection to the URL's host"`
-	TimeoutSeconds     int         `json:"timeout_seconds,omitempty" doc:"Longest time besides the measurement: connecting and the rest of the exchange. Default: the smaller of 10 and half the interval" minimum:"1" maximum:"60"`
+	TimeoutSeconds     int         `json:"timeout_seconds,omitempty" help:"Besides the measurement." doc:"Longest time besides the measurement: connecting and the rest of the exchange. Default: the smaller of 10 and half the interval" minimum:"1" maximum:"60"`
 }
 
 // ThroughputMetadata is the metadata of a result of a throughput check.
@@ -62,6 +62,11 @@ func (throughputProber) Type() vigil.CheckType { return vigil.TypeThroughput }
 
 func (throughputProber) Documents() (config, metadata any) {
 	return ThroughputConfig{}, ThroughputMetadata{}
+}
+
+// Describe says what the type is for.
+func (throughputProber) Describe() TypeInfo {
+	return TypeInfo{Position: 12, About: "Speed of a download", Schemes: []string{"https", "http"}}
 }
 
 func (p throughputProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {

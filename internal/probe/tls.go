@@ -14,9 +14,9 @@ import (
 // TLSOptions is the member tls of the types that speak TLS.
 type TLSOptions struct {
 	ServerName        string `json:"server_name,omitempty" doc:"Name to ask for (SNI, RFC 6066) and to verify the certificate against. Default: the host" maxLength:"253" example:"shop.example.com"`
-	CACertificates    string `json:"ca_certificates,omitempty" doc:"Authorities to trust instead of those of the region's machine: certificates in PEM" maxLength:"65536"`
-	ClientCertificate string `json:"client_certificate,omitempty" doc:"Certificate to show to a server that asks for one, with the intermediates below it: PEM. Needs client_key" maxLength:"65536"`
-	ClientKey         string `json:"client_key,omitempty" secret:"true" doc:"Private key of client_certificate: PEM, without a passphrase" maxLength:"16384"`
+	CACertificates    string `json:"ca_certificates,omitempty" title:"Authorities" help:"Trusted instead of those of the region's machine: certificates in PEM." form:"area,mono" sample:"-----BEGIN CERTIFICATE-----" doc:"Authorities to trust instead of those of the region's machine: certificates in PEM" maxLength:"65536"`
+	ClientCertificate string `json:"client_certificate,omitempty" title:"Client certificate" help:"Shown to a server that asks for one: PEM, with the intermediates below it." form:"area,mono" sample:"-----BEGIN CERTIFICATE-----" doc:"Certificate to show to a server that asks for one, with the intermediates below it: PEM. Needs client_key" maxLength:"65536"`
+	ClientKey         string `json:"client_key,omitempty" title:"Client key" help:"The private key of the client certificate: PEM, without a passphrase." form:"area,mono" secret:"true" doc:"Private key of client_certificate: PEM, without a passphrase" maxLength:"16384"`
 }
 
 // parse returns the configuration of TLS that the member at a path asks for. Roots are the

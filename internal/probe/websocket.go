@@ -33,11 +33,11 @@ const (
 
 // WebSocketConfig is the config of websocket checks.
 type WebSocketConfig struct {
-	URL            string            `json:"url" place:"url" secret:"query" doc:"Address to connect to; redirects are not followed. Values of query parameters with the names of credentials are secret" maxLength:"2048" example:"wss://example.com/live"`
-	Headers        map[string]string `json:"headers,omitempty" secret:"by-name" doc:"Headers of the request that opens the connection, such as Origin or Authorization"`
-	Subprotocols   []string          `json:"subprotocols,omitempty" doc:"Subprotocols to offer, in order of preference. The server must choose one of them" maxItems:"10" maxLength:"256" example:"[\"graphql-transport-ws\"]"`
-	Send           string            `json:"send,omitempty" doc:"Text message to send once the connection is open" maxLength:"4096"`
-	Expect         string            `json:"expect,omitempty" doc:"Text that one of the messages must contain, within their first 64 KiB. Without it the open connection is enough" maxLength:"1024"`
+	URL            string            `json:"url" sample:"wss://www.example.com/live" place:"url" secret:"query" doc:"Address to connect to; redirects are not followed. Values of query parameters with the names of credentials are secret" maxLength:"2048" example:"wss://example.com/live"`
+	Headers        map[string]string `json:"headers,omitempty" help:"Sent with the handshake." secret:"by-name" doc:"Headers of the request that opens the connection, such as Origin or Authorization"`
+	Subprotocols   []string          `json:"subprotocols,omitempty" title:"Subprotocols" help:"One a line, the best first; the server must choose one of them." form:"request,mono" doc:"Subprotocols to offer, in order of preference. The server must choose one of them" maxItems:"10" maxLength:"256" example:"[\"graphql-transport-ws\"]"`
+	Send           string            `json:"send,omitempty" title:"Send this message" help:"Once the connection is open. Nothing is sent when it is empty." form:"expect,area,mono" doc:"Text message to send once the connection is open" maxLength:"4096"`
+	Expect         string            `json:"expect,omitempty" title:"Text that must come back" help:"In one of the messages, within their first 64 KiB." form:"expect,mono" doc:"Text that one of the messages must contain, within their first 64 KiB. Without it the open connection is enough" maxLength:"1024"`
 	VerifyTLS      bool              `json:"verify_tls,omitempty" doc:"Fail when the certificate is not valid for the host" default:"true"`
 	TLS            *TLSOptions       `json:"tls,omitempty" doc:"Names and certificates of the TLS connection"`
 	TimeoutSeconds int               `json:"timeout_seconds,omitempty" doc:"Longest time for everything, at most the interval. Default: the smaller of 10 and the interval" minimum:"1" maximum:"60"`
@@ -66,6 +66,13 @@ func (webSocketProber) Type() vigil.CheckType { return vigil.TypeWebSocket }
 
 func (webSocketProber) Documents() (config, metadata any) {
 	return WebSocketConfig{}, WebSocketMetadata{}
+}
+
+// Describe says what the type is for.
+func (webSocketProber) Describe() TypeInfo {
+	return TypeInfo{
+		Position: 5, About: "A message comes back", Schemes: []string{"wss", "ws"}, Conditions: []string{vigil.KeySSLDaysRemaining},
+	}
 }
 
 func (p webSocketProber) Parse(given json.RawMessage, interval time.Duration) (Probe, error) {

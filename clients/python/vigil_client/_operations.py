@@ -882,6 +882,19 @@ class Operations:
         """List the state of a check in each of its regions"""
         return self._list(f"/v1/checks/{quote(id, safe='')}/regions", {"limit": limit, "stored": stored}, timeout)
 
+    def list_check_types(
+        self,
+        *,
+        limit: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Pages[types.CheckTypeInfo]:
+        """
+        List the types of checks.
+        Each with the members of its config and what its results can match: what a form needs to ask for
+        them. No credential is needed.
+        """
+        return self._list("/v1/check-types", {"limit": limit}, timeout)
+
     def list_checks(
         self,
         *,

@@ -589,7 +589,7 @@ class _ChannelMemberRequired(TypedDict):
     """Whether answers show it as ***."""
     title: str
     """Its label in a form; empty where a form asks for another member instead."""
-    type: Literal["string", "boolean", "array", "object"]
+    type: Literal["string", "boolean", "integer", "number", "array", "object"]
     """Arrays and objects have texts."""
 
 
@@ -851,10 +851,70 @@ class CheckMaintenance(TypedDict):
     until: str
 
 
+class _CheckMemberRequired(TypedDict):
+    description: str
+    group: Literal["address", "time", "request", "expect", "more"]
+    """
+    The part of a form that it stands in: what is probed, how long it may take, what is sent along, what
+    the answer must be like, and what few need.
+    """
+    input: Literal["text", "area", "number", "switch", "decision", "choice", "lines", "list", "value", "pairs", "group", "rows", "config"]
+    """
+    How it is entered: area is text of several lines, switch true or false, decision one of these or
+    nothing, choice one of the options, lines a list of texts, list one of numbers and texts, value a
+    text, a number or a boolean, pairs an object of texts whose names are free, group an object with
+    members, rows a list of such objects, config the config of a check whose type is the member type
+    beside it.
+    """
+    monospace: bool
+    """Whether it is for machines, such as an address or JSON."""
+    name: str
+    required: bool
+    """Whether a config without it is refused."""
+    title: str
+    """Its label in a form."""
+
+
+class CheckMember(_CheckMemberRequired, total=False):
+    add: str
+    """The text of the button that adds an entry to pairs or rows."""
+    begin: Any
+    """What it is in a config that a form begins with; absent for nothing."""
+    default: str
+    """The value that a config without it has; absent where there is none or it depends on others."""
+    help: str
+    """What a form says beside it; absent where the title is enough."""
+    maximum: float
+    """The most that a number may be."""
+    members: List[CheckMember]
+    """The members of a group, or of each of the rows."""
+    minimum: float
+    """The least that a number may be."""
+    options: List[CheckOption]
+    """The values that it may have, in the order in which they are offered; absent where it may have any."""
+    sample: str
+    """What an empty field shows."""
+    secret: Literal["value", "names", "query", "address"]
+    """
+    What answers show as ***: all of it, the values of pairs whose names say credential, such parameters
+    of an address, or of an address all but its scheme, host and port. Absent where nothing is.
+    """
+    secret_when: str
+    """The member beside it that makes all of it a secret when it is true."""
+    width: Literal["short", "medium", "half"]
+    """How wide its field is; absent for a whole line."""
+
+
 class CheckMultistep(TypedDict):
     """What makes a check of type multistep."""
     config: MultistepConfig
     type: Literal["multistep"]
+
+
+class CheckOption(TypedDict):
+    title: str
+    """What people call it."""
+    value: str
 
 
 class CheckPing(TypedDict):
@@ -952,6 +1012,34 @@ class CheckThroughput(TypedDict):
     """What makes a check of type throughput."""
     config: ThroughputConfig
     type: Literal["throughput"]
+
+
+class _CheckTypeInfoRequired(TypedDict):
+    about: str
+    """What it looks at, in a few words."""
+    conditions: List[str]
+    """
+    The keys of a condition that its results can match, besides those that every type's can:
+    failure_threshold, response_time_ms and health_status.
+    """
+    members: List[CheckMember]
+    """The members of its config, in order."""
+    schemes: List[str]
+    """
+    The schemes that an address of the target may have, the usual one first; empty where the target is no
+    URL.
+    """
+    type: str
+
+
+class CheckTypeInfo(_CheckTypeInfoRequired, total=False):
+    target: str
+    """The member of its config that an address of one line fills; absent without one."""
+
+
+class CheckTypeInfoList(TypedDict):
+    data: List[CheckTypeInfo]
+    meta: Meta
 
 
 class CheckUpdate(TypedDict, total=False):

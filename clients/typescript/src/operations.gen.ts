@@ -120,6 +120,15 @@ export interface ListCheckRegionsQuery {
   stored?: boolean;
 }
 
+/** What listCheckTypes selects. */
+export interface ListCheckTypesQuery {
+  /**
+   * How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset
+   * plus the number of rows received.
+   */
+  limit?: number;
+}
+
 /** What listChecks selects. */
 export interface ListChecksQuery {
   /**
@@ -890,6 +899,14 @@ export abstract class Operations {
   /** List the state of a check in each of its regions */
   listCheckRegions(id: string, query?: ListCheckRegionsQuery, options?: RequestOptions): Pages<t.Loop> {
     return this.list(`/v1/checks/${encodeURIComponent(id)}/regions`, query, options);
+  }
+  /**
+   * List the types of checks.
+   * Each with the members of its config and what its results can match: what a form needs to ask for them. No
+   * credential is needed.
+   */
+  listCheckTypes(query?: ListCheckTypesQuery, options?: RequestOptions): Pages<t.CheckTypeInfo> {
+    return this.list("/v1/check-types", query, options);
   }
   /**
    * List the checks, newest first.

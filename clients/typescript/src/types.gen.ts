@@ -563,7 +563,7 @@ export interface ChannelMember {
   /** Its label in a form; empty where a form asks for another member instead. */
   title: string;
   /** Arrays and objects have texts. */
-  type: "string" | "boolean" | "array" | "object";
+  type: "string" | "boolean" | "integer" | "number" | "array" | "object";
 }
 
 export interface ChannelRecoveryRequest {
@@ -826,10 +826,66 @@ export interface CheckMaintenance {
   until: string;
 }
 
+export interface CheckMember {
+  /** The text of the button that adds an entry to pairs or rows. */
+  add?: string;
+  /** What it is in a config that a form begins with; absent for nothing. */
+  begin?: unknown;
+  /** The value that a config without it has; absent where there is none or it depends on others. */
+  default?: string;
+  description: string;
+  /**
+   * The part of a form that it stands in: what is probed, how long it may take, what is sent along, what the
+   * answer must be like, and what few need.
+   */
+  group: "address" | "time" | "request" | "expect" | "more";
+  /** What a form says beside it; absent where the title is enough. */
+  help?: string;
+  /**
+   * How it is entered: area is text of several lines, switch true or false, decision one of these or nothing,
+   * choice one of the options, lines a list of texts, list one of numbers and texts, value a text, a number or a
+   * boolean, pairs an object of texts whose names are free, group an object with members, rows a list of such
+   * objects, config the config of a check whose type is the member type beside it.
+   */
+  input: "text" | "area" | "number" | "switch" | "decision" | "choice" | "lines" | "list" | "value" | "pairs" | "group" | "rows" | "config";
+  /** The most that a number may be. */
+  maximum?: number;
+  /** The members of a group, or of each of the rows. */
+  members?: CheckMember[];
+  /** The least that a number may be. */
+  minimum?: number;
+  /** Whether it is for machines, such as an address or JSON. */
+  monospace: boolean;
+  name: string;
+  /** The values that it may have, in the order in which they are offered; absent where it may have any. */
+  options?: CheckOption[];
+  /** Whether a config without it is refused. */
+  required: boolean;
+  /** What an empty field shows. */
+  sample?: string;
+  /**
+   * What answers show as ***: all of it, the values of pairs whose names say credential, such parameters of an
+   * address, or of an address all but its scheme, host and port. Absent where nothing is.
+   */
+  secret?: "value" | "names" | "query" | "address";
+  /** The member beside it that makes all of it a secret when it is true. */
+  secret_when?: string;
+  /** Its label in a form. */
+  title: string;
+  /** How wide its field is; absent for a whole line. */
+  width?: "short" | "medium" | "half";
+}
+
 /** What makes a check of type multistep. */
 export interface CheckMultistep {
   config: MultistepConfig;
   type: "multistep";
+}
+
+export interface CheckOption {
+  /** What people call it. */
+  title: string;
+  value: string;
 }
 
 /** What makes a check of type ping. */
@@ -924,6 +980,28 @@ export interface CheckTcp {
 export interface CheckThroughput {
   config: ThroughputConfig;
   type: "throughput";
+}
+
+export interface CheckTypeInfo {
+  /** What it looks at, in a few words. */
+  about: string;
+  /**
+   * The keys of a condition that its results can match, besides those that every type's can: failure_threshold,
+   * response_time_ms and health_status.
+   */
+  conditions: string[];
+  /** The members of its config, in order. */
+  members: CheckMember[];
+  /** The schemes that an address of the target may have, the usual one first; empty where the target is no URL. */
+  schemes: string[];
+  /** The member of its config that an address of one line fills; absent without one. */
+  target?: string;
+  type: string;
+}
+
+export interface CheckTypeInfoList {
+  data: CheckTypeInfo[];
+  meta: Meta;
 }
 
 export interface CheckUpdate {
