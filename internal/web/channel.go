@@ -157,7 +157,11 @@ func readChannel(r *request) (*client.NotificationChannel, error) {
 func (s *Server) renderChannel(
 	r *request, status int, c *client.NotificationChannel, kind *channelKind, f *form, outcome *channelOutcome,
 ) error {
-	row := channelRowOf(c)
+	types, err := r.channelTypes()
+	if err != nil {
+		return err
+	}
+	row := channelRowOf(c, types)
 	body := &channelBody{
 		ID: row.ID, Name: c.Name, Type: row.Type, Action: row.Href, Button: "Save",
 		Mark: row.Mark, Reason: row.Reason, Enabled: c.Enabled, Outcome: outcome, Revision: revisionOf(c.Revision),
@@ -181,7 +185,6 @@ func (s *Server) renderChannel(
 	if _, failing := healthMark(&c.Delivery); failing {
 		body.Recovers = "The next message that arrives, or a test, makes it ok."
 	}
-	var err error
 	if body.Recoveries, err = newestRecoveries(r, c.Id); err != nil {
 		return err
 	}

@@ -35,11 +35,14 @@ const (
 	secretMask = "***"
 	// memberFormat is the member of a config that names the format.
 	memberFormat = "format"
+	// memberTo has the addresses of mail, of which memberEmail is an older form.
+	memberTo    = "to"
+	memberEmail = "email"
 )
 
 // readChannelSources reads the types with their members and formats, and the channels that there are.
 func readChannelSources(r *request) (*channelSources, error) {
-	types, err := r.api.ListChannelTypesWithResponse(r.Context(), nil)
+	types, err := r.channelTypes()
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +50,7 @@ func readChannelSources(r *request) (*channelSources, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &channelSources{types: types.JSON200.Data, others: others.JSON200.Data}, nil
+	return &channelSources{types: types, others: others.JSON200.Data}, nil
 }
 
 // kind finds a type and a format of it. Without a format it is the one that is in effect, or else the
@@ -152,6 +155,8 @@ func fieldOf(m *client.ChannelMember, required bool) field {
 		}
 	case client.ChannelMemberTypeObject:
 		f.Type, f.Rows, f.Placeholder, f.Help = "textarea", 2, "X-Team: payments", "One on each line, as Name: value. "+f.Help
+	case client.ChannelMemberTypeInteger, client.ChannelMemberTypeNumber:
+		f.Mode = "decimal"
 	case client.ChannelMemberTypeString:
 		if m.Name != "title_template" && strings.HasSuffix(m.Name, "_template") {
 			f.Type, f.Rows = "textarea", 4
@@ -173,8 +178,8 @@ func memberOf(f *field) string { return strings.TrimPrefix(f.Name, "config.") }
 func shownConfig(config map[string]any, f *field) string {
 	switch value := config[memberOf(f)].(type) {
 	case nil:
-		if memberOf(f) == "to" {
-			address, _ := config["email"].(string)
+		if memberOf(f) == memberTo {
+			address, _ := config[memberEmail].(string)
 			return address
 		}
 		return ""
@@ -213,27 +218,42 @@ func typedConfig(kind *channelKind, typed url.Values, stored map[string]any) map
 		config[memberFormat] = kind.format.Format
 	}
 	for _, f := range kind.fields() {
-		name, text := memberOf(&f), strings.TrimSpace(typed.Get(f.Name))
-		if name == "body_template" || name == "payload_template" {
-			text = strings.ReplaceAll(typed.Get(f.Name), "\r\n", "\n")
-		}
-		if text == "" {
+		name := memberOf(&f)
+		if value := kind.typedValue(&f, typed.Get(f.Name)); value != nil {
+			config[name] = value
+			if name == memberTo {
+				delete(config, memberEmail)
+			}
+		} else {
 			delete(config, name)
-			continue
-		}
-		switch name {
-		case "to":
-			delete(config, "email")
-			config[name] = splitList(text)
-		case "headers":
-			config[name] = splitHeaders(text)
-		case "traceparent":
-			config[name] = text == "true"
-		default:
-			config[name] = text
 		}
 	}
 	return config
+}
+
+// typedValue is what was typed into the field of a member, by the member's type; nil for nothing.
+func (k *channelKind) typedValue(f *field, typed string) any {
+	text := strings.TrimSpace(typed)
+	at := slices.IndexFunc(k.Members, func(m client.ChannelMember) bool { return m.Name == memberOf(f) })
+	kind := k.Members[at].Type
+	if kind == client.ChannelMemberTypeString && f.Type == "textarea" {
+		text = strings.ReplaceAll(typed, "\r\n", "\n")
+	}
+	if text == "" {
+		return nil
+	}
+	switch kind {
+	case client.ChannelMemberTypeArray:
+		return splitList(text)
+	case client.ChannelMemberTypeObject:
+		return splitHeaders(text)
+	case client.ChannelMemberTypeBoolean:
+		return text == "true"
+	case client.ChannelMemberTypeInteger, client.ChannelMemberTypeNumber:
+		return numberOf(text)
+	case client.ChannelMemberTypeString:
+	}
+	return text
 }
 
 // splitList reads one item a line, or several between commas.
@@ -267,7 +287,7 @@ func channelForm(r *request, kind *channelKind, known *client.NotificationChanne
 		if declared.Type == "select" && declared.Value == "" {
 			declared.Value = declared.Options[0].Value
 		}
-		if declared.Value == secretMask || declared.Name == "config.webhook_url" && secret.IsMaskedAddress(declared.Value) {
+		if declared.Value == secretMask || declared.Mode == "url" && secret.IsMaskedAddress(declared.Value) {
 			declared.Help = strings.TrimSpace("*** stands for the secret that is stored, and keeps it. " + declared.Help)
 		}
 		f.add(declared)

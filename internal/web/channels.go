@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,10 @@ func (s *Server) channelList(r *request) error { return s.showChannels(r, nil) }
 
 // showChannels shows the list, with the outcome of a test in its row.
 func (s *Server) showChannels(r *request, outcome *channelOutcome) error {
+	types, err := r.channelTypes()
+	if err != nil {
+		return err
+	}
 	limit := int64(100)
 	list, err := r.api.ListNotificationChannelsWithResponse(r.Context(),
 		&client.ListNotificationChannelsParams{Limit: &limit, Cursor: r.cursor()})
@@ -56,7 +61,7 @@ func (s *Server) showChannels(r *request, outcome *channelOutcome) error {
 	}
 	body := &channelsBody{Pager: r.pager(list.JSON200.Meta, len(list.JSON200.Data), "channel")}
 	for k := range list.JSON200.Data {
-		row := channelRowOf(&list.JSON200.Data[k])
+		row := channelRowOf(&list.JSON200.Data[k], types)
 		if outcome != nil && outcome.ID == row.ID {
 			row.Outcome = outcome
 		}
@@ -72,9 +77,9 @@ func (s *Server) showChannels(r *request, outcome *channelOutcome) error {
 	return r.render(http.StatusOK, "channels", page{Title: "Channels", Nav: navChannels, Body: body})
 }
 
-func channelRowOf(c *client.NotificationChannel) channelRow {
+func channelRowOf(c *client.NotificationChannel, types []client.ChannelType) channelRow {
 	row := channelRow{
-		ID: c.Id.String(), Name: c.Name, Href: "/app/channels/" + c.Id.String(), Type: string(c.Type), Target: channelTarget(c),
+		ID: c.Id.String(), Name: c.Name, Href: "/app/channels/" + c.Id.String(), Type: string(c.Type), Target: channelTarget(c, types),
 		Enabled: c.Enabled, Mark: newMark("up", "Enabled"),
 	}
 	if state, failing := healthMark(&c.Delivery); failing {
@@ -123,7 +128,7 @@ func healthFacts(r *request, d *client.ChannelDelivery) []fact {
 }
 
 // channelTarget is where the messages of a channel go, in a line.
-func channelTarget(c *client.NotificationChannel) string {
+func channelTarget(c *client.NotificationChannel, types []client.ChannelType) string {
 	text := func(key string) string {
 		value, _ := c.Config[key].(string)
 		return value
@@ -147,9 +152,16 @@ func channelTarget(c *client.NotificationChannel) string {
 		return cmp.Or(text("webhook_url"), text("server"), text("format"))
 	case client.NotificationChannelTypePager:
 		return cmp.Or(text("url"), text("format"), "events.pagerduty.com")
-	case client.NotificationChannelTypeWebhook:
+	default: // the others say it by one member
 	}
-	return text("url")
+	of := slices.IndexFunc(types, func(t client.ChannelType) bool { return t.Type == string(c.Type) })
+	if of < 0 {
+		return ""
+	}
+	if target, _ := types[of].TargetMember(orNone(c.EffectiveFormat)); target != nil {
+		return text(target.Name)
+	}
+	return ""
 }
 
 // testChannel sends a test and shows its outcome in the row of the channel.

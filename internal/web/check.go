@@ -240,7 +240,7 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 	c := &d.check
 	path := "/app/checks/" + c.Id.String()
 	b := &checkBody{
-		ID: c.Id.String(), Name: c.Name, Path: path, Enabled: c.Enabled, Target: fullTarget(c), Facts: checkFacts(c, d.recent),
+		ID: c.Id.String(), Name: c.Name, Path: path, Enabled: c.Enabled, Target: r.fullTarget(c), Facts: checkFacts(c, d.recent),
 		AddRule: path + "/rules/new", Back: path,
 	}
 	b.Badge = checkBadge(c, d.summary)

@@ -31,7 +31,7 @@ func (c *checkForm) aside() (asideView, error) {
 // command writes the form as a command of a terminal, without its secrets.
 func (c *checkForm) command() (string, error) {
 	body := c.body()
-	body.Config = maskConfig(membersOf(c.kind), body.Config, "")
+	body.Config = maskConfig(c.members(), body.Config, "")
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
@@ -111,7 +111,7 @@ type trialPhase struct{ X, Width, Class string }
 
 // try tests the form's config in the regions that are chosen.
 func (c *checkForm) try() error {
-	c.typed.tidy(emptyPairs(membersOf(c.kind), c.typed, "config"))
+	c.typed.tidy(emptyPairs(c.members(), c.typed, "config"))
 	body := map[string]any{"type": c.kind, "config": c.body().Config, "regions": c.body().Regions}
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -36,7 +36,7 @@ type checkMembers struct {
 func (c *checkForm) body() checkMembers {
 	body := checkMembers{
 		Name: c.typed.Get("name"), Type: c.kind, IntervalSeconds: numberOf(strings.TrimSpace(c.typed.Get("interval_seconds"))),
-		Regions: slices.Clone(c.typed.Values["regions"]), Config: configOf(membersOf(c.kind), c.typed, "config"),
+		Regions: slices.Clone(c.typed.Values["regions"]), Config: configOf(c.members(), c.typed, "config"),
 		Labels: pairsOf(c.typed, "labels"), Retry: c.retryOf(),
 	}
 	if body.Regions == nil {
@@ -164,6 +164,7 @@ func (c *checkForm) fieldOf(member string) string {
 
 // storedCheck is a check that is edited, as the API shows it.
 type storedCheck struct {
+	types    *checkTypes
 	id       uuid.UUID
 	kind     string
 	name     string
@@ -172,13 +173,13 @@ type storedCheck struct {
 }
 
 // storedCheckOf reads an answer of the API.
-func storedCheckOf(answer []byte, etag string) (*storedCheck, error) {
+func storedCheckOf(types *checkTypes, answer []byte, etag string) (*storedCheck, error) {
 	object, err := readJSON(answer)
 	if err != nil {
 		return nil, err
 	}
 	data, _ := object["data"].(map[string]any)
-	s := &storedCheck{members: data, revision: etag}
+	s := &storedCheck{types: types, members: data, revision: etag}
 	s.kind, _ = data["type"].(string)
 	s.name, _ = data["name"].(string)
 	text, _ := data["id"].(string)
@@ -207,7 +208,7 @@ func (s *storedCheck) entered() *sheet {
 	labels := member{input: asPairs}
 	labels.enter(s.members["labels"], s.members["labels"] != nil, nil, typed, "labels")
 	config, _ := s.members["config"].(map[string]any)
-	enterConfig(membersOf(s.kind), config, typed, "config")
+	enterConfig(s.types.members(s.kind), config, typed, "config")
 	return typed
 }
 

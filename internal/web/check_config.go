@@ -81,9 +81,9 @@ func (m *member) valueOf(typed *sheet, path, around string) any {
 		}
 	case asLines:
 		return listOf(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), func(item string) any { return item })
-	case asStatuses:
+	case asList:
 		return listOf(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == ';' }), numberOf)
-	case asTarget:
+	case asValue:
 		return assertionTarget(typed.Get(around+".source"), typed.Get(around+".operator"), text)
 	case asPairs:
 		return pairsOf(typed, path)
@@ -94,7 +94,7 @@ func (m *member) valueOf(typed *sheet, path, around string) any {
 	case asRows:
 		return m.rowsOf(typed, path)
 	case asConfig:
-		return configOf(membersOf(typed.Get(around+".type")), typed, path)
+		return configOf(m.types.members(typed.Get(around+".type")), typed, path)
 	}
 	return nil
 }
@@ -231,12 +231,12 @@ func (m *member) enter(value any, given bool, around map[string]any, typed *shee
 	case asConfig:
 		inner, _ := value.(map[string]any)
 		kind, _ := around["type"].(string)
-		enterConfig(membersOf(kind), inner, typed, path)
+		enterConfig(m.types.members(kind), inner, typed, path)
 	case asLines:
 		typed.Set(path, joined(value, "\n"))
-	case asStatuses:
+	case asList:
 		typed.Set(path, joined(value, ", "))
-	case asTarget:
+	case asValue:
 		typed.Set(path, targetText(around["source"], around["operator"], value))
 	default:
 		typed.Set(path, fmt.Sprint(value))
@@ -290,10 +290,9 @@ func maskConfig(members []member, config map[string]any, kind string) map[string
 		if i < 0 {
 			continue
 		}
-		shown[name] = members[i].mask(value, kind)
-	}
-	if value, _ := config["body_secret"].(bool); value && shown["body"] != nil {
-		shown["body"] = secret.Mask
+		if shown[name] = members[i].mask(value, kind); config[members[i].maskedWhere] == true {
+			shown[name] = secret.Mask
+		}
 	}
 	return shown
 }
@@ -306,7 +305,7 @@ func (m *member) mask(value any, kind string) any {
 		if m.input == asSecret || m.input == asSecretArea {
 			return secret.Mask
 		}
-		if m.name == "url" {
+		if m.maskQuery {
 			return secret.MaskParameters(inner)
 		}
 	case pairs:
@@ -319,7 +318,7 @@ func (m *member) mask(value any, kind string) any {
 		return shown
 	case map[string]any:
 		if m.input == asConfig {
-			return maskConfig(membersOf(kind), inner, "")
+			return maskConfig(m.types.members(kind), inner, "")
 		}
 		return maskConfig(m.members, inner, "")
 	case []any:

@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"net"
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -44,16 +44,20 @@ func (s *Server) editCheck(r *request) error {
 
 // storedCheck reads a check.
 func (r *request) storedCheck(id uuid.UUID) (*storedCheck, error) {
+	types, err := r.checkTypes()
+	if err != nil {
+		return nil, err
+	}
 	answer, err := r.api.GetCheckWithResponse(r.Context(), id, nil)
 	if err != nil {
 		return nil, err
 	}
-	return storedCheckOf(answer.Body, answer.HTTPResponse.Header.Get("Etag"))
+	return storedCheckOf(types, answer.Body, answer.HTTPResponse.Header.Get("Etag"))
 }
 
 // save changes the check, unless it is another one than the form began with.
 func (c *checkForm) save() error {
-	c.typed.tidy(append(emptyPairs(membersOf(c.kind), c.typed, "config"), emptyRows(c.typed, "labels")...))
+	c.typed.tidy(append(emptyPairs(c.members(), c.typed, "config"), emptyRows(c.typed, "labels")...))
 	if again := unsent(c.typed); len(again) > 0 {
 		return c.askAgain(again)
 	}
@@ -97,7 +101,7 @@ func (c *checkForm) sameConfig(config map[string]any) bool {
 	if c.kind != c.stored.kind {
 		return false
 	}
-	return reflect.DeepEqual(config, configOf(membersOf(c.kind), c.stored.entered(), "config"))
+	return reflect.DeepEqual(config, configOf(c.members(), c.stored.entered(), "config"))
 }
 
 // askAgain shows the form with a word at the secrets that were typed and are not in the
@@ -197,11 +201,11 @@ func (s *Server) firstAddress(r *request) error {
 		return err
 	}
 	address := strings.TrimSpace(c.typed.Get("config.url"))
-	kind, config, name := readAddress(address)
+	kind, config, name := c.types.readAddress(address)
 	c.typed, c.kind = newSheet(), ""
 	c.begin(kind)
 	for member, value := range config {
-		c.typed.Set("config."+member, value)
+		c.typed.Set("config."+member, fmt.Sprint(value))
 	}
 	c.typed.Set("name", name)
 	if err := c.chooseRegions(); err != nil {
@@ -210,29 +214,19 @@ func (s *Server) firstAddress(r *request) error {
 	return c.create()
 }
 
-// readAddress returns what a check of an address begins with. Without a scheme it is
-// https; a scheme that is no type's is left to the API to refuse.
-func readAddress(address string) (kind string, config map[string]string, name string) {
-	if address != "" && !strings.Contains(address, "://") {
-		address = "https://" + address
+// readAddress returns what a check of an address begins with. Without a scheme it has that of the
+// first type; one that is no type's is left to the API to refuse.
+func (t *checkTypes) readAddress(address string) (kind string, config map[string]any, name string) {
+	first := &t.list[0]
+	if address != "" && !strings.Contains(address, "://") && len(first.Schemes) > 0 {
+		address = first.Schemes[0] + "://" + address
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return "https", map[string]string{"url": address}, ""
+		return first.Type, map[string]any{orNone(first.Target): address}, ""
 	}
-	host, port, err := net.SplitHostPort(u.Host)
-	if err != nil {
-		host, port = u.Hostname(), ""
+	if of := client.TypeOfScheme(t.list, u.Scheme); of != nil && of.Target != nil {
+		return of.Type, of.Locate(address, u), u.Hostname()
 	}
-	switch u.Scheme {
-	case "http":
-		return "http", map[string]string{"url": address}, host
-	case "tcp", "ping", "dns", "ssl":
-		config = map[string]string{"host": host}
-		if port != "" {
-			config["port"] = port
-		}
-		return u.Scheme, config, host
-	}
-	return "https", map[string]string{"url": address}, host
+	return first.Type, map[string]any{orNone(first.Target): address}, u.Hostname()
 }

@@ -35,6 +35,7 @@ type checkForm struct {
 	*form
 
 	r      *request
+	types  *checkTypes
 	kind   string // the type of the check
 	typed  *sheet
 	stored *storedCheck // nil for a new check
@@ -46,7 +47,11 @@ type checkForm struct {
 
 // newCheckForm reads what was posted, or begins an empty form.
 func newCheckForm(r *request, stored *storedCheck) (*checkForm, error) {
-	c := &checkForm{form: newForm(r), r: r, stored: stored, typed: newSheet(), action: "/app/checks/new"}
+	types, err := r.checkTypes()
+	if err != nil {
+		return nil, err
+	}
+	c := &checkForm{form: newForm(r), r: r, types: types, stored: stored, typed: newSheet(), action: "/app/checks/new"}
 	c.Heading = "Not created yet."
 	if stored != nil {
 		c.Heading, c.action = "Not saved yet.", "/app/checks/"+stored.id.String()+"/edit"
@@ -76,21 +81,21 @@ func newCheckForm(r *request, stored *storedCheck) (*checkForm, error) {
 // already stays where the type has such a field.
 func (c *checkForm) begin(kind string) {
 	before := c.typed
-	if membersOf(kind) == nil {
-		kind = "https"
+	if c.types.named(kind) == nil {
+		kind = c.types.first()
 	}
-	same := isHTTP(kind) && isHTTP(c.kind)
+	alike := c.types.alike(kind, c.kind)
 	c.kind, c.typed = kind, newSheet()
-	if same {
+	if alike {
 		c.typed = before
 		return
 	}
 	for name, values := range before.Values {
-		if !strings.HasPrefix(name, "config.") || keeps(kind, name) {
+		if !strings.HasPrefix(name, "config.") || c.keeps(name) {
 			c.typed.Values[name] = values
 		}
 	}
-	c.enterNew(kind)
+	c.enterNew()
 	if before.Has(formKey) || c.stored != nil {
 		return
 	}
@@ -103,29 +108,30 @@ func (c *checkForm) begin(kind string) {
 }
 
 // keeps reports whether a field that was filled in for another type has the same meaning
-// for this one.
-func keeps(kind, name string) bool {
-	m := memberAt(membersOf(kind), newSheet(), "config", name)
+// for the type of the form.
+func (c *checkForm) keeps(name string) bool {
+	m := memberAt(c.members(), newSheet(), "config", name)
 	return m != nil && slices.Contains([]string{"config.url", "config.host", "config.port", "config.timeout_seconds"}, name)
 }
 
-func isHTTP(kind string) bool { return kind == "https" || kind == "http" || kind == "http3" }
+// members are those of the config of the form's type.
+func (c *checkForm) members() []member { return c.types.members(c.kind) }
 
-// enterNew fills in what the config of a type begins with.
-func (c *checkForm) enterNew(kind string) {
+// enterNew fills in what the config of the form's type begins with.
+func (c *checkForm) enterNew() {
 	config := map[string]any{}
 	for name := range c.typed.Values {
 		if rest, ok := strings.CutPrefix(name, "config."); ok {
 			config[rest] = c.typed.Get(name)
 		}
 	}
-	switch {
-	case isHTTP(kind):
-		config["assertions"] = []any{map[string]any{"source": "status", "operator": "eq", "target": "200"}}
-	case kind == "multistep":
-		config["steps"] = []any{map[string]any{"type": "https", "config": map[string]any{}}}
+	members := c.members()
+	for i := range members {
+		if m := &members[i]; m.begin != nil {
+			config[m.name] = m.begin
+		}
 	}
-	enterConfig(membersOf(kind), config, c.typed, "config")
+	enterConfig(members, config, c.typed, "config")
 }
 
 // newCheck shows the form of a new check, and creates what was posted.
@@ -176,12 +182,12 @@ func (c *checkForm) act() (bool, error) {
 // memberAt returns the member of a path of the form, nil for an object with free names
 // that is no part of the config.
 func (c *checkForm) memberAt(path string) *member {
-	return memberAt(membersOf(c.kind), c.typed, "config", path)
+	return memberAt(c.members(), c.typed, "config", path)
 }
 
 // showStep gives a step the fields of its type: those of another type are dropped.
 func (c *checkForm) showStep(step string) {
-	members, at := membersOf(c.typed.Get(step+".type")), step+".config"
+	members, at := c.types.members(c.typed.Get(step+".type")), step+".config"
 	for name := range c.typed.Values {
 		if strings.HasPrefix(name, at+".") && memberAt(members, c.typed, at, name) == nil {
 			c.typed.Del(name)
@@ -198,7 +204,7 @@ func (c *checkForm) showStep(step string) {
 
 // create creates the check and its first rule.
 func (c *checkForm) create() error {
-	c.typed.tidy(append(emptyPairs(membersOf(c.kind), c.typed, "config"), emptyRows(c.typed, "labels")...))
+	c.typed.tidy(append(emptyPairs(c.members(), c.typed, "config"), emptyRows(c.typed, "labels")...))
 	if again := unsent(c.typed); len(again) > 0 {
 		return c.askAgain(again)
 	}

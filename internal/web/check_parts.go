@@ -16,10 +16,10 @@ import (
 )
 
 // fullTarget says what a check probes, as the machine reads it.
-func fullTarget(c *client.Check) string {
+func (r *request) fullTarget(c *client.Check) string {
 	address, _ := c.Config["url"].(string)
 	if address == "" {
-		return targetOf(c)
+		return r.targetOf(c)
 	}
 	method, _ := c.Config["method"].(string)
 	if method == "" {

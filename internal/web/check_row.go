@@ -52,7 +52,7 @@ const lowUptime = 99.0
 func (r *request) checkRow(c *client.Check) checkRow {
 	id := rowID(c.Id)
 	row := checkRow{
-		ID: id, Check: c.Id.String(), Name: c.Name, Target: targetOf(c), Href: "/app/checks/" + c.Id.String(), Type: string(c.Type),
+		ID: id, Check: c.Id.String(), Name: c.Name, Target: r.targetOf(c), Href: "/app/checks/" + c.Id.String(), Type: string(c.Type),
 		Every: spanExact(time.Duration(c.IntervalSeconds) * time.Second), Enabled: c.Enabled, Uptime: "–", P95: "–",
 	}
 	newest := ""
@@ -196,7 +196,7 @@ func warning(sum *client.CheckSummary) string {
 }
 
 // targetOf says what a check probes, short enough for a row.
-func targetOf(c *client.Check) string {
+func (r *request) targetOf(c *client.Check) string {
 	text := func(name string) string { value, _ := c.Config[name].(string); return value }
 	if address := text("url"); address != "" {
 		if at, err := url.Parse(address); err == nil && at.Host != "" {
@@ -223,7 +223,12 @@ func targetOf(c *client.Check) string {
 		host, _ := smtp["host"].(string)
 		return host + " → imap"
 	}
-	host := cmp.Or(text("host"), text("hostname"), text("domain"), text("name"))
+	host := cmp.Or(text("host"), text("domain"))
+	if types, err := r.checkTypes(); err == nil && host == "" {
+		if known := types.named(string(c.Type)); known != nil {
+			host = text(orNone(known.Target))
+		}
+	}
 	if port, ok := c.Config["port"].(float64); ok && port > 0 {
 		host = fmt.Sprintf("%s:%d", host, int(port))
 	}

@@ -43,7 +43,7 @@ func emptyPairs(members []member, typed *sheet, path string) []string {
 				empty = append(empty, emptyPairs(m.members, typed, element(at, i))...)
 			}
 		case asConfig:
-			empty = append(empty, emptyPairs(membersOf(typed.Get(path+".type")), typed, at)...)
+			empty = append(empty, emptyPairs(m.types.members(typed.Get(path+".type")), typed, at)...)
 		default: // nothing more to do for the others
 		}
 	}
@@ -79,7 +79,7 @@ func addRow(m *member, typed *sheet, path string) string {
 		case asChoice:
 			typed.Set(row+"."+inner.name, inner.choices[0].Value)
 		case asConfig:
-			enterConfig(membersOf(typed.Get(row+".type")), nil, typed, row+"."+inner.name)
+			enterConfig(inner.types.members(typed.Get(row+".type")), nil, typed, row+"."+inner.name)
 		case asText:
 			typed.Set(row+"."+inner.name, "")
 		default: // nothing more to do for the others
@@ -113,7 +113,7 @@ func memberAt(members []member, typed *sheet, at, path string) *member {
 			}
 			return nil
 		case m.input == asConfig:
-			return memberAt(membersOf(typed.Get(at+".type")), typed, here, path)
+			return memberAt(m.types.members(typed.Get(at+".type")), typed, here, path)
 		}
 	}
 	return nil

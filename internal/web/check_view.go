@@ -94,11 +94,11 @@ func (c *checkForm) view() (*checkFormView, error) {
 		v.Edit, v.Name, v.Back = true, c.stored.name, "/app/checks/"+c.stored.id.String()
 	}
 	c.fields = append(c.fields, &field{Name: "type", Label: "Type", Type: "group"})
-	for _, t := range formTypes() {
-		v.Types = append(v.Types, typeTile{Name: t.name, Text: t.text, Chosen: t.name == c.kind, Href: v.Action + "?type=" + t.name})
+	for _, t := range c.types.all {
+		v.Types = append(v.Types, typeTile{Name: t.Type, Text: t.About, Chosen: t.Type == c.kind, Href: v.Action + "?type=" + t.Type})
 	}
 	v.Title = c.input(field{Name: "name", Label: "Name", Autofill: "off", Placeholder: "Orders API"})
-	v.Config = c.config(membersOf(c.kind), "config")
+	v.Config = c.config(c.members(), "config")
 	v.Every = c.input(field{Name: "interval_seconds", Label: "Every, in seconds", Mode: "numeric"})
 	retry := retryMember()
 	v.Retry = c.control(&retry, memberRetry)
@@ -210,10 +210,8 @@ func (c *checkForm) control(m *member, path string) control {
 		f.Type, f.Rows = "textarea", 3
 	case asNumber:
 		f.Mode = "decimal"
-	case asChoice:
+	case asChoice, asDecision:
 		f.Type, f.Options = "select", slices.Clone(m.choices)
-	case asDecision:
-		f.Type, f.Options = "select", words("", "when both servers are given", "true", "yes", "false", "no")
 	default: // nothing more to do for the others
 	}
 	made.field = c.input(f)
@@ -249,7 +247,7 @@ func (c *checkForm) rows(m *member, path string) []controlRow {
 		switch {
 		case m.input == asPairs:
 			row.Inner = c.pairRow(m, at)
-		case m.name == "steps":
+		case slices.ContainsFunc(m.members, func(inner member) bool { return inner.input == asConfig }):
 			row.Step = c.step(m, at)
 		default:
 			for k := range m.members {
@@ -267,7 +265,7 @@ func (c *checkForm) pairRow(m *member, at string) []control {
 	name := c.input(field{Name: at + ".name", Label: "Name", Mono: m.mono, Autofill: "off"})
 	value := field{Name: at + ".value", Label: "Value", Mono: m.mono, Autofill: "off"}
 	inner := []control{{Kind: "field", field: name, Width: "medium"}, {Kind: "field"}}
-	if typed := c.typed.Get(value.Name); m.name == "headers" && secret.IsCredentialName(name.Value) {
+	if typed := c.typed.Get(value.Name); m.maskNames && secret.IsCredentialName(name.Value) {
 		if typed == secret.Mask {
 			value.Type = "password"
 		}
@@ -290,7 +288,7 @@ func (c *checkForm) step(m *member, at string) *stepView {
 		case "type":
 			v.Type = c.control(inner, path)
 		case "config":
-			v.Config = c.config(membersOf(c.typed.Get(at+".type")), path)
+			v.Config = c.config(inner.types.members(c.typed.Get(at+".type")), path)
 			v.Config.More = append(v.Config.Time, v.Config.More...)
 		case "extract":
 			v.Extract = c.control(inner, path)

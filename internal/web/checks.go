@@ -207,7 +207,11 @@ func (s *Server) readOverview(r *request) (page, error) {
 	if meta.NextCursor != nil {
 		body.more(view, *meta.NextCursor)
 	}
-	body.menus(view)
+	types, err := r.checkTypes()
+	if err != nil {
+		return page{}, err
+	}
+	body.menus(view, types)
 	all := counts.Failing + counts.Warning + counts.Passing + counts.Unknown + counts.Disabled
 	switch {
 	case len(data) > 0:
@@ -278,7 +282,7 @@ func filters(v checkView, n client.Counts) []choice {
 }
 
 // menus are the choices of the Group control.
-func (b *overviewBody) menus(v checkView) {
+func (b *overviewBody) menus(v checkView, types *checkTypes) {
 	texts := map[string]string{groupState: "state", groupType: "type", groupNone: "none"}
 	b.GroupText = texts[v.Group]
 	for _, name := range []string{groupState, groupType, groupNone} {
@@ -287,27 +291,10 @@ func (b *overviewBody) menus(v checkView) {
 		})
 	}
 	b.Types = []choice{{Text: "All types", Chosen: v.Type == "", Href: v.with(func(v *checkView) { v.Type = "" })}}
-	for _, kind := range checkTypes() {
-		b.Types = append(b.Types, choice{Text: kind, Chosen: v.Type == kind, Href: v.with(func(v *checkView) { v.Type = kind })})
-	}
-}
-
-// checkTypes are the types of the interface.
-func checkTypes() []string {
-	return []string{
-		"http",
-		"https",
-		"http3",
-		"tcp",
-		"websocket",
-		"grpc",
-		"ping",
-		"dns",
-		"ssl",
-		"domain",
-		"smtp-imap",
-		"throughput",
-		"multistep",
+	for _, kind := range types.all {
+		b.Types = append(b.Types, choice{
+			Text: kind.Type, Chosen: v.Type == kind.Type, Href: v.with(func(v *checkView) { v.Type = kind.Type }),
+		})
 	}
 }
 

@@ -53,6 +53,15 @@ type option struct {
 	Chosen      bool
 }
 
+// words makes the choices of a select, by their values with their texts in turn.
+func words(pairs ...string) []option {
+	list := make([]option, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		list = append(list, option{Value: pairs[i], Text: pairs[i+1]})
+	}
+	return list
+}
+
 // problem is a line of a form's summary of errors.
 type problem struct {
 	Label, Link string // of the field

@@ -33,12 +33,12 @@ type office struct {
 	key string
 }
 
-// openOffice starts an office of the paid tier.
-func openOffice(t *testing.T) *office {
+// openOffice starts an office of the paid tier. Options change what the API is given.
+func openOffice(t *testing.T, options ...func(*api.Deps)) *office {
 	t.Helper()
-	s := open(t, "", func(d *api.Deps) {
+	s := open(t, "", append([]func(*api.Deps){func(d *api.Deps) {
 		d.Loops = probing{probes: probe.NewRegistry(egress.New(egress.Policy{AllowPrivate: true}))}
-	})
+	}}, options...)...)
 	o := &office{api: s.api}
 	b, email := s.signUp(t)
 	o.browser = b

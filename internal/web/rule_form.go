@@ -35,83 +35,11 @@ const ifOpenName = "notify_if_open"
 // unobservedName is the control for messages about a check that is not probed.
 const unobservedName = "unobserved"
 
-// ruleCondition is one way to fire: a box, words, and what is chosen.
-type ruleCondition struct {
-	Key           string // of the condition in the API
-	Before, After string
-	On            bool
-	Value         string   // of its number; no number without one
-	Number        bool     // it has a number
-	Options       []option // instead of a number
-	Min, Max      int
-	Label         string // of the number
-}
-
 // channelChoice is a channel that can be notified.
 type channelChoice struct {
 	ID, Name, Type string
 	On             bool
 	Disabled       bool // messages are not sent to it now
-}
-
-// conditionsFor lists the ways to fire that a type of checks has.
-func conditionsFor(checkType string) []ruleCondition {
-	all := []ruleCondition{
-		{
-			Key: "failure_threshold", Before: "after", After: "failures in a row", Value: "2", Number: true, Min: 1, Max: 1000,
-			Label: "Failures in a row",
-		},
-		{
-			Key: "response_time_ms", Before: "when a response takes longer than", After: "ms", Value: "500", Number: true, Max: 86_400_000,
-			Label: "Milliseconds",
-		},
-	}
-	switch checkType {
-	case "http", "https", "http3", "multistep":
-		all = append(all, ruleCondition{
-			Key: "status_code", Before: "when the status code is", After: "or higher", Value: "500", Number: true, Min: 100, Max: 999,
-			Label: "Status code",
-		})
-	case "dns":
-		all = append(all, ruleCondition{Key: "dns_changed", Before: "when the DNS records change"})
-	}
-	switch checkType {
-	case "https", "ssl", "http3", "http", "grpc", "websocket":
-		all = append(all, ruleCondition{
-			Key: "ssl_days_remaining", Before: "when the certificate expires within", After: "days", Value: "14", Number: true, Max: 36_500,
-			Label: "Days",
-		})
-	}
-	return append(all, ruleCondition{
-		Key: "health_status", Before: "when a result", Options: []option{
-			{Value: "down", Text: "fails"},
-			{Value: "up", Text: "passes"},
-		}, Value: "down",
-	})
-}
-
-// conditionValues returns what a stored condition has, by its key.
-func conditionValues(c *client.Condition) map[string]string {
-	raw, err := json.Marshal(c)
-	if err != nil {
-		return nil
-	}
-	var members map[string]any
-	if json.Unmarshal(raw, &members) != nil {
-		return nil
-	}
-	values := make(map[string]string)
-	for key, value := range members {
-		switch v := value.(type) {
-		case string:
-			values[key] = v
-		case float64:
-			values[key] = strconv.FormatInt(int64(v), 10)
-		case bool:
-			values[key] = strconv.FormatBool(v)
-		}
-	}
-	return values
 }
 
 // newRuleForm declares the sentence of a rule; known is nil for a new one.
@@ -159,19 +87,21 @@ func newRuleForm(r *request, check *client.Check, known *client.AlertRule) (*rul
 			"Its channels are notified of the end as well. No incident opens.",
 	})
 	f.add(field{Name: "enabled", Label: "The rule is on", Type: "checkbox", Checked: enabled})
-	f.declareConditions(conditionsFor(string(check.Type)), stored)
+	types, err := r.checkTypes()
+	if err != nil {
+		return nil, err
+	}
+	f.declareConditions(string(check.Type), types, stored)
 	return f, f.declareChannels(r, chosen)
 }
 
-// declareConditions adds the ways to fire, and those that the stored rule has beyond the
-// ones of its check's type.
-func (f *ruleForm) declareConditions(all []ruleCondition, stored map[string]string) {
-	for _, other := range append(append(conditionsFor("https"), conditionsFor("dns")...), conditionsFor("ssl")...) {
-		if stored[other.Key] != "" && !slices.ContainsFunc(all, func(c ruleCondition) bool { return c.Key == other.Key }) {
-			all = append(all, other)
+// declareConditions adds the ways to fire that the type of the check has, and those that the
+// stored rule has beyond them.
+func (f *ruleForm) declareConditions(checkType string, types *checkTypes, stored map[string]string) {
+	for _, c := range ruleConditions() {
+		if !c.fits(types.named(checkType)) && stored[c.Key] == "" {
+			continue
 		}
-	}
-	for _, c := range all {
 		if f.values != nil {
 			c.On = slices.Contains(f.values["when"], c.Key)
 			if f.values.Has("condition." + c.Key) {
@@ -229,7 +159,7 @@ func (f *ruleForm) condition() map[string]any {
 	condition := map[string]any{"severity": f.get("severity")}
 	for _, c := range f.Conditions {
 		if c.On {
-			condition[c.Key] = conditionValue(&c)
+			condition[c.Key] = c.value()
 		}
 	}
 	if text := strings.TrimSpace(f.get(recoveryName)); text != "" && (text != "1" || f.stored["recovery_threshold"] != "") {
@@ -261,18 +191,6 @@ func unobservedOf(notify bool) client.AlertRuleUnobserved {
 		return client.AlertRuleUnobservedNotify
 	}
 	return client.AlertRuleUnobservedIgnore
-}
-
-// conditionValue is what was chosen. What is no number goes to the API as it is, which
-// says what is wrong with it.
-func conditionValue(c *ruleCondition) any {
-	switch {
-	case c.Number:
-		return numberOr(strings.TrimSpace(c.Value))
-	case len(c.Options) > 0:
-		return c.Value
-	}
-	return true
 }
 
 // numberOr is the number that a text says, or the text.

@@ -3,8 +3,6 @@
 package web
 
 import (
-	"fmt"
-
 	"github.com/vigil-monitor/vigil/client"
 )
 
@@ -102,34 +100,6 @@ func ruleSentence(rule *client.AlertRule, channels map[string]string, regions in
 		say(" in a row.")
 	}
 	return parts
-}
-
-// conditions words when a rule fires: the words before, the choice, the words after.
-func conditions(c *client.Condition) [][3]string {
-	var all [][3]string
-	if c.FailureThreshold != nil {
-		all = append(all, [3]string{"after ", counted(*c.FailureThreshold, "failure"), " in a row"})
-	}
-	if c.HealthStatus != nil {
-		word := "fails"
-		if *c.HealthStatus == client.ConditionHealthStatusUp || *c.HealthStatus == client.ConditionHealthStatusHealthy {
-			word = "passes"
-		}
-		all = append(all, [3]string{"when a result ", word, ""})
-	}
-	if c.ResponseTimeMs != nil {
-		all = append(all, [3]string{"when a response takes longer than ", number(*c.ResponseTimeMs) + " ms", ""})
-	}
-	if c.StatusCode != nil {
-		all = append(all, [3]string{"when the status code is ", fmt.Sprintf("%d or higher", *c.StatusCode), ""})
-	}
-	if c.SslDaysRemaining != nil {
-		all = append(all, [3]string{"when the certificate expires within ", counted(*c.SslDaysRemaining, "day"), ""})
-	}
-	if c.DnsChanged != nil && *c.DnsChanged {
-		all = append(all, [3]string{"when the ", "DNS records change", ""})
-	}
-	return all
 }
 
 func policyWord(p client.AlertRuleRegionPolicy) string {

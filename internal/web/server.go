@@ -105,6 +105,7 @@ type Server struct {
 	signatures signatures
 	nav        *navCache
 	regions    *regionNames
+	types      typeCatalog
 	live       *hub // nil: pages do not change by themselves
 	handler    http.Handler
 }

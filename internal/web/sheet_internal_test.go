@@ -9,7 +9,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/client"
 )
+
+// sheetTypes are a type with pairs, and one of steps with the configs of others.
+func sheetTypes() *checkTypes {
+	return newCheckTypes([]client.CheckTypeInfo{
+		{Type: "https", Members: []client.CheckMember{{Name: "headers", Input: client.CheckMemberInputPairs}}},
+		{Type: "multistep", Members: []client.CheckMember{{Name: "steps", Input: client.CheckMemberInputRows, Members: &[]client.CheckMember{
+			{Name: "name", Input: client.CheckMemberInputText}, {Name: "config", Input: client.CheckMemberInputConfig},
+		}}}},
+	})
+}
 
 // TestSheet pins how the rows of a form are found and counted again.
 func TestSheet(t *testing.T) {
@@ -29,7 +41,8 @@ func TestSheet(t *testing.T) {
 	if got := s.rowCount(); got != 7 {
 		t.Errorf("%d rows", got)
 	}
-	s.tidy(append(emptyPairs(membersOf("multistep"), s, "config"), emptyPairs(membersOf("https"), s, "config")...))
+	types := sheetTypes()
+	s.tidy(append(emptyPairs(types.members("multistep"), s, "config"), emptyPairs(types.members("https"), s, "config")...))
 	want := []string{
 		"config.headers[0].name", "config.headers[0].value", "config.odd[-1]", "config.odd[01]", "config.odd[1", "config.odd[x]",
 		"config.steps[0].config.headers[0].name", "config.steps[0].name", "config.steps[0].type",
@@ -60,7 +73,7 @@ func BenchmarkSheet(b *testing.B) {
 				s.Values.Set(fmt.Sprintf("config.headers[%d].%s", 2*i, name), "x")
 			}
 		}
-		members := membersOf("https")
+		members := sheetTypes().members("https")
 		s.tidy(emptyPairs(members, s, "config"))
 		if config := configOf(members, s, "config"); len(config) == 0 {
 			b.Fatal("it is empty")
