@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -22,29 +23,6 @@ type newChannel struct {
 	name, configFile, secretVariable, secretFile, fallback string
 	config, labels                                         []string
 	disabled                                               bool
-}
-
-// channelMembers are the members of a config that the words of `vigil channel create` and
-// --secret-from-env set, by type, and by type and format where they are others.
-func channelMembers() map[string]struct{ target, secret string } {
-	return map[string]struct{ target, secret string }{
-		"chat/telegram":       {"chat_id", "token"},
-		"chat/matrix":         {"room_id", "token"},
-		"chat/zulip":          {"stream", "token"},
-		"push/gotify":         {"server", "token"},
-		"push/pushover":       {"", "token"},
-		"pager/opsgenie":      {"url", "api_key"},
-		"pager/jsm":           {"url", "api_key"},
-		"pager/incident_io":   {"url", "api_key"},
-		"pager/alertmanager":  {"url", "api_key"},
-		"pager/splunk_oncall": {"", "api_key"},
-
-		"webhook": {"url", "secret"},
-		"chat":    {"webhook_url", "webhook_url"},
-		"email":   {"to", ""},
-		"push":    {"topic", "password"},
-		"pager":   {"", "routing_key"},
-	}
 }
 
 func (a *app) channelCreateCommand() *cobra.Command {
@@ -66,7 +44,7 @@ func (a *app) channelCreateCommand() *cobra.Command {
 				}
 				n.fallback = found.ID.String()
 			}
-			body, err := n.body(s.Console, args)
+			body, err := s.channelBody(ctx, &n, args)
 			if err != nil {
 				return err
 			}
@@ -87,41 +65,36 @@ func (a *app) channelCreateCommand() *cobra.Command {
 	return cmd
 }
 
-func (n *newChannel) body(con *console.Console, args []string) ([]byte, error) {
+// channelBody is the request that creates a channel.
+func (s *session) channelBody(ctx context.Context, n *newChannel, args []string) ([]byte, error) {
 	kind := args[0]
-	members, formatted := channelMembers()[kind+"/"+n.format()]
-	if !formatted {
-		members = channelMembers()[kind]
-	}
 	config := map[string]any{}
 	var err error
 	if n.configFile != "" {
-		if config, err = object(con, n.configFile); err != nil {
+		if config, err = object(s.Console, n.configFile); err != nil {
 			return nil, err
 		}
 	}
-	name := n.name
-	if len(args) == 2 {
-		if members.target == "" {
-			return nil, console.Errorf(console.Usage, "a channel of the type %s takes no address; give --config", kind)
+	if len(args) == 2 || n.secretVariable != "" || n.secretFile != "" {
+		of, err := s.channelType(ctx, kind)
+		if err != nil {
+			return nil, err
 		}
-		config[members.target] = args[1]
-		if members.target == "to" {
-			config["to"] = strings.Split(args[1], ",")
+		if len(args) == 2 {
+			if err := n.target(of, args[1], config); err != nil {
+				return nil, err
+			}
 		}
-	}
-	if err := n.secret(con, kind, members.secret, config); err != nil {
-		return nil, err
+		if err := n.secret(s.Console, of, config); err != nil {
+			return nil, err
+		}
 	}
 	for _, text := range n.config {
 		if err := assign("--config", config, text); err != nil {
 			return nil, err
 		}
 	}
-	if name == "" {
-		name = channelName(kind, args[1:])
-	}
-	body := map[string]any{"name": name, "type": kind, "config": config}
+	body := map[string]any{"name": cmp.Or(n.name, channelName(kind, args[1:])), "type": kind, "config": config}
 	if n.disabled {
 		body["enabled"] = false
 	}
@@ -138,24 +111,56 @@ func (n *newChannel) body(con *console.Console, args []string) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// format is the one that --config gives; empty: none.
-func (n *newChannel) format() string {
+// channelType asks the server what it knows of a type of channel.
+func (s *session) channelType(ctx context.Context, kind string) (*client.ChannelType, error) {
+	response, err := s.api.ListChannelTypes(ctx, &client.ListChannelTypesParams{Limit: new(int64(maxTypes))})
+	types, _, err := read[client.ChannelTypeList](s, response, err)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(types.Data))
+	for i := range types.Data {
+		if names[i] = types.Data[i].Type; names[i] == kind {
+			return &types.Data[i], nil
+		}
+	}
+	return nil, console.Errorf(console.Usage, "there is no channel of the type %q; the types are %s", kind, strings.Join(names, ", "))
+}
+
+// format is the one that --config or else the file gives; empty: none.
+func (n *newChannel) format(config map[string]any) string {
 	for _, text := range n.config {
 		if format, ok := strings.CutPrefix(text, "format="); ok {
 			return format
 		}
 	}
-	return ""
+	format, _ := config["format"].(string)
+	return format
+}
+
+// target puts the second word into the member of the config that says where messages go. An
+// address that the type has anyway is replaced by a URL only.
+func (n *newChannel) target(of *client.ChannelType, word string, config map[string]any) error {
+	member, required := of.TargetMember(n.format(config))
+	if member == nil || !required && member.Format != nil && !strings.Contains(word, "://") {
+		return console.Errorf(console.Usage, "a channel of the type %s takes no address; give --config", of.Type)
+	}
+	config[member.Name] = word
+	if member.Type == client.ChannelMemberTypeArray {
+		config[member.Name] = strings.Split(word, ",")
+	}
+	return nil
 }
 
 // secret sets the secret of the config from a variable or a file.
-func (n *newChannel) secret(con *console.Console, kind, member string, config map[string]any) error {
+func (n *newChannel) secret(con *console.Console, of *client.ChannelType, config map[string]any) error {
 	if n.secretVariable == "" && n.secretFile == "" {
 		return nil
 	}
-	if member == "" || n.secretVariable != "" && n.secretFile != "" {
+	member := of.SecretMember(n.format(config))
+	if member == nil || n.secretVariable != "" && n.secretFile != "" {
 		return console.Errorf(
-			console.Usage, "a channel of the type %s takes its secret from one of --secret-from-env and --secret-from-file, if any", kind,
+			console.Usage, "a channel of the type %s takes its secret from one of --secret-from-env and --secret-from-file, if any", of.Type,
 		)
 	}
 	text := os.Getenv(n.secretVariable)
@@ -169,7 +174,7 @@ func (n *newChannel) secret(con *console.Console, kind, member string, config ma
 	if text = strings.TrimSpace(text); text == "" {
 		return console.Errorf(console.Usage, "the secret is empty: set %s%s", n.secretVariable, n.secretFile)
 	}
-	config[member] = text
+	config[member.Name] = text
 	return nil
 }
 

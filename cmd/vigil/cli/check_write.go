@@ -4,12 +4,13 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
+	"maps"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +36,8 @@ func (a *app) checkCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create [URL]",
 		Short: "Create a check",
-		Long: "Create a check. With a URL alone the type follows from its scheme, which may be http, https, http3, tcp, ping,\n" +
-			"dns or ssl, and the name is the host.",
+		Long: "Create a check. With a URL alone the type follows from its scheme, such as http, https, http3, tcp, wss, grpc,\n" +
+			"ping, dns or ssl, and the name is the host.",
 		Example: "  vigil check create https://shop.example/\n" +
 			"  vigil check create https://shop.example/ --interval 30s --rule failure_threshold=2 --channel oncall\n" +
 			"  vigil check create --name Database --type tcp --config host=db.example --config port=5432",
@@ -69,7 +70,7 @@ func (a *app) checkCreateCommand() *cobra.Command {
 }
 
 func (s *session) createCheck(ctx context.Context, n newCheck, args []string) error {
-	body, err := n.body(s.Console, args)
+	body, err := s.checkBody(ctx, &n, args)
 	if err != nil {
 		return err
 	}
@@ -161,27 +162,22 @@ func (s *session) channelIDs(ctx context.Context, refs []string) ([]uuid.UUID, e
 	return ids, nil
 }
 
-// body is the request that creates the check.
-func (n *newCheck) body(con *console.Console, args []string) ([]byte, error) {
+// checkBody is the request that creates a check.
+func (s *session) checkBody(ctx context.Context, n *newCheck, args []string) ([]byte, error) {
 	config := map[string]any{}
 	if n.configFile != "" {
 		var err error
-		if config, err = object(con, n.configFile); err != nil {
+		if config, err = object(s.Console, n.configFile); err != nil {
 			return nil, err
 		}
 	}
 	kind, name := n.kind, n.name
 	if len(args) == 1 {
-		fromKind, fromName, err := fromTarget(args[0], kind, config)
+		fromKind, host, err := s.fromTarget(ctx, args[0], kind, config)
 		if err != nil {
 			return nil, err
 		}
-		if kind == "" {
-			kind = fromKind
-		}
-		if name == "" {
-			name = fromName
-		}
+		kind, name = fromKind, cmp.Or(name, host)
 	}
 	for _, text := range n.config {
 		if err := assign("--config", config, text); err != nil {
@@ -245,40 +241,43 @@ func retry(flag, text string) (map[string]any, error) {
 	return read, nil
 }
 
-// fromTarget reads a URL: the type by its scheme, the name by its host, and what the
-// config says of the target.
-func fromTarget(text, kind string, config map[string]any) (inferred, name string, err error) {
+// fromTarget reads a URL: the type by its scheme unless a kind is given, the name by its host, and
+// what the config says of the target. What types there are says the server.
+func (s *session) fromTarget(ctx context.Context, text, kind string, config map[string]any) (inferred, name string, err error) {
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Host == "" {
 		return "", "", console.Errorf(console.Usage, "%q is no URL; an example is https://shop.example/", text)
 	}
-	if kind == "" {
-		kind = strings.ToLower(parsed.Scheme)
+	response, err := s.api.ListCheckTypes(ctx, &client.ListCheckTypesParams{Limit: new(int64(maxTypes))})
+	types, _, err := read[client.CheckTypeInfoList](s, response, err)
+	if err != nil {
+		return "", "", err
 	}
-	switch kind {
-	case "http", "https", "throughput", "websocket":
-		config["url"] = text
-		return kind, parsed.Hostname(), nil
-	case "ws", "wss":
-		config["url"] = text
-		return "websocket", parsed.Hostname(), nil
-	case "domain":
-		config["domain"] = parsed.Hostname()
-		return kind, parsed.Hostname(), nil
-	case "http3":
-		config["url"] = "https" + strings.TrimPrefix(text, parsed.Scheme)
-		return kind, parsed.Hostname(), nil
-	case "tcp", "ssl", "ping", "dns", "grpc":
-		config["host"] = parsed.Hostname()
-		if _, port, err := net.SplitHostPort(parsed.Host); err == nil {
-			config["port"], _ = strconv.Atoi(port)
+	found := client.TypeOfScheme(types.Data, cmp.Or(kind, parsed.Scheme))
+	if found == nil || found.Target == nil {
+		return "", "", console.Errorf(
+			console.Usage, "no type follows from %q: the scheme must be one of %s, or give --type and --config", text, schemes(types.Data),
+		)
+	}
+	maps.Copy(config, found.Locate(text, parsed))
+	return found.Type, parsed.Hostname(), nil
+}
+
+// maxTypes bounds how many types of checks or channels are read.
+const maxTypes = 100
+
+// schemes lists the schemes of addresses from which a type follows.
+func schemes(types []client.CheckTypeInfo) string {
+	var names []string
+	for i := range types {
+		if types[i].Target == nil {
+			continue
 		}
-		return kind, parsed.Hostname(), nil
+		for _, name := range append([]string{types[i].Type}, types[i].Schemes...) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
 	}
-	return "", "", console.Errorf(
-		console.Usage,
-		"no type follows from %q: the scheme must be http, https, http3, tcp, ws, wss, grpc, ping, dns, ssl or domain, "+
-			"or give --type and --config",
-		text,
-	)
+	return strings.Join(names, ", ")
 }
