@@ -2,7 +2,8 @@
 
 // Package config reads the configs of checks and channels. The structs of a type's config carry
 // everything that is known of a member as tags, which also document it: json, doc, default, enum,
-// minimum, maximum, minLength, maxLength, minItems, maxItems and secret.
+// minimum, maximum, minLength, maxLength, minItems, maxItems, secret and place; and, for forms, those
+// of Field (describe.go).
 //
 // Decode fills a struct from JSON and compares it with its tags: an unknown member, a wrong type
 // and a value out of range are errors that name the member by its path (decode.go). Document makes

@@ -31,6 +31,9 @@
 // `f.refused(err)` puts its messages under the fields that they name, and the rest into
 // the summary on top: `if f.refused(err) { return r.render(f.Status, ...) }; return err`.
 //
+// The forms of a check and of a channel are made from the types that the API lists: no page
+// names a type or a member of its config to ask for it.
+//
 // # What pages must keep to
 //
 // The Content-Security-Policy allows neither style attributes nor inline scripts. Every
