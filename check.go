@@ -111,7 +111,31 @@ func (c *Check) Offset(region string) time.Duration {
 
 // Schedule returns the slots of a region whose first slot is due at start.
 func (c *Check) Schedule(region string, start time.Time) Schedule {
-	return Schedule{Start: start, Anchor: c.Anchor, Interval: c.Interval, Offset: c.Offset(region)}
+	s := Schedule{Start: start, Anchor: c.Anchor, Interval: c.Interval, Offset: c.Offset(region)}
+	if c.Type == TypeHeartbeat {
+		if h, err := HeartbeatOf(c.Config); err == nil { // it was judged before it was stored
+			s.Times = h.Times
+		}
+	}
+	return s
+}
+
+// SameTimes reports whether two checks have their slots at the times of the same timetable, or
+// both on a grid.
+func (c *Check) SameTimes(other *Check) bool {
+	cron, zone := c.Timetable()
+	otherCron, otherZone := other.Timetable()
+	return cron == otherCron && zone == otherZone
+}
+
+// Timetable returns the cron expression and the time zone of a heartbeat that has
+// them, else empty texts.
+func (c *Check) Timetable() (cron, zone string) {
+	if c.Type != TypeHeartbeat {
+		return "", ""
+	}
+	h, _ := HeartbeatOf(c.Config)
+	return h.Cron, h.Timezone
 }
 
 // HourlyCost returns the executions per hour that count against the plan:

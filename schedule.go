@@ -4,19 +4,22 @@ package vigil
 
 import (
 	"hash/fnv"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
 )
 
 // Schedule is the sequence of slots of a check in a region. Slot 0 is
-// Start + Offset; slot n is Anchor + n*Interval + Offset for n >= 1. It reads no
-// clock.
+// Start + Offset; slot n is Anchor + n*Interval + Offset for n >= 1. With Times the slots are
+// the instants of that timetable from Start on, and Interval is the shortest time between two of
+// them. It reads no clock.
 type Schedule struct {
 	Start    time.Time
 	Anchor   time.Time
 	Interval time.Duration
 	Offset   time.Duration
+	Times    *Timetable // nil: the grid
 }
 
 // NewAnchor returns the grid origin of a check that starts at start. The phase of the
@@ -36,13 +39,21 @@ func NewAnchor(id uuid.UUID, start time.Time, interval time.Duration) time.Time 
 }
 
 // First returns slot 0.
-func (s Schedule) First() time.Time { return s.Start.Add(s.Offset) }
+func (s Schedule) First() time.Time {
+	if s.Times != nil {
+		return s.Times.Next(s.Start.Add(-1))
+	}
+	return s.Start.Add(s.Offset)
+}
 
 // Next returns the first slot after t.
 func (s Schedule) Next(t time.Time) time.Time {
 	first := s.First()
 	if t.Before(first) {
 		return first
+	}
+	if s.Times != nil {
+		return s.Times.Next(t)
 	}
 	return s.grid(max(s.index(t)+1, s.firstIndex()))
 }
@@ -52,6 +63,9 @@ func (s Schedule) Newest(t time.Time) (time.Time, bool) {
 	first := s.First()
 	if t.Before(first) {
 		return time.Time{}, false
+	}
+	if s.Times != nil {
+		return s.Times.Newest(t)
 	}
 	if n := s.index(t); n >= s.firstIndex() {
 		return s.grid(n), true
@@ -75,11 +89,28 @@ func (s Schedule) Due(last, now time.Time) time.Time {
 // Count returns the number of slots in [from, to).
 func (s Schedule) Count(from, to time.Time) int64 {
 	first, n := s.First(), int64(0)
+	if s.Times != nil {
+		for range s.Slots(from, to) {
+			n++
+		}
+		return n
+	}
 	if !first.Before(from) && first.Before(to) {
 		n++
 	}
 	low := max(s.ceil(from), s.firstIndex())
 	return n + max(0, s.ceil(to)-low)
+}
+
+// Slots are the slots in [from, to), in their order.
+func (s Schedule) Slots(from, to time.Time) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		for at := s.Next(from.Add(-1)); at.Before(to); at = s.Next(at) {
+			if !yield(at) {
+				return
+			}
+		}
+	}
 }
 
 // grid returns slot n of the grid, index the largest n with a slot at or before t, and

@@ -73,6 +73,8 @@ type entry struct {
 	// probe is nil when the config cannot run; probeErr is the reason.
 	probe    probe.Probe
 	probeErr error
+	// heartbeat is how results arrive for a check that is not probed; nil for every other one.
+	heartbeat *vigil.Heartbeat
 	// deleted: the check does not exist any more.
 	deleted bool
 	// slow: the last probe took long.
@@ -245,6 +247,11 @@ func (c *Catalogue) put(def vigil.Definition) *entry {
 	}
 	e := &entry{Definition: def, replaced: make(chan struct{})}
 	e.probe, e.probeErr = c.parser.Parse(def.Check.Type, def.Check.Config, def.Check.Interval)
+	if def.Check.Type == vigil.TypeHeartbeat && e.probeErr == nil {
+		if h, err := vigil.HeartbeatOf(def.Check.Config); err == nil {
+			e.heartbeat = &h
+		}
+	}
 	c.replace(def.Check.ID, known, e)
 	return e
 }

@@ -118,6 +118,8 @@ type turnRun struct {
 	vote     voteStatus
 	plan     vigil.TurnPlan
 	covered  int // slots that the turn has covered
+	// arrival is the wait for pings, nil for a check that is probed.
+	arrival *arrivalWait
 	// out has what the turn has found out for its loop: Behind, Restarted, Run and Restored.
 	out TurnResult
 }
@@ -151,6 +153,9 @@ func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) 
 	w.budget.Begin(t.lock.key, w.Now())
 	defer func() {
 		// After a hand-over the next turn is one of another process.
+		if t.arrival != nil {
+			w.Arrivals.leave(t.arrival)
+		}
 		w.budget.End(t.lock.key, result != nil && result.End != vigil.TurnGone && result.End != vigil.TurnHandOver, w.Now())
 		w.locks.release(t.lock)
 	}()
@@ -217,7 +222,7 @@ func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, 
 	now := t.Now()
 	f := vigil.TurnFacts{
 		CheckID: t.turn.CheckID, Region: t.turn.Region, Interval: schedule.Interval, Revision: e.Check.Revision, Known: t.turn.Revision,
-		Now: now, Latest: t.call.Ends.Add(-e.deadline() - lastSlot), Plan: t.plan, Covered: t.covered,
+		Now: now, Latest: t.call.Ends.Add(-e.occupies() - lastSlot), Plan: t.plan, Covered: t.covered,
 		New: t.turn.State.Slot.IsZero(), Adopted: t.adopted, Behind: t.out.Behind || t.out.Restarted,
 		Before: before, Health: t.state.Health, Fires: t.firingChanged(),
 		Reported: t.vote == voteReported, ReportFailed: t.vote == voteFailed, EverySlot: t.TurnRate == 0,
@@ -226,7 +231,7 @@ func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, 
 	if f.Gone {
 		return f
 	}
-	f.Next, f.Span = schedule.Due(t.state.Slot, now), t.span(schedule)
+	f.Next, f.Span = t.dueSlot(e, schedule, now), t.span(schedule)
 	f.Taken = f.Revoked && t.named && !t.owns(ctx)
 	if f.New && f.Covered == 1 {
 		f.Most, _ = t.budget.Most(now, schedule.Interval, t.QuietWindow)
@@ -242,6 +247,9 @@ func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, 
 // await waits until an instant, and covers the slot that is due then. It returns why the wait
 // ended.
 func (t *turnRun) await(ctx context.Context, e *entry, schedule vigil.Schedule, until time.Time) (waitResult, error) {
+	if e.heartbeat != nil {
+		return t.awaitArrival(ctx, e, schedule, t.arrivalLimit(e))
+	}
 	if why := t.awaitInstant(ctx, e, until); why != due {
 		return why, nil
 	}
@@ -263,16 +271,24 @@ func (t *turnRun) await(ctx context.Context, e *entry, schedule vigil.Schedule, 
 	switch {
 	case why != due:
 		return why, nil
-	case vigil.ErrorCode(err) == vigil.CodeNotFound:
-		return gone, nil
-	case vigil.ErrorCode(err) == vigil.CodeConflict:
-		return due, t.moved()
 	case err != nil:
-		return due, err
+		return t.unstored(err)
 	}
 	t.measure(e, by)
 	t.covered++
 	return due, nil
+}
+
+// unstored returns what follows for the turn from the error of a result that was not stored.
+func (t *turnRun) unstored(err error) (waitResult, error) {
+	switch vigil.ErrorCode(err) {
+	case vigil.CodeNotFound:
+		return gone, nil
+	case vigil.CodeConflict:
+		return due, t.moved()
+	default:
+		return due, err
+	}
 }
 
 // end returns the result of the turn and plans the next one. A vote that the loop would have to

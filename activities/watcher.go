@@ -31,7 +31,7 @@ type line interface {
 }
 
 // WatcherOptions are the dependencies of a Watcher. All members but Lease, TurnRate,
-// QuietWindow, Votes, Incidents, LastVotes, Spans and Line are required.
+// QuietWindow, Votes, Incidents, LastVotes, Spans, Arrivals and Line are required.
 type WatcherOptions struct {
 	Catalogue *Catalogue
 	Results   resultWriter
@@ -69,6 +69,8 @@ type WatcherOptions struct {
 	ShowNames func(ctx context.Context) bool
 	// Seal seals what a test by hand answers to callers that ask for it; nil: it is in plaintext.
 	Seal func([]byte) ([]byte, error)
+	// Arrivals has the pings of heartbeats. Nil: this process runs none.
+	Arrivals *Arrivals
 	// Line judges failures before they are stored; nil: all of them are the targets'.
 	Line line
 	Now  func() time.Time

@@ -66,6 +66,10 @@ func checkSpecimens() map[vigil.CheckType][]doc {
 			},
 			{"domain": "example.com"},
 		},
+		vigil.TypeHeartbeat: {
+			{"schedule": doc{"every_seconds": 120}, "grace_seconds": 60, "max_duration_seconds": 30, "require_start": true},
+			{"schedule": doc{"every_seconds": 120}},
+		},
 		vigil.TypePing: {{"host": "example.com", "packet_count": 5, "max_packet_loss_percent": 12.5}, {"host": "example.com"}},
 		vigil.TypeDNS: {{
 			"host": "example.com", "record_type": "MX", "resolvers": []any{"1.1.1.1"}, "protocol": "tcp",
@@ -189,6 +193,11 @@ func (w writer) check(kind vigil.CheckType, config doc, rules doc) (check, defau
 		} else {
 			defaults[name] = value
 		}
+	}
+	if kind == vigil.TypeHeartbeat { // is not probed from regions, and not again
+		place("labels", doc{"team": "shop", "a/b": ""})
+		defaults["regions"], defaults["retry"], defaults["interval"] = []any{"eu-central-fra"}, doc{"attempts": 1}, "1h"
+		return check, defaults
 	}
 	place("regions", []any{
 		w.pick("eu-central-1", "europe-west3", "eu-central-fra"), w.pick("us-east-1", "eastus", "na-east-ewr"), "us-east-1",

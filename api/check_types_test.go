@@ -21,7 +21,7 @@ func TestListCheckTypes(t *testing.T) {
 		}
 		holdMembers(t, text(row, "type"), row["members"].([]any))
 	}
-	if len(names) != 13 || names[0] != "https" || slices.Contains(names, "drill") {
+	if len(names) != 14 || names[0] != "https" || slices.Contains(names, "drill") {
 		t.Errorf("types %v", names)
 	}
 	if rows := b.want(t, http.StatusOK, http.MethodGet, "/v1/check-types?limit=2&offset=3", nil).rows(t); len(rows) != 2 ||

@@ -46,6 +46,9 @@ type Deps struct {
 	// StatusPages shows status pages at /status/ and badges at /badge/ to the public; nil
 	// shows none.
 	StatusPages http.Handler
+	// Pinged is called when a ping is stored, so that the workers of this process look for it at once;
+	// nil is not called.
+	Pinged func()
 	// Shares shares reads among organizations; nil does not.
 	Shares rest.Shares
 	// Answered is called after every request; nil is not called. The route is a
@@ -130,6 +133,8 @@ type Stores struct {
 	Keys KeyStore
 	// System answers /ready.
 	System SystemStore
+	// Pings are what jobs report.
+	Pings PingStore
 }
 
 // AuditStore writes the audit log.
@@ -141,7 +146,7 @@ type AuditStore interface {
 // complete reports whether no field is missing.
 func (s *Stores) complete() bool {
 	return !slices.Contains([]any{
-		s.Accounts, s.Checks, s.Alerts, s.Backtests, s.Apply, s.Loops, s.Events, s.Rates, s.Repeats, s.Audit, s.Keys, s.System,
+		s.Accounts, s.Checks, s.Alerts, s.Backtests, s.Apply, s.Loops, s.Events, s.Rates, s.Repeats, s.Audit, s.Keys, s.System, s.Pings,
 	}, nil)
 }
 

@@ -234,11 +234,12 @@ func (c *changer) resolved(schema map[string]any) map[string]any {
 // checkConfigs has a config of each check type, with the objects that it may have within.
 func checkConfigs() map[string]string {
 	return map[string]string{
-		"dns":    `{"host":"example.com","record_type":"A","resolvers":["1.1.1.1"],"expected_values":["192.0.2.1"]}`,
-		"domain": `{"domain":"example.com"}`,
-		"grpc":   `{"host":"example.com","port":443,"headers":{"X-A":"b"}}`,
-		"http":   `{"url":"http://example.com/"}`,
-		"http3":  `{"url":"https://example.com/"}`,
+		"dns":       `{"host":"example.com","record_type":"A","resolvers":["1.1.1.1"],"expected_values":["192.0.2.1"]}`,
+		"domain":    `{"domain":"example.com"}`,
+		"grpc":      `{"host":"example.com","port":443,"headers":{"X-A":"b"}}`,
+		"heartbeat": `{"schedule":{"every_seconds":300}}`,
+		"http":      `{"url":"http://example.com/"}`,
+		"http3":     `{"url":"https://example.com/"}`,
 		"https": `{"url":"https://example.com/","headers":{"X-A":"b"},"basic_auth":{"username":"a","password":"b"},
 			"assertions":[{"source":"status","operator":"eq","target":200}],"expected_status_codes":["2xx",404]}`,
 		"multistep": `{"steps":[{"name":"one","type":"http","config":{"url":"https://example.com/"},
@@ -266,7 +267,11 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 	}
 	const post, put = http.MethodPost, http.MethodPut
 	for _, kind := range slices.Sorted(maps.Keys(checkConfigs())) {
-		add(post, "/v1/checks", `{"name":"x","type":"`+kind+`","interval_seconds":300,"labels":{"a":"b"},"regions":["na-east-ewr"],`+
+		region := "na-east-ewr"
+		if kind == "heartbeat" {
+			region = kind
+		}
+		add(post, "/v1/checks", `{"name":"x","type":"`+kind+`","interval_seconds":300,"labels":{"a":"b"},"regions":["`+region+`"],`+
 			`"retry":{"attempts":0},"config":`+checkConfigs()[kind]+`}`)
 		if kind != "https" {
 			all[len(all)-1].under = "config"

@@ -57,6 +57,10 @@ func fullChecks() map[string][]string {
 		"dns": {`{"host":"example.com","record_type":"MX","resolvers":["1.1.1.1"],"protocol":"tcp","timeout_seconds":9,
 			"expected_values":["10 mx.example.com."],"match":"all"}`, `{"host":"example.com","expected_rcode":"NXDOMAIN"}`},
 		"domain": {`{"domain":"example.com","alert_days_before":0,"rdap_server":"https://rdap.example.com/","timeout_seconds":9}`},
+		"heartbeat": {
+			`{"schedule":{"every_seconds":301},"grace_seconds":60,"max_duration_seconds":30,"require_start":true}`,
+			`{"schedule":{"cron":"0 3 * * *","timezone":"Europe/Berlin"}}`,
+		},
 		"grpc": {
 			`{"host":"example.com","port":443,"service":"a.B",` + members + `"headers":{"Authorization":"Bearer s"},"verify_tls":false,
 			"timeout_seconds":9}`, `{"host":"example.com","port":443,"security":"none"}`,

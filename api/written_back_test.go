@@ -96,7 +96,9 @@ func configured(t *testing.T, configs map[string][]string, real func(string) str
 	for _, kind := range slices.Sorted(maps.Keys(configs)) {
 		for i, config := range configs[kind] {
 			more := ""
-			if key == "check" {
+			if kind == "heartbeat" {
+				more = `"evidence":false,`
+			} else if key == "check" {
 				more = `"interval_seconds":301,"evidence":false,"simultaneous_regions":false,"regions":["na-east-ewr","eu-central-fra"],` +
 					`"retry":{"attempts":1,"delay_seconds":2,"unsafe":true,"on":"network"},`
 			}

@@ -698,6 +698,7 @@ const (
 	CheckTypeDns        CheckType = "dns"
 	CheckTypeDomain     CheckType = "domain"
 	CheckTypeGrpc       CheckType = "grpc"
+	CheckTypeHeartbeat  CheckType = "heartbeat"
 	CheckTypeHttp       CheckType = "http"
 	CheckTypeHttp3      CheckType = "http3"
 	CheckTypeHttps      CheckType = "https"
@@ -718,6 +719,8 @@ func (e CheckType) Valid() bool {
 	case CheckTypeDomain:
 		return true
 	case CheckTypeGrpc:
+		return true
+	case CheckTypeHeartbeat:
 		return true
 	case CheckTypeHttp:
 		return true
@@ -773,6 +776,7 @@ const (
 	CheckCreateTypeDns        CheckCreateType = "dns"
 	CheckCreateTypeDomain     CheckCreateType = "domain"
 	CheckCreateTypeGrpc       CheckCreateType = "grpc"
+	CheckCreateTypeHeartbeat  CheckCreateType = "heartbeat"
 	CheckCreateTypeHttp       CheckCreateType = "http"
 	CheckCreateTypeHttp3      CheckCreateType = "http3"
 	CheckCreateTypeHttps      CheckCreateType = "https"
@@ -793,6 +797,8 @@ func (e CheckCreateType) Valid() bool {
 	case CheckCreateTypeDomain:
 		return true
 	case CheckCreateTypeGrpc:
+		return true
+	case CheckCreateTypeHeartbeat:
 		return true
 	case CheckCreateTypeHttp:
 		return true
@@ -858,6 +864,21 @@ const (
 func (e CheckGrpcType) Valid() bool {
 	switch e {
 	case CheckGrpcTypeGrpc:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CheckHeartbeatType.
+const (
+	CheckHeartbeatTypeHeartbeat CheckHeartbeatType = "heartbeat"
+)
+
+// Valid indicates whether the value is a known member of the CheckHeartbeatType enum.
+func (e CheckHeartbeatType) Valid() bool {
+	switch e {
+	case CheckHeartbeatTypeHeartbeat:
 		return true
 	default:
 		return false
@@ -1190,6 +1211,7 @@ const (
 	CheckUpdateTypeDns        CheckUpdateType = "dns"
 	CheckUpdateTypeDomain     CheckUpdateType = "domain"
 	CheckUpdateTypeGrpc       CheckUpdateType = "grpc"
+	CheckUpdateTypeHeartbeat  CheckUpdateType = "heartbeat"
 	CheckUpdateTypeHttp       CheckUpdateType = "http"
 	CheckUpdateTypeHttp3      CheckUpdateType = "http3"
 	CheckUpdateTypeHttps      CheckUpdateType = "https"
@@ -1210,6 +1232,8 @@ func (e CheckUpdateType) Valid() bool {
 	case CheckUpdateTypeDomain:
 		return true
 	case CheckUpdateTypeGrpc:
+		return true
+	case CheckUpdateTypeHeartbeat:
 		return true
 	case CheckUpdateTypeHttp:
 		return true
@@ -3114,6 +3138,30 @@ func (e PagerConfigFormat) Valid() bool {
 	case Pagerduty:
 		return true
 	case SplunkOncall:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PingKind.
+const (
+	Fail    PingKind = "fail"
+	Log     PingKind = "log"
+	Start   PingKind = "start"
+	Success PingKind = "success"
+)
+
+// Valid indicates whether the value is a known member of the PingKind enum.
+func (e PingKind) Valid() bool {
+	switch e {
+	case Fail:
+		return true
+	case Log:
+		return true
+	case Start:
+		return true
+	case Success:
 		return true
 	default:
 		return false
@@ -5117,6 +5165,11 @@ type Check struct {
 	Name  string             `json:"name"`
 	OrgId openapi_types.UUID `json:"org_id"`
 
+	// PingUrl Where the job of a heartbeat pings; only for callers who may change the check. It is the only credential of a ping.
+	//
+	// Examples: https://vigil.example.com/p/k3v…
+	PingUrl *string `json:"ping_url,omitempty"`
+
 	// Regions Keys of the regions that the check runs in.
 	Regions []string `json:"regions"`
 
@@ -5212,10 +5265,10 @@ type CheckCreate struct {
 	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
 
-	// IntervalSeconds Seconds between two results of a region.
+	// IntervalSeconds Seconds between two results of a region. A new check needs it, but a heartbeat: there it follows from the schedule.
 	//
 	// Examples: 60
-	IntervalSeconds int64 `json:"interval_seconds"`
+	IntervalSeconds *int64 `json:"interval_seconds,omitempty"`
 
 	// Labels Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a value has up to 200.
 	Labels *map[string]string `json:"labels,omitempty"`
@@ -5235,7 +5288,10 @@ type CheckCreate struct {
 	// OrgId Accepted with any value and ignored, so that what was read can be written.
 	OrgId interface{} `json:"org_id,omitempty"`
 
-	// Regions Keys or aliases of the regions that the check runs in.
+	// PingUrl Accepted with any value and ignored, so that what was read can be written.
+	PingUrl interface{} `json:"ping_url,omitempty"`
+
+	// Regions Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no other.
 	Regions *[]string `json:"regions,omitempty"`
 
 	// Retry Replaces the whole member. What it leaves out has its default.
@@ -5294,6 +5350,15 @@ type CheckGrpc struct {
 
 // CheckGrpcType defines model for CheckGrpc.Type.
 type CheckGrpcType string
+
+// CheckHeartbeat What makes a check of type heartbeat.
+type CheckHeartbeat struct {
+	Config HeartbeatConfig    `json:"config"`
+	Type   CheckHeartbeatType `json:"type"`
+}
+
+// CheckHeartbeatType defines model for CheckHeartbeat.Type.
+type CheckHeartbeatType string
 
 // CheckHttp What makes a check of type http.
 type CheckHttp struct {
@@ -5608,7 +5673,7 @@ type CheckUpdate struct {
 	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
 
-	// IntervalSeconds Seconds between two results of a region.
+	// IntervalSeconds Seconds between two results of a region. A new check needs it, but a heartbeat: there it follows from the schedule.
 	//
 	// Examples: 60
 	IntervalSeconds *int64 `json:"interval_seconds,omitempty"`
@@ -5631,7 +5696,10 @@ type CheckUpdate struct {
 	// OrgId Accepted with any value and ignored, so that what was read can be written.
 	OrgId interface{} `json:"org_id,omitempty"`
 
-	// Regions Keys or aliases of the regions that the check runs in.
+	// PingUrl Accepted with any value and ignored, so that what was read can be written.
+	PingUrl interface{} `json:"ping_url,omitempty"`
+
+	// Regions Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no other.
 	Regions *[]string `json:"regions,omitempty"`
 
 	// Retry Replaces the whole member. What it leaves out has its default.
@@ -6902,6 +6970,54 @@ type HealthStatus string
 // HealthAnswer defines model for HealthAnswer.
 type HealthAnswer struct {
 	Data Health `json:"data"`
+}
+
+// HeartbeatConfig defines model for HeartbeatConfig.
+type HeartbeatConfig struct {
+	// GraceSeconds How many seconds later than expected a ping may come, and how long a run may take from its start when max_duration_seconds is left out
+	GraceSeconds *int64 `json:"grace_seconds,omitempty"`
+
+	// MaxDurationSeconds How many seconds a run may take from its start ping. Left out: as long as grace_seconds
+	MaxDurationSeconds *int64 `json:"max_duration_seconds,omitempty"`
+
+	// RequireStart Fail when a run ends without a start ping
+	RequireStart *bool `json:"require_start,omitempty"`
+
+	// Schedule When the job is expected to run: every_seconds or cron
+	Schedule HeartbeatSchedule `json:"schedule"`
+}
+
+// HeartbeatMetadata defines model for HeartbeatMetadata.
+type HeartbeatMetadata struct {
+	// Attempts The attempts before the one that the result shows, oldest first; absent when it shows the first.
+	Attempts *[]FailedAttempt `json:"attempts,omitempty"`
+
+	// DurationMs Milliseconds from the start ping to the end of the run
+	DurationMs *int64 `json:"duration_ms,omitempty"`
+
+	// ExitCode Exit code that the job reported
+	ExitCode *int64 `json:"exit_code,omitempty"`
+
+	// Rid Run that the ping belongs to, as the job named it
+	Rid *string `json:"rid,omitempty"`
+}
+
+// HeartbeatSchedule defines model for HeartbeatSchedule.
+type HeartbeatSchedule struct {
+	// Cron Cron expression of five fields: minute, hour, day of month, month and day of week; not together with every_seconds
+	//
+	// Examples: 0 3 * * *
+	Cron *string `json:"cron,omitempty"`
+
+	// EverySeconds Seconds between two pings; not together with cron
+	//
+	// Examples: 3600
+	EverySeconds *int64 `json:"every_seconds,omitempty"`
+
+	// Timezone IANA time zone of cron. Default: UTC
+	//
+	// Examples: Europe/Berlin
+	Timezone *string `json:"timezone,omitempty"`
 }
 
 // IMAPServer defines model for IMAPServer.
@@ -8299,6 +8415,30 @@ type PendingAnswer struct {
 	Data Pending `json:"data"`
 }
 
+// Ping defines model for Ping.
+type Ping struct {
+	// Bytes Length of the body that came along.
+	Bytes int64 `json:"bytes"`
+
+	// ExitCode Exit code that the job reported; null without one.
+	ExitCode *int64 `json:"exit_code"`
+
+	// Kind What the job reported. An exit code of 0 is a success, another one a failure.
+	Kind PingKind `json:"kind"`
+
+	// Output The end of the body, up to 10,240 characters. Values that their names call credentials are ***.
+	Output string `json:"output"`
+
+	// ReceivedAt When the platform received it, by the clock of its database.
+	ReceivedAt time.Time `json:"received_at"`
+
+	// Rid The run, as the job named it; null without.
+	Rid *openapi_types.UUID `json:"rid"`
+}
+
+// PingKind What the job reported. An exit code of 0 is a success, another one a failure.
+type PingKind string
+
 // PingConfig defines model for PingConfig.
 type PingConfig struct {
 	// Host Host name or IP address to ping
@@ -8321,6 +8461,12 @@ type PingConfig struct {
 
 // PingConfigIpVersion IP version to ping with. any: both, one beside the other when the first does not reply within 250 ms; the address that replies first counts
 type PingConfigIpVersion string
+
+// PingList defines model for PingList.
+type PingList struct {
+	Data []Ping `json:"data"`
+	Meta Meta   `json:"meta"`
+}
 
 // PingMetadata defines model for PingMetadata.
 type PingMetadata struct {
@@ -8350,6 +8496,16 @@ type PingMetadata struct {
 
 	// RttMinMs Shortest round trip, ms
 	RttMinMs *float64 `json:"rtt_min_ms,omitempty"`
+}
+
+// PingURL defines model for PingURL.
+type PingURL struct {
+	PingUrl string `json:"ping_url"`
+}
+
+// PingURLAnswer defines model for PingURLAnswer.
+type PingURLAnswer struct {
+	Data PingURL `json:"data"`
 }
 
 // PushChannel What makes a channel of type push.
@@ -9217,7 +9373,7 @@ type Step struct {
 	// Examples: log in
 	Name string `json:"name"`
 
-	// Type A check type other than multistep
+	// Type A check type that is probed, other than multistep
 	//
 	// Examples: https
 	Type string `json:"type"`
@@ -10219,6 +10375,15 @@ type GetAlertRuleParams struct {
 type UpdateAlertRuleParams struct {
 	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
 	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// ListPingsParams defines parameters for ListPings.
+type ListPingsParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
 // ListCheckRecipientsParams defines parameters for ListCheckRecipients.
@@ -11538,6 +11703,42 @@ func (t *Check) MergeCheckGrpc(v CheckGrpc) error {
 	return err
 }
 
+// AsCheckHeartbeat returns the union data inside the Check as a CheckHeartbeat
+func (t Check) AsCheckHeartbeat() (CheckHeartbeat, error) {
+	var body CheckHeartbeat
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCheckHeartbeat overwrites any union data inside the Check as the provided CheckHeartbeat
+func (t *Check) FromCheckHeartbeat(v CheckHeartbeat) error {
+	t.Type = "heartbeat"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"heartbeat"}`))
+	t.union = b
+	return err
+}
+
+// MergeCheckHeartbeat performs a merge with any union data inside the Check, using the provided CheckHeartbeat
+func (t *Check) MergeCheckHeartbeat(v CheckHeartbeat) error {
+	t.Type = "heartbeat"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"heartbeat"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 // AsCheckHttp returns the union data inside the Check as a CheckHttp
 func (t Check) AsCheckHttp() (CheckHttp, error) {
 	var body CheckHttp
@@ -11918,6 +12119,8 @@ func (t Check) ValueByDiscriminator() (interface{}, error) {
 		return t.AsCheckDomain()
 	case "grpc":
 		return t.AsCheckGrpc()
+	case "heartbeat":
+		return t.AsCheckHeartbeat()
 	case "http":
 		return t.AsCheckHttp()
 	case "http3":
@@ -12028,6 +12231,13 @@ func (t Check) MarshalJSON() ([]byte, error) {
 	object["org_id"], err = json.Marshal(t.OrgId)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'org_id': %w", err)
+	}
+
+	if t.PingUrl != nil {
+		object["ping_url"], err = json.Marshal(t.PingUrl)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'ping_url': %w", err)
+		}
 	}
 
 	if t.Regions != nil {
@@ -12190,6 +12400,13 @@ func (t *Check) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["ping_url"]; found {
+		err = json.Unmarshal(raw, &t.PingUrl)
+		if err != nil {
+			return fmt.Errorf("error reading 'ping_url': %w", err)
+		}
+	}
+
 	if raw, found := object["regions"]; found {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
@@ -12348,6 +12565,42 @@ func (t *CheckCreate) MergeCheckGrpc(v CheckGrpc) error {
 		return err
 	}
 	b, err = runtime.JSONMerge(b, []byte(`{"type":"grpc"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCheckHeartbeat returns the union data inside the CheckCreate as a CheckHeartbeat
+func (t CheckCreate) AsCheckHeartbeat() (CheckHeartbeat, error) {
+	var body CheckHeartbeat
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCheckHeartbeat overwrites any union data inside the CheckCreate as the provided CheckHeartbeat
+func (t *CheckCreate) FromCheckHeartbeat(v CheckHeartbeat) error {
+	t.Type = "heartbeat"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"heartbeat"}`))
+	t.union = b
+	return err
+}
+
+// MergeCheckHeartbeat performs a merge with any union data inside the CheckCreate, using the provided CheckHeartbeat
+func (t *CheckCreate) MergeCheckHeartbeat(v CheckHeartbeat) error {
+	t.Type = "heartbeat"
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"heartbeat"}`))
 	if err != nil {
 		return err
 	}
@@ -12737,6 +12990,8 @@ func (t CheckCreate) ValueByDiscriminator() (interface{}, error) {
 		return t.AsCheckDomain()
 	case "grpc":
 		return t.AsCheckGrpc()
+	case "heartbeat":
+		return t.AsCheckHeartbeat()
 	case "http":
 		return t.AsCheckHttp()
 	case "http3":
@@ -12816,9 +13071,11 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'id': %w", err)
 	}
 
-	object["interval_seconds"], err = json.Marshal(t.IntervalSeconds)
-	if err != nil {
-		return nil, fmt.Errorf("error marshaling 'interval_seconds': %w", err)
+	if t.IntervalSeconds != nil {
+		object["interval_seconds"], err = json.Marshal(t.IntervalSeconds)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'interval_seconds': %w", err)
+		}
 	}
 
 	if t.Labels != nil {
@@ -12853,6 +13110,11 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 	object["org_id"], err = json.Marshal(t.OrgId)
 	if err != nil {
 		return nil, fmt.Errorf("error marshaling 'org_id': %w", err)
+	}
+
+	object["ping_url"], err = json.Marshal(t.PingUrl)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'ping_url': %w", err)
 	}
 
 	if t.Regions != nil {
@@ -13014,6 +13276,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		}
 	}
 
+	if raw, found := object["ping_url"]; found {
+		err = json.Unmarshal(raw, &t.PingUrl)
+		if err != nil {
+			return fmt.Errorf("error reading 'ping_url': %w", err)
+		}
+	}
+
 	if raw, found := object["regions"]; found {
 		err = json.Unmarshal(raw, &t.Regions)
 		if err != nil {
@@ -13141,6 +13410,32 @@ func (t *CheckUpdate_Config) FromGRPCConfig(v GRPCConfig) error {
 
 // MergeGRPCConfig performs a merge with any union data inside the CheckUpdate_Config, using the provided GRPCConfig
 func (t *CheckUpdate_Config) MergeGRPCConfig(v GRPCConfig) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsHeartbeatConfig returns the union data inside the CheckUpdate_Config as a HeartbeatConfig
+func (t CheckUpdate_Config) AsHeartbeatConfig() (HeartbeatConfig, error) {
+	var body HeartbeatConfig
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromHeartbeatConfig overwrites any union data inside the CheckUpdate_Config as the provided HeartbeatConfig
+func (t *CheckUpdate_Config) FromHeartbeatConfig(v HeartbeatConfig) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeHeartbeatConfig performs a merge with any union data inside the CheckUpdate_Config, using the provided HeartbeatConfig
+func (t *CheckUpdate_Config) MergeHeartbeatConfig(v HeartbeatConfig) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -14517,6 +14812,32 @@ func (t *Result_Metadata) MergeGRPCMetadata(v GRPCMetadata) error {
 	return err
 }
 
+// AsHeartbeatMetadata returns the union data inside the Result_Metadata as a HeartbeatMetadata
+func (t Result_Metadata) AsHeartbeatMetadata() (HeartbeatMetadata, error) {
+	var body HeartbeatMetadata
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromHeartbeatMetadata overwrites any union data inside the Result_Metadata as the provided HeartbeatMetadata
+func (t *Result_Metadata) FromHeartbeatMetadata(v HeartbeatMetadata) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeHeartbeatMetadata performs a merge with any union data inside the Result_Metadata, using the provided HeartbeatMetadata
+func (t *Result_Metadata) MergeHeartbeatMetadata(v HeartbeatMetadata) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
 // AsHTTPMetadata returns the union data inside the Result_Metadata as a HTTPMetadata
 func (t Result_Metadata) AsHTTPMetadata() (HTTPMetadata, error) {
 	var body HTTPMetadata
@@ -15372,6 +15693,13 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListPings List the newest pings of a heartbeat
+	//
+	// The newest comes first. A check of another type has none.
+	//
+	// Corresponds with GET /v1/checks/{id}/pings (the `ListPings` operationId).
+	ListPings(ctx context.Context, id openapi_types.UUID, params *ListPingsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListCheckRecipients List the channels that are notified of a check, and why
 	//
 	// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
@@ -15388,6 +15716,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 	ListResults(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotatePingUrl Give a heartbeat another ping_url
+	//
+	// Pings to the address before are answered with 404 from now on.
+	//
+	// Corresponds with POST /v1/checks/{id}/rotate-ping-url (the `RotatePingUrl` operationId).
+	RotatePingUrl(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetSeries Get the response times of a check over a period, for a chart
 	//
@@ -17282,6 +17617,23 @@ func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, rul
 	return c.Client.Do(req)
 }
 
+// ListPings List the newest pings of a heartbeat
+//
+// The newest comes first. A check of another type has none.
+//
+// Corresponds with GET /v1/checks/{id}/pings (the `ListPings` operationId).
+func (c *Client) ListPings(ctx context.Context, id openapi_types.UUID, params *ListPingsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPingsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListCheckRecipients List the channels that are notified of a check, and why
 //
 // The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
@@ -17319,6 +17671,23 @@ func (c *Client) ListCheckRegions(ctx context.Context, id openapi_types.UUID, pa
 // Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 func (c *Client) ListResults(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListResultsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotatePingUrl Give a heartbeat another ping_url
+//
+// Pings to the address before are answered with 404 from now on.
+//
+// Corresponds with POST /v1/checks/{id}/rotate-ping-url (the `RotatePingUrl` operationId).
+func (c *Client) RotatePingUrl(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotatePingUrlRequest(c.Server, id)
 	if err != nil {
 		return nil, err
 	}
@@ -21361,6 +21730,79 @@ func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, rul
 	return req, nil
 }
 
+// NewListPingsRequest constructs an http.Request for the ListPings method
+func NewListPingsRequest(server string, id openapi_types.UUID, params *ListPingsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/%s/pings", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListCheckRecipientsRequest constructs an http.Request for the ListCheckRecipients method
 func NewListCheckRecipientsRequest(server string, id openapi_types.UUID, params *ListCheckRecipientsParams) (*http.Request, error) {
 	var err error
@@ -21657,6 +22099,40 @@ func NewListResultsRequest(server string, id openapi_types.UUID, params *ListRes
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRotatePingUrlRequest constructs an http.Request for the RotatePingUrl method
+func NewRotatePingUrlRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/%s/rotate-ping-url", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -26534,6 +27010,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
 
+	// ListPingsWithResponse List the newest pings of a heartbeat
+	//
+	// The newest comes first. A check of another type has none.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/checks/{id}/pings (the `ListPings` operationId).
+	ListPingsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListPingsParams, reqEditors ...RequestEditorFn) (*ListPingsResponse, error)
+
 	// ListCheckRecipientsWithResponse List the channels that are notified of a check, and why
 	//
 	// The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
@@ -26556,6 +27041,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 	ListResultsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*ListResultsResponse, error)
+
+	// RotatePingUrlWithResponse Give a heartbeat another ping_url
+	//
+	// Pings to the address before are answered with 404 from now on.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/checks/{id}/rotate-ping-url (the `RotatePingUrl` operationId).
+	RotatePingUrlWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*RotatePingUrlResponse, error)
 
 	// GetSeriesWithResponse Get the response times of a check over a period, for a chart
 	//
@@ -31572,6 +32066,105 @@ func (r UpdateAlertRuleResponse) ContentType() string {
 	return ""
 }
 
+// ListPingsResponse200Headers the declared response headers of an HTTP 200 response for ListPings
+type ListPingsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListPingsResponse429Headers the declared response headers of an HTTP 429 response for ListPings
+type ListPingsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListPingsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PingList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListPingsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListPingsResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPingsResponse) GetJSON200() *PingList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListPingsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListPingsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListPingsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListPingsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListPingsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListPingsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPingsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPingsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPingsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPingsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListCheckRecipientsResponse200Headers the declared response headers of an HTTP 200 response for ListCheckRecipients
 type ListCheckRecipientsResponse200Headers struct {
 	RateLimit       *string
@@ -31863,6 +32456,105 @@ func (r ListResultsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListResultsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RotatePingUrlResponse200Headers the declared response headers of an HTTP 200 response for RotatePingUrl
+type RotatePingUrlResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// RotatePingUrlResponse429Headers the declared response headers of an HTTP 429 response for RotatePingUrl
+type RotatePingUrlResponse429Headers struct {
+	RetryAfter *int
+}
+
+type RotatePingUrlResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PingURLAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *RotatePingUrlResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *RotatePingUrlResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RotatePingUrlResponse) GetJSON200() *PingURLAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RotatePingUrlResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RotatePingUrlResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r RotatePingUrlResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r RotatePingUrlResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r RotatePingUrlResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r RotatePingUrlResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r RotatePingUrlResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RotatePingUrlResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RotatePingUrlResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RotatePingUrlResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -39863,6 +40555,21 @@ func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, i
 	return ParseUpdateAlertRuleResponse(rsp)
 }
 
+// ListPingsWithResponse List the newest pings of a heartbeat
+//
+// The newest comes first. A check of another type has none.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/checks/{id}/pings (the `ListPings` operationId).
+func (c *ClientWithResponses) ListPingsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListPingsParams, reqEditors ...RequestEditorFn) (*ListPingsResponse, error) {
+	rsp, err := c.ListPings(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPingsResponse(rsp)
+}
+
 // ListCheckRecipientsWithResponse List the channels that are notified of a check, and why
 //
 // The channels of its enabled alert rules, and those of the enabled subscriptions that select it at some severity, as things are now. Who is notified of an incident is decided when it opens.
@@ -39902,6 +40609,21 @@ func (c *ClientWithResponses) ListResultsWithResponse(ctx context.Context, id op
 		return nil, err
 	}
 	return ParseListResultsResponse(rsp)
+}
+
+// RotatePingUrlWithResponse Give a heartbeat another ping_url
+//
+// Pings to the address before are answered with 404 from now on.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/checks/{id}/rotate-ping-url (the `RotatePingUrl` operationId).
+func (c *ClientWithResponses) RotatePingUrlWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*RotatePingUrlResponse, error) {
+	rsp, err := c.RotatePingUrl(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotatePingUrlResponse(rsp)
 }
 
 // GetSeriesWithResponse Get the response times of a check over a period, for a chart
@@ -45623,6 +46345,111 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 	return response, nil
 }
 
+// ParseListPingsResponse parses an HTTP response from a ListPingsWithResponse call
+func ParseListPingsResponse(rsp *http.Response) (*ListPingsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPingsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PingList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListPingsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListPingsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseListCheckRecipientsResponse parses an HTTP response from a ListCheckRecipientsWithResponse call
 func ParseListCheckRecipientsResponse(rsp *http.Response) (*ListCheckRecipientsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -45925,6 +46752,111 @@ func ParseListResultsResponse(rsp *http.Response) (*ListResultsResponse, error) 
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers ListResultsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRotatePingUrlResponse parses an HTTP response from a RotatePingUrlWithResponse call
+func ParseRotatePingUrlResponse(rsp *http.Response) (*RotatePingUrlResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RotatePingUrlResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PingURLAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers RotatePingUrlResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers RotatePingUrlResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -121,7 +121,7 @@ func TestQuickStart(t *testing.T) {
 	if err := body.FromCheckHttp(client.CheckHttp{Type: client.CheckHttpTypeHttp, Config: client.HTTPConfig{Url: target.URL}}); err != nil {
 		t.Fatal(err)
 	}
-	body.Name, body.IntervalSeconds, body.Type = "Home page", 60, client.CheckCreateTypeHttp
+	body.Name, body.IntervalSeconds, body.Type = "Home page", new(int64(60)), client.CheckCreateTypeHttp
 	body.Config = map[string]any{"url": target.URL}
 	created, err := vigilClient.CreateCheckWithResponse(ctx, nil, body)
 	if err != nil || created.JSON201 == nil {

@@ -58,6 +58,8 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 		"INSERT INTO check_trials (id, org_id, type, config, target, interval_ms, ends) " +
 			"VALUES (gen_random_uuid(), ?0, 'tcp', '{}', '', 1, now())",
 		"INSERT INTO check_creations (org_id, at) VALUES (?0, now())",
+		"INSERT INTO heartbeats (id, org_id, token_hash, secret) VALUES (?1, ?0, sha256(?1::text::bytea), '{}')",
+		"INSERT INTO pings (check_id, kind) VALUES (?1, 'success')",
 		"INSERT INTO idempotency_keys (org_id, key, fingerprint, token, started_at) VALUES (?0, 'k', '', gen_random_uuid(), now())",
 		"INSERT INTO mail_recipients (org_id, address, unsubscribe_token) VALUES (?0, 'ada@example.com', gen_random_uuid()::text)",
 		"INSERT INTO mail_quotas (name, started_at, used) VALUES ('alerts/organization/' || ?0, now(), 1)",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/secret"
+	"github.com/vigil-monitor/vigil/storage/beats"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -39,6 +40,7 @@ func (s *Store) sealedTables() []sealedTable {
 		{"channels", "config", ofChannel},
 		{"channels", "former_secret", ofChannel},
 		{"delivery_addresses", "config", ofChannel},
+		{"heartbeats", "secret", func(string) secret.Fields { return beats.SecretFields() }},
 	}
 }
 

@@ -41,6 +41,13 @@ func DefaultRetention() Retention {
 // drillRetention is for how long the receipts of drills are kept.
 const drillRetention = 90 * 24 * time.Hour
 
+// pingRetention is for how long pings are kept, and longestSlot how long a slot of a heartbeat may last
+// with the pings before it.
+const (
+	pingRetention = 7 * 24 * time.Hour
+	longestSlot   = 100 * 24 * time.Hour
+)
+
 // dropTime bounds how long one call of DropExpired deletes one kind of data. The next
 // call goes on.
 const dropTime = 30 * time.Second
@@ -132,6 +139,11 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop deleted maintenance windows", "maintenance_windows", "t.deleted_at < ?", keep.Results},
 		{"drop drills", "drills", "t.closed_at < ?", drillRetention},
 		{"drop running tests", "running_tests", "t.ends < ?", time.Hour},
+		// A slot that takes longer needs them for as long as it may last.
+		{"drop pings", "pings", "t.received_at < ? AND NOT EXISTS (" +
+			"SELECT FROM checks AS c WHERE c.id = t.check_id AND c.interval_ms > 86400000)", pingRetention},
+		{"drop pings of rare jobs", "pings", "t.received_at < ?", longestSlot},
+		{"drop times in which pings were not answered", "ping_spans", "t.to_at < ?", longestSlot},
 	} {
 		kinds = append(kinds, expired{rows.what, rows.keep, func(ctx context.Context, before time.Time) error {
 			return s.db.DeleteAll(ctx, rows.table, rows.condition, before)

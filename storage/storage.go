@@ -12,6 +12,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/secret"
 	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/beats"
 	"github.com/vigil-monitor/vigil/storage/changes"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/incidents"
@@ -59,6 +60,7 @@ type Store struct {
 	*definitionStore
 	*incidentStore
 	*changeStore
+	*beatStore
 }
 
 // The rooms, under names of which a struct can have one each.
@@ -69,6 +71,7 @@ type (
 	definitionStore = definitions.Store
 	incidentStore   = incidents.Store
 	changeStore     = changes.Store
+	beatStore       = beats.Store
 )
 
 // Open connects to Postgres and checks that it answers and is version 15 or newer. A database
@@ -81,7 +84,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, accountStore: accounts.New(db), loopStore: loops.New(db, opts.Maintenance)}
+	s := &Store{db: db, accountStore: accounts.New(db), beatStore: beats.New(db), loopStore: loops.New(db, opts.Maintenance)}
 	s.resultStore = results.New(db, s.loopStore)
 	s.definitionStore = definitions.New(db, opts.Keys, opts.Secrets)
 	s.incidentStore = incidents.New(db, s.accountStore, s.loopStore, s.definitionStore, opts.Policies)

@@ -25,8 +25,8 @@ type CheckMembers struct {
 	Name                rest.Field[string]          `json:"name,omitzero" example:"Home page"`
 	Type                rest.Field[vigil.CheckType] `json:"type,omitzero" doc:"How the target is probed." example:"https"`
 	Config              rest.Field[rest.Object]     `json:"config,omitzero" doc:"What is probed; its members depend on the type. A secret that is written as *** is kept."`
-	IntervalSeconds     rest.Field[rest.Integer]    `json:"interval_seconds,omitzero" minimum:"1" maximum:"2592000" doc:"Seconds between two results of a region." example:"60"`
-	Regions             rest.Field[[]string]        `json:"regions,omitzero" doc:"Keys or aliases of the regions that the check runs in."`
+	IntervalSeconds     rest.Field[rest.Integer]    `json:"interval_seconds,omitzero" minimum:"1" maximum:"2592000" doc:"Seconds between two results of a region. A new check needs it, but a heartbeat: there it follows from the schedule." example:"60"`
+	Regions             rest.Field[[]string]        `json:"regions,omitzero" doc:"Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no other."`
 	Enabled             rest.Field[bool]            `json:"enabled,omitzero"`
 	SimultaneousRegions rest.Field[bool]            `json:"simultaneous_regions,omitzero" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
 	Evidence            rest.Field[bool]            `json:"evidence,omitzero" doc:"Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates. false switches it off."`
@@ -39,6 +39,7 @@ type CheckMembers struct {
 	Summary      any `json:"summary,omitempty" readOnly:"true" doc:"Ignored."`
 	Maintenance  any `json:"maintenance,omitempty" readOnly:"true" doc:"Ignored."`
 	Warnings     any `json:"warnings,omitempty" readOnly:"true" doc:"Ignored."`
+	PingURL      any `json:"ping_url,omitempty" readOnly:"true" doc:"Ignored."`
 	HealthStatus any `json:"health_status,omitempty" readOnly:"true" doc:"Ignored."`
 	LastChecked  any `json:"last_checked,omitempty" readOnly:"true" doc:"Ignored."`
 	ExpiresAt    any `json:"expires_at,omitempty" readOnly:"true" doc:"Ignored."`
@@ -55,7 +56,7 @@ type (
 
 // TransformSchema says what a new check needs.
 func (CheckCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Required = []string{"name", "type", "config", "interval_seconds"}
+	s.Required = []string{"name", "type", "config"}
 	return s
 }
 
@@ -83,7 +84,11 @@ func (c *Checks) newCheck(in *CheckMembers, plan account.Plan) (vigil.Check, err
 
 // fillRegions gives a check without regions the one of a new check.
 func (m *CheckMembers) fillRegions() {
-	if !m.Regions.Given {
+	switch {
+	case m.Regions.Given:
+	case m.Type.Value == vigil.TypeHeartbeat:
+		m.Regions = rest.Field[[]string]{Value: []string{vigil.HeartbeatRegion}, Given: true}
+	default:
 		region, _ := vigil.RegionByKey(vigil.DefaultRegionAlias)
 		m.Regions = rest.Field[[]string]{Value: []string{region.Key}, Given: true}
 	}
@@ -126,6 +131,11 @@ func (c *Checks) Change(check *vigil.Check, in *CheckMembers, plan account.Plan)
 	if err := resource.SetManagedBy(&check.ManagedBy, in.ManagedBy); err != nil {
 		return err
 	}
+	if kind := in.kind(check); kind == vigil.TypeHeartbeat {
+		return c.changeHeartbeat(check, before, in, plan)
+	} else if slices.Contains(in.regionsOf(check), vigil.HeartbeatRegion) {
+		return vigil.Invalid("regions", "must name regions to probe from; only a check of type heartbeat has the region heartbeat")
+	}
 	if interval := time.Duration(in.IntervalSeconds.Value) * time.Second; in.IntervalSeconds.Given && interval != check.Interval {
 		if interval < plan.MinInterval {
 			return vigil.Invalid("interval_seconds", "must be at least %d on the %s tier", rest.CeilSeconds(plan.MinInterval), plan.Tier)
@@ -137,6 +147,9 @@ func (c *Checks) Change(check *vigil.Check, in *CheckMembers, plan account.Plan)
 			return err
 		}
 		check.Regions = in.Regions.Value
+	}
+	if check.Interval == 0 {
+		return vigil.Invalid("interval_seconds", "is required")
 	}
 	return c.changeTarget(check, before, in)
 }

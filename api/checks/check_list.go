@@ -54,7 +54,7 @@ func (c *Checks) filter(in *CheckSelection) (listing.CheckFilter, error) {
 		}
 	}
 	if in.Region != "" {
-		region, ok := vigil.RegionByKey(in.Region)
+		region, ok := regionOf(in.Region)
 		if !ok {
 			return filter, errUnknownRegion("region")
 		}
@@ -117,7 +117,7 @@ func (c *Checks) list(ctx context.Context, in *listChecksInput) (*rest.Listing[c
 	for i := range out.Body.Data {
 		views[i] = &out.Body.Data[i]
 	}
-	if err := c.addMaintenance(ctx, views...); err != nil {
+	if err := c.complete(ctx, views...); err != nil {
 		return nil, err
 	}
 	if in.Summary {

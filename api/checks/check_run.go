@@ -80,6 +80,9 @@ func (c *checkRuns) run(ctx context.Context, in *testInput) (*rest.Answer[Result
 	if err != nil {
 		return nil, err
 	}
+	if check.Type == vigil.TypeHeartbeat {
+		return nil, errNotProbed()
+	}
 	dryRun := in.DryRun || !check.Enabled
 	region := check.Regions[0]
 	if in.Region != "" {

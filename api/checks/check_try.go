@@ -95,11 +95,14 @@ func (c *tries) try(ctx context.Context, in *struct{ Body tryBody }) (*rest.List
 
 // parse makes the check that a body describes.
 func (c *tries) parse(in *tryBody, plan account.Plan) (vigil.Check, error) {
+	if in.Type == vigil.TypeHeartbeat {
+		return vigil.Check{}, errNotProbed()
+	}
 	names := in.Regions
 	if names == nil {
 		names = []string{vigil.DefaultRegionAlias}
 	}
-	regions, err := resolveRegions(names)
+	regions, err := placesOf(names)
 	if err != nil {
 		return vigil.Check{}, err
 	}

@@ -39,6 +39,8 @@ type checkView struct {
 
 	Maintenance *checkMaintenanceView `json:"maintenance" doc:"The maintenance that the check is in, or null. While it lasts, no incident of the check opens."`
 
+	PingURL *string `json:"ping_url,omitempty" format:"uri" doc:"Where the job of a heartbeat pings; only for callers who may change the check. It is the only credential of a ping." example:"https://vigil.example.com/p/k3v…"`
+
 	Warnings []string `json:"warnings,omitempty" doc:"In the answer to a write only: what is accepted and may not be what is meant, such as a region that has no worker. Each begins with the name of a member."`
 
 	Summary *checkSummaryView `json:"summary,omitempty" doc:"How the check did lately; in a list with summary=true only."`
@@ -73,10 +75,18 @@ func (c *Checks) addMaintenance(ctx context.Context, views ...*checkView) error 
 	return nil
 }
 
+// complete adds what is not part of a check: its maintenance, and where the job of a heartbeat pings.
+func (c *Checks) complete(ctx context.Context, views ...*checkView) error {
+	if err := c.addMaintenance(ctx, views...); err != nil {
+		return err
+	}
+	return c.pings.addPingURLs(ctx, views...)
+}
+
 // answer shows a check with the maintenance that it is in.
 func (c *Checks) answer(ctx context.Context, check vigil.Check) (*rest.Answer[checkView], error) {
 	view := c.show(check)
-	if err := c.addMaintenance(ctx, &view); err != nil {
+	if err := c.complete(ctx, &view); err != nil {
 		return nil, err
 	}
 	return rest.NewAnswer(view), nil

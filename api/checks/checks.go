@@ -47,6 +47,7 @@ type Checks struct {
 	Notifier *resource.Notifier
 	mailer   accounts.Mailer // nil sends no mail
 	Loads    *resource.Loads
+	pings    *pings
 	Now      func() time.Time
 }
 

@@ -155,7 +155,7 @@ func resolveRegions(names []string) ([]string, error) {
 	}
 	keys := make([]string, 0, len(names))
 	for i, name := range names {
-		region, ok := vigil.RegionByKey(name)
+		region, ok := regionOf(name) // that a check of another type has no heartbeats is decided where its type is known
 		if !ok {
 			return nil, errUnknownRegion("regions[" + strconv.Itoa(i) + "]")
 		}
@@ -166,10 +166,27 @@ func resolveRegions(names []string) ([]string, error) {
 	return keys, nil
 }
 
+// regionOf is the region that a filter names, also that of heartbeats.
+func regionOf(name string) (vigil.Region, bool) {
+	if name == vigil.HeartbeatRegion {
+		return vigil.Region{Key: name}, true
+	}
+	return vigil.RegionByKey(name)
+}
+
+// placesOf are the keys of regions that can be probed from.
+func placesOf(names []string) ([]string, error) {
+	keys, err := resolveRegions(names)
+	if i := slices.Index(names, vigil.HeartbeatRegion); err == nil && i >= 0 {
+		return nil, errUnknownRegion("regions[" + strconv.Itoa(i) + "]")
+	}
+	return keys, err
+}
+
 // RegionsOf returns the keys of regions that are named by key or alias, each once. One that is
 // not known, or that the plan does not include, is refused.
 func RegionsOf(names []string, plan account.Plan) ([]string, error) {
-	keys, err := resolveRegions(names)
+	keys, err := placesOf(names)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (in *resultsInput) filter() (listing.ResultFilter, error) {
 		return filter, vigil.Invalid("to", "must not be before from")
 	}
 	if in.Region != "" {
-		region, ok := vigil.RegionByKey(in.Region)
+		region, ok := regionOf(in.Region)
 		if !ok {
 			return filter, errUnknownRegion("region")
 		}

@@ -23,6 +23,7 @@ type Store interface {
 	figureStore
 	statusPageStore
 	maintenanceStore
+	pingStore
 }
 
 // Deps is what checks need beside their store.
@@ -49,7 +50,10 @@ type Service struct {
 
 // New returns the part of the API about checks.
 func New(store Store, d Deps) *Service {
-	checks := &Checks{store: store, Types: d.Types, Plans: d.Plans, Notifier: d.Notifier, mailer: d.Mailer, Loads: d.Loads, Now: d.Now}
+	pings := &pings{store: store, checks: store, publicURL: d.PublicURL}
+	checks := &Checks{
+		store: store, Types: d.Types, Plans: d.Plans, Notifier: d.Notifier, mailer: d.Mailer, Loads: d.Loads, pings: pings, Now: d.Now,
+	}
 	runs := &checkRuns{store: store, loops: d.Loops, plans: d.Plans, loads: d.Loads}
 	return &Service{Checks: checks, operations: []resource.Operations{
 		newRegions(store, d.Now),
@@ -63,6 +67,7 @@ func New(store Store, d Deps) *Service {
 		&checkMetrics{store: store, usage: store, plans: d.Plans, limit: resource.NewAtOnce(metricsAtOnce, metricsBusy, metricsPause)},
 		&statusPages{store: store, publicURL: d.PublicURL},
 		&windows{store: store, now: d.Now},
+		pings,
 	}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/vigil-monitor/vigil"
@@ -151,7 +152,13 @@ func (a *answer) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flus
 // one of their own.
 func Observe(next http.Handler, log *slog.Logger, trusted []netip.Prefix, writeDeadline time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		req := &Request{ID: requestID(r.Header.Get("X-Request-Id")), method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, base: log}
+		req := &Request{
+			ID:     requestID(r.Header.Get("X-Request-Id")),
+			method: r.Method,
+			path:   loggedPath(r.URL.Path),
+			query:  r.URL.RawQuery,
+			base:   log,
+		}
 		req.Address, req.agent = clientAddress(r, trusted), userAgent(r)
 		req.Local = req.Address.IsLoopback() && !unknownProxy(r, trusted)
 		req.within(r.Context())
@@ -179,4 +186,20 @@ func Observe(next http.Handler, log *slog.Logger, trusted []netip.Prefix, writeD
 		}()
 		next.ServeHTTP(a, r.WithContext(ctx))
 	})
+}
+
+// pingPath is the beginning of the addresses of heartbeats, whose next part is a token.
+const pingPath = "/p/"
+
+// loggedPath is a path without the secret that it may have.
+func loggedPath(path string) string {
+	rest, ok := strings.CutPrefix(path, pingPath)
+	if !ok {
+		return path
+	}
+	_, signal, more := strings.Cut(rest, "/")
+	if more {
+		signal = "/" + signal
+	}
+	return pingPath + "***" + signal
 }

@@ -43,6 +43,8 @@ var notRun = []struct{ document, text, reason string }{ //nolint:gochecknoglobal
 	{"docs/operations.md", "docker exec", "needs images; image_test.go does it"},
 	{"docs/operations.md", "temporal workflow terminate", "needs the command line of Temporal; TestUpgrade goes back in the same way"},
 	{"docs/operations.md", "vigil migrate --to", "reverts migrations of the running platform; TestUpgrade goes back with it"},
+	{"docs/heartbeats.md", "backup.sh &&", "is the line of a job; TestHeartbeat pings"},
+	{"docs/heartbeats.md", "vigil run", "needs a job; TestHeartbeatRun runs some"},
 	{"docs/backup.md", "age", "needs the program age"},
 	{"docs/backup.md", "DATABASE_URL=postgres://", "needs another Postgres; TestBackup does it"},
 	{"docs/backup.md", "createdb", "needs another Postgres; TestBackup does it"},

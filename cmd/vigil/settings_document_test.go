@@ -34,6 +34,7 @@ const settingsEnd = `
 | variable | what it is |
 |---|---|
 | ` + "`VIGIL_URL`, `VIGIL_API_KEY`, `VIGIL_CONTEXT`" + ` | the server and the key of the client commands: [cli.md](cli.md#log-in) |
+| ` + "`VIGIL_PING_URL`" + ` | the address that ` + "`vigil run`" + ` reports to: [heartbeats.md](heartbeats.md#vigil-run) |
 | ` + "`TEMPORAL_TLS`, `TEMPORAL_API_KEY`, `TEMPORAL_CONFIG_FILE` ..." + ` |` +
 	` how to connect to Temporal, as its own tools read them: [operations.md](operations.md#tls-and-keys) |
 | ` + "`GOMEMLIMIT`, `GOGC`" + ` | memory of Go's runtime: [operations.md](operations.md#memory) |

@@ -99,7 +99,7 @@ func (g *gatusImport) settings() {
 func (g *gatusImport) external(v *value, index int) {
 	m := newMembers(v, "", func(string, string, ...any) {})
 	g.Miss(project.KindCheck, gatusOrigin(m, "external-endpoint", index),
-		"results are pushed to it, and Vigil has no checks that wait for results")
+		"results are pushed to it, and the import makes no heartbeats yet")
 }
 
 // gatusOrigin is group/name, as Gatus shows an endpoint.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/project"
 )
@@ -55,7 +56,7 @@ func (g *gatusImport) window(v *value, origin, name string, scope Object, losses
 	days, problem := weekdays(m.list("every"))
 	m.finish()
 	at, ok := clock(start)
-	location, known := maintenance.LoadZone(cmp.Or(zone, "UTC"))
+	location, known := vigil.LoadZone(cmp.Or(zone, "UTC"))
 	switch {
 	case problem != "":
 	case !ok:

@@ -249,7 +249,7 @@ func TestKumaMonitors(t *testing.T) {
 			map[string]string{"config": `{"smtp":{"host":"m.example","port":25,"security":"none"}}`},
 			"smtp\\_security",
 		},
-		"Push":   {map[string]any{"type": "push", "push_token": "t"}, nil, "no heartbeat checks yet"},
+		"Push":   {map[string]any{"type": "push", "push_token": "t"}, nil, "no heartbeats yet"},
 		"NoType": {map[string]any{"type": nil}, nil, "it has no type"},
 		"Docker": {map[string]any{"type": "docker", "docker_container": "shop"}, nil, "type docker"},
 	} {

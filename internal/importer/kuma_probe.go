@@ -78,7 +78,7 @@ func (k *kumaImport) probeOf(m kumaRow) (set func(*Resource), kind vigil.CheckTy
 	case "tailscale-ping":
 		return kumaTailscale(m)
 	case "push":
-		return nil, "", "type push: Vigil has no heartbeat checks yet"
+		return nil, "", "type push: the import makes no heartbeats yet"
 	case "manual":
 		return nil, "", "type manual: somebody sets its state by hand, and nothing is checked"
 	default:

@@ -147,7 +147,7 @@ func parseRuleUntil(value string, zone *time.Location) (time.Time, error) {
 		return wall, nil
 	}
 	if at, err := time.Parse("20060102T150405Z", value); err == nil {
-		return wallOf(at, zone), nil
+		return vigil.WallTime(at, zone), nil
 	}
 	const form = "UNTIL=%s must be a date such as 20271231, or a time such as 20271231T220000 or 20271231T210000Z"
 	return time.Time{}, vigil.Invalid("rrule", form, value)

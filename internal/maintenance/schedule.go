@@ -5,10 +5,7 @@ package maintenance
 import (
 	"iter"
 	"slices"
-	"sort"
-	"strings"
 	"time"
-	_ "time/tzdata" // time zones do not depend on the files of the machine
 
 	"github.com/vigil-monitor/vigil"
 )
@@ -17,26 +14,9 @@ import (
 // until housekeeping stores more.
 const maxDailyStarts = 100
 
-// noZones are files beside the time zones of a machine that are none: its own zone, a place
-// holder, and copies.
-//
-//nolint:gochecknoglobals // a constant that Go cannot spell as one
-var noZones = []string{"", "local", "localtime", "factory", "posixrules"}
-
-// LoadZone returns a time zone by its name in the IANA database; ok is false for a name that
-// means another zone on another machine, or none.
-func LoadZone(name string) (zone *time.Location, ok bool) {
-	lower := strings.ToLower(name)
-	if slices.Contains(noZones, lower) || strings.HasPrefix(lower, "posix/") || strings.HasPrefix(lower, "right/") {
-		return nil, false
-	}
-	zone, err := time.LoadLocation(name)
-	return zone, err == nil
-}
-
 // Zone returns the time zone of the schedule. An unknown name is a CodeInvalid error.
 func (s *Schedule) Zone() (*time.Location, error) {
-	zone, ok := LoadZone(s.Timezone)
+	zone, ok := vigil.LoadZone(s.Timezone)
 	if !ok {
 		return nil, vigil.Invalid("timezone", "must be the name of an IANA time zone, such as Europe/Berlin, America/New_York or UTC")
 	}
@@ -111,14 +91,14 @@ func (s *Schedule) Occurrences(endAfter time.Time) iter.Seq[Occurrence] {
 			return
 		}
 		// Time zones are less than two days apart, and a gap is shorter than that.
-		from := wallOf(endAfter.Add(-s.Duration), zone).Add(-2 * secondsOfDay * time.Second)
+		from := vigil.WallTime(endAfter.Add(-s.Duration), zone).Add(-2 * secondsOfDay * time.Second)
 		rule, err := s.recurrence()
 		if err != nil {
 			return
 		}
 		var last time.Time
 		for wall := range rule.starts(s.StartsAt, from) {
-			at, shifted := instantOf(wall, zone)
+			at, shifted := vigil.InstantOf(wall, zone)
 			end := at.Add(s.Duration)
 			// Two wall times in one gap start at the same instant.
 			if !end.After(endAfter) || at.Equal(last) {
@@ -150,12 +130,6 @@ func (s *Schedule) Planned(now, since time.Time) []Occurrence {
 	return slices.Concat(past[max(len(past)-MaxOccurrences, 0):], ahead)
 }
 
-// wallOf returns the wall time of an instant, in UTC.
-func wallOf(at time.Time, zone *time.Location) time.Time {
-	_, offset := at.In(zone).Zone()
-	return at.UTC().Add(time.Duration(offset) * time.Second)
-}
-
 // WallTime returns the wall time of an instant in the time zone of the schedule; its location
 // is UTC. An unknown zone counts as UTC.
 func (s *Schedule) WallTime(at time.Time) time.Time {
@@ -163,28 +137,5 @@ func (s *Schedule) WallTime(at time.Time) time.Time {
 	if err != nil {
 		return at.UTC()
 	}
-	return wallOf(at, zone)
-}
-
-// instantOf returns the instant of a wall time: the earlier one when clocks show it twice,
-// and the first one after the gap, with shifted, when they never do. It does not use
-// time.Time.ZoneBounds, which is wrong at the end of leap years from 2040 on.
-func instantOf(wall time.Time, zone *time.Location) (at time.Time, shifted bool) {
-	const day = secondsOfDay * time.Second
-	for _, near := range [...]time.Duration{-2 * day, -day, 0, day, 2 * day} {
-		_, offset := wall.Add(near).In(zone).Zone()
-		candidate := wall.Add(-time.Duration(offset) * time.Second)
-		if (at.IsZero() || candidate.Before(at)) && wallOf(candidate, zone).Equal(wall) {
-			at = candidate
-		}
-	}
-	if !at.IsZero() {
-		return at, false
-	}
-	const span = int(4 * day / time.Second)
-	first := wall.Add(-2 * day)
-	after := sort.Search(span, func(seconds int) bool {
-		return !wallOf(first.Add(time.Duration(seconds)*time.Second), zone).Before(wall)
-	})
-	return first.Add(time.Duration(after) * time.Second), true
+	return vigil.WallTime(at, zone)
 }

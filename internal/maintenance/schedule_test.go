@@ -296,12 +296,12 @@ func TestZonesOfTheMachineAreNone(t *testing.T) {
 		"", "Local", "local", "localtime", "Localtime", "Factory", "FACTORY", "posixrules", "posix/Europe/Berlin", "right/Europe/Berlin",
 		"../etc/passwd", "/etc/localtime", "Europe", "Mars/Base",
 	} {
-		if zone, ok := maintenance.LoadZone(name); ok {
+		if zone, ok := vigil.LoadZone(name); ok {
 			t.Errorf("%q is %v", name, zone)
 		}
 	}
 	for _, name := range []string{"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "EST5EDT"} {
-		if _, ok := maintenance.LoadZone(name); !ok {
+		if _, ok := vigil.LoadZone(name); !ok {
 			t.Errorf("%q is no zone", name)
 		}
 	}

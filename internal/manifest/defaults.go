@@ -2,7 +2,10 @@
 
 package manifest
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Trial is what is needed to run a check once without storing it.
 type Trial struct {
@@ -78,6 +81,13 @@ func filledSection(section, defaults, ruleDefaults *node) *node {
 	return all
 }
 
+// unprobed reports whether a member says how to probe, and the check is not probed.
+func unprobed(check *node, name string) bool {
+	kind := check.get("type")
+	return kind != nil && kind.text == "heartbeat" &&
+		slices.Contains([]string{"regions", "interval", "interval_seconds", "retry", "simultaneous_regions"}, name)
+}
+
 // filled returns an object with what it lacks of the defaults: objects are merged, and
 // anything else replaces the default.
 func filled(given, defaults *node) *node {
@@ -90,7 +100,7 @@ func filled(given, defaults *node) *node {
 		merged.add(m)
 	}
 	for _, m := range defaults.members {
-		if _, ok := given.find(m.name); !ok {
+		if _, ok := given.find(m.name); !ok && !unprobed(given, m.name) {
 			merged.add(m)
 		}
 	}

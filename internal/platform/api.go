@@ -45,7 +45,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 			_, err := p.temporal.Client.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		},
-		StatusPages: public, Shares: newReadShares(),
+		StatusPages: public, Shares: newReadShares(), Pinged: p.arrivals.Wake,
 		Codec: codec,
 		Config: api.Config{
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
@@ -76,6 +76,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 	p.metrics.Gauge("vigil_alert_streams_open", server.OpenStreams)
 	// The last part to start is the first to stop: answers end before the server.
 	p.onStop(func(context.Context) { server.Close() })
+	go p.markAnswering(ctx)
 	p.serve("the API", rest.JSONErrors(listener), mounted(server, dashboard, assistants), 3*time.Second).RegisterOnShutdown(func() {
 		server.EndStreams()
 		dashboard.EndStreams()
@@ -96,6 +97,18 @@ func (s *Settings) ListeningOn(listener net.Listener) Settings {
 // storesOf returns the one database for each part of the API.
 func storesOf(s *storage.Store) api.Stores {
 	return api.Stores{
-		Accounts: s, Checks: s, Alerts: s, Backtests: s, Apply: s, Loops: s, Events: s, Rates: s, Repeats: s, Audit: s, Keys: s, System: s,
+		Accounts:  s,
+		Checks:    s,
+		Alerts:    s,
+		Backtests: s,
+		Apply:     s,
+		Loops:     s,
+		Events:    s,
+		Rates:     s,
+		Repeats:   s,
+		Audit:     s,
+		Keys:      s,
+		System:    s,
+		Pings:     s,
 	}
 }

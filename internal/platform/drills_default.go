@@ -13,7 +13,6 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/demo"
 	"github.com/vigil-monitor/vigil/internal/drills"
-	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
 // When the drills of the schedule by default run: on a day and at an hour that somebody sees them.
@@ -69,7 +68,7 @@ func zoneOf(process, link, file string) string {
 		names = append(names, strings.TrimSpace(string(text)))
 	}
 	for _, name := range names {
-		if _, ok := maintenance.LoadZone(name); ok {
+		if _, ok := vigil.LoadZone(name); ok {
 			return name
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/codec"
 	"github.com/vigil-monitor/vigil/internal/demo"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
@@ -85,8 +86,9 @@ type Platform struct {
 	exporter  *telemetry.Exporter // nil exports nothing
 	loops     *dispatch.Loops
 	incidents *dispatch.Incidents
-	names     *dispatch.Names // nil: workflows do not show the names of checks
-	demand    *workers.Demand // the regions that this process gives work to
+	names     *dispatch.Names      // nil: workflows do not show the names of checks
+	demand    *workers.Demand      // the regions that this process gives work to
+	arrivals  *activities.Arrivals // the pings for the turns of heartbeats
 	probes    *probe.Registry
 	probing   *probe.Registry // probes, and those of drills
 	channels  *notify.Registry
@@ -137,6 +139,7 @@ func newPlatform(ctx context.Context, p *Process, in inputs) (*Platform, error) 
 		incidents: incidents,
 		names:     names,
 		demand:    demand,
+		arrivals:  activities.NewArrivals(in.store, p.Log),
 		probes:    probe.NewRegistry(guard),
 		probing:   probe.NewRegistry(guard, probe.WithDrills()),
 		channels:  notify.NewRegistry(guard, channels...),

@@ -5,8 +5,10 @@ package platform
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
 	"github.com/vigil-monitor/vigil/internal/fair"
@@ -14,13 +16,15 @@ import (
 	"github.com/vigil-monitor/vigil/workers"
 )
 
-// StartRegions starts the workers of the given regions. While Temporal is away it
+// StartRegions starts the workers of the given regions, and that of heartbeats: they are in no place,
+// so that every worker can serve them. While Temporal is away it
 // retries without delaying the rest of the process; the channel it returns is closed
 // once the workers poll.
 func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan struct{}, error) {
 	// The parts below outlive the signal that stops the process: probes in flight
 	// are still stored while the workers hand over.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	regions = append(slices.Clone(regions), vigil.HeartbeatRegion)
 	writer := storage.NewResultWriter(p.store, storage.WriterOptions{Log: p.Log, Committed: p.metrics.Committed()})
 	p.metrics.Gauge("vigil_results_waiting", writer.Waiting)
 	written := make(chan struct{})
@@ -51,6 +55,7 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	if p.names != nil {
 		showNames = p.names.Shown
 	}
+	go p.arrivals.Run(running)
 	turns := dispatch.NewTurns(p.temporal.Client, p.settings.TemporalNamespace)
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
@@ -58,6 +63,7 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, LastVotes: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.Log,
 		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(), Seal: p.secrets.sealAnswer, Line: line,
+		Arrivals: p.arrivals,
 	})
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)

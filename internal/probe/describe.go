@@ -55,11 +55,11 @@ func (r *Registry) Describe() []TypeInfo {
 	return all
 }
 
-// describeConfig describes the members of the config. Steps are of the other types.
+// describeConfig describes the members of the config. Steps are of the types in all that can be one.
 func (info *TypeInfo) describeConfig(zero any, all []TypeInfo) {
 	var others []string
 	for _, other := range all {
-		if other.Type != info.Type {
+		if canBeStep(other.Type) {
 			others = append(others, string(other.Type))
 		}
 	}

@@ -25,7 +25,7 @@ type MultistepConfig struct {
 // Step is one probe of a multistep check.
 type Step struct {
 	Name    string         `json:"name" title:"Name" form:"medium" doc:"Name, unique in the check" minLength:"1" maxLength:"100" example:"log in"`
-	Type    string         `json:"type" title:"Type" form:"types,medium" doc:"A check type other than multistep" example:"https"`
+	Type    string         `json:"type" title:"Type" form:"types,medium" doc:"A check type that is probed, other than multistep" example:"https"`
 	Config  map[string]any `json:"config" secret:"by-type" doc:"Config of that type. In url, header values, body and host {{name}} stands for what an earlier step extracted, escaped for where it stands: in a URL, a form, JSON or XML. In JSON outside of quotes an object or a list is inserted as JSON, and a text as a string. {{{{ stands for {{ itself. Without timeout_seconds the steps share the interval"`
 	Extract []Extraction   `json:"extract,omitempty" title:"Keep for later steps" add:"Keep a value" doc:"What later steps use; only for HTTP types" maxItems:"10"`
 }
@@ -118,12 +118,16 @@ type step struct {
 	extract  []extraction
 }
 
+// canBeStep reports whether a type can be one of a step. The results of a heartbeat arrive, so there is
+// nothing to probe.
+func canBeStep(t vigil.CheckType) bool { return t != vigil.TypeMultistep && t != vigil.TypeHeartbeat }
+
 // parseStep reads a step and returns it with a sample of its probe, in which
 // every placeholder has some value. It adds what the step extracts.
 func (p multistepProber) parseStep(given Step, path string, known map[string]bool, interval time.Duration, steps int) (step, Probe, error) {
 	prober, ok := p.registry.probers[vigil.CheckType(given.Type)]
-	if !ok || prober.Type() == vigil.TypeMultistep {
-		return step{}, nil, vigil.Invalid(path+".type", "must be a check type other than multistep")
+	if !ok || !canBeStep(prober.Type()) {
+		return step{}, nil, vigil.Invalid(path+".type", "must be a check type that is probed, other than multistep")
 	}
 	parsed := step{name: given.Name, prober: prober, config: given.Config, interval: interval / time.Duration(steps)}
 	if err := checkPlaceholders(given.Config, path+".config", known); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/secret"
 )
 
@@ -33,7 +34,7 @@ func (d *Document) Wanted() ([]Wanted, []Problem) {
 	}
 	var all []Wanted
 	add := func(kind Kind, key string, members Members) {
-		filled := Fill(members, d.Defaults[kind])
+		filled := Fill(members, d.defaultsOf(kind, members))
 		if kind != KindStatusPage {
 			if _, named := filled["name"]; !named {
 				filled["name"] = RuleKeyOf(key)
@@ -103,6 +104,20 @@ func treeSize(node any) int {
 		}
 	}
 	return size
+}
+
+// defaultsOf returns the defaults of a definition: those of a check that is not probed leave out how to
+// probe.
+func (d *Document) defaultsOf(kind Kind, members Members) Members {
+	defaults := d.Defaults[kind]
+	if kind != KindCheck || members["type"] != string(vigil.TypeHeartbeat) || len(defaults) == 0 {
+		return defaults
+	}
+	defaults = maps.Clone(defaults)
+	for _, name := range []string{"regions", "interval", "interval_seconds", "retry", "simultaneous_regions"} {
+		delete(defaults, name)
+	}
+	return defaults
 }
 
 // Fill returns members with what they lack of the defaults: objects are merged, and anything

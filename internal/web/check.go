@@ -31,6 +31,8 @@ type checkBody struct {
 	Badge       *badge
 	Facts       []string // what it is, in one line
 	Target      string
+	Heartbeat   bool   // it cannot be tested by hand
+	PingURL     string // of a heartbeat, for those who may change it
 	Enabled     bool
 	Regions     []choice // to test from; none for a check of one region
 	Banner      *checkBanner
@@ -242,6 +244,10 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 	b := &checkBody{
 		ID: c.Id.String(), Name: c.Name, Path: path, Enabled: c.Enabled, Target: r.fullTarget(c), Facts: checkFacts(c, d.recent),
 		AddRule: path + "/rules/new", Back: path,
+	}
+	b.Heartbeat = string(c.Type) == kindHeartbeat
+	if c.PingUrl != nil {
+		b.PingURL = *c.PingUrl
 	}
 	b.Badge = checkBadge(c, d.summary)
 	if len(c.Regions) > 1 {

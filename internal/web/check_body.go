@@ -23,7 +23,7 @@ type checkMembers struct {
 	Name                string         `json:"name"`
 	Type                string         `json:"type,omitempty"`
 	IntervalSeconds     any            `json:"interval_seconds,omitempty"`
-	Regions             []string       `json:"regions"`
+	Regions             []string       `json:"regions,omitzero"`
 	Config              map[string]any `json:"config,omitempty"`
 	Labels              any            `json:"labels,omitempty"`
 	Retry               any            `json:"retry,omitempty"`
@@ -39,7 +39,10 @@ func (c *checkForm) body() checkMembers {
 		Regions: slices.Clone(c.typed.Values["regions"]), Config: configOf(c.members(), c.typed, "config"),
 		Labels: pairsOf(c.typed, "labels"), Retry: c.retryOf(),
 	}
-	if body.Regions == nil {
+	switch {
+	case c.kind == kindHeartbeat: // both follow from the type and the schedule
+		body.Regions, body.IntervalSeconds, body.Retry = nil, nil, nil
+	case body.Regions == nil:
 		body.Regions = []string{}
 	}
 	if body.Labels == nil && c.stored != nil {

@@ -65,6 +65,7 @@ type checkFormView struct {
 	Hidden   []option // names and values
 	Types    []typeTile
 	Config   configView
+	Probed   bool   // it has an interval and regions
 	Title    *field // the name of the check
 	Every    *field
 	Regions  regionsView
@@ -97,6 +98,7 @@ func (c *checkForm) view() (*checkFormView, error) {
 	for _, t := range c.types.all {
 		v.Types = append(v.Types, typeTile{Name: t.Type, Text: t.About, Chosen: t.Type == c.kind, Href: v.Action + "?type=" + t.Type})
 	}
+	v.Probed = c.kind != kindHeartbeat
 	v.Title = c.input(field{Name: "name", Label: "Name", Autofill: "off", Placeholder: "Orders API"})
 	v.Config = c.config(c.members(), "config")
 	v.Every = c.input(field{Name: "interval_seconds", Label: "Every, in seconds", Mode: "numeric"})

@@ -38,8 +38,8 @@ func TestCheckForm(t *testing.T) {
 				tiles++
 			}
 		})
-		if tiles != 13 {
-			t.Errorf("%d tiles, want 13", tiles)
+		if tiles != 14 {
+			t.Errorf("%d tiles, want 14", tiles)
 		}
 	})
 

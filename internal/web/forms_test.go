@@ -220,6 +220,11 @@ func examples() []example {
 			secret: "config.smtp.password",
 		},
 		{
+			kind: "heartbeat", fields: map[string]string{"config.schedule.every_seconds": "300", "config.grace_seconds": "60"},
+			wrong: "config.grace_seconds", mistake: "-1", message: "must be",
+			config: `{"grace_seconds":60,"schedule":{"every_seconds":300}}`,
+		},
+		{
 			kind: "throughput", fields: map[string]string{"config.url": "https://files.harbor.example/100mb.bin", "config.min_mbps": "2.5"},
 			wrong: "config.min_mbps", mistake: "fast", message: "must be a number",
 			config: `{"min_mbps":2.5,"url":"https://files.harbor.example/100mb.bin"}`,
@@ -309,8 +314,12 @@ func (e example) edit(t *testing.T, o *office, location string) {
 	if got, want := compact(t, made.Config), compact(t, []byte(e.config)); got != want || made.Type != e.kind {
 		t.Errorf("type %s, config\n%s, want\n%s", made.Type, got, want)
 	}
-	if len(made.Regions) != 2 || !made.Enabled {
-		t.Errorf("the check is %+v, want it enabled in the two regions that are online", made)
+	regions, interval := 2, 600
+	if e.kind == "heartbeat" { // both follow from the schedule
+		regions, interval = 1, 300
+	}
+	if len(made.Regions) != regions || !made.Enabled {
+		t.Errorf("the check is %+v, want it enabled in the regions that are online", made)
 	}
 	p := o.view(t, location+"/edit")
 	for name, value := range e.fields {
@@ -328,13 +337,15 @@ func (e example) edit(t *testing.T, o *office, location string) {
 		t.Errorf("%s shows %q, want it masked", e.secret, p.values.Get(e.secret))
 	}
 	p.enter(t, "name", "Renamed "+e.kind)
-	p.enter(t, "interval_seconds", "600")
+	if e.kind != "heartbeat" {
+		p.enter(t, "interval_seconds", "600")
+	}
 	if p = p.press(t, ""); p.status != http.StatusSeeOther || p.location != location {
 		t.Fatalf("status %d, %s", p.status, p.summary())
 	}
 	var changed stored
 	o.call(t, http.MethodGet, path, nil, &changed)
-	if changed.Name != "Renamed "+e.kind || changed.Interval != 600 || compact(t, changed.Config) != compact(t, made.Config) {
+	if changed.Name != "Renamed "+e.kind || changed.Interval != interval || compact(t, changed.Config) != compact(t, made.Config) {
 		t.Errorf("the check became %+v with %s", changed, changed.Config)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/client"
-	"github.com/vigil-monitor/vigil/internal/maintenance"
 )
 
 // maintenanceListBody is what the list of maintenance windows shows.
@@ -140,7 +140,7 @@ func maintenanceNotes(windows []client.MaintenanceWindow) []maintenanceNote {
 
 // zoned is an instant as clocks in a time zone show it.
 func zoned(at time.Time, zone string) string {
-	location, ok := maintenance.LoadZone(zone)
+	location, ok := vigil.LoadZone(zone)
 	if !ok {
 		location, zone = time.UTC, "UTC"
 	}

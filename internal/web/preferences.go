@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vigil-monitor/vigil/internal/maintenance"
+	"github.com/vigil-monitor/vigil"
 )
 
 // preferences are what a browser keeps of how its user likes the pages.
@@ -36,7 +36,7 @@ func readPreferences(r *http.Request) preferences {
 	if theme := values.Get("theme"); slices.Contains([]string{"light", "dark"}, theme) {
 		p.Theme = theme
 	}
-	if zone, ok := maintenance.LoadZone(values.Get("zone")); ok {
+	if zone, ok := vigil.LoadZone(values.Get("zone")); ok {
 		p.Zone = zone
 	}
 	p.NoKeys = values.Get("keys") == "off"
@@ -77,7 +77,7 @@ func (s *Server) setPreferences(r *request) error {
 		r.prefs.NoKeys = form.Get("keys") == "off"
 	}
 	if form.Has("zone") {
-		zone, ok := maintenance.LoadZone(form.Get("zone"))
+		zone, ok := vigil.LoadZone(form.Get("zone"))
 		if !ok {
 			zone = time.UTC
 		}

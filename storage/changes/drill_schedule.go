@@ -83,7 +83,7 @@ func nextDrill(r *drills.Recurrence, after time.Time) (time.Time, error) {
 	if err := r.Validate(); err != nil {
 		return time.Time{}, err
 	}
-	if _, ok := maintenance.LoadZone(r.Timezone); !ok {
+	if _, ok := vigil.LoadZone(r.Timezone); !ok {
 		return time.Time{}, vigil.Invalid("recurrence.timezone", "must be the name of an IANA time zone, such as Europe/Berlin or UTC")
 	}
 	cron := fmt.Sprintf("0 %d %d * *", r.Hour, r.Day)

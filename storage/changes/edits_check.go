@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/events"
 	"github.com/vigil-monitor/vigil/internal/project"
+	"github.com/vigil-monitor/vigil/storage/beats"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/incidents"
 	"github.com/vigil-monitor/vigil/storage/loops"
@@ -51,6 +52,11 @@ func (e *Edits) createChecks(ctx context.Context, changes *project.Changes) erro
 	}
 	if err := loops.Insert(ctx, e.tx, started); err != nil {
 		return err
+	}
+	for i := range e.woken {
+		if err := beats.EnsureTokens(ctx, e.tx, e.db.definitions.Keyring, &e.woken[i].After); err != nil {
+			return err
+		}
 	}
 	return e.countCreations(ctx, len(rows))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/beats"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/incidents"
 	"github.com/vigil-monitor/vigil/storage/loops"
@@ -165,6 +166,9 @@ func (s *Store) changeDefinition(ctx context.Context, tx bun.Tx, before, after *
 	if err != nil {
 		return definitions.ManagedTaken(definitions.Unstorable(fmt.Errorf("store the definition: %w", err)), "check", after.ManagedBy)
 	}
+	if err := beats.EnsureTokens(ctx, tx, s.definitions.Keyring, after); err != nil {
+		return err
+	}
 	return updateLoops(ctx, tx, loops, before, after, restart, now)
 }
 
@@ -173,7 +177,8 @@ func restarts(before, after *vigil.Check) bool {
 	switch {
 	case !after.Enabled:
 		return false
-	case !before.Enabled, before.Type != after.Type, before.Interval != after.Interval, before.Simultaneous != after.Simultaneous:
+	case !before.Enabled, before.Type != after.Type, before.Interval != after.Interval, before.Simultaneous != after.Simultaneous,
+		!before.SameTimes(after):
 		return true
 	default:
 		return !after.Simultaneous && !slices.Equal(before.Regions, after.Regions)

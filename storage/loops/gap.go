@@ -19,8 +19,12 @@ type Gap struct {
 }
 
 // GapsBetween returns the slots of a schedule in [from, to) as gaps: one for slot 0,
-// which is not on the schedule's grid, and one for the slots on the grid.
+// which is not on the schedule's grid, and one for the slots on the grid. The slots of a timetable
+// are a gap where they follow each other at the same distance.
 func GapsBetween(s vigil.Schedule, from, to time.Time) []Gap {
+	if s.Times != nil {
+		return gapsOfTimes(s, from, to)
+	}
 	var gaps []Gap
 	first := s.First()
 	if !first.Before(from) && first.Before(to) {
@@ -35,6 +39,21 @@ func GapsBetween(s vigil.Schedule, from, to time.Time) []Gap {
 	}
 	steps := int64((to.Sub(low) - 1) / s.Interval)
 	return append(gaps, Gap{First: low, Last: low.Add(time.Duration(steps) * s.Interval), Step: s.Interval, Count: steps + 1})
+}
+
+func gapsOfTimes(s vigil.Schedule, from, to time.Time) []Gap {
+	var gaps []Gap
+	for slot := range s.Slots(from, to) {
+		if len(gaps) > 0 {
+			last := &gaps[len(gaps)-1]
+			if step := slot.Sub(last.Last); last.Count == 1 || step == last.Step {
+				last.Last, last.Step, last.Count = slot, step, last.Count+1
+				continue
+			}
+		}
+		gaps = append(gaps, Gap{First: slot, Last: slot, Step: s.Interval, Count: 1})
+	}
+	return gaps
 }
 
 // Span is the time [from, to).

@@ -34,6 +34,8 @@ type Row struct {
 	Anchor        time.Time  `bun:"anchor"`
 	IntervalMS    int64      `bun:"interval_ms"`
 	OffsetMS      int64      `bun:"offset_ms"`
+	Cron          string     `bun:"cron"` // empty: the grid
+	Timezone      string     `bun:"timezone"`
 	CountedUntil  time.Time  `bun:"counted_until"`
 	LastSlot      *time.Time `bun:"last_slot"`
 	LastTime      *time.Time `bun:"last_time"`
@@ -67,8 +69,20 @@ const defaultDeadline = time.Minute
 func (r *Row) Schedule() vigil.Schedule {
 	return vigil.Schedule{
 		Start: r.StartAt, Anchor: r.Anchor,
-		Interval: pg.FromMilliseconds(r.IntervalMS), Offset: pg.FromMilliseconds(r.OffsetMS),
+		Interval: pg.FromMilliseconds(r.IntervalMS), Offset: pg.FromMilliseconds(r.OffsetMS), Times: TimesOf(r.Cron, r.Timezone),
 	}
+}
+
+// TimesOf returns the timetable of a row, nil for one on the grid.
+func TimesOf(cron, timezone string) *vigil.Timetable {
+	if cron == "" {
+		return nil
+	}
+	times, err := vigil.NewTimetable(cron, timezone)
+	if err != nil {
+		return nil // it was judged before it was stored
+	}
+	return times
 }
 
 func (r *Row) loop() vigil.Loop {
@@ -337,6 +351,7 @@ func (r *Row) setSchedule(check *vigil.Check, start time.Time) {
 	schedule := check.Schedule(r.Region, start)
 	r.StartAt, r.Anchor, r.CountedUntil = start, schedule.Anchor, timing.Later(r.CountedUntil, start)
 	r.IntervalMS, r.OffsetMS = pg.Milliseconds(schedule.Interval), pg.Milliseconds(schedule.Offset)
+	r.Cron, r.Timezone = check.Timetable()
 	r.NextDue = nil
 	if check.Enabled {
 		first := schedule.First()
@@ -347,7 +362,7 @@ func (r *Row) setSchedule(check *vigil.Check, start time.Time) {
 // ApplyDefinition sets a loop to the new definition of its check.
 func (r *Row) ApplyDefinition(check *vigil.Check, restart bool, now time.Time) {
 	r.Desired, r.Active = check.Revision, check.Enabled
-	if check.Retry.Attempts > 0 { // the next result says how long it really is
+	if check.Retry.Attempts > 0 || check.Type == vigil.TypeHeartbeat { // the next result says how long it really is
 		r.DeadlineMS = max(r.DeadlineMS, pg.Milliseconds(expectedDeadline(check)))
 	}
 	if restart {
@@ -373,5 +388,10 @@ func (r *Row) KeepState(before, after *vigil.Check) {
 // expectedDeadline is the deadline of a loop without a result at the present definition.
 // The check type knows how long an attempt takes; here it is the longest timeout.
 func expectedDeadline(check *vigil.Check) time.Duration {
+	if check.Type == vigil.TypeHeartbeat {
+		if h, err := vigil.HeartbeatOf(check.Config); err == nil {
+			return h.Wait()
+		}
+	}
 	return max(defaultDeadline, min(check.Retry.Deadline(defaultDeadline), check.Interval))
 }

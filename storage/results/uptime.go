@@ -101,14 +101,15 @@ type regionGap struct {
 // organization's is a CodeNotFound error.
 func readMissed(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w loops.Window) (known []loops.Row, gaps []regionGap, err error) {
 	found, err := tx.Query(ctx, `
-		SELECT r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until, r.deadline_ms
+		SELECT r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.cron, r.timezone,
+			r.counted_until, r.deadline_ms
 		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id WHERE c.id = $1 AND c.org_id = $2 AND c.`+pg.NotDrill, w.Check, orgID)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read loops: %w", err)
 	}
 	var loop loops.Row
 	into := []any{
-		&loop.Region, &loop.Active, &loop.StartAt, &loop.Anchor, &loop.IntervalMS, &loop.OffsetMS,
+		&loop.Region, &loop.Active, &loop.StartAt, &loop.Anchor, &loop.IntervalMS, &loop.OffsetMS, &loop.Cron, &loop.Timezone,
 		&loop.CountedUntil, &loop.DeadlineMS,
 	}
 	_, err = pgx.ForEachRow(found, into, func() error {

@@ -202,8 +202,8 @@ const insertSQL = `
 	FROM l LEFT JOIN s ON s.check_id = l.check_id AND s.region = l.region`
 
 // progressColumns are the columns of a loop (r) that scanProgress reads.
-const progressColumns = `r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.counted_until,
-			r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker, r.turn_slots,
+const progressColumns = `r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.cron, r.timezone,
+			r.counted_until, r.last_slot, r.last_time, r.last_scheduled, r.next_due, r.deadline_ms, r.health, r.missed, r.worker, r.turn_slots,
 			r.turn_run, r.turn_activity, r.turn_ends`
 
 // insert begins the transaction, locks the loops that are not locked, inserts their rows

@@ -57,10 +57,13 @@ func (l *loopProgress) key() loopKey { return loopKey{l.check, l.region} }
 func scanProgress(row pgx.Rows) (l *loopProgress, inserted []time.Time, uncounted bool, err error) {
 	l = &loopProgress{}
 	var intervalMS, offsetMS int64
-	err = row.Scan(&l.check, &l.region, &l.active, &l.schedule.Start, &l.schedule.Anchor, &intervalMS, &offsetMS, &l.countedUntil,
+	var cron, timezone string
+	err = row.Scan(&l.check, &l.region, &l.active, &l.schedule.Start, &l.schedule.Anchor, &intervalMS, &offsetMS, &cron, &timezone,
+		&l.countedUntil,
 		&l.lastSlot, &l.lastTime, &l.lastScheduled, &l.nextDue, &l.deadlineMS, &l.health, &l.missed, &l.worker, &l.turnSlots,
 		&l.turn.run, &l.turn.activity, &l.turn.ends, &inserted, &uncounted)
 	l.schedule.Interval, l.schedule.Offset = pg.FromMilliseconds(intervalMS), pg.FromMilliseconds(offsetMS)
+	l.schedule.Times = loops.TimesOf(cron, timezone)
 	return l, inserted, uncounted, err
 }
 

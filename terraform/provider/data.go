@@ -122,7 +122,7 @@ func (d *listed) members() []*field {
 		property := answer.Properties[name]
 		switch {
 		case name == "config" && answer.Alternative != nil:
-			fields = append(fields, alternativesOf(d.Answer, "")...)
+			fields = append(fields, alternativesOf(d.Answer)...)
 		case name == "summary", name == "recipients": // in other requests only
 		default:
 			fields = append(fields, fieldOf(name, property, adjustments()[d.Answer+"."+name]))

@@ -115,7 +115,7 @@ func members(schema string, d *definition) []*field {
 		case change.Skip:
 			continue
 		case change.Union != "":
-			fields = append(fields, alternativesOf(change.Union, "multistep")...)
+			fields = append(fields, alternativesOf(change.Union, "multistep", "heartbeat")...)
 			continue
 		}
 		one := fieldOf(name, property, change)
@@ -179,13 +179,13 @@ func orEmpty(given, empty any) any {
 	return given
 }
 
-// alternativesOf returns a nested attribute for each type of a schema, except one: a step
-// of a multistep check has no steps.
-func alternativesOf(schema, except string) []*field {
+// alternativesOf returns a nested attribute for each type of a schema, without those that are excepted:
+// a step of a multistep check has no steps, and is no heartbeat.
+func alternativesOf(schema string, except ...string) []*field {
 	d := schemas()[schema]
 	var fields []*field
 	for _, kind := range slices.Sorted(maps.Keys(d.Alternative.Mapping)) {
-		if kind != except {
+		if !slices.Contains(except, kind) {
 			fields = append(fields, alternative(kind, d.Alternative.Mapping[kind]))
 		}
 	}

@@ -58,7 +58,7 @@ func (k *kind) fields() []*field {
 		fields = append(fields, k.ruled(one))
 	}
 	if schemas()[k.Create].Alternative != nil {
-		fields = append(fields, alternativesOf(k.Create, "")...)
+		fields = append(fields, alternativesOf(k.Create)...)
 		fields = append(fields, &field{Name: typeName, Computed: true, Doc: "The type, as the nested attribute says it."})
 	}
 	return append(fields, k.added()...)

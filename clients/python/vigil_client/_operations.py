@@ -1047,6 +1047,19 @@ class Operations:
         """List the notification channels, newest first"""
         return self._list("/v1/notification-channels", {"limit": limit, "query": query, "type": type, "enabled": enabled, "label": label, "tool": tool, "project": project, "key": key}, timeout)
 
+    def list_pings(
+        self,
+        id: str,
+        *,
+        limit: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Pages[types.Ping]:
+        """
+        List the newest pings of a heartbeat.
+        The newest comes first. A check of another type has none.
+        """
+        return self._list(f"/v1/checks/{quote(id, safe='')}/pings", {"limit": limit}, timeout)
+
     def list_recoveries(
         self,
         id: str,
@@ -1290,6 +1303,18 @@ class Operations:
         at once and ends the overlap.
         """
         return self._call("POST", f"/v1/notification-channels/{quote(id, safe='')}/rotate-secret", body=body, keyed=True, idempotency_key=idempotency_key, timeout=timeout)
+
+    def rotate_ping_url(
+        self,
+        id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.PingURL:
+        """
+        Give a heartbeat another ping_url.
+        Pings to the address before are answered with 404 from now on.
+        """
+        return self._call("POST", f"/v1/checks/{quote(id, safe='')}/rotate-ping-url", timeout=timeout)
 
     def signup(
         self,

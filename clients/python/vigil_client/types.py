@@ -717,11 +717,16 @@ class _CheckRequired(TypedDict):
     simultaneous_regions: bool
     """Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."""
     updated_at: str
-    config: Union[DNSConfig, DomainConfig, GRPCConfig, HTTPConfig, MultistepConfig, PingConfig, MailConfig, SSLConfig, TCPConfig, ThroughputConfig, WebSocketConfig]
-    type: Literal["dns", "domain", "grpc", "http", "http3", "https", "multistep", "ping", "smtp-imap", "ssl", "tcp", "throughput", "websocket"]
+    config: Union[DNSConfig, DomainConfig, GRPCConfig, HeartbeatConfig, HTTPConfig, MultistepConfig, PingConfig, MailConfig, SSLConfig, TCPConfig, ThroughputConfig, WebSocketConfig]
+    type: Literal["dns", "domain", "grpc", "heartbeat", "http", "http3", "https", "multistep", "ping", "smtp-imap", "ssl", "tcp", "throughput", "websocket"]
 
 
 class Check(_CheckRequired, total=False):
+    ping_url: str
+    """
+    Where the job of a heartbeat pings; only for callers who may change the check. It is the only
+    credential of a ping.
+    """
     revision: int
     """
     Grows by one with every change of the definition; the ETag for If-Match. Health and results do not
@@ -771,11 +776,9 @@ class CheckBulkRequest(_CheckBulkRequestRequired, total=False):
 
 
 class _CheckCreateRequired(TypedDict):
-    interval_seconds: int
-    """Seconds between two results of a region."""
     name: str
-    config: Union[DNSConfig, DomainConfig, GRPCConfig, HTTPConfig, MultistepConfig, PingConfig, MailConfig, SSLConfig, TCPConfig, ThroughputConfig, WebSocketConfig]
-    type: Literal["dns", "domain", "grpc", "http", "http3", "https", "multistep", "ping", "smtp-imap", "ssl", "tcp", "throughput", "websocket"]
+    config: Union[DNSConfig, DomainConfig, GRPCConfig, HeartbeatConfig, HTTPConfig, MultistepConfig, PingConfig, MailConfig, SSLConfig, TCPConfig, ThroughputConfig, WebSocketConfig]
+    type: Literal["dns", "domain", "grpc", "heartbeat", "http", "http3", "https", "multistep", "ping", "smtp-imap", "ssl", "tcp", "throughput", "websocket"]
 
 
 class CheckCreate(_CheckCreateRequired, total=False):
@@ -785,6 +788,11 @@ class CheckCreate(_CheckCreateRequired, total=False):
     Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS
     answers and certificates. false switches it off.
     """
+    interval_seconds: int
+    """
+    Seconds between two results of a region. A new check needs it, but a heartbeat: there it follows from
+    the schedule.
+    """
     labels: Dict[str, str]
     """
     Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and
@@ -793,7 +801,10 @@ class CheckCreate(_CheckCreateRequired, total=False):
     managed_by: Optional[ManagedBy]
     """The program that manages the check. Absent keeps it, and null releases the check."""
     regions: List[str]
-    """Keys or aliases of the regions that the check runs in."""
+    """
+    Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no
+    other.
+    """
     retry: Optional[CheckRetry]
     """Replaces the whole member. What it leaves out has its default."""
     simultaneous_regions: bool
@@ -816,6 +827,12 @@ class CheckGrpc(TypedDict):
     """What makes a check of type grpc."""
     config: GRPCConfig
     type: Literal["grpc"]
+
+
+class CheckHeartbeat(TypedDict):
+    """What makes a check of type heartbeat."""
+    config: HeartbeatConfig
+    type: Literal["heartbeat"]
 
 
 class CheckHttp(TypedDict):
@@ -1043,7 +1060,7 @@ class CheckTypeInfoList(TypedDict):
 
 
 class CheckUpdate(TypedDict, total=False):
-    config: Union[DNSConfig, DomainConfig, GRPCConfig, HTTPConfig, MultistepConfig, PingConfig, MailConfig, SSLConfig, TCPConfig, ThroughputConfig, WebSocketConfig]
+    config: Union[DNSConfig, DomainConfig, GRPCConfig, HeartbeatConfig, HTTPConfig, MultistepConfig, PingConfig, MailConfig, SSLConfig, TCPConfig, ThroughputConfig, WebSocketConfig]
     """Replaces the config as a whole; its members depend on the type of the check."""
     enabled: bool
     evidence: bool
@@ -1052,7 +1069,10 @@ class CheckUpdate(TypedDict, total=False):
     answers and certificates. false switches it off.
     """
     interval_seconds: int
-    """Seconds between two results of a region."""
+    """
+    Seconds between two results of a region. A new check needs it, but a heartbeat: there it follows from
+    the schedule.
+    """
     labels: Dict[str, str]
     """
     Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and
@@ -1062,12 +1082,15 @@ class CheckUpdate(TypedDict, total=False):
     """The program that manages the check. Absent keeps it, and null releases the check."""
     name: str
     regions: List[str]
-    """Keys or aliases of the regions that the check runs in."""
+    """
+    Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no
+    other.
+    """
     retry: Optional[CheckRetry]
     """Replaces the whole member. What it leaves out has its default."""
     simultaneous_regions: bool
     """Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."""
-    type: Literal["dns", "domain", "grpc", "http", "http3", "https", "multistep", "ping", "smtp-imap", "ssl", "tcp", "throughput", "websocket"]
+    type: Literal["dns", "domain", "grpc", "heartbeat", "http", "http3", "https", "multistep", "ping", "smtp-imap", "ssl", "tcp", "throughput", "websocket"]
     """How the target is probed."""
 
 
@@ -1972,6 +1995,46 @@ class HealthAnswer(TypedDict):
     data: Health
 
 
+class _HeartbeatConfigRequired(TypedDict):
+    schedule: HeartbeatSchedule
+    """When the job is expected to run: every_seconds or cron"""
+
+
+class HeartbeatConfig(_HeartbeatConfigRequired, total=False):
+    grace_seconds: int
+    """
+    How many seconds later than expected a ping may come, and how long a run may take from its start when
+    max_duration_seconds is left out
+    """
+    max_duration_seconds: int
+    """How many seconds a run may take from its start ping. Left out: as long as grace_seconds"""
+    require_start: bool
+    """Fail when a run ends without a start ping"""
+
+
+class HeartbeatMetadata(TypedDict, total=False):
+    attempts: List[FailedAttempt]
+    """The attempts before the one that the result shows, oldest first; absent when it shows the first."""
+    duration_ms: int
+    """Milliseconds from the start ping to the end of the run"""
+    exit_code: int
+    """Exit code that the job reported"""
+    rid: str
+    """Run that the ping belongs to, as the job named it"""
+
+
+class HeartbeatSchedule(TypedDict, total=False):
+    cron: str
+    """
+    Cron expression of five fields: minute, hour, day of month, month and day of week; not together with
+    every_seconds
+    """
+    every_seconds: int
+    """Seconds between two pings; not together with cron"""
+    timezone: str
+    """IANA time zone of cron. Default: UTC"""
+
+
 class _IMAPServerRequired(TypedDict):
     host: str
     """Host name or IP address"""
@@ -2835,6 +2898,21 @@ class PendingAnswer(TypedDict):
     data: Pending
 
 
+class Ping(TypedDict):
+    bytes: int
+    """Length of the body that came along."""
+    exit_code: Optional[int]
+    """Exit code that the job reported; null without one."""
+    kind: Literal["start", "success", "fail", "log"]
+    """What the job reported. An exit code of 0 is a success, another one a failure."""
+    output: str
+    """The end of the body, up to 10,240 characters. Values that their names call credentials are ***."""
+    received_at: str
+    """When the platform received it, by the clock of its database."""
+    rid: Optional[str]
+    """The run, as the job named it; null without."""
+
+
 class _PingConfigRequired(TypedDict):
     host: str
     """Host name or IP address to ping"""
@@ -2852,6 +2930,11 @@ class PingConfig(_PingConfigRequired, total=False):
     """Echo requests to send"""
     timeout_seconds: int
     """Longest time for everything, at most the interval. Default: the smaller of 10 and the interval"""
+
+
+class PingList(TypedDict):
+    data: List[Ping]
+    meta: Meta
 
 
 class _PingMetadataRequired(TypedDict):
@@ -2876,6 +2959,14 @@ class PingMetadata(_PingMetadataRequired, total=False):
     """Longest round trip, ms"""
     rtt_min_ms: float
     """Shortest round trip, ms"""
+
+
+class PingURL(TypedDict):
+    ping_url: str
+
+
+class PingURLAnswer(TypedDict):
+    data: PingURL
 
 
 class PushChannel(TypedDict):
@@ -3148,7 +3239,7 @@ class _ResultRequired(TypedDict):
     then one with a changed error, and else one an hour.
     """
     id: str
-    metadata: Optional[Union[DNSMetadata, DomainMetadata, GRPCMetadata, HTTPMetadata, MultistepMetadata, PingMetadata, MailMetadata, SSLMetadata, TCPMetadata, ThroughputMetadata, WebSocketMetadata, RunMetadata]]
+    metadata: Optional[Union[DNSMetadata, DomainMetadata, GRPCMetadata, HeartbeatMetadata, HTTPMetadata, MultistepMetadata, PingMetadata, MailMetadata, SSLMetadata, TCPMetadata, ThroughputMetadata, WebSocketMetadata, RunMetadata]]
     """Details that depend on the check's type; null when there are none."""
     region: str
     response_time_ms: int
@@ -3461,7 +3552,7 @@ class _StepRequired(TypedDict):
     name: str
     """Name, unique in the check"""
     type: str
-    """A check type other than multistep"""
+    """A check type that is probed, other than multistep"""
 
 
 class Step(_StepRequired, total=False):

@@ -310,6 +310,15 @@ export interface ListNotificationChannelsQuery {
   key?: string;
 }
 
+/** What listPings selects. */
+export interface ListPingsQuery {
+  /**
+   * How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset
+   * plus the number of rows received.
+   */
+  limit?: number;
+}
+
 /** What listRecoveries selects. */
 export interface ListRecoveriesQuery {
   /**
@@ -963,6 +972,13 @@ export abstract class Operations {
   listNotificationChannels(query?: ListNotificationChannelsQuery, options?: RequestOptions): Pages<t.NotificationChannel> {
     return this.list("/v1/notification-channels", query, options);
   }
+  /**
+   * List the newest pings of a heartbeat.
+   * The newest comes first. A check of another type has none.
+   */
+  listPings(id: string, query?: ListPingsQuery, options?: RequestOptions): Pages<t.Ping> {
+    return this.list(`/v1/checks/${encodeURIComponent(id)}/pings`, query, options);
+  }
   /** List the recoveries of a channel, newest first */
   listRecoveries(id: string, query?: ListRecoveriesQuery, options?: RequestOptions): Pages<t.Recovery> {
     return this.list(`/v1/notification-channels/${encodeURIComponent(id)}/recoveries`, query, options);
@@ -1085,6 +1101,13 @@ export abstract class Operations {
    */
   rotateNotificationChannelSecret(id: string, body?: t.RotationRequest, options?: RequestOptions): Promise<t.RotatedChannel> {
     return this.call("POST", `/v1/notification-channels/${encodeURIComponent(id)}/rotate-secret`, { body, keyed: true }, options);
+  }
+  /**
+   * Give a heartbeat another ping_url.
+   * Pings to the address before are answered with 404 from now on.
+   */
+  rotatePingUrl(id: string, options?: RequestOptions): Promise<t.PingURL> {
+    return this.call("POST", `/v1/checks/${encodeURIComponent(id)}/rotate-ping-url`, {}, options);
   }
   /** Create an account with a password */
   signup(body: t.SignupRequest, options?: RequestOptions): Promise<t.Auth> {

@@ -667,6 +667,11 @@ export type Check = {
   managed_by: ManagedBy | null;
   name: string;
   org_id: string;
+  /**
+   * Where the job of a heartbeat pings; only for callers who may change the check. It is the only credential of
+   * a ping.
+   */
+  ping_url?: string;
   /** Keys of the regions that the check runs in. */
   regions: string[];
   /**
@@ -693,6 +698,7 @@ export type Check = {
   | CheckDns
   | CheckDomain
   | CheckGrpc
+  | CheckHeartbeat
   | CheckHttp
   | CheckHttp3
   | CheckHttps
@@ -743,8 +749,11 @@ export type CheckCreate = {
    * and certificates. false switches it off.
    */
   evidence?: boolean;
-  /** Seconds between two results of a region. */
-  interval_seconds: number;
+  /**
+   * Seconds between two results of a region. A new check needs it, but a heartbeat: there it follows from the
+   * schedule.
+   */
+  interval_seconds?: number;
   /**
    * Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a
    * value has up to 200.
@@ -753,7 +762,7 @@ export type CheckCreate = {
   /** The program that manages the check. Absent keeps it, and null releases the check. */
   managed_by?: ManagedBy | null;
   name: string;
-  /** Keys or aliases of the regions that the check runs in. */
+  /** Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no other. */
   regions?: string[];
   /** Replaces the whole member. What it leaves out has its default. */
   retry?: CheckRetry | null;
@@ -763,6 +772,7 @@ export type CheckCreate = {
   | CheckDns
   | CheckDomain
   | CheckGrpc
+  | CheckHeartbeat
   | CheckHttp
   | CheckHttp3
   | CheckHttps
@@ -791,6 +801,12 @@ export interface CheckDomain {
 export interface CheckGrpc {
   config: GRPCConfig;
   type: "grpc";
+}
+
+/** What makes a check of type heartbeat. */
+export interface CheckHeartbeat {
+  config: HeartbeatConfig;
+  type: "heartbeat";
 }
 
 /** What makes a check of type http. */
@@ -1006,14 +1022,17 @@ export interface CheckTypeInfoList {
 
 export interface CheckUpdate {
   /** Replaces the config as a whole; its members depend on the type of the check. */
-  config?: DNSConfig | DomainConfig | GRPCConfig | HTTPConfig | MultistepConfig | PingConfig | MailConfig | SSLConfig | TCPConfig | ThroughputConfig | WebSocketConfig;
+  config?: DNSConfig | DomainConfig | GRPCConfig | HeartbeatConfig | HTTPConfig | MultistepConfig | PingConfig | MailConfig | SSLConfig | TCPConfig | ThroughputConfig | WebSocketConfig;
   enabled?: boolean;
   /**
    * Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers
    * and certificates. false switches it off.
    */
   evidence?: boolean;
-  /** Seconds between two results of a region. */
+  /**
+   * Seconds between two results of a region. A new check needs it, but a heartbeat: there it follows from the
+   * schedule.
+   */
   interval_seconds?: number;
   /**
    * Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a
@@ -1023,14 +1042,14 @@ export interface CheckUpdate {
   /** The program that manages the check. Absent keeps it, and null releases the check. */
   managed_by?: ManagedBy | null;
   name?: string;
-  /** Keys or aliases of the regions that the check runs in. */
+  /** Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no other. */
   regions?: string[];
   /** Replaces the whole member. What it leaves out has its default. */
   retry?: CheckRetry | null;
   /** Whether all regions probe at the same instants; otherwise they are spread evenly over the interval. */
   simultaneous_regions?: boolean;
   /** How the target is probed. */
-  type?: "dns" | "domain" | "grpc" | "http" | "http3" | "https" | "multistep" | "ping" | "smtp-imap" | "ssl" | "tcp" | "throughput" | "websocket";
+  type?: "dns" | "domain" | "grpc" | "heartbeat" | "http" | "http3" | "https" | "multistep" | "ping" | "smtp-imap" | "ssl" | "tcp" | "throughput" | "websocket";
 }
 
 /** What makes a check of type websocket. */
@@ -1855,6 +1874,43 @@ export interface HealthAnswer {
   data: Health;
 }
 
+export interface HeartbeatConfig {
+  /**
+   * How many seconds later than expected a ping may come, and how long a run may take from its start when
+   * max_duration_seconds is left out
+   */
+  grace_seconds?: number;
+  /** How many seconds a run may take from its start ping. Left out: as long as grace_seconds */
+  max_duration_seconds?: number;
+  /** Fail when a run ends without a start ping */
+  require_start?: boolean;
+  /** When the job is expected to run: every_seconds or cron */
+  schedule: HeartbeatSchedule;
+}
+
+export interface HeartbeatMetadata {
+  /** The attempts before the one that the result shows, oldest first; absent when it shows the first. */
+  attempts?: FailedAttempt[];
+  /** Milliseconds from the start ping to the end of the run */
+  duration_ms?: number;
+  /** Exit code that the job reported */
+  exit_code?: number;
+  /** Run that the ping belongs to, as the job named it */
+  rid?: string;
+}
+
+export interface HeartbeatSchedule {
+  /**
+   * Cron expression of five fields: minute, hour, day of month, month and day of week; not together with
+   * every_seconds
+   */
+  cron?: string;
+  /** Seconds between two pings; not together with cron */
+  every_seconds?: number;
+  /** IANA time zone of cron. Default: UTC */
+  timezone?: string;
+}
+
 export interface IMAPServer {
   /** Host name or IP address */
   host: string;
@@ -2668,6 +2724,21 @@ export interface PendingAnswer {
   data: Pending;
 }
 
+export interface Ping {
+  /** Length of the body that came along. */
+  bytes: number;
+  /** Exit code that the job reported; null without one. */
+  exit_code: number | null;
+  /** What the job reported. An exit code of 0 is a success, another one a failure. */
+  kind: "start" | "success" | "fail" | "log";
+  /** The end of the body, up to 10,240 characters. Values that their names call credentials are ***. */
+  output: string;
+  /** When the platform received it, by the clock of its database. */
+  received_at: string;
+  /** The run, as the job named it; null without. */
+  rid: string | null;
+}
+
 export interface PingConfig {
   /** Host name or IP address to ping */
   host: string;
@@ -2682,6 +2753,11 @@ export interface PingConfig {
   packet_count?: number;
   /** Longest time for everything, at most the interval. Default: the smaller of 10 and the interval */
   timeout_seconds?: number;
+}
+
+export interface PingList {
+  data: Ping[];
+  meta: Meta;
 }
 
 export interface PingMetadata {
@@ -2703,6 +2779,14 @@ export interface PingMetadata {
   rtt_max_ms?: number;
   /** Shortest round trip, ms */
   rtt_min_ms?: number;
+}
+
+export interface PingURL {
+  ping_url: string;
+}
+
+export interface PingURLAnswer {
+  data: PingURL;
 }
 
 /** What makes a channel of type push. */
@@ -2968,7 +3052,7 @@ export interface Result {
   has_evidence: boolean;
   id: string;
   /** Details that depend on the check's type; null when there are none. */
-  metadata: DNSMetadata | DomainMetadata | GRPCMetadata | HTTPMetadata | MultistepMetadata | PingMetadata | MailMetadata | SSLMetadata | TCPMetadata | ThroughputMetadata | WebSocketMetadata | RunMetadata | null;
+  metadata: DNSMetadata | DomainMetadata | GRPCMetadata | HeartbeatMetadata | HTTPMetadata | MultistepMetadata | PingMetadata | MailMetadata | SSLMetadata | TCPMetadata | ThroughputMetadata | WebSocketMetadata | RunMetadata | null;
   region: string;
   response_time_ms: number;
   /** Status of the HTTP answer; null for other types and when there was none. */
@@ -3255,7 +3339,7 @@ export interface Step {
   extract?: Extraction[];
   /** Name, unique in the check */
   name: string;
-  /** A check type other than multistep */
+  /** A check type that is probed, other than multistep */
   type: string;
 }
 

@@ -64,6 +64,7 @@ func Commands(host Host) []*cobra.Command {
 		a.incidentCommand(),
 		a.deliveryCommand(),
 		a.drillCommand(),
+		a.runCommand(),
 		a.tailCommand(),
 		a.subscriptionCommand(),
 		a.maintenanceCommand(),

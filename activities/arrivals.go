@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activities
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing"
+)
+
+// How often new pings are looked for, while turns wait for some: every arrivalsPoll, and at once
+// when this process has received one, but not more often than arrivalsPause.
+const (
+	arrivalsPoll    = 250 * time.Millisecond
+	arrivalsPause   = 25 * time.Millisecond
+	arrivalsTimeout = 10 * time.Second
+)
+
+// pingStore reads pings.
+type pingStore interface {
+	// NewPings returns what was committed since a cursor; see vigil.PingNews.
+	NewPings(ctx context.Context, cursor string, spansUntil int64) (vigil.PingNews, error)
+	// PingsSince returns the newest pings of a check since an instant, up to limit, oldest first.
+	PingsSince(ctx context.Context, checkID uuid.UUID, since time.Time, limit int) ([]vigil.Ping, error)
+	PingBody(ctx context.Context, id int64) (string, error)
+}
+
+// mostPings is how many pings a turn keeps: more than a week of one a minute. They are without bodies.
+const mostPings = 20_000
+
+// Arrivals hands the turns of heartbeats the pings of their checks. One query asks for those of all
+// turns of the process. It is safe for concurrent use.
+type Arrivals struct {
+	store pingStore
+	log   *slog.Logger
+	woken chan struct{}
+
+	mu         sync.Mutex
+	waits      map[*arrivalWait]struct{}
+	cursor     string // empty: nothing was read
+	answered   time.Time
+	spans      []vigil.PingSpan
+	spansUntil int64
+}
+
+// NewArrivals returns Arrivals; Run keeps them going.
+func NewArrivals(store pingStore, log *slog.Logger) *Arrivals {
+	return &Arrivals{store: store, log: log, woken: make(chan struct{}, 1), waits: make(map[*arrivalWait]struct{})}
+}
+
+// arrivalWait is a turn that waits for pings.
+type arrivalWait struct {
+	check uuid.UUID
+	ready chan struct{} // has a buffer of one
+
+	// Of Arrivals, under its lock.
+	pings  []vigil.Ping // in the order of their receipt
+	until  time.Time    // answered beyond which the turn decides also without a ping
+	reread bool         // pings may have been passed over
+}
+
+// Wake makes Run look for pings at once.
+func (a *Arrivals) Wake() {
+	select {
+	case a.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Run looks for pings until ctx ends.
+func (a *Arrivals) Run(ctx context.Context) {
+	tick := time.NewTicker(arrivalsPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-a.woken:
+		}
+		if !a.asked() {
+			continue
+		}
+		if err := a.look(ctx); err != nil && ctx.Err() == nil {
+			a.log.WarnContext(ctx, "pings not read, trying again", "error", err)
+		}
+		_ = timing.Sleep(ctx, arrivalsPause)
+	}
+}
+
+// asked reports whether a turn waits. When none does the cursor grows old, so the next turn begins
+// with a new one.
+func (a *Arrivals) asked() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.waits) == 0 {
+		a.cursor = ""
+	}
+	return len(a.waits) > 0
+}
+
+// look reads what is new and wakes the turns that it concerns.
+func (a *Arrivals) look(ctx context.Context) error {
+	a.mu.Lock()
+	cursor, spans := a.cursor, a.spansUntil
+	a.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, arrivalsTimeout)
+	defer cancel()
+	news, err := a.store.NewPings(ctx, cursor, spans)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cursor = news.Cursor
+	if cursor == "" || news.Cursor == "" {
+		for w := range a.waits {
+			w.reread = true
+			w.wake()
+		}
+	}
+	if news.Cursor == "" {
+		return nil
+	}
+	if news.SpansUntil != spans || cursor == "" {
+		a.spans, a.spansUntil = news.Spans, news.SpansUntil
+	}
+	a.answered = news.Answered
+	a.hand(news.Pings)
+	for w := range a.waits {
+		if !w.until.IsZero() && !a.answered.Before(w.until) {
+			w.wake()
+		}
+	}
+	return nil
+}
+
+// hand gives pings to the turns of their checks. The caller holds mu.
+func (a *Arrivals) hand(pings []vigil.Ping) {
+	if len(pings) == 0 {
+		return
+	}
+	byCheck := make(map[uuid.UUID][]vigil.Ping, len(pings))
+	for _, p := range pings {
+		byCheck[p.CheckID] = append(byCheck[p.CheckID], p)
+	}
+	for w := range a.waits {
+		if of := byCheck[w.check]; len(of) > 0 {
+			w.add(of)
+			w.wake()
+		}
+	}
+}
+
+func (w *arrivalWait) wake() {
+	select {
+	case w.ready <- struct{}{}:
+	default:
+	}
+}
+
+// add adds pings that it does not have yet, in the order of their receipt.
+func (w *arrivalWait) add(pings []vigil.Ping) {
+	known := make(map[int64]bool, len(w.pings))
+	for _, p := range w.pings {
+		known[p.ID] = true
+	}
+	for _, p := range pings {
+		if !known[p.ID] {
+			w.pings = append(w.pings, p)
+		}
+	}
+	slices.SortStableFunc(w.pings, func(x, y vigil.Ping) int {
+		if c := x.At.Compare(y.At); c != 0 {
+			return c
+		}
+		return cmp.Compare(x.ID, y.ID)
+	})
+	if over := len(w.pings) - mostPings; over > 0 {
+		w.pings = slices.Delete(w.pings, 0, over)
+	}
+}
+
+// join begins a wait for pings of a check. It must be left. The pings are read with the first read.
+func (a *Arrivals) join(check uuid.UUID) *arrivalWait {
+	w := &arrivalWait{check: check, ready: make(chan struct{}, 1), reread: true}
+	a.mu.Lock()
+	a.waits[w] = struct{}{}
+	fresh := a.cursor == ""
+	a.mu.Unlock()
+	if fresh {
+		a.Wake()
+	}
+	return w
+}
+
+func (a *Arrivals) leave(w *arrivalWait) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.waits, w)
+}
+
+// arrivalNews is what is known for a turn.
+type arrivalNews struct {
+	pings    []vigil.Ping
+	spans    []vigil.PingSpan
+	answered time.Time // zero: nothing was read yet
+}
+
+// read returns what is known of the pings since an instant; those before it are forgotten.
+func (a *Arrivals) read(ctx context.Context, w *arrivalWait, since time.Time) (arrivalNews, error) {
+	a.mu.Lock()
+	reread := w.reread && a.cursor != ""
+	if reread {
+		w.reread = false
+	}
+	waits := w.reread // there is no cursor yet: what comes meanwhile would be passed over
+	a.mu.Unlock()
+	if waits {
+		return arrivalNews{}, nil
+	}
+	if reread {
+		pings, err := a.store.PingsSince(ctx, w.check, since, mostPings)
+		a.mu.Lock()
+		if err != nil {
+			w.reread = true
+			a.mu.Unlock()
+			return arrivalNews{}, err
+		}
+		w.add(pings)
+		a.mu.Unlock()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.pings = slices.DeleteFunc(w.pings, func(p vigil.Ping) bool { return p.At.Before(since) })
+	return arrivalNews{pings: slices.Clone(w.pings), spans: a.spans, answered: a.answered}, nil
+}
+
+// await sets until when the turn waits without a ping.
+func (a *Arrivals) await(w *arrivalWait, until time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.until = until
+	if !a.answered.Before(until) {
+		w.wake()
+	}
+}

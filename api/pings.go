@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/resource"
+	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/secret"
+)
+
+// PingStore keeps the pings of jobs.
+type PingStore interface {
+	// AddPing stores a ping for the heartbeat with a token, by its hash. It is committed when it
+	// returns. An unknown token is a CodeNotFound error.
+	AddPing(ctx context.Context, tokenHash []byte, p vigil.Ping) (vigil.Ping, error)
+}
+
+const (
+	// pingsPerMinute is how many pings of a heartbeat are accepted in a minute, and unknownPerMinute
+	// how many addresses that are not known a client may try.
+	pingsPerMinute   = 300
+	unknownPerMinute = 60
+	// pingBody is how much of a body is read, and pingKept how much of its end is kept, in bytes.
+	pingBody = 1 << 20
+	pingKept = 100_000
+	// pingToken is how long a token is, in characters.
+	pingToken = 26
+	// pingRetry is the Retry-After, in seconds, while the database does not answer.
+	pingRetry = "2"
+)
+
+// pings answers jobs that ping. The paths are those of Healthchecks.io, so that its clients can be
+// used. An answer of 200 says that the ping is committed.
+type pings struct {
+	store   PingStore
+	known   func()
+	limit   *rest.RateWindow // by heartbeat
+	unknown *rest.RateWindow // by address
+}
+
+// servePings serves the addresses of heartbeats.
+func servePings(routes *resource.Routes, deps Deps) {
+	unknown := unknownPerMinute
+	if deps.Config.AddressRate == 0 {
+		unknown = 0
+	}
+	p := &pings{
+		store: deps.Stores.Pings, known: deps.Pinged, limit: rest.NewRateWindow(pingsPerMinute, time.Minute, deps.Now),
+		unknown: rest.NewRateWindow(unknown, time.Minute, deps.Now),
+	}
+	if p.known == nil {
+		p.known = func() {}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodPost} { // HEAD comes with GET
+		routes.Lenient(method+" /p/{token}", p.ServeHTTP)
+		routes.Lenient(method+" /p/{token}/{signal}", p.ServeHTTP)
+	}
+}
+
+// ServeHTTP stores a ping.
+func (p *pings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ping, err := pingOf(r)
+	token := r.PathValue("token")
+	if err == nil {
+		err = readPingBody(r, token, &ping)
+	}
+	if err == nil {
+		err = p.add(r, token, ping)
+	}
+	if err != nil {
+		if vigil.ErrorCode(err) == vigil.CodeUnavailable {
+			w.Header().Set("Retry-After", pingRetry)
+		}
+		rest.WriteError(r.Context(), w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Ping-Body-Limit", strconv.Itoa(pingKept))
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = io.WriteString(w, "ok") // the client may be gone
+}
+
+// add stores a ping within the limits.
+func (p *pings) add(r *http.Request, token string, ping vigil.Ping) error {
+	if len(token) != pingToken {
+		return p.notFound(r)
+	}
+	if wait := p.limit.Count(token); wait > 0 {
+		return rest.ErrTooMany("The job pings more than "+strconv.Itoa(pingsPerMinute)+" times a minute", wait)
+	}
+	hash := sha256.Sum256([]byte(token))
+	_, err := p.store.AddPing(r.Context(), hash[:], ping)
+	if vigil.ErrorCode(err) == vigil.CodeNotFound {
+		return p.notFound(r)
+	}
+	if err == nil {
+		p.known()
+	}
+	return err
+}
+
+// notFound is the error of an address that is not known. A client that tries many is slowed down.
+func (p *pings) notFound(r *http.Request) error {
+	if wait := p.unknown.Count(rest.Network(rest.RequestOf(r.Context()).Address)); wait > 0 {
+		return rest.ErrTooMany("Too many unknown heartbeats from this address", wait)
+	}
+	return vigil.NotFound("heartbeat")
+}
+
+// pingOf reads what a ping says from its address.
+func pingOf(r *http.Request) (vigil.Ping, error) {
+	ping := vigil.Ping{Kind: vigil.PingSuccess}
+	switch signal := r.PathValue("signal"); signal {
+	case "":
+	case "start", "fail", "log":
+		ping.Kind = vigil.PingKind(signal)
+	default:
+		code, err := strconv.ParseUint(signal, 10, 8)
+		if err != nil {
+			return ping, vigil.Errorf(vigil.CodeNotFound, "The end of the address must be start, fail, log, an exit code from 0 to 255, or nothing.")
+		}
+		if ping.ExitCode = new(int(code)); code != 0 {
+			ping.Kind = vigil.PingFail
+		}
+	}
+	if text := r.URL.Query().Get("rid"); text != "" {
+		run, err := uuid.Parse(text)
+		if err != nil || len(text) != len(run.String()) {
+			return ping, vigil.Invalid("rid", "must be a UUID, such as 123e4567-e89b-12d3-a456-426614174000")
+		}
+		ping.Run = run
+	}
+	return ping, nil
+}
+
+// readPingBody reads the body of a ping and keeps its end, without what its names call a credential
+// and without the token. A longer one is
+// refused as that of any request.
+func readPingBody(r *http.Request, token string, ping *vigil.Ping) error {
+	if r.Method != http.MethodPost || r.Body == nil {
+		return nil
+	}
+	var kept []byte
+	part := make([]byte, 32<<10)
+	for ping.Bytes < pingBody {
+		n, err := r.Body.Read(part)
+		ping.Bytes += int64(n)
+		if kept = append(kept, part[:n]...); len(kept) > 2*pingKept {
+			kept = append(kept[:0], kept[len(kept)-pingKept:]...)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return vigil.Errorf(vigil.CodeInvalid, "The body of the ping did not arrive.")
+		}
+	}
+	kept = kept[max(0, len(kept)-pingKept):]
+	text := vigil.CleanText(string(kept))
+	ping.Body = strings.ReplaceAll(secret.MaskOutput(text), token, secret.Mask)
+	return nil
+}
