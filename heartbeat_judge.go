@@ -33,7 +33,8 @@ type ArrivalFacts struct {
 	Heartbeat Heartbeat
 	// Slot is the next one without a result, Next the one after it.
 	Slot, Next time.Time
-	// Health and Seen are those of the newest result: up to Seen pings have been looked at.
+	// Health is that of the newest result, and Seen its time, or when the heartbeat began: up to it pings
+	// have been looked at.
 	Health Health
 	Seen   time.Time
 	// Pings of the check in the order of their receipt, from Heartbeat.Look before Slot on.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // This file is the part of a turn whose results arrive, instead of being probed by the worker: it
@@ -68,9 +69,7 @@ func (t *turnRun) awaitArrival(ctx context.Context, e *entry, schedule vigil.Sch
 			facts := vigil.ArrivalFacts{
 				Heartbeat: *e.heartbeat, Slot: slot, Next: schedule.Next(slot), Health: t.state.Health,
 				Pings: news.pings, Spans: news.spans, Answered: news.answered,
-			}
-			if !t.state.Slot.Before(schedule.Start) {
-				facts.Seen = t.state.Slot
+				Seen: timing.Later(t.state.Slot, schedule.Start), // so the first ping is a result at once
 			}
 			next := vigil.NextArrival(&facts)
 			if next.Kind != vigil.ArrivalWait {

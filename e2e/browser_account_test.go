@@ -87,6 +87,7 @@ func (d *dashboard) formsOfTypes() map[string][][2]string {
 		"grpc": {{"config.host", host}, {"config.port", port}}, "domain": {{"config.domain", "example.com"}},
 		"websocket": {{"config.url", "ws://" + host + ":" + port + "/live"}},
 		"smtp-imap": {{"config.smtp.host", host}, {"config.smtp.port", port}},
+		"heartbeat": {{"config.schedule.every_seconds", "3600"}},
 		"multistep": {{"config.steps[0].name", "one"}, {"config.steps[0].config.url", "https://" + host + ":" + port + "/step"}},
 	}
 }

@@ -354,6 +354,8 @@ func (d *dashboard) everyPage() {
 	loop := d.closedLoop()
 	drills := d.runDrill(loop[0])
 	drills.judge(b)
+	beats := d.heartbeatPages()
+	beats.judge(b)
 	for _, page := range append(loop, []string{
 		"/app", d.check, d.check + "/edit", "/app/checks/new", "/app/members", "/app/account", d.check + "/rules", d.check + "/rules/new",
 		"/app/rules", "/app/incidents", "/app/incidents?status=active", d.incident,
@@ -383,6 +385,7 @@ func (d *dashboard) everyPage() {
 	}
 	d.picturesOfTheLoop(loop)
 	drills.pictures(b)
+	beats.pictures(b)
 }
 
 func (d *dashboard) revokeKey() {

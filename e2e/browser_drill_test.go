@@ -19,12 +19,31 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// drillPages are pages of drills, by the names of their pictures.
-type drillPages [][2]string
+// namedPages are pages by the names of their pictures.
+type namedPages [][2]string
+
+// judge has each page withstand what every page must.
+func (p namedPages) judge(b *browser) {
+	for _, one := range p {
+		b.visit(one[1])
+		b.judge(one[1])
+	}
+}
+
+// pictures writes pictures of the pages.
+func (p namedPages) pictures(b *browser) {
+	for _, one := range p {
+		b.visit(one[1])
+		for _, width := range []int64{360, 768, 1024, 1440} {
+			b.picture(fmt.Sprintf("widths/%s-%d", one[0], width), "light", width)
+			b.picture(fmt.Sprintf("widths/%s-dark-%d", one[0], width), "dark", width)
+		}
+	}
+}
 
 // runDrill runs a drill from the page of a channel and reads its receipt, which comes by itself: the
 // page says what a fresh load of it says. It returns the pages of drills.
-func (d *dashboard) runDrill(channel string) drillPages {
+func (d *dashboard) runDrill(channel string) namedPages {
 	b, failed := d.b, d.drillOfAGoneReceiver()
 	b.visit(channel)
 	b.press("Run a drill")
@@ -63,7 +82,7 @@ func (d *dashboard) runDrill(channel string) drillPages {
 		d.api.into(&now, http.MethodGet, strings.Replace(failed, "/app/", "/v1/", 1), nil)
 		return now.Verdict == "failed"
 	})
-	return drillPages{
+	return namedPages{
 		{"drill", at},
 		{"drills", "/app/drills"},
 		{"drill-new", "/app/drills/new?channel_id=" + strings.TrimPrefix(channel, "/app/channels/")},
@@ -85,25 +104,6 @@ func (d *dashboard) drillOfAGoneReceiver() string {
 		object{"name": "A receiver that is gone", "type": "webhook", "config": object{"url": gone.URL}})
 	d.api.into(&drill, http.MethodPost, "/v1/drills", object{"channel_ids": []string{channel.ID}, "expect_within_seconds": 60})
 	return "/app/drills/" + drill.ID
-}
-
-// judge has each page withstand what every page must.
-func (p drillPages) judge(b *browser) {
-	for _, one := range p {
-		b.visit(one[1])
-		b.judge(one[1])
-	}
-}
-
-// pictures writes pictures of the pages.
-func (p drillPages) pictures(b *browser) {
-	for _, one := range p {
-		b.visit(one[1])
-		for _, width := range []int64{360, 768, 1024, 1440} {
-			b.picture(fmt.Sprintf("widths/%s-%d", one[0], width), "light", width)
-			b.picture(fmt.Sprintf("widths/%s-dark-%d", one[0], width), "dark", width)
-		}
-	}
 }
 
 // agrees waits until the page says what a fresh load of it says.

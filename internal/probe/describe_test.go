@@ -32,6 +32,7 @@ func TestDescribe(t *testing.T) {
 	}
 	want := []vigil.CheckType{
 		"https", "http", "http3", "tcp", "websocket", "grpc", "ping", "dns", "ssl", "domain", "smtp-imap", "throughput", "multistep",
+		"heartbeat",
 	}
 	if !slices.Equal(order, want) {
 		t.Errorf("the types are %q, want %q", order, want)
