@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/vigil-monitor/vigil/internal/project"
 )
 
 // gatus reads the configuration of Gatus 5.
@@ -93,13 +91,6 @@ func (g *gatusImport) settings() {
 	for _, text := range g.expansion.empty {
 		g.LoseSetting("${"+text+"}", "Gatus takes this for a variable that is not set, and so for an empty text; a literal $ is written $$")
 	}
-}
-
-// external reports an endpoint whose results are pushed to Gatus.
-func (g *gatusImport) external(v *value, index int) {
-	m := newMembers(v, "", func(string, string, ...any) {})
-	g.Miss(project.KindCheck, gatusOrigin(m, "external-endpoint", index),
-		"results are pushed to it, and the import makes no heartbeats yet")
 }
 
 // gatusOrigin is group/name, as Gatus shows an endpoint.

@@ -28,7 +28,7 @@ type expansion struct {
 
 // mark replaces the variables of a text by marks. No variable of the environment is read.
 func (e *expansion) mark(text string) string {
-	text = strings.NewReplacer(markOpen, "\uFFFD", markClose, "\uFFFD", markDollar, "\uFFFD").Replace(text)
+	text = unmarked(text)
 	text = strings.ReplaceAll(text, "$$", markDollar)
 	text = os.Expand(text, func(name string) string {
 		if manifest.IsVariable(name) {
@@ -69,4 +69,9 @@ func (r *Result) fileText(text string) string {
 		out.WriteString(r.Variable(name))
 		text = after
 	}
+}
+
+// unmarked returns a text without marks of variables.
+func unmarked(text string) string {
+	return strings.NewReplacer(markOpen, "\uFFFD", markClose, "\uFFFD", markDollar, "\uFFFD").Replace(text)
 }

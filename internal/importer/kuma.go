@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/project"
 )
 
@@ -157,8 +158,9 @@ func (k *kumaImport) addMonitor(m kumaRow) {
 	if !k.active(m) || m.flag("upside_down", false) {
 		c.Set("enabled", false)
 	}
-	interval := kumaInterval(m)
-	c.SetInterval(interval)
+	if kind != vigil.TypeHeartbeat {
+		c.SetInterval(kumaInterval(m))
+	}
 	k.label(c, m)
 	k.checks[m.id("id")] = c
 	config(c)

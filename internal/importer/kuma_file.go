@@ -3,11 +3,9 @@
 package importer
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -57,29 +55,9 @@ func readKumaTOML(path string) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: has a number that is not finite", path)
 	}
-	value, err := decodeKuma(encoded)
+	value, err := decodeJSON(encoded)
 	if err != nil { // the decoder bounds the depth, which dotted keys add to
 		return nil, fmt.Errorf("%s: nests too deep", path)
-	}
-	return value, nil
-}
-
-// decodeKuma decodes one value of JSON.
-func decodeKuma(text []byte) (any, error) {
-	if line := notText(text); line > 0 {
-		return nil, fmt.Errorf("line %d is no text in UTF-8", line)
-	}
-	if err := boundJSON(text); err != nil {
-		return nil, err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something stands behind the first value")
 	}
 	return value, nil
 }
@@ -140,7 +118,7 @@ func readKumaEntityFile(path, id string) ([]kumaEntity, error) {
 		if err != nil {
 			return nil, err
 		}
-		if value, err = decodeKuma(text); err != nil {
+		if value, err = decodeJSON(text); err != nil {
 			return nil, fmt.Errorf("%s: is not JSON: %w", path, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // readKumaBackup reads the JSON backup of Uptime Kuma 1.x, a list of monitors or notifications as its
 // interface gives it, or a file of AutoKuma, by the id of its entities.
 func readKumaBackup(id string, text []byte) (*kumaData, error) {
-	value, err := decodeKuma(text)
+	value, err := decodeJSON(text)
 	if err != nil {
 		return nil, fmt.Errorf("the file is neither a JSON backup nor a SQLite database of Uptime Kuma: %w", err)
 	}

@@ -64,7 +64,7 @@ func (k *kumaImport) loseMembers(c *Resource, m kumaRow) {
 	}
 	k.loseUnknown(c, m)
 	interval, retry := m.whole("interval", 60), m.whole("retry_interval", 0)
-	if n := m.whole("maxretries", 0); n > 0 && retry > 0 && retry != interval {
+	if n := m.whole("maxretries", 0); n > 0 && retry > 0 && retry != interval && kind != kumaPushed {
 		c.Lose(fmt.Sprintf("retry_interval: %d", retry), "after a failure Kuma tries again every %ds; Vigil goes on every %ds, "+
 			"so the incident opens after %d failures within %ds instead of %ds", retry, interval, n+1, n*interval, n*retry)
 	}

@@ -249,7 +249,26 @@ func TestKumaMonitors(t *testing.T) {
 			map[string]string{"config": `{"smtp":{"host":"m.example","port":25,"security":"none"}}`},
 			"smtp\\_security",
 		},
-		"Push":   {map[string]any{"type": "push", "push_token": "t"}, nil, "no heartbeats yet"},
+		"Push": {
+			map[string]any{"type": "push", "push_token": "SECRET", "interval": 3600},
+			map[string]string{"config": `{"grace_seconds":1,"schedule":{"every_seconds":3600}}`, "interval": `null`, "type": `"heartbeat"`},
+			"push\\_token | its job has to ping another address",
+		},
+		"PushRetries": {
+			map[string]any{"type": "push", "interval": 60, "maxretries": 3, "retry_interval": 20},
+			map[string]string{"config": `{"grace_seconds":60,"schedule":{"every_seconds":60}}`},
+			"maxretries: 3 | they are the grace of 1m",
+		},
+		"PushRetriesOfInterval": {
+			map[string]any{"type": "push", "interval": 90, "maxretries": 2, "retry_interval": 0},
+			map[string]string{"config": `{"grace_seconds":180,"schedule":{"every_seconds":90}}`},
+			"maxretries: 2",
+		},
+		"PushRetriesForEver": {
+			map[string]any{"type": "push", "interval": 1e12, "maxretries": 1e12, "retry_interval": 1e12},
+			map[string]string{"config": `{"grace_seconds":2592000,"schedule":{"every_seconds":2592000}}`},
+			"they are the grace of 720h",
+		},
 		"NoType": {map[string]any{"type": nil}, nil, "it has no type"},
 		"Docker": {map[string]any{"type": "docker", "docker_container": "shop"}, nil, "type docker"},
 	} {

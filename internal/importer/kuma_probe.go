@@ -77,8 +77,8 @@ func (k *kumaImport) probeOf(m kumaRow) (set func(*Resource), kind vigil.CheckTy
 		return kumaBrowser(m)
 	case "tailscale-ping":
 		return kumaTailscale(m)
-	case "push":
-		return nil, "", "type push: the import makes no heartbeats yet"
+	case kumaPushed:
+		return kumaPush(m)
 	case "manual":
 		return nil, "", "type manual: somebody sets its state by hand, and nothing is checked"
 	default:

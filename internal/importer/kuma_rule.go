@@ -14,6 +14,9 @@ import (
 // addRules makes a rule for each notification of a monitor.
 func (k *kumaImport) addRules(c *Resource, m kumaRow) {
 	given := max(m.whole("maxretries", 0), 0)
+	if m.line("type") == kumaPushed {
+		given = 0 // they are in the grace
+	}
 	threshold := min(given+1, vigil.MaxFailureThreshold)
 	if threshold != given+1 && len(m.ids(kumaNotifications)) > 0 {
 		c.Lose(fmt.Sprintf("maxretries: %d", given), "an incident opens after %d failures at most", vigil.MaxFailureThreshold)

@@ -47,7 +47,19 @@ func TestKumaSamples(t *testing.T) {
 			got := kuma(t, importertest.KumaDatabase(t, version, importertest.KumaSample()))
 			mentioned(t, got)
 			checks := slices.Sorted(maps.Keys(got.document["checks"].(map[string]any)))
-			if want := []string{"api", "checkout", "database", "home-page", "mail", "name-servers", "router"}; !slices.Equal(checks, want) {
+			if want := []string{
+				"api",
+				"checkout",
+				"database",
+				"home-page",
+				"mail",
+				"name-servers",
+				"nightly-backup",
+				"router",
+			}; !slices.Equal(
+				checks,
+				want,
+			) {
 				t.Errorf("the checks are %q, expected %q", checks, want)
 			}
 			for path, want := range map[string]string{
@@ -71,20 +83,23 @@ func TestKumaSamples(t *testing.T) {
 				"status_pages.shop.title":                         `"Shop"`,
 				"status_pages.shop.groups": `[{"checks":[{"check":"home-page","name":"Home page"},` +
 					`{"check":"checkout","name":"Checkout"}],"name":"First"},` +
-					`{"checks":[{"check":"api","name":"API"}],"name":"Second"}]`,
+					`{"checks":[{"check":"api","name":"API"},{"check":"nightly-backup","name":"Nightly backup"}],"name":"Second"}]`,
 				"checks.name-servers.config.resolvers":                `["10.0.0.53","10.0.0.54"]`,
 				"checks.api.config.method":                            `"POST"`,
 				"checks.api.config.body":                              `"{\"deep\": true}"`,
 				"checks.api.config.assertions":                        `[{"operator":"eq","property":"$.status.code","source":"json","target":"ok"}]`,
 				"checks.router.config.host":                           `"10.0.0.1"`,
 				"checks.home-page.rules.down-team-chat.region_policy": `null`,
+				"checks.nightly-backup": `{"config":{"grace_seconds":1,"schedule":{"every_seconds":86400}},` +
+					`"name":"Nightly backup","rules":{"down-team-chat":{"channels":["team-chat"],"condition":{"failure_threshold":1},` +
+					`"name":"Down: Team chat","notify_on":"both"}},"type":"heartbeat"}`,
 			} {
 				if value := at(t, got.document, strings.Split(path, ".")...); value != want {
 					t.Errorf("%s is %s, expected %s", path, value, want)
 				}
 			}
 			for _, lost := range []string{
-				"Nightly backup | check | type push", "Orders | check | type mysql", "Phone | channel | type telegram",
+				"`nightly-backup` | Nightly backup | push\\_token", "Orders | check | type mysql", "Phone | channel | type telegram",
 				"description: The first page", "retry\\_interval: 20", "isDefault", "slackchannel", "smtpHost", "packet\\_size: 100",
 				"domain status.shop.example", "link of Shop / Checkout", "| heartbeat |",
 				"within 120s instead of 40s",

@@ -62,7 +62,7 @@ func kumaTypes() map[string]kumaType {
 			"ping", `"host":"shop.example"`, true, "location: Germany",
 		},
 		"group":          {nil, "", "", false, ""},
-		"push":           {nil, "", "", false, "no heartbeats yet"},
+		"push":           {nil, "heartbeat", `{"grace_seconds":1,"schedule":{"every_seconds":60}}`, false, "another address"},
 		"manual":         {nil, "", "", false, "somebody sets its state by hand"},
 		"docker":         {columns{"docker_container": "shop"}, "", "", false, noType},
 		"pm2":            {columns{"system_service_name": "shop"}, "", "", false, noType},

@@ -81,13 +81,19 @@ func (c *Resource) SetLabel(name, value string) {
 // SetInterval sets the interval of a check: whole seconds within the limits. It returns what
 // it set.
 func (c *Resource) SetInterval(given time.Duration) time.Duration {
+	used := c.fitInterval(given)
+	c.Set("interval", seconds(used))
+	return used
+}
+
+// fitInterval returns an interval as whole seconds within the limits. What differs is a loss.
+func (c *Resource) fitInterval(given time.Duration) time.Duration {
 	shortest := max(c.result.options.MinInterval.Truncate(time.Second), minInterval)
 	used := min(max(given.Truncate(time.Second), shortest), maxInterval)
 	if used != given {
 		c.Lose("interval: "+given.String(), "Vigil checks every %s: an interval has whole seconds from %s to %s",
 			seconds(used), seconds(shortest), seconds(maxInterval))
 	}
-	c.Set("interval", seconds(used))
 	return used
 }
 

@@ -4,6 +4,7 @@ package importer
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -88,4 +89,24 @@ func boundJSON(text []byte) error {
 		return fmt.Errorf("holds more than %d values", maxJSONValues)
 	}
 	return nil
+}
+
+// decodeJSON decodes one value of JSON.
+func decodeJSON(text []byte) (any, error) {
+	if line := notText(text); line > 0 {
+		return nil, fmt.Errorf("line %d is no text in UTF-8", line)
+	}
+	if err := boundJSON(text); err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something stands behind the first value")
+	}
+	return value, nil
 }

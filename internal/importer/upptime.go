@@ -158,7 +158,7 @@ var upptimeVariable = regexp.MustCompile(`\$[A-Z_][A-Z0-9_]*`)
 
 // upptimeMarked returns a text with marks in the place of its secrets.
 func upptimeMarked(text string) string {
-	text = strings.NewReplacer(markOpen, "\uFFFD", markClose, "\uFFFD").Replace(text)
+	text = unmarked(text)
 	return upptimeVariable.ReplaceAllStringFunc(text, func(name string) string {
 		if strings.HasPrefix(name, "$DYNAMIC_") || !manifest.IsVariable(name[1:]) {
 			return name
