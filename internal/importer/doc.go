@@ -7,7 +7,7 @@
 // What a file cannot say is a loss. Each loss is reported three times: as a comment at the
 // resource, in the summary of the command, and in IMPORT.md.
 //
-// A Source (source.go) is a program: gatus*.go, kuma*.go, upptime*.go and csv*.go read one each and
+// A Source (source.go) is a program: gatus*.go, kuma*.go, upptime*.go, healthchecks*.go and csv*.go read one each and
 // add Resources to a Result (result.go). They use what is common to all: names and keys (name.go),
 // variables and secrets, which go to a file .env (secret.go), links between resources (link.go).
 // Finish then does the same for every source: texts are escaped (escape.go), secrets hidden, each

@@ -139,6 +139,20 @@ func TestCraftedTexts(t *testing.T) {
 			harmless(t, member, "upptime", file)
 		}
 	})
+	t.Run("Healthchecks", func(t *testing.T) {
+		t.Parallel()
+		for _, member := range []string{"name", "slug", "tags", "desc", "schedule", "tz", "status", "methods", "channels", "uuid"} {
+			text, err := json.Marshal(map[string]any{"checks": []any{map[string]any{"grace": 60, "timeout": 60, member: crafted}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "checks.json")
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			harmless(t, member, "healthchecks", file)
+		}
+	})
 }
 
 // harmlessGatus is harmless, where ${HOME} is a variable of the source, and stays one.

@@ -33,10 +33,11 @@ type smallest struct {
 
 func smallestImports() map[string]smallest {
 	return map[string]smallest{
-		"gatus":   {"config.yaml", "endpoints: [{name: a, url: 'https://a.example'}]\n", "# a comment of an endpoint\n", "", 8},
-		"upptime": {".upptimerc.yml", "sites: [{name: a, url: 'https://a.example'}]\n", "# a comment of a site\n", "", 8},
-		"csv":     {"a.csv", "target\nhttps://a.example\n", "\n", "", 8},
-		"kuma":    {"a.json", `{"monitorList": [{"id": 1, "type": "http", "name": "a", "url": "https://a.example"}`, " ", "]}", 32},
+		"gatus":        {"config.yaml", "endpoints: [{name: a, url: 'https://a.example'}]\n", "# a comment of an endpoint\n", "", 8},
+		"upptime":      {".upptimerc.yml", "sites: [{name: a, url: 'https://a.example'}]\n", "# a comment of a site\n", "", 8},
+		"csv":          {"a.csv", "target\nhttps://a.example\n", "\n", "", 8},
+		"kuma":         {"a.json", `{"monitorList": [{"id": 1, "type": "http", "name": "a", "url": "https://a.example"}`, " ", "]}", 32},
+		"healthchecks": {"checks.json", `{"checks": [{"name": "a", "timeout": 60, "grace": 60}`, " ", "]}", 8},
 	}
 }
 

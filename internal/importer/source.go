@@ -55,5 +55,5 @@ type Judge interface {
 
 // Sources returns the programs whose configuration can be imported.
 func Sources() []Source {
-	return []Source{gatus(), kuma(), upptime(), csvSource()}
+	return []Source{gatus(), kuma(), upptime(), healthchecks(), csvSource()}
 }
