@@ -15,8 +15,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/api/checks"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
+	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/secret"
 )
 
@@ -25,6 +27,11 @@ type PingStore interface {
 	// AddPing stores a ping for the heartbeat with a token, by its hash. It is committed when it
 	// returns. An unknown token is a CodeNotFound error.
 	AddPing(ctx context.Context, tokenHash []byte, p vigil.Ping) (vigil.Ping, error)
+	// AddSlugPing stores a ping for the heartbeat with a slug in the organization of a ping key, by
+	// the hash of the key. It is committed when it returns. An unknown key is a CodeNotFound error
+	// without a key, an unknown slug one with the key, and a slug of several heartbeats a
+	// CodeConflict error.
+	AddSlugPing(ctx context.Context, keyHash []byte, slug string, p vigil.Ping) (account.PingKey, error)
 }
 
 const (
@@ -48,10 +55,19 @@ type pings struct {
 	known   func()
 	limit   *rest.RateWindow // by heartbeat
 	unknown *rest.RateWindow // by address
+	// What makes heartbeats that do not exist, and for which organization, as far as made allows.
+	checks *checks.Checks
+	orgs   organizationReader
+	made   *rest.RateWindow // by ping key
+}
+
+// organizationReader reads organizations.
+type organizationReader interface {
+	Organization(ctx context.Context, id uuid.UUID) (account.Organization, error)
 }
 
 // servePings serves the addresses of heartbeats.
-func servePings(routes *resource.Routes, deps Deps) {
+func servePings(routes *resource.Routes, deps Deps, checks *checks.Checks) {
 	unknown := unknownPerMinute
 	if deps.Config.AddressRate == 0 {
 		unknown = 0
@@ -59,6 +75,7 @@ func servePings(routes *resource.Routes, deps Deps) {
 	p := &pings{
 		store: deps.Stores.Pings, known: deps.Pinged, limit: rest.NewRateWindow(pingsPerMinute, time.Minute, deps.Now),
 		unknown: rest.NewRateWindow(unknown, time.Minute, deps.Now),
+		checks:  checks, orgs: deps.Stores.Accounts, made: rest.NewRateWindow(madePerMinute, time.Minute, deps.Now),
 	}
 	if p.known == nil {
 		p.known = func() {}
@@ -66,19 +83,13 @@ func servePings(routes *resource.Routes, deps Deps) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} { // HEAD comes with GET
 		routes.Lenient(method+" /p/{token}", p.ServeHTTP)
 		routes.Lenient(method+" /p/{token}/{signal}", p.ServeHTTP)
+		routes.Lenient(method+" /p/{token}/{slug}/{signal}", p.ServeHTTP)
 	}
 }
 
 // ServeHTTP stores a ping.
 func (p *pings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ping, err := pingOf(r)
-	token := r.PathValue("token")
-	if err == nil {
-		err = readPingBody(r, token, &ping)
-	}
-	if err == nil {
-		err = p.add(r, token, ping)
-	}
+	made, err := p.receive(r)
 	if err != nil {
 		if vigil.ErrorCode(err) == vigil.CodeUnavailable {
 			w.Header().Set("Retry-After", pingRetry)
@@ -89,7 +100,41 @@ func (p *pings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Ping-Body-Limit", strconv.Itoa(pingKept))
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = io.WriteString(w, "ok") // the client may be gone
+	answer := "ok"
+	if made {
+		answer = "created"
+		w.WriteHeader(http.StatusCreated)
+	}
+	_, _ = io.WriteString(w, answer) // the client may be gone
+}
+
+// receive reads and stores a ping, and reports whether it made the heartbeat.
+func (p *pings) receive(r *http.Request) (made bool, err error) {
+	to := pingTarget{token: r.PathValue("token"), slug: r.PathValue("slug")}
+	signal := r.PathValue("signal")
+	byKey := strings.HasPrefix(to.token, account.PingKeyPrefix)
+	switch {
+	case byKey && to.slug == "":
+		to.slug, signal = signal, ""
+	case !byKey && to.slug != "":
+		return false, p.notFound(r)
+	}
+	if byKey {
+		if err := to.readSlug(r); err != nil {
+			return false, err
+		}
+	}
+	ping, err := pingOf(r, signal)
+	if err != nil {
+		return false, err
+	}
+	if err := readPingBody(r, to.token, &ping); err != nil {
+		return false, err
+	}
+	if byKey {
+		return p.addBySlug(r, to, ping)
+	}
+	return false, p.add(r, to.token, ping)
 }
 
 // add stores a ping within the limits.
@@ -119,10 +164,10 @@ func (p *pings) notFound(r *http.Request) error {
 	return vigil.NotFound("heartbeat")
 }
 
-// pingOf reads what a ping says from its address.
-func pingOf(r *http.Request) (vigil.Ping, error) {
+// pingOf reads what a ping says from the end and the parameters of its address.
+func pingOf(r *http.Request, signal string) (vigil.Ping, error) {
 	ping := vigil.Ping{Kind: vigil.PingSuccess}
-	switch signal := r.PathValue("signal"); signal {
+	switch signal {
 	case "":
 	case "start", "fail", "log":
 		ping.Kind = vigil.PingKind(signal)

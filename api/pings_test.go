@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
+	"github.com/vigil-monitor/vigil/internal/account"
 )
 
 // heartbeat is the body of a heartbeat.
@@ -138,6 +139,10 @@ type awayPings struct{}
 
 func (awayPings) AddPing(context.Context, []byte, vigil.Ping) (vigil.Ping, error) {
 	return vigil.Ping{}, vigil.Errorf(vigil.CodeUnavailable, "The database does not answer. Try again in a moment.")
+}
+
+func (awayPings) AddSlugPing(context.Context, []byte, string, vigil.Ping) (account.PingKey, error) {
+	return account.PingKey{}, vigil.Errorf(vigil.CodeUnavailable, "The database does not answer. Try again in a moment.")
 }
 
 // TestPingLimits proves that a ping that is not stored says so, and that a heartbeat and an address

@@ -121,7 +121,7 @@ func assemble(deps Deps) *Server {
 	s.pages = s.accounts.Pages
 	s.codec = newCodecEndpoint(deps, auth, addresses)
 	servePublic(s.routes, deps)
-	servePings(s.routes, deps)
+	servePings(s.routes, deps, checking.Checks)
 	s.limiter, s.rateOf = limiter, limits.Rate
 	s.outside = outside(deps)
 	s.handler = s.outside(rest.Measure(r.Routed(mux), deps.Now, deps.Answered))

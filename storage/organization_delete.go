@@ -92,7 +92,7 @@ func (s *Store) endOrganization(ctx context.Context, tx bun.Tx, orgID uuid.UUID)
 	if err != nil {
 		return fmt.Errorf("delete the mail quotas of the members: %w", err)
 	}
-	for _, table := range []string{"status_pages", "invitations", "users"} {
+	for _, table := range []string{"status_pages", "invitations", "ping_keys", "users"} {
 		if _, err := tx.NewRaw("DELETE FROM ? WHERE org_id = ?", bun.Ident(table), orgID).Exec(ctx); err != nil {
 			return fmt.Errorf("delete the %s: %w", table, err)
 		}

@@ -35,12 +35,14 @@ type sealedTable struct {
 func (s *Store) sealedTables() []sealedTable {
 	ofCheck := func(kind string) secret.Fields { return s.Secrets.Check(vigil.CheckType(kind)) }
 	ofChannel := func(kind string) secret.Fields { return s.Secrets.Channel(vigil.ChannelType(kind)) }
+	ofToken := func(string) secret.Fields { return beats.SecretFields() }
 	return []sealedTable{
 		{"checks", "config", ofCheck},
 		{"channels", "config", ofChannel},
 		{"channels", "former_secret", ofChannel},
 		{"delivery_addresses", "config", ofChannel},
-		{"heartbeats", "secret", func(string) secret.Fields { return beats.SecretFields() }},
+		{"heartbeats", "secret", ofToken},
+		{"ping_keys", "secret", ofToken},
 	}
 }
 

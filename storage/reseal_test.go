@@ -43,8 +43,13 @@ func TestReseal(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	key, err := before.CreatePingKey(t.Context(), org.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	rotating := open(newer, older)
-	if n, err := rotating.Reseal(t.Context()); n != 2 || err != nil {
+	if n, err := rotating.Reseal(t.Context()); n != 3 || err != nil {
 		t.Fatalf("%d changed (%v)", n, err)
 	}
 	after := open(newer)
@@ -55,6 +60,9 @@ func TestReseal(t *testing.T) {
 	hook, err := after.Channel(t.Context(), org.ID, channel.ID)
 	if err != nil || !strings.Contains(string(hook.Config), "hunter3") {
 		t.Errorf("channel %+v (%v)", hook, err)
+	}
+	if read, err := after.PingKey(t.Context(), org.ID); err != nil || read.Key != key.Key {
+		t.Errorf("ping key %+v (%v)", read, err)
 	}
 	if _, err := before.Check(t.Context(), org.ID, secret.ID); err == nil {
 		t.Error("the older key still opens it")

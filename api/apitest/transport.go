@@ -69,7 +69,8 @@ func (v *Transport) check(req *http.Request, sent []byte, res *http.Response, go
 // checkUnrouted allows nothing but the error body, or a page of the docs.
 func (v *Transport) checkUnrouted(req *http.Request, res *http.Response, got []byte) {
 	pages := []string{"/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe"}
-	if slices.Contains(pages, req.URL.Path) || res.StatusCode == http.StatusOK {
+	ping := strings.HasPrefix(req.URL.Path, "/p/") // docs/heartbeats.md has its statuses
+	if slices.Contains(pages, req.URL.Path) || res.StatusCode == http.StatusOK || ping && res.StatusCode == http.StatusCreated {
 		return
 	}
 	var body struct {
@@ -81,8 +82,15 @@ func (v *Transport) checkUnrouted(req *http.Request, res *http.Response, got []b
 		v.Report("%s %s answered %d without the error body: %q", req.Method, req.URL, res.StatusCode, got)
 	}
 	known := []int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}
-	if strings.HasPrefix(req.URL.Path, "/p/") { // docs/heartbeats.md has these
-		known = append(known, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusServiceUnavailable)
+	if ping {
+		known = append(
+			known,
+			http.StatusForbidden,
+			http.StatusConflict,
+			http.StatusRequestEntityTooLarge,
+			http.StatusTooManyRequests,
+			http.StatusServiceUnavailable,
+		)
 	}
 	if !slices.Contains(known, res.StatusCode) {
 		v.Report("%s %s is not in the document and answered %d", req.Method, req.URL, res.StatusCode)

@@ -29,6 +29,7 @@ type checkStore interface {
 	Checks(ctx context.Context, orgID uuid.UUID, list listing.CheckList) ([]vigil.Check, listing.Extent, error)
 	summaryStore
 	bulkStore
+	pingedStore
 	CheckCounts(ctx context.Context, orgID uuid.UUID, filter listing.CheckFilter) (listing.CheckCounts, error)
 	CreateCheck(ctx context.Context, check vigil.Check, plan account.Plan, allow account.Allowance) (vigil.Check, error)
 	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan account.Plan, change func(*vigil.Check) error) (vigil.Check, error)
@@ -118,26 +119,9 @@ func (c *Checks) create(ctx context.Context, in *struct{ Body CheckCreate }) (*r
 	}
 	who := rest.CallerOf(ctx)
 	plan := c.Plans.Of(who)
-	check, err := c.newCheck(&in.Body.CheckMembers, plan)
+	check, allow, err := c.prepare(ctx, who, &in.Body.CheckMembers, plan)
 	if err != nil {
 		return nil, err
-	}
-	if check.Enabled {
-		if err := resource.Refuse(c.Loads.Overloaded(ctx), check.Regions...); err != nil {
-			return nil, err
-		}
-	}
-	if check.ID, err = uuid.NewV7(); err != nil {
-		return nil, err
-	}
-	rest.AuditResource(ctx, check.ID)
-	check.OrgID = who.Org.ID
-	verified, err := c.Verified(ctx, who)
-	if err != nil {
-		return nil, err
-	}
-	if !verified {
-		check.ExpiresAt = new(c.Now().Add(resource.UnverifiedDays * 24 * time.Hour).UTC())
 	}
 	warnings := c.LiveRegions(ctx).Warnings(&vigil.Check{}, &check)
 	rest.ShowRepeated(ctx, func(check vigil.Check) checkView {
@@ -145,7 +129,7 @@ func (c *Checks) create(ctx context.Context, in *struct{ Body CheckCreate }) (*r
 		view.Warnings = warnings
 		return view
 	})
-	check, err = c.store.CreateCheck(ctx, check, plan, c.Allowance(plan, verified))
+	check, err = c.store.CreateCheck(ctx, check, plan, allow)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +139,38 @@ func (c *Checks) create(ctx context.Context, in *struct{ Body CheckCreate }) (*r
 		answer.Body.Data.Warnings = warnings
 	}
 	return answer, err
+}
+
+// prepare makes the check that the caller describes, as far as the database need not say whether it
+// may be, and returns how many the caller may create.
+func (c *Checks) prepare(
+	ctx context.Context,
+	who *rest.Caller,
+	in *CheckMembers,
+	plan account.Plan,
+) (vigil.Check, account.Allowance, error) {
+	check, err := c.newCheck(in, plan)
+	if err != nil {
+		return vigil.Check{}, account.Allowance{}, err
+	}
+	if check.Enabled {
+		if err := resource.Refuse(c.Loads.Overloaded(ctx), check.Regions...); err != nil {
+			return vigil.Check{}, account.Allowance{}, err
+		}
+	}
+	if check.ID, err = uuid.NewV7(); err != nil {
+		return vigil.Check{}, account.Allowance{}, err
+	}
+	rest.AuditResource(ctx, check.ID)
+	check.OrgID = who.Org.ID
+	verified, err := c.Verified(ctx, who)
+	if err != nil {
+		return vigil.Check{}, account.Allowance{}, err
+	}
+	if !verified {
+		check.ExpiresAt = new(c.Now().Add(resource.UnverifiedDays * 24 * time.Hour).UTC())
+	}
+	return check, c.Allowance(plan, verified), nil
 }
 
 // Verified reports whether an address of the caller's organization is verified.

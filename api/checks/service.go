@@ -24,6 +24,7 @@ type Store interface {
 	statusPageStore
 	maintenanceStore
 	pingStore
+	pingKeyStore
 }
 
 // Deps is what checks need beside their store.
@@ -68,6 +69,7 @@ func New(store Store, d Deps) *Service {
 		&statusPages{store: store, publicURL: d.PublicURL},
 		&windows{store: store, now: d.Now},
 		pings,
+		&pingKeys{store: store, publicURL: d.PublicURL},
 	}}
 }
 

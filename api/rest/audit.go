@@ -61,6 +61,13 @@ func AuditUser(ctx context.Context, user account.User) {
 	}
 }
 
+// AuditPingKey notes that a request was made with a ping key.
+func AuditPingKey(ctx context.Context, key account.PingKey) {
+	if entry := audit.FromContext(ctx); entry != nil {
+		entry.OrgID, entry.KeyID, entry.KeyPrefix = key.OrgID, key.ID, key.Prefix
+	}
+}
+
 // AboutAccount returns a context under which an event is noted in the audit log of a
 // user's organization, as action on that user, whether or not the caller is the user.
 func AboutAccount(ctx context.Context, action string, user account.User) context.Context {

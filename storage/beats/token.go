@@ -18,7 +18,7 @@ import (
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
-// SecretFields are the secret members of the column secret of heartbeats.
+// SecretFields are the secret members of the column secret of heartbeats and ping keys.
 func SecretFields() secret.Fields {
 	return secret.Fields{Members: map[string]secret.Fields{"token": {Secret: true}}}
 }
@@ -37,12 +37,29 @@ type tokenSecret struct {
 // newToken returns a token of 130 random bits, its hash, and its sealed form.
 func newToken(keys *secret.Keyring) (hash []byte, sealed string, err error) {
 	token := strings.ToLower(rand.Text())
+	sealed, err = sealToken(keys, token)
+	return TokenHash(token), sealed, err
+}
+
+// sealToken returns the column secret of a token.
+func sealToken(keys *secret.Keyring, token string) (string, error) {
 	plain, err := json.Marshal(tokenSecret{token})
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	text, err := keys.SealSecrets(SecretFields(), plain)
-	return TokenHash(token), string(text), err
+	sealed, err := keys.SealSecrets(SecretFields(), plain)
+	return string(sealed), err
+}
+
+// openToken returns the token of a column secret.
+func openToken(keys *secret.Keyring, sealed json.RawMessage) (string, error) {
+	plain, err := keys.OpenSecrets(SecretFields(), sealed)
+	if err != nil {
+		return "", err
+	}
+	var of tokenSecret
+	err = json.Unmarshal(plain, &of)
+	return of.Token, err
 }
 
 // EnsureTokens gives heartbeats that have no token one.
@@ -89,15 +106,9 @@ func (s *Store) Tokens(ctx context.Context, keys *secret.Keyring, orgID uuid.UUI
 	}
 	tokens := make(map[uuid.UUID]string, len(rows))
 	for _, row := range rows {
-		plain, err := keys.OpenSecrets(SecretFields(), row.Secret)
-		if err != nil {
+		if tokens[row.ID], err = openToken(keys, row.Secret); err != nil {
 			return nil, fmt.Errorf("open the token of heartbeat %s: %w", row.ID, err)
 		}
-		var of tokenSecret
-		if err := json.Unmarshal(plain, &of); err != nil {
-			return nil, fmt.Errorf("read the token of heartbeat %s: %w", row.ID, err)
-		}
-		tokens[row.ID] = of.Token
 	}
 	return tokens, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/beats"
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -28,16 +29,50 @@ func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan account.Pla
 		if err := accounts.LockForCheck(ctx, tx, c.OrgID, plan, allow); err != nil {
 			return err
 		}
-		changes := &project.Changes{Checks: []project.Edit[vigil.Check]{{After: &c}}}
-		if err := s.Edits(tx, c.OrgID, plan, allow).Change(ctx, changes); err != nil {
-			return err
-		}
-		return accounts.KeepAnswer(ctx, tx, c)
+		return s.createLocked(ctx, tx, &c, plan, allow)
 	})
 	if err != nil {
 		return vigil.Check{}, pg.Wrap("create check", err)
 	}
 	return c, nil
+}
+
+// createLocked stores a new check of an organization that is locked.
+func (s *Store) createLocked(ctx context.Context, tx bun.Tx, c *vigil.Check, plan account.Plan, allow account.Allowance) error {
+	changes := &project.Changes{Checks: []project.Edit[vigil.Check]{{After: c}}}
+	if err := s.Edits(tx, c.OrgID, plan, allow).Change(ctx, changes); err != nil {
+		return err
+	}
+	return accounts.KeepAnswer(ctx, tx, *c)
+}
+
+// errSlugTaken ends the transaction of a heartbeat whose slug another one has.
+var errSlugTaken = errors.New("the slug is taken")
+
+// CreatePinged is CreateCheck for a heartbeat that a ping with a ping key asks for. Where one of the
+// organization has the slug already, nothing is stored, and created is false. A key that has ended
+// is a CodeNotFound error.
+func (s *Store) CreatePinged(
+	ctx context.Context, key account.PingKey, slug string, c vigil.Check, plan account.Plan, allow account.Allowance,
+) (check vigil.Check, created bool, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := accounts.LockForCheck(ctx, tx, c.OrgID, plan, allow); err != nil {
+			return err
+		}
+		if free, err := beats.LockSlug(ctx, tx, key, slug); err != nil {
+			return err
+		} else if !free {
+			return errSlugTaken
+		}
+		return s.createLocked(ctx, tx, &c, plan, allow)
+	})
+	if errors.Is(err, errSlugTaken) {
+		return vigil.Check{}, false, nil
+	}
+	if err != nil {
+		return vigil.Check{}, false, pg.Wrap("create a heartbeat", err)
+	}
+	return c, true, nil
 }
 
 // Check finds a check of the organization. An unknown check, or one of another

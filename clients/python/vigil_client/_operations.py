@@ -325,6 +325,18 @@ class Operations:
         """Create a notification channel"""
         return self._call("POST", "/v1/notification-channels", body=body, keyed=True, idempotency_key=idempotency_key, timeout=timeout)
 
+    def create_ping_key(
+        self,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.PingKey:
+        """
+        Make the ping key of the organization.
+        With it jobs ping heartbeats by their slugs, at `/p/<ping key>/<slug>`, and with `?create=1` they
+        make those that do not exist. An organization has at most one.
+        """
+        return self._call("POST", "/v1/ping-key", timeout=timeout)
+
     def create_status_page(
         self,
         body: types.StatusPageCreate,
@@ -482,6 +494,17 @@ class Operations:
         organization of the platform's operator cannot be deleted (409).
         """
         self._call("DELETE", "/v1/organization", body=body, timeout=timeout)
+
+    def delete_ping_key(
+        self,
+        *,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """
+        Revoke the ping key of the organization.
+        Pings with it are answered with 404 from now on. The heartbeats stay, and so do their `ping_url`.
+        """
+        self._call("DELETE", "/v1/ping-key", timeout=timeout)
 
     def delete_status_page(
         self,
@@ -672,6 +695,14 @@ class Operations:
     ) -> types.Organization:
         """Get the organization of the credential"""
         return self._call("GET", "/v1/organization", timeout=timeout)
+
+    def get_ping_key(
+        self,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.PingKey:
+        """Get the ping key of the organization"""
+        return self._call("GET", "/v1/ping-key", timeout=timeout)
 
     def get_ready(
         self,
@@ -1303,6 +1334,17 @@ class Operations:
         at once and ends the overlap.
         """
         return self._call("POST", f"/v1/notification-channels/{quote(id, safe='')}/rotate-secret", body=body, keyed=True, idempotency_key=idempotency_key, timeout=timeout)
+
+    def rotate_ping_key(
+        self,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.PingKey:
+        """
+        Give the organization another ping key.
+        Pings with the key before are answered with 404 from now on.
+        """
+        return self._call("POST", "/v1/ping-key/rotate", timeout=timeout)
 
     def rotate_ping_url(
         self,

@@ -2932,6 +2932,24 @@ class PingConfig(_PingConfigRequired, total=False):
     """Longest time for everything, at most the interval. Default: the smaller of 10 and the interval"""
 
 
+class PingKey(TypedDict):
+    created_at: str
+    id: str
+    """Stays when the key is rotated. The audit log has it as api_key_id."""
+    key_prefix: str
+    """The first characters of the key, as the audit log has them."""
+    ping_key: str
+    """The key. It can ping and create heartbeats, and nothing else."""
+    ping_url: str
+    """Where jobs ping, followed by / and the slug of a heartbeat."""
+    rotated_at: str
+    """When this key was made: at first as created_at."""
+
+
+class PingKeyAnswer(TypedDict):
+    data: PingKey
+
+
 class PingList(TypedDict):
     data: List[Ping]
     meta: Meta

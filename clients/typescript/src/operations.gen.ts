@@ -613,6 +613,14 @@ export abstract class Operations {
     return this.call("POST", "/v1/notification-channels", { body, keyed: true }, options);
   }
   /**
+   * Make the ping key of the organization.
+   * With it jobs ping heartbeats by their slugs, at `/p/<ping key>/<slug>`, and with `?create=1` they make those
+   * that do not exist. An organization has at most one.
+   */
+  createPingKey(options?: RequestOptions): Promise<t.PingKey> {
+    return this.call("POST", "/v1/ping-key", {}, options);
+  }
+  /**
    * Create a status page.
    * The page shows the chosen checks to the public, at /status/ and its slug, under the names that are given
    * here. It is also at .json and .atom, and each of its checks has a badge at /badge/{check_id}.svg.
@@ -706,6 +714,13 @@ export abstract class Operations {
    */
   deleteOrganization(body: t.DeleteOrganizationRequest, options?: RequestOptions): Promise<void> {
     return this.call("DELETE", "/v1/organization", { body }, options);
+  }
+  /**
+   * Revoke the ping key of the organization.
+   * Pings with it are answered with 404 from now on. The heartbeats stay, and so do their `ping_url`.
+   */
+  deletePingKey(options?: RequestOptions): Promise<void> {
+    return this.call("DELETE", "/v1/ping-key", {}, options);
   }
   /**
    * Delete a status page
@@ -806,6 +821,10 @@ export abstract class Operations {
   /** Get the organization of the credential */
   getOrganization(options?: RequestOptions): Promise<t.Organization> {
     return this.call("GET", "/v1/organization", {}, options);
+  }
+  /** Get the ping key of the organization */
+  getPingKey(options?: RequestOptions): Promise<t.PingKey> {
+    return this.call("GET", "/v1/ping-key", {}, options);
   }
   /**
    * Check that the service is ready.
@@ -1101,6 +1120,13 @@ export abstract class Operations {
    */
   rotateNotificationChannelSecret(id: string, body?: t.RotationRequest, options?: RequestOptions): Promise<t.RotatedChannel> {
     return this.call("POST", `/v1/notification-channels/${encodeURIComponent(id)}/rotate-secret`, { body, keyed: true }, options);
+  }
+  /**
+   * Give the organization another ping key.
+   * Pings with the key before are answered with 404 from now on.
+   */
+  rotatePingKey(options?: RequestOptions): Promise<t.PingKey> {
+    return this.call("POST", "/v1/ping-key/rotate", {}, options);
   }
   /**
    * Give a heartbeat another ping_url.

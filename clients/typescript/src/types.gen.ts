@@ -2755,6 +2755,24 @@ export interface PingConfig {
   timeout_seconds?: number;
 }
 
+export interface PingKey {
+  created_at: string;
+  /** Stays when the key is rotated. The audit log has it as api_key_id. */
+  id: string;
+  /** The first characters of the key, as the audit log has them. */
+  key_prefix: string;
+  /** The key. It can ping and create heartbeats, and nothing else. */
+  ping_key: string;
+  /** Where jobs ping, followed by / and the slug of a heartbeat. */
+  ping_url: string;
+  /** When this key was made: at first as created_at. */
+  rotated_at: string;
+}
+
+export interface PingKeyAnswer {
+  data: PingKey;
+}
+
 export interface PingList {
   data: Ping[];
   meta: Meta;
