@@ -5,8 +5,9 @@ import { APIError, Vigil, type Check, type CheckCreate, type Incident } from "..
 export async function uses(client: Vigil): Promise<string> {
   const wanted: CheckCreate = { name: "Shop", type: "https", config: { url: "https://shop.example/" }, interval_seconds: 60 };
   const check: Check = await client.createCheck(wanted);
-  // @ts-expect-error the interval is missing
-  await client.createCheck({ name: "Shop", type: "https", config: { url: "https://shop.example/" } });
+  await client.createCheck({ name: "Backup", type: "heartbeat", config: { schedule: { every_seconds: 3600 } } });
+  // @ts-expect-error the name is missing
+  await client.createCheck({ type: "https", config: { url: "https://shop.example/" }, interval_seconds: 60 });
   // @ts-expect-error a check of type dns has no url
   await client.createCheck({ name: "Shop", type: "dns", config: { url: "https://shop.example/" }, interval_seconds: 60 });
   // @ts-expect-error no such state
