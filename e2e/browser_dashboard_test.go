@@ -352,10 +352,8 @@ func (d *dashboard) withoutScripts() {
 func (d *dashboard) everyPage() {
 	b := d.b
 	loop := d.closedLoop()
-	drills := d.runDrill(loop[0])
-	drills.judge(b)
-	beats := d.heartbeatPages()
-	beats.judge(b)
+	pages := append(d.runDrill(loop[0]), d.heartbeatPages()...)
+	pages.judge(b)
 	for _, page := range append(loop, []string{
 		"/app", d.check, d.check + "/edit", "/app/checks/new", "/app/members", "/app/account", d.check + "/rules", d.check + "/rules/new",
 		"/app/rules", "/app/incidents", "/app/incidents?status=active", d.incident,
@@ -384,8 +382,7 @@ func (d *dashboard) everyPage() {
 		b.picture(p.name, p.scheme, p.width)
 	}
 	d.picturesOfTheLoop(loop)
-	drills.pictures(b)
-	beats.pictures(b)
+	pages.pictures(b)
 }
 
 func (d *dashboard) revokeKey() {
