@@ -70,8 +70,10 @@ func MakeKey(ctx context.Context, tx bun.Tx, keys *secret.Keyring, orgID uuid.UU
 		return account.PingKey{}, err
 	}
 	var row keyRow
-	err = tx.NewRaw(`INSERT INTO ping_keys (id, org_id, key_hash, secret, prefix) VALUES (?, ?, ?, ?::jsonb, ?)
-		ON CONFLICT (org_id) DO NOTHING RETURNING `+keyColumns, uuid.New(), orgID, TokenHash(key), sealed, key[:keyShown]).Scan(ctx, &row)
+	err = tx.NewRaw(`INSERT INTO ping_keys (id, org_id, key_hash, secret, prefix) VALUES (?id, ?org, ?hash, ?secret::jsonb, ?prefix)
+		ON CONFLICT (org_id) DO NOTHING RETURNING `+keyColumns, pg.Named{
+		"id": uuid.New(), "org": orgID, "hash": TokenHash(key), "secret": sealed, "prefix": key[:keyShown],
+	}).Scan(ctx, &row)
 	if pg.IsNoRow(err) {
 		return account.PingKey{}, vigil.Errorf(vigil.CodeConflict, "The organization has a ping key; rotate it to get another one.")
 	}
