@@ -61,7 +61,9 @@ func (t *turnRun) awaitArrival(ctx context.Context, e *entry, schedule vigil.Sch
 			return why, nil
 		}
 		slot := t.dueSlot(e, schedule, t.Now())
-		news, err := t.Arrivals.read(ctx, t.arrival, slot.Add(-e.heartbeat.Look()))
+		// The first ping is a result at once, and so is a late one, which may come long before the next slot.
+		seen := timing.Later(t.state.Slot, schedule.Start)
+		news, err := t.Arrivals.read(ctx, t.arrival, timing.Earlier(slot, seen).Add(-e.heartbeat.Look()))
 		if err != nil {
 			return due, fmt.Errorf("read the pings: %w", err)
 		}
@@ -69,7 +71,7 @@ func (t *turnRun) awaitArrival(ctx context.Context, e *entry, schedule vigil.Sch
 			facts := vigil.ArrivalFacts{
 				Heartbeat: *e.heartbeat, Slot: slot, Next: schedule.Next(slot), Health: t.state.Health,
 				Pings: news.pings, Spans: news.spans, Answered: news.answered,
-				Seen: timing.Later(t.state.Slot, schedule.Start), // so the first ping is a result at once
+				Seen: seen,
 			}
 			next := vigil.NextArrival(&facts)
 			if next.Kind != vigil.ArrivalWait {

@@ -302,4 +302,4 @@ func hasNoSecret(secrets ...string) resource.TestCheckFunc {
 
 // extras are nested attributes of a check that are no types; the attributes of the
 // specimens have them.
-func extras() []string { return []string{"retry"} }
+func extras() []string { return []string{"retry", "heartbeat"} }

@@ -19,8 +19,12 @@ const (
 	labelsName   = "labels"
 	allName      = "all_labels"
 	enabledName  = "enabled"
-	secretName   = "api_key" // of a vigil_api_key: the key itself
-	parentName   = "check_id"
+	regionsName  = "regions"
+	intervalName = "interval_seconds"
+	// heartbeatName is the attribute, the type and the only region of heartbeats.
+	heartbeatName = "heartbeat"
+	secretName    = "api_key" // of a vigil_api_key: the key itself
+	parentName    = "check_id"
 )
 
 // tool is the tool of managed_by.
@@ -83,10 +87,13 @@ func (k *kind) ruled(f *field) *field {
 		f.Computed, f.Kept, f.Default = true, true, nil
 	case k.Name == "alert_rule" && f.Name == "condition":
 		f.Required = true
-	case f.Name == "regions":
+	case f.Name == regionsName:
 		f.Doc = "Keys of the regions that the check runs in. Their order decides the offsets when `simultaneous_regions` is false. " +
-			"Default: the first region."
+			"Default: the first region. A heartbeat has none to choose."
 		f.Computed = true
+	case f.Name == intervalName:
+		f.Doc = "How often the target is probed, in seconds. Required but for a heartbeat, for which it follows from the schedule."
+		f.Computed, f.Kept = true, true
 	case !f.Required && f.Default != nil && f.Default != "" && f.Form != formMap && f.Form != formObject:
 		f.Computed = true
 	}

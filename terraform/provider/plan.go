@@ -53,6 +53,9 @@ func (r *object) planned(f *field, plan, config, before map[string]tftypes.Value
 	case secretName, "key_prefix":
 		return kept(f, before)
 	}
+	if value, follows := ofHeartbeat(f, plan, config, before); follows {
+		return value
+	}
 	switch {
 	case !f.Computed || !given.IsNull():
 		return plan[f.Name]
@@ -62,6 +65,25 @@ func (r *object) planned(f *field, plan, config, before map[string]tftypes.Value
 		return tftypes.NewValue(tftypes.Bool, true)
 	}
 	return kept(f, before)
+}
+
+// ofHeartbeat returns what follows from the type and the schedule of a heartbeat: its interval and its
+// region. follows is false for everything else.
+func ofHeartbeat(f *field, plan, config, before map[string]tftypes.Value) (value tftypes.Value, follows bool) {
+	members, has := config[heartbeatName]
+	if !has || members.IsNull() || !config[f.Name].IsNull() {
+		return value, false
+	}
+	switch f.Name {
+	case regionsName:
+		return f.decode(reading{Import: true}, []any{heartbeatName}, f.null()), true
+	case intervalName:
+		if before != nil && plan[heartbeatName].Equal(before[heartbeatName]) {
+			return before[f.Name], true
+		}
+		return f.unknown(), true
+	}
+	return value, false
 }
 
 // kept returns the value of the state, which a new object does not have yet.
