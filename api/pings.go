@@ -142,8 +142,8 @@ func (p *pings) add(r *http.Request, token string, ping vigil.Ping) error {
 	if len(token) != pingToken {
 		return p.notFound(r)
 	}
-	if wait := p.limit.Count(token); wait > 0 {
-		return rest.ErrTooMany("The job pings more than "+strconv.Itoa(pingsPerMinute)+" times a minute", wait)
+	if err := p.limited(token); err != nil {
+		return err
 	}
 	hash := sha256.Sum256([]byte(token))
 	_, err := p.store.AddPing(r.Context(), hash[:], ping)
@@ -154,6 +154,14 @@ func (p *pings) add(r *http.Request, token string, ping vigil.Ping) error {
 		p.known()
 	}
 	return err
+}
+
+// limited counts a ping of a heartbeat, and is the error of one too many.
+func (p *pings) limited(heartbeat string) error {
+	if wait := p.limit.Count(heartbeat); wait > 0 {
+		return rest.ErrTooMany("The job pings more than "+strconv.Itoa(pingsPerMinute)+" times a minute", wait)
+	}
+	return nil
 }
 
 // notFound is the error of an address that is not known. A client that tries many is slowed down.

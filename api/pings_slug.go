@@ -59,8 +59,8 @@ func (p *pings) addBySlug(r *http.Request, to pingTarget, ping vigil.Ping) (made
 	if len(to.token) != account.PingKeyLength {
 		return false, p.notFound(r)
 	}
-	if wait := p.limit.Count(to.token + "/" + to.slug); wait > 0 {
-		return false, rest.ErrTooMany("The job pings more than "+strconv.Itoa(pingsPerMinute)+" times a minute", wait)
+	if err := p.limited(to.token + "/" + to.slug); err != nil {
+		return false, err
 	}
 	hash := sha256.Sum256([]byte(to.token))
 	key, err := p.store.AddSlugPing(r.Context(), hash[:], to.slug, ping)

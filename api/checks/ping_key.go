@@ -51,7 +51,7 @@ func (p *pingKeys) show(key account.PingKey, err error) (*rest.Answer[pingKeyVie
 		return nil, err
 	}
 	return rest.NewAnswer(pingKeyView{
-		ID: key.ID, PingKey: key.Key, KeyPrefix: key.Prefix, PingURL: p.publicURL + "/p/" + key.Key,
+		ID: key.ID, PingKey: key.Key, KeyPrefix: key.Prefix, PingURL: pingAddress(p.publicURL, key.Key),
 		CreatedAt: key.CreatedAt, RotatedAt: key.RotatedAt,
 	}), nil
 }

@@ -43,6 +43,9 @@ type pings struct {
 	publicURL string
 }
 
+// pingAddress is where jobs ping with a token of a heartbeat or a ping key.
+func pingAddress(publicURL, credential string) string { return publicURL + "/p/" + credential }
+
 // addPingURLs adds to heartbeats where their jobs ping, for callers who may change them.
 func (p *pings) addPingURLs(ctx context.Context, views ...*checkView) error {
 	var ids []uuid.UUID
@@ -60,7 +63,7 @@ func (p *pings) addPingURLs(ctx context.Context, views ...*checkView) error {
 	}
 	for _, view := range views {
 		if token, ok := tokens[view.ID]; ok {
-			view.PingURL = new(p.publicURL + "/p/" + token)
+			view.PingURL = new(pingAddress(p.publicURL, token))
 		}
 	}
 	return nil
@@ -128,5 +131,5 @@ func (p *pings) rotate(ctx context.Context, in *rest.IDPath) (*rest.Answer[pingU
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(pingURLView{p.publicURL + "/p/" + tokens[check.ID]}), nil
+	return rest.NewAnswer(pingURLView{pingAddress(p.publicURL, tokens[check.ID])}), nil
 }

@@ -54,6 +54,9 @@ type configView struct {
 	RequestOpen, MoreOpen bool
 }
 
+// kindHeartbeat is the type that nothing is probed for: it has no interval and no regions of its own.
+const kindHeartbeat = "heartbeat"
+
 // checkFormView is what the template check_form shows.
 type checkFormView struct {
 	Form     *form
