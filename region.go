@@ -25,6 +25,26 @@ type Region struct {
 // DefaultRegionAlias is the region of a check without regions (spec section 2).
 const DefaultRegionAlias = "us-east-1"
 
+// LocationPrefix begins the key of a location: a place of one organization that agents probe from.
+const LocationPrefix = "loc-"
+
+// LocationsRegion is the region of which workers run the loops of all locations.
+const LocationsRegion = "locations"
+
+// IsLocation reports whether a key of a region is that of a location. Two organizations may have
+// locations of the same key.
+func IsLocation(region string) bool { return strings.HasPrefix(region, LocationPrefix) }
+
+// WorkerRegion returns the region that a worker serves to run the loops of a region: the same one,
+// and LocationsRegion for a location. Polls of a queue for each location would cost more than what
+// comes from it.
+func WorkerRegion(region string) string {
+	if IsLocation(region) {
+		return LocationsRegion
+	}
+	return region
+}
+
 // Regions returns the 33 regions in the order in which people are shown them.
 // The slice belongs to the caller.
 //

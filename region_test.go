@@ -307,3 +307,15 @@ func cloudRegions() []cloudRegion {
 		{"australiacentral2", "Canberra", -35.28, 149.13},
 	}
 }
+
+func TestWorkerRegion(t *testing.T) {
+	t.Parallel()
+	for region, want := range map[string]string{
+		"loc-office": vigil.LocationsRegion, "loc-": vigil.LocationsRegion, "na-east-ewr": "na-east-ewr", "locations": "locations",
+		vigil.HeartbeatRegion: vigil.HeartbeatRegion,
+	} {
+		if got := vigil.WorkerRegion(region); got != want {
+			t.Errorf("loops of %s run at workers of %s, want %s", region, got, want)
+		}
+	}
+}
