@@ -63,8 +63,9 @@ func LoopID(checkID uuid.UUID, region string) string {
 	return "check/" + checkID.String() + "/" + region
 }
 
-// RegionQueue returns the task queue that the workers of a region poll.
-func RegionQueue(region string) string { return "region/" + region }
+// RegionQueue returns the task queue of the loops of a region, which the workers of its WorkerRegion
+// poll.
+func RegionQueue(region string) string { return "region/" + WorkerRegion(region) }
 
 // ControlQueue is the task queue of control workers, which serve no region.
 const ControlQueue = "control"

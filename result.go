@@ -64,6 +64,8 @@ type ResultRow struct {
 	Deadline time.Duration
 	// Excluded results do not count for uptime: the slot is in maintenance.
 	Excluded bool
+	// Late: the result came long after its slot. It fills the slot, and no rule judges it.
+	Late bool
 	// TurnSlots is how many slots a turn of the loop covers at the moment; 0 when that is
 	// not known.
 	TurnSlots int
@@ -73,6 +75,14 @@ type ResultRow struct {
 	// Owned: an earlier result or an adoption has made the loop that of Worker. Otherwise the
 	// result does.
 	Owned bool
+}
+
+// SentResult is a result that an agent has sent, and that waits to be stored in its slot.
+type SentResult struct {
+	Result
+
+	Sent     int64     // its number among those that wait
+	Received time.Time // by the clock of the database
 }
 
 // StoredResult is the stored row of a slot. Inserted is false for a row that was stored

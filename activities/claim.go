@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
 )
 
 // pendingClaims are the loops that this worker has taken over from another one and has
@@ -62,7 +64,7 @@ func (w *Watcher) ForgetClaims(regions []string) {
 	w.claims.mu.Lock()
 	defer w.claims.mu.Unlock()
 	for key := range w.claims.loops {
-		if slices.Contains(regions, key.Region) {
+		if slices.Contains(regions, vigil.WorkerRegion(key.Region)) {
 			delete(w.claims.loops, key)
 		}
 	}

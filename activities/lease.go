@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/timing"
 )
@@ -73,7 +74,8 @@ func (h *LeaseHolder) current() bool {
 	return !h.released && !h.sent.IsZero() && timing.Age(h.now(), h.sent) <= fleet.LeaseTimeout && h.difference.Abs() <= fleet.ClockLimit
 }
 
-// Holds returns the fence of a region's lease, and whether it holds.
+// Holds returns the fence of the lease for a region, which is that of its vigil.WorkerRegion, and
+// whether it holds.
 func (h *LeaseHolder) Holds(region string) (fence int64, ok bool) {
 	fence, ok, _ = h.look(region)
 	return fence, ok
@@ -86,7 +88,7 @@ func (h *LeaseHolder) look(region string) (fence int64, ok bool, held <-chan str
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	fence, ok = h.fences[region]
+	fence, ok = h.fences[vigil.WorkerRegion(region)]
 	return fence, ok && h.current(), h.held
 }
 

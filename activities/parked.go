@@ -17,6 +17,9 @@ import (
 // worker.
 const TypeParked = "parked"
 
+// TypeNoAgent is the type of the error of a test in a region of agents that none of them has answered.
+const TypeNoAgent = "no_agent"
+
 var errParked = temporal.NewApplicationError("this worker cannot renew its lease", TypeParked)
 
 // refuse ends a turn that reached a worker without a lease. Where the worker knows the

@@ -91,15 +91,7 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go keepCancellable(ctx)
-	place, err := w.acquireTest(ctx, e)
-	if err != nil {
-		return vigil.Result{}, err
-	}
-	probing := ctx
-	if !e.Check.NoEvidence {
-		probing = probe.KeepEvidence(ctx, nil) // somebody waits for it
-	}
-	result, err := w.observeTest(probing, e, request, place)
+	result, err := w.seeTest(ctx, e, request)
 	if err != nil {
 		return vigil.Result{}, err
 	}
@@ -128,6 +120,21 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 		stored.Result.Evidence = result.Evidence
 	}
 	return stored.Result, nil
+}
+
+// seeTest has the probe of a test made, by an agent where agents serve the region.
+func (w *Watcher) seeTest(ctx context.Context, e *entry, request TestRequest) (vigil.Result, error) {
+	if w.Inbox.Serves(request.Region) {
+		return w.observeAfar(ctx, e, request)
+	}
+	place, err := w.acquireTest(ctx, e)
+	if err != nil {
+		return vigil.Result{}, err
+	}
+	if !e.Check.NoEvidence {
+		ctx = probe.KeepEvidence(ctx, nil) // somebody waits for it
+	}
+	return w.observeTest(ctx, e, request, place)
 }
 
 // acquireTest waits for one of the places for tests.

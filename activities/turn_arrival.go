@@ -17,8 +17,8 @@ import (
 
 // occupies is how long a turn is needed once a slot of it has begun: as long as a probe takes. What
 // arrives needs none.
-func (e *entry) occupies() time.Duration {
-	if e.heartbeat != nil {
+func (t *turnRun) occupies(e *entry) time.Duration {
+	if t.arrives(e) {
 		return 0
 	}
 	return e.deadline()
@@ -27,7 +27,7 @@ func (e *entry) occupies() time.Duration {
 // dueSlot returns the slot that is next. What arrives is decided from rows, so that no slot of it is
 // passed over because a newer one is due.
 func (t *turnRun) dueSlot(e *entry, schedule vigil.Schedule, now time.Time) time.Time {
-	if e.heartbeat != nil {
+	if t.arrives(e) {
 		return schedule.Next(t.arrivalsFrom(schedule))
 	}
 	return schedule.Due(t.state.Slot, now)
@@ -43,7 +43,7 @@ func (t *turnRun) arrivalsFrom(schedule vigil.Schedule) time.Time {
 
 // arrivalLimit is when a turn decides again although nothing came.
 func (t *turnRun) arrivalLimit(e *entry) time.Time {
-	limit := t.call.Ends.Add(-e.occupies() - lastSlot)
+	limit := t.call.Ends.Add(-t.occupies(e) - lastSlot)
 	if ends := t.plan.ExtendedTo; !ends.IsZero() && ends.Before(limit) {
 		return ends
 	}

@@ -120,6 +120,8 @@ type turnRun struct {
 	covered  int // slots that the turn has covered
 	// arrival is the wait for pings, nil for a check that is probed.
 	arrival *arrivalWait
+	// sent is the wait for results of agents, nil where the worker probes.
+	sent *sentWait
 	// out has what the turn has found out for its loop: Behind, Restarted, Run and Restored.
 	out TurnResult
 }
@@ -155,6 +157,9 @@ func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) 
 		// After a hand-over the next turn is one of another process.
 		if t.arrival != nil {
 			w.Arrivals.leave(t.arrival)
+		}
+		if t.sent != nil {
+			w.Inbox.leave(t.sent)
 		}
 		w.budget.End(t.lock.key, result != nil && result.End != vigil.TurnGone && result.End != vigil.TurnHandOver, w.Now())
 		w.locks.release(t.lock)
@@ -222,7 +227,7 @@ func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, 
 	now := t.Now()
 	f := vigil.TurnFacts{
 		CheckID: t.turn.CheckID, Region: t.turn.Region, Interval: schedule.Interval, Revision: e.Check.Revision, Known: t.turn.Revision,
-		Now: now, Latest: t.call.Ends.Add(-e.occupies() - lastSlot), Plan: t.plan, Covered: t.covered,
+		Now: now, Latest: t.call.Ends.Add(-t.occupies(e) - lastSlot), Plan: t.plan, Covered: t.covered,
 		New: t.turn.State.Slot.IsZero(), Adopted: t.adopted, Behind: t.out.Behind || t.out.Restarted,
 		Before: before, Health: t.state.Health, Fires: t.firingChanged(),
 		Reported: t.vote == voteReported, ReportFailed: t.vote == voteFailed, EverySlot: t.TurnRate == 0,
@@ -247,8 +252,11 @@ func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, 
 // await waits until an instant, and covers the slot that is due then. It returns why the wait
 // ended.
 func (t *turnRun) await(ctx context.Context, e *entry, schedule vigil.Schedule, until time.Time) (waitResult, error) {
-	if e.heartbeat != nil {
+	switch {
+	case e.heartbeat != nil:
 		return t.awaitArrival(ctx, e, schedule, t.arrivalLimit(e))
+	case t.sends():
+		return t.awaitSent(ctx, e, t.arrivalLimit(e))
 	}
 	if why := t.awaitInstant(ctx, e, until); why != due {
 		return why, nil

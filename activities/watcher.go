@@ -71,6 +71,8 @@ type WatcherOptions struct {
 	Seal func([]byte) ([]byte, error)
 	// Arrivals has the pings of heartbeats. Nil: this process runs none.
 	Arrivals *Arrivals
+	// Inbox has the results that agents send. Nil: this process runs no loops of locations.
+	Inbox *Inbox
 	// Line judges failures before they are stored; nil: all of them are the targets'.
 	Line line
 	Now  func() time.Time

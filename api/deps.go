@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/accounts"
+	"github.com/vigil-monitor/vigil/api/agents"
 	"github.com/vigil-monitor/vigil/api/alerts"
 	"github.com/vigil-monitor/vigil/api/apply"
 	"github.com/vigil-monitor/vigil/api/backtests"
@@ -49,6 +50,10 @@ type Deps struct {
 	// Pinged is called when a ping is stored, so that the workers of this process look for it at once;
 	// nil is not called.
 	Pinged func()
+	// Sent is called when results of agents are stored, so that the workers of this process look for them at
+	// once; nil is not called. RefusedResults counts those that were not, by their reason; nil counts nothing.
+	Sent           func()
+	RefusedResults func(reason string, n int)
 	// Shares shares reads among organizations; nil does not.
 	Shares rest.Shares
 	// Answered is called after every request; nil is not called. The route is a
@@ -135,6 +140,8 @@ type Stores struct {
 	System SystemStore
 	// Pings are what jobs report.
 	Pings PingStore
+	// Agents are the sessions of agents, and what they send.
+	Agents agents.Store
 }
 
 // AuditStore writes the audit log.
@@ -146,7 +153,7 @@ type AuditStore interface {
 // complete reports whether no field is missing.
 func (s *Stores) complete() bool {
 	return !slices.Contains([]any{
-		s.Accounts, s.Checks, s.Alerts, s.Backtests, s.Apply, s.Loops, s.Events, s.Rates, s.Repeats, s.Audit, s.Keys, s.System, s.Pings,
+		s.Accounts, s.Checks, s.Alerts, s.Backtests, s.Apply, s.Loops, s.Events, s.Rates, s.Repeats, s.Audit, s.Keys, s.System, s.Pings, s.Agents,
 	}, nil)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/api/accounts"
+	"github.com/vigil-monitor/vigil/api/agents"
 	"github.com/vigil-monitor/vigil/api/alerts"
 	"github.com/vigil-monitor/vigil/api/apply"
 	"github.com/vigil-monitor/vigil/api/backtests"
@@ -33,6 +34,7 @@ type Server struct {
 	codec      *codecEndpoint // nil: none
 	types      types
 	accounts   *accounts.Service
+	agents     *agents.Service
 	outside    func(http.Handler) http.Handler // see Guard
 	limiter    *rest.Limiter
 	rateOf     func(account.Tier) int64 // requests of an organization in a window
@@ -68,6 +70,9 @@ func assemble(deps Deps) *Server {
 	mux := http.NewServeMux()
 	s := &Server{
 		routes: &resource.Routes{Mux: mux}, types: types{checks: deps.Probes, channels: deps.Channels},
+		agents: agents.New(stores.Agents, agents.Deps{
+			Sent: deps.Sent, Refused: deps.RefusedResults, Log: deps.Log, Now: deps.Now,
+		}),
 		hub:        stream.NewHub(stores.Events, config.Streams, deps.Log, deps.Now),
 		background: resource.NewTasks(cmp.Or(config.TaskDeadline, resource.TaskDeadline), resource.MaxTasks),
 		changes:    resource.NewTasks(cmp.Or(config.TaskDeadline, resource.TaskDeadline), resource.MaxChanges),
@@ -117,6 +122,7 @@ func assemble(deps Deps) *Server {
 		backtests.New(stores.Backtests, deps.Probes, deps.Now),
 		apply.New(stores.Apply, checking.Checks, alerting.Channels),
 		&alertStream{hub: s.hub, auth: auth},
+		s.agents,
 	})
 	s.pages = s.accounts.Pages
 	s.codec = newCodecEndpoint(deps, auth, addresses)
@@ -163,9 +169,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // OpenStreams returns how many alert streams are open.
 func (s *Server) OpenStreams() int64 { return s.hub.Open() }
 
-// EndStreams ends every alert stream, which no request would do by itself, and
+// EndStreams ends every stream, of alerts and of agents, which no request would do by itself, and
 // refuses new ones, so that a server that shuts down need not wait for them.
-func (s *Server) EndStreams() { s.hub.End() }
+func (s *Server) EndStreams() {
+	s.hub.End()
+	s.agents.End()
+}
 
 // Close waits for what requests left running in the background, some seconds at
 // most.

@@ -150,7 +150,11 @@ func (y *system) check(ctx context.Context) (readyView, error) {
 	}
 	online := 0
 	if live, err := y.store.LiveRegions(ctx, resource.LeaseSilence); err == nil {
-		online = len(live)
+		for _, region := range vigil.RegionKeys() { // workers serve others too, which are no places
+			if _, ok := live[region]; ok {
+				online++
+			}
+		}
 	}
 	view.Regions = strconv.Itoa(online) + " of " + strconv.Itoa(len(vigil.Regions())) + " online"
 	view.Probing = resource.DescribeLoad(y.loads.Overloaded(ctx))

@@ -12,6 +12,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/secret"
 	"github.com/vigil-monitor/vigil/storage/accounts"
+	"github.com/vigil-monitor/vigil/storage/agents"
 	"github.com/vigil-monitor/vigil/storage/beats"
 	"github.com/vigil-monitor/vigil/storage/changes"
 	"github.com/vigil-monitor/vigil/storage/definitions"
@@ -61,6 +62,7 @@ type Store struct {
 	*incidentStore
 	*changeStore
 	*beatStore
+	*agentStore
 }
 
 // The rooms, under names of which a struct can have one each.
@@ -72,6 +74,7 @@ type (
 	incidentStore   = incidents.Store
 	changeStore     = changes.Store
 	beatStore       = beats.Store
+	agentStore      = agents.Store
 )
 
 // Open connects to Postgres and checks that it answers and is version 15 or newer. A database
@@ -84,7 +87,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, accountStore: accounts.New(db), beatStore: beats.New(db), loopStore: loops.New(db, opts.Maintenance)}
+	s := &Store{db: db, accountStore: accounts.New(db), beatStore: beats.New(db), agentStore: agents.New(db), loopStore: loops.New(db, opts.Maintenance)}
 	s.resultStore = results.New(db, s.loopStore)
 	s.definitionStore = definitions.New(db, opts.Keys, opts.Secrets)
 	s.incidentStore = incidents.New(db, s.accountStore, s.loopStore, s.definitionStore, opts.Policies)

@@ -5,6 +5,7 @@ package resource
 // The tags of the operations, under which the OpenAPI document shows them.
 const (
 	TagAccount      = "Account"
+	TagAgents       = "Agents"
 	TagApply        = "Monitoring as code"
 	TagChannels     = "Notification channels"
 	TagChecks       = "Checks"

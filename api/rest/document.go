@@ -60,7 +60,10 @@ func schemaName(t reflect.Type, hint string) string {
 	if name == "" {
 		name = hint
 	}
-	suffix := ""
+	prefix, suffix := "", ""
+	if strings.Contains(name+t.PkgPath(), protocolRoom) {
+		prefix = "Agent" // its names are short, since it is a room of its own
+	}
 	if outer, inner, ok := strings.Cut(strings.TrimSuffix(name, "]"), "["); ok {
 		name = inner[strings.LastIndexAny(inner, "./")+1:]
 		suffix = map[string]string{"Envelope": "Answer", "List": "List"}[outer]
@@ -70,8 +73,11 @@ func schemaName(t reflect.Type, hint string) string {
 		name = of + "Request"
 	}
 	first, size := utf8.DecodeRuneInString(name)
-	return string(unicode.ToUpper(first)) + name[size:] + suffix
+	return prefix + string(unicode.ToUpper(first)) + name[size:] + suffix
 }
+
+// protocolRoom is the end of the import path of the protocol of agents.
+const protocolRoom = "/internal/agentlink"
 
 // responseName is the component that describes an error status.
 func responseName(status int) string {

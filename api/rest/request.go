@@ -29,6 +29,8 @@ type Request struct {
 	// credential, and Rate by its rate limit.
 	Caller *Caller
 	Rate   Rate
+	// TokenHash is the hash of the token of a location, in operations of agents.
+	TokenHash []byte
 
 	method, path string
 	query        string

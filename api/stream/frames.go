@@ -19,17 +19,18 @@ const ContentType = "text/event-stream"
 // retryMS is how long a client waits before it reconnects, in milliseconds.
 const retryMS = "3000"
 
-// frames writes server-sent events. Every method returns false when the client
+// Frames writes server-sent events. Every method returns false when the client
 // is gone or takes too long.
-type frames struct {
+type Frames struct {
 	answer   huma.Context
 	control  *http.ResponseController
 	deadline time.Duration
 	pending  bytes.Buffer
 }
 
-func newFrames(answer huma.Context, deadline time.Duration) *frames {
-	f := &frames{answer: answer, deadline: deadline}
+// NewFrames begins an answer of server-sent events. A client has the deadline to take what is sent.
+func NewFrames(answer huma.Context, deadline time.Duration) *Frames {
+	f := &Frames{answer: answer, deadline: deadline}
 	if w, ok := answer.BodyWriter().(http.ResponseWriter); ok {
 		f.control = http.NewResponseController(w)
 		// A stream outlives what the server allows other answers.
@@ -45,7 +46,7 @@ func newFrames(answer huma.Context, deadline time.Duration) *frames {
 
 // open begins the stream: how long to wait before coming back, where it begins,
 // and what is missing before that.
-func (f *frames) open(at vigil.Position, missed *gap) bool {
+func (f *Frames) open(at vigil.Position, missed *gap) bool {
 	f.field("retry", []byte(retryMS))
 	f.field("id", []byte(at.String()))
 	f.pending.WriteByte('\n')
@@ -58,36 +59,43 @@ func (f *frames) open(at vigil.Position, missed *gap) bool {
 		f.field("data", data)
 		f.pending.WriteByte('\n')
 	}
-	return f.flush()
+	return f.Flush()
 }
 
 // event adds an event to what is sent next, and sends when that is enough.
-func (f *frames) event(e *vigil.Event) bool {
-	f.field("id", []byte(e.Position.String()))
-	f.field("event", []byte(e.Type))
-	for line := range bytes.SplitSeq(e.Envelope, []byte("\n")) {
+func (f *Frames) event(e *vigil.Event) bool {
+	return f.Event(e.Position.String(), string(e.Type), e.Envelope)
+}
+
+// Event adds an event to what is sent next, and sends when that is enough. An empty id is left out.
+func (f *Frames) Event(id, name string, data []byte) bool {
+	if id != "" {
+		f.field("id", []byte(id))
+	}
+	f.field("event", []byte(name))
+	for line := range bytes.SplitSeq(data, []byte("\n")) {
 		f.field("data", line)
 	}
 	f.pending.WriteByte('\n')
-	return f.pending.Len() < chunkSize || f.flush()
+	return f.pending.Len() < chunkSize || f.Flush()
 }
 
-// comment keeps the connection from looking idle.
-func (f *frames) comment() bool {
+// Comment keeps the connection from looking idle.
+func (f *Frames) Comment() bool {
 	f.pending.WriteString(": still here\n\n")
-	return f.flush()
+	return f.Flush()
 }
 
-func (f *frames) field(name string, value []byte) {
+func (f *Frames) field(name string, value []byte) {
 	f.pending.WriteString(name)
 	f.pending.WriteString(": ")
 	f.pending.Write(value)
 	f.pending.WriteByte('\n')
 }
 
-// flush sends what was added. A client that does not take it within the
+// Flush sends what was added. A client that does not take it within the
 // deadline is cut off: it resumes where it was.
-func (f *frames) flush() bool {
+func (f *Frames) Flush() bool {
 	if f.pending.Len() == 0 {
 		return true
 	}

@@ -123,7 +123,7 @@ const (
 // or the hub ends.
 func (st *stream) run(ctx context.Context, answer huma.Context) {
 	config := st.sub.hub.config
-	out := newFrames(answer, config.WriteDeadline)
+	out := NewFrames(answer, config.WriteDeadline)
 	if answer.Method() == http.MethodHead || !out.open(st.cursor, st.gap) {
 		return
 	}
@@ -153,7 +153,7 @@ func (st *stream) run(ctx context.Context, answer huma.Context) {
 			return
 		case <-st.sub.wake:
 		case <-heartbeat.C:
-			if !out.comment() {
+			if !out.Comment() {
 				return
 			}
 		case <-authorize.C:
@@ -166,7 +166,7 @@ func (st *stream) run(ctx context.Context, answer huma.Context) {
 
 // forward sends a page of what is new when there may be something. more: there may be another
 // page; goesOn: the client has taken it.
-func (st *stream) forward(ctx context.Context, out *frames) (more, goesOn bool) {
+func (st *stream) forward(ctx context.Context, out *Frames) (more, goesOn bool) {
 	if !st.sub.stale() && !st.failing {
 		return false, true
 	}
@@ -185,7 +185,7 @@ func (st *stream) forward(ctx context.Context, out *frames) (more, goesOn bool) 
 		}
 		st.cursor = events[i].Position
 	}
-	if !out.flush() {
+	if !out.Flush() {
 		return false, false
 	}
 	st.sub.more = len(events) == pageSize

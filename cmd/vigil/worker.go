@@ -9,20 +9,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
 func newWorkerCommand() *cobra.Command {
 	var names string
-	var control bool
+	var control, locations bool
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run the workers of some regions, or the control worker, alone",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var keys platform.RegionList
-			if names == "" && !control {
-				return errors.New("nothing to run: give --region with region keys separated by commas, --control, or both")
+			if names == "" && !control && !locations {
+				return errors.New("nothing to run: give --region with region keys separated by commas, --locations, --control, or several")
 			}
 			if names != "" {
 				if err := keys.UnmarshalText([]byte(names)); err != nil {
@@ -46,8 +47,8 @@ func newWorkerCommand() *cobra.Command {
 						return err
 					}
 				}
-				if len(keys) == 0 {
-					return nil
+				if control || locations { // locations have no place of their own
+					keys = append(keys, vigil.LocationsRegion)
 				}
 				_, err := p.StartRegions(ctx, keys)
 				return err
@@ -55,6 +56,7 @@ func newWorkerCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&names, "region", "", "region keys to probe from, separated by commas, or all, or primary")
-	cmd.Flags().BoolVar(&control, "control", false, "run the control worker: the sweep and the housekeeping")
+	cmd.Flags().BoolVar(&control, "control", false, "run the control worker: the sweep, the housekeeping and the loops of locations")
+	cmd.Flags().BoolVar(&locations, "locations", false, "run the loops of locations, whose checks agents probe")
 	return cmd
 }

@@ -50,7 +50,7 @@ type Loops struct {
 // use reports that a region gets work, so that a worker of this process polls for it at once.
 func (l *Loops) use(region string) {
 	if l.used != nil {
-		l.used(region)
+		l.used(vigil.WorkerRegion(region))
 	}
 }
 
@@ -257,6 +257,9 @@ func testError(region string, err error) error {
 			"no worker of region %s took the test within %s; GET /v1/regions shows which regions are online", region, testPickup)
 	}
 	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok && application.Type() != activities.TypeParked {
+		if application.Type() == activities.TypeNoAgent {
+			return vigil.Errorf(vigil.CodeUnavailable, "%s", application.Message())
+		}
 		return fmt.Errorf("test: %w", application)
 	}
 	failure := vigil.Errorf(vigil.CodeUnavailable, "the test could not be run; try again in a few seconds")

@@ -45,7 +45,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 			_, err := p.temporal.Client.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		},
-		StatusPages: public, Shares: newReadShares(), Pinged: p.arrivals.Wake,
+		StatusPages: public, Shares: newReadShares(), Pinged: p.arrivals.Wake, Sent: p.inbox.Wake,
 		Codec: codec,
 		Config: api.Config{
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
@@ -110,5 +110,6 @@ func storesOf(s *storage.Store) api.Stores {
 		Keys:      s,
 		System:    s,
 		Pings:     s,
+		Agents:    s,
 	}
 }

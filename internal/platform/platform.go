@@ -89,6 +89,7 @@ type Platform struct {
 	names     *dispatch.Names      // nil: workflows do not show the names of checks
 	demand    *workers.Demand      // the regions that this process gives work to
 	arrivals  *activities.Arrivals // the pings for the turns of heartbeats
+	inbox     *activities.Inbox    // the results of agents for the turns of their loops
 	probes    *probe.Registry
 	probing   *probe.Registry // probes, and those of drills
 	channels  *notify.Registry
@@ -140,6 +141,7 @@ func newPlatform(ctx context.Context, p *Process, in inputs) (*Platform, error) 
 		names:     names,
 		demand:    demand,
 		arrivals:  activities.NewArrivals(in.store, p.Log),
+		inbox:     activities.NewInbox(in.store, p.Log),
 		probes:    probe.NewRegistry(guard),
 		probing:   probe.NewRegistry(guard, probe.WithDrills()),
 		channels:  notify.NewRegistry(guard, channels...),

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -114,11 +116,12 @@ func (p *Process) startServers(ctx context.Context, in inputs, show *Screen) (*s
 // startWorkers starts the control worker and the workers of all regions.
 func (p *Platform) startWorkers(ctx context.Context, show *Screen) error {
 	regions := p.settings.Regions
+	serves := append(slices.Clone(regions), vigil.LocationsRegion)
 	return show.Step("Workers", func() (string, error) {
 		if err := p.StartControl(ctx); err != nil {
 			return "", err
 		}
-		polling, err := p.StartRegions(ctx, regions)
+		polling, err := p.StartRegions(ctx, serves)
 		if err != nil {
 			return "", err
 		}

@@ -55,7 +55,12 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	if p.names != nil {
 		showNames = p.names.Shown
 	}
+	if err := p.inbox.Load(ctx); err != nil {
+		cancel()
+		return nil, fmt.Errorf("read the regions of agents: %w", err)
+	}
 	go p.arrivals.Run(running)
+	go p.inbox.Run(running)
 	turns := dispatch.NewTurns(p.temporal.Client, p.settings.TemporalNamespace)
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
@@ -63,7 +68,7 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
 		Votes: p.store, Incidents: p.incidents, LastVotes: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.Log,
 		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(), Seal: p.secrets.sealAnswer, Line: line,
-		Arrivals: p.arrivals,
+		Arrivals: p.arrivals, Inbox: p.inbox,
 	})
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/schema"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/storage/loops"
@@ -99,6 +100,30 @@ func (r *definitionRow) rules() ([]vigil.Rule, error) {
 func (s *Store) Definitions(
 	ctx context.Context, regions []string, cursor string,
 ) (defs []vigil.Definition, gone []vigil.Tombstone, next string, err error) {
+	named := pgdialect.Array(append([]string{}, regions...))
+	return s.changed(ctx, cursor, running{
+		checks: bun.SafeQuery("(c.regions && ?0::text[] OR ?1 = ANY(?0::text[]) AND EXISTS "+
+			"(SELECT FROM check_regions AS r WHERE r.check_id = c.id AND r.worker_region = ?1))", named, vigil.LocationsRegion),
+		loops: bun.SafeQuery("("+loops.WorkerRegion("t.region")+") = ANY(?::text[])", named),
+	})
+}
+
+// LocationDefinitions is Definitions for one region, of an organization unless its ID is zero.
+func (s *Store) LocationDefinitions(
+	ctx context.Context, orgID uuid.UUID, region, cursor string,
+) (defs []vigil.Definition, gone []vigil.Tombstone, next string, err error) {
+	return s.changed(ctx, cursor, running{
+		checks: bun.SafeQuery("c.regions @> ARRAY[?0::text] AND (?1 = ?2::uuid OR c.org_id = ?1)", region, orgID, uuid.Nil),
+		loops:  bun.SafeQuery("t.region = ?0 AND (?1 = ?2::uuid OR t.org_id = ?1)", region, orgID, uuid.Nil),
+	})
+}
+
+// running are the conditions of checks (c) and of tombstones of loops (t).
+type running struct{ checks, loops schema.QueryWithArgs }
+
+func (s *Store) changed(
+	ctx context.Context, cursor string, which running,
+) (defs []vigil.Definition, gone []vigil.Tombstone, next string, err error) {
 	// What is not visible in the next cursor is returned by the next call.
 	since, err := pg.Row[struct {
 		Next  string `bun:"next"`
@@ -114,7 +139,7 @@ func (s *Store) Definitions(
 	}
 	next = since.Next
 	if cursor == "" || since.Defs {
-		if defs, err = s.definitionsSince(ctx, regions, cursor); err != nil {
+		if defs, err = s.definitionsSince(ctx, which.checks, cursor); err != nil {
 			return nil, nil, "", err
 		}
 	}
@@ -123,15 +148,15 @@ func (s *Store) Definitions(
 	}
 	var tombstones []loops.TombstoneRow
 	err = s.db.NewSelect().Model(&tombstones).Column("check_id", "region", "org_id", "revision", "created_at").
-		Where("t.region = ANY(?::text[])", pgdialect.Array(append([]string{}, regions...))).
+		Where("?", which.loops).
 		Where("?", pg.ChangedSince("t.created_xid", cursor)).
 		OrderExpr("t.created_at").Scan(ctx)
 	return defs, loops.TombstonesOf(tombstones), next, pg.Wrap("read tombstones", err)
 }
 
-func (s *Store) definitionsSince(ctx context.Context, regions []string, cursor string) ([]vigil.Definition, error) {
+func (s *Store) definitionsSince(ctx context.Context, which schema.QueryWithArgs, cursor string) ([]vigil.Definition, error) {
 	var rows []definitionRow
-	query := s.selectDefinitions(&rows).Where("c.regions && ?::text[]", pgdialect.Array(append([]string{}, regions...)))
+	query := s.selectDefinitions(&rows).Where("?", which)
 	if cursor == "" {
 		query = query.Where("c.enabled")
 	} else {

@@ -43,11 +43,11 @@ func (s *Store) AdoptTurns(ctx context.Context, a fleet.Adoption, silence time.D
 				AND NOT `+live("@silence_ms")+` FOR SHARE
 		), lost AS MATERIALIZED (
 			SELECT r.check_id, r.region FROM check_regions AS r JOIN l ON r.worker = l.worker
-			WHERE r.region = @region AND `+adoptable+`
+			WHERE r.worker_region = @region AND `+adoptable+`
 			ORDER BY r.next_due, r.check_id LIMIT @limit FOR UPDATE OF r SKIP LOCKED
 		), unanswered AS MATERIALIZED (
 			SELECT check_id, region FROM check_regions
-			WHERE region = @region AND worker = @worker AND active AND adoption = ANY(@unanswered::uuid[])
+			WHERE worker_region = @region AND worker = @worker AND active AND adoption = ANY(@unanswered::uuid[])
 			ORDER BY next_due, check_id LIMIT @limit FOR UPDATE SKIP LOCKED
 		)
 		UPDATE check_regions AS r SET worker = @worker, adoption = @adoption

@@ -97,7 +97,7 @@ func (s *Store) GiveUpLease(ctx context.Context, worker string) error {
 // when it stopped: their lease expires, and AbandonedLoops then returns the loops that no
 // other worker has claimed.
 func (s *Store) ReleaseLease(ctx context.Context, worker string) error {
-	const loops = "SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.region = "
+	const loops = "SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.worker_region = "
 	_, err := s.db.NewRaw(`WITH gone AS (
 			DELETE FROM worker_leases AS l WHERE worker = ?0 AND NOT EXISTS (`+loops+`ANY(l.regions))
 		)
@@ -153,9 +153,9 @@ func leasesOf(rows []leaseRow) []fleet.Lease {
 // them all, or 30 s after it was revoked. With its last region the row is deleted.
 func (s *Store) ForgetLease(ctx context.Context, lease fleet.Lease, silence time.Duration) error {
 	const done = `l.worker = ?0 AND ?1 = ANY(l.regions) AND l.renewed_at < clock_timestamp() - ?2 * interval '1 millisecond'
-			AND NOT EXISTS (SELECT FROM check_regions AS r WHERE r.region = ?1 AND ` + abandoned + `)
+			AND NOT EXISTS (SELECT FROM check_regions AS r WHERE r.worker_region = ?1 AND ` + abandoned + `)
 			AND (l.revoked_at < clock_timestamp() - interval '30 s' OR NOT EXISTS (
-				SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.region = ?1))`
+				SELECT FROM check_regions AS r WHERE r.active AND r.worker = l.worker AND r.worker_region = ?1))`
 	_, err := s.db.NewRaw(`WITH gone AS (DELETE FROM worker_leases AS l WHERE l.regions <@ ARRAY[?1::text] AND `+done+`)
 		UPDATE worker_leases AS l SET regions = array_remove(l.regions, ?1::text) WHERE NOT l.regions <@ ARRAY[?1::text] AND `+done,
 		lease.Worker, lease.Region, pg.Milliseconds(silence)).Exec(ctx)
@@ -171,10 +171,10 @@ func (s *Store) ForgetLease(ctx context.Context, lease fleet.Lease, silence time
 const abandoned = `NOT coalesce(r.worker = l.worker AND ` + adoptable + ` AND (
 		l.revoked_at > clock_timestamp() - interval '5 s' OR NOT EXISTS (
 			SELECT FROM worker_leases AS o
-			WHERE r.region = ANY(o.regions) AND o.revoked_at IS NULL AND o.granted_at < clock_timestamp() - interval '5 s')), false)
+			WHERE r.worker_region = ANY(o.regions) AND o.revoked_at IS NULL AND o.granted_at < clock_timestamp() - interval '5 s')), false)
 	AND (l.renewed_at > '-infinity' OR l.revoked_at < clock_timestamp() - interval '3 s')
-	AND r.active AND r.region = ANY(l.regions)
-	AND (r.worker = l.worker OR NOT EXISTS (SELECT FROM worker_leases AS o WHERE o.worker = r.worker AND r.region = ANY(o.regions)))
+	AND r.active AND r.worker_region = ANY(l.regions)
+	AND (r.worker = l.worker OR NOT EXISTS (SELECT FROM worker_leases AS o WHERE o.worker = r.worker AND r.worker_region = ANY(o.regions)))
 	AND (r.nudged_at IS NULL OR r.nudged_at < l.revoked_at OR r.nudged_at < clock_timestamp() - interval '10 s')`
 
 // claimBatch is how many loops one statement of ClaimLoops locks.
@@ -217,7 +217,7 @@ func (s *Store) AbandonedLoops(
 ) ([]vigil.Loop, error) {
 	var rows []Row
 	err := s.selectLoops(&rows).
-		Join("JOIN worker_leases AS l ON l.worker = ?0 AND r.region = ?1 AND "+abandoned, lease.Worker, lease.Region).
+		Join("JOIN worker_leases AS l ON l.worker = ?0 AND r.worker_region = ?1 AND "+abandoned, lease.Worker, lease.Region).
 		Where("NOT "+live("?"), pg.Milliseconds(silence)).
 		Where(notPutOff).
 		Where("?", InShards("r.check_id", shards)).

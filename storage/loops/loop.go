@@ -284,7 +284,8 @@ func (s *Store) Overdue(
 	}
 	var rows []Row
 	err := s.selectLoops(&rows).
-		Where("r.region = ANY(?::text[])", pgdialect.Array(regions)).
+		Where("r.worker_region = ANY(?::text[])", pgdialect.Array(regions)).
+		Where(unsent).
 		Where("r.active AND r.next_due < ?", pg.Micro(now.Add(-grace))). // what the index has
 		Where("r.applied > 0 AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", pg.Milliseconds(grace), pg.Micro(now)).
 		Where("NOT "+Paused, pg.Micro(now), pg.Milliseconds(grace)).
@@ -298,6 +299,11 @@ func (s *Store) Overdue(
 		OrderExpr("r.next_due, r.check_id, r.region").Limit(int64(limit)).Scan(ctx)
 	return loopsOf(rows), pg.Wrap("find overdue loops", err)
 }
+
+// unsent is the condition that the results of a loop (r) do not arrive from agents, or that one waits
+// to be stored. A location without agents has no results, which a nudge does not change.
+const unsent = `(r.worker_region <> '` + vigil.LocationsRegion + `' OR EXISTS (SELECT FROM agent_results AS a
+	WHERE a.check_id = r.check_id AND a.region = r.region AND a.received_at < clock_timestamp() - interval '10 s'))`
 
 // blind is the condition that the region of a loop (r) is blind, or was so lately that the loop had
 // no time to go on, which is two intervals, the deadline and the grace of its arguments. These

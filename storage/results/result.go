@@ -88,7 +88,7 @@ func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region stri
 	// Rounded as the stored slot is: otherwise the row of this very slot could compare
 	// as newer.
 	rows, err := pg.Rows[Row](ctx, s.db, "SELECT "+Columns+` FROM results AS r
-		WHERE r.check_id = $1 AND r.region = $2 AND r.slot > $3 ORDER BY r.slot LIMIT $4`, checkID, region, pg.Micro(slot), limit)
+		WHERE r.check_id = $1 AND r.region = $2 AND r.slot > $3 AND NOT r.late ORDER BY r.slot LIMIT $4`, checkID, region, pg.Micro(slot), limit)
 	if err != nil {
 		return nil, pg.Wrap("read newer results", err)
 	}
@@ -99,7 +99,7 @@ func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region stri
 // LatestResults returns the newest n results of a check in a region, oldest first.
 func (s *Store) LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error) {
 	rows, err := pg.Rows[Row](ctx, s.db, "SELECT "+Columns+` FROM results AS r
-		WHERE r.check_id = $1 AND r.region = $2 ORDER BY r.slot DESC LIMIT $3`, checkID, region, n)
+		WHERE r.check_id = $1 AND r.region = $2 AND NOT r.late ORDER BY r.slot DESC LIMIT $3`, checkID, region, n)
 	if err != nil {
 		return nil, pg.Wrap("read the latest results", err)
 	}

@@ -84,6 +84,7 @@ type pendingRow struct {
 	owned    bool  // an earlier result has made the loop that of worker
 	moved    bool  // it was, and another worker has it now
 	excluded bool  // in maintenance
+	late     bool  // it came long after its slot
 	missed   int64 // slots before it without a result
 	maxDelay time.Duration
 	came     time.Time    // when the writer accepted it
@@ -139,7 +140,7 @@ func (w *ResultWriter) Write(ctx context.Context, row vigil.ResultRow) (vigil.St
 	p := &pendingRow{
 		ctx: ctx, result: result, metadata: metadata, evidence: evidence,
 		worker: vigil.CleanText(row.Worker), deadline: row.Deadline, slots: row.TurnSlots, turn: row.Turn, owned: row.Owned,
-		excluded: row.Excluded, maxDelay: max(row.MaxDelay, w.delay),
+		excluded: row.Excluded, late: row.Late, maxDelay: max(row.MaxDelay, w.delay),
 		outcome: make(chan outcome, 1),
 	}
 	w.waiting.Add(1)

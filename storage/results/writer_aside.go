@@ -43,10 +43,10 @@ const insertAside = `
 	WITH n AS MATERIALIZED (
 		SELECT * FROM unnest(@checks::uuid[], @regions::text[], @slots::timestamptz[], @ids::uuid[], @times::timestamptz[],
 				@manual::bool[], @success::bool[], @response_times::float8[], @status_codes::int4[], @errors::text[], @metadata::text[],
-				@workers::text[], @excluded::int2[], @evidence::text[], @owned::bool[], @deadlines_ms::int8[], @turn_slots::int4[],
+				@workers::text[], @excluded::int2[], @evidence::text[], @late::bool[], @owned::bool[], @deadlines_ms::int8[], @turn_slots::int4[],
 				@turn_runs::uuid[], @turn_activities::text[], @turn_ends::timestamptz[])
 			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
-				excluded, evidence, owned, deadline_ms, turn_slots, turn_run, turn_activity, turn_ends)
+				excluded, evidence, late, owned, deadline_ms, turn_slots, turn_run, turn_activity, turn_ends)
 	), l AS MATERIALIZED (
 		SELECT r.check_id, r.region, coalesce(u.worker, r.worker) AS worker, greatest(r.last_slot, u.slot) AS newest
 		FROM n JOIN check_regions AS r ON r.check_id = n.check_id AND r.region = n.region
@@ -56,7 +56,7 @@ const insertAside = `
 			) AS u ON true
 	), i AS (
 		` + insertResults + `
-			AND (n.manual OR l.worker IN ('', n.worker) OR l.newest IS NULL OR n.slot >= l.newest)
+			AND (n.manual OR n.late OR l.worker IN ('', n.worker) OR l.newest IS NULL OR n.slot >= l.newest)
 		ON CONFLICT (check_id, region, slot) DO NOTHING
 		RETURNING check_id, region, slot
 	), u AS (

@@ -167,9 +167,9 @@ func errTooLate() error {
 // insertResults begins the insertion of rows (n) of loops (l), but for the condition that a row
 // is not too late.
 const insertResults = `INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code,
-			error_message, metadata, excluded, evidence)
+			error_message, metadata, excluded, evidence, late)
 		SELECT n.check_id, n.region, n.slot, n.id, n.time, n.manual, n.success, n.response_time_ms, n.status_code, n.error_message,
-			n.metadata::jsonb, n.excluded, n.evidence::jsonb
+			n.metadata::jsonb, n.excluded, n.evidence::jsonb, n.late
 		FROM n JOIN l ON n.check_id = l.check_id AND n.region = l.region`
 
 // insertSQL locks the loops of the rows that are not locked, inserts the rows whose slots
@@ -182,9 +182,9 @@ const insertSQL = `
 	WITH n AS MATERIALIZED (
 		SELECT * FROM unnest(@checks::uuid[], @regions::text[], @slots::timestamptz[], @ids::uuid[], @times::timestamptz[],
 				@manual::bool[], @success::bool[], @response_times::float8[], @status_codes::int4[], @errors::text[], @metadata::text[],
-				@workers::text[], @excluded::int2[], @evidence::text[])
+				@workers::text[], @excluded::int2[], @evidence::text[], @late::bool[])
 			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
-				excluded, evidence)
+				excluded, evidence, late)
 	), l AS MATERIALIZED (
 		SELECT ` + progressColumns + `
 		FROM check_regions AS r JOIN unnest(@loop_checks::uuid[], @loop_regions::text[]) AS k (check_id, region)
@@ -192,7 +192,7 @@ const insertSQL = `
 		FOR UPDATE OF r SKIP LOCKED
 	), i AS (
 		` + insertResults + `
-			AND (n.manual OR l.worker IN ('', n.worker) OR l.last_slot IS NULL OR n.slot >= l.last_slot)
+			AND (n.manual OR n.late OR l.worker IN ('', n.worker) OR l.last_slot IS NULL OR n.slot >= l.last_slot)
 		ON CONFLICT (check_id, region, slot) DO NOTHING
 		RETURNING check_id, region, slot
 	), s AS (
@@ -326,6 +326,7 @@ type columns struct {
 	evidence        []*string
 	workers         []string
 	excluded        []int16
+	late            []bool
 }
 
 func newColumns(rows []*pendingRow) columns {
@@ -339,7 +340,7 @@ func newColumns(rows []*pendingRow) columns {
 		c.statuses, c.errors = append(c.statuses, vigil.NilIfZero(r.StatusCode)), append(c.errors, vigil.NilIfZero(r.Error))
 		c.metadata, c.workers = append(c.metadata, vigil.NilIfZero(string(p.metadata))), append(c.workers, p.worker)
 		c.evidence = append(c.evidence, vigil.NilIfZero(string(p.evidence)))
-		c.excluded = append(c.excluded, excludedColumn(p.excluded))
+		c.excluded, c.late = append(c.excluded, excludedColumn(p.excluded)), append(c.late, p.late)
 	}
 	return c
 }
@@ -349,6 +350,6 @@ func (c *columns) named() pg.Named {
 	return pg.Named{
 		"checks": c.checks, "regions": c.regions, "slots": c.slots, "ids": c.ids, "times": c.times, "manual": c.manual,
 		"success": c.success, "response_times": c.responses, "status_codes": c.statuses, "errors": c.errors,
-		"metadata": c.metadata, "workers": c.workers, "excluded": c.excluded, "evidence": c.evidence,
+		"metadata": c.metadata, "workers": c.workers, "excluded": c.excluded, "evidence": c.evidence, "late": c.late,
 	}
 }

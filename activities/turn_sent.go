@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activities
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/agentlink"
+)
+
+// This file is the part of a turn whose results agents send. It stores and judges them as it does those
+// of its own probes, in the order of their slots. A slot without a result is missed once a later one
+// has one.
+
+// sends reports whether agents send the results of the turn's region.
+func (t *turnRun) sends() bool { return t.Inbox.Serves(t.turn.Region) }
+
+// arrives reports whether the results of a check arrive, instead of being probed here.
+func (t *turnRun) arrives(e *entry) bool { return e.heartbeat != nil || t.sends() }
+
+// awaitSent waits for a result of an agent and stores it, until a limit at most. It returns due after a result
+// and at the limit, and otherwise as await does.
+func (t *turnRun) awaitSent(ctx context.Context, e *entry, limit time.Time) (waitResult, error) {
+	if t.sent == nil {
+		t.sent = t.Inbox.join(t.lock.key)
+	}
+	for {
+		if why := t.awaitInstant(ctx, e, t.Now()); why != due { // only the lease is waited for
+			return why, nil
+		}
+		next, err := t.Inbox.first(ctx, t.sent)
+		if err != nil {
+			return due, fmt.Errorf("read the results of agents: %w", err)
+		}
+		if next != nil {
+			return t.storeSent(ctx, e, next)
+		}
+		timer := time.NewTimer(limit.Sub(t.Now()))
+		why := wait(ctx, t, e, t.sent.ready, timer.C)
+		timer.Stop()
+		switch why {
+		case due:
+		case late:
+			return due, nil
+		default:
+			return why, nil
+		}
+	}
+}
+
+// storeSent stores a result of an agent. One that is late, or comes after one of a later slot, fills its
+// slot and is not judged.
+func (t *turnRun) storeSent(ctx context.Context, e *entry, sent *vigil.SentResult) (waitResult, error) {
+	ctx, cancel := context.WithDeadline(ctx, t.call.Ends)
+	defer cancel()
+	id, result := sent.Sent, sent.Result
+	backfill := !result.Slot.After(t.state.Slot) || result.Slot.Before(e.StateFrom(t.turn.Region))
+	tooLate := sent.Received.Sub(result.Slot) > e.deadline()+agentlink.Late
+	if paused, _ := t.Catalogue.maintenance.at(&e.Check, result.Slot); paused {
+		if !backfill {
+			t.passOver(e, result.Slot)
+		}
+		t.Inbox.take(t.sent, id)
+		return due, nil
+	}
+	if e.Check.NoEvidence || !t.state.For(e.Check.Type).WantsEvidence(e.Rules, result) {
+		result.Evidence = nil
+	}
+	var err error
+	if backfill || tooLate {
+		err = t.fill(ctx, e, result)
+	} else {
+		err = t.store(ctx, e, result)
+	}
+	if err != nil {
+		return t.unstored(err)
+	}
+	t.Inbox.take(t.sent, id)
+	if !backfill {
+		t.covered++
+	}
+	return due, nil
+}
+
+// fill stores a result that is not judged.
+func (t *turnRun) fill(ctx context.Context, e *entry, result vigil.Result) error {
+	if result.Unavailable {
+		return nil
+	}
+	row := vigil.ResultRow{
+		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.plan.Span, Excluded: t.excluded(e, result.Slot),
+		Owned: t.adopted || t.covered > 0, Late: true,
+	}
+	if schedule, ok := e.Schedule(t.turn.Region); t.Completer != nil && ok && t.plan.Covers(schedule.Next(result.Slot)) {
+		row.Turn = &t.call.TurnActivity
+	}
+	stored, err := t.Results.Write(ctx, row)
+	if err != nil {
+		return fmt.Errorf("store a late result: %w", err)
+	}
+	countResult(ctx, e.Check.Type, stored)
+	if stored.Moved {
+		return vigil.Errorf(vigil.CodeConflict, "The loop belongs to another worker.")
+	}
+	if result.Slot.After(t.state.Slot) {
+		t.state.Slot, t.state.Unstored, t.named = result.Slot, true, row.Turn != nil
+	}
+	return nil
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agents
+
+import "github.com/vigil-monitor/vigil/storage/pg"
+
+// Store keeps locations and what their agents send.
+type Store struct {
+	db *pg.DB
+}
+
+// New returns the locations of a database.
+func New(db *pg.DB) *Store { return &Store{db} }
