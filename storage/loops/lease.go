@@ -101,7 +101,7 @@ func (s *Store) ReleaseLease(ctx context.Context, worker string) error {
 	_, err := s.db.NewRaw(`WITH gone AS (
 			DELETE FROM worker_leases AS l WHERE worker = ?0 AND NOT EXISTS (`+loops+`ANY(l.regions))
 		)
-		UPDATE worker_leases AS l SET regions = ARRAY(SELECT region FROM unnest(l.regions) AS region WHERE EXISTS (`+loops+`region))
+		UPDATE worker_leases AS l SET regions = ARRAY(SELECT k.region FROM unnest(l.regions) AS k (region) WHERE EXISTS (`+loops+`k.region))
 		WHERE worker = ?0 AND EXISTS (`+loops+`ANY(l.regions))`, worker).Exec(ctx)
 	return pg.Wrap("release the lease", err)
 }

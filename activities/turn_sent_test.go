@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activities_test
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
+	"github.com/vigil-monitor/vigil/internal/location"
+)
+
+const office = "loc-office"
+
+// sentStore has what agents sent, in memory: the tests are about times. Its cursors are how many were sent.
+type sentStore struct {
+	mu     sync.Mutex
+	all    []vigil.SentResult
+	taken  map[int64]bool
+	wanted []location.Wanted
+	taker  bool // an agent takes tasks
+}
+
+// send adds a result that is received now.
+func (s *sentStore) send(check uuid.UUID, slot time.Time, seen vigil.Observation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, vigil.SentResult{Sent: int64(len(s.all) + 1), Received: time.Now(), Result: vigil.Result{
+		ID: vigil.ResultID(check, office, slot), CheckID: check, Region: office, Slot: slot, Time: slot, Observation: seen,
+	}})
+}
+
+func (s *sentStore) NewSentResults(_ context.Context, cursor string, _ int) ([]vigil.SentResult, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, _ := strconv.Atoi(cmp.Or(cursor, strconv.Itoa(len(s.all))))
+	return slices.Clone(s.all[n:]), strconv.Itoa(len(s.all)), nil
+}
+
+func (s *sentStore) SentResults(_ context.Context, check uuid.UUID, region string, limit int) ([]vigil.SentResult, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []vigil.SentResult
+	for _, one := range s.all {
+		if one.CheckID == check && one.Region == region && !s.taken[one.Sent] {
+			found = append(found, one)
+		}
+	}
+	slices.SortFunc(found, func(a, b vigil.SentResult) int { return a.Slot.Compare(b.Slot) })
+	return found[:min(len(found), limit)], nil
+}
+
+func (s *sentStore) TakeSentResults(_ context.Context, ids []int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		s.taken[id] = true
+	}
+	return nil
+}
+
+func (s *sentStore) AgentRegions(context.Context) ([]string, error) { return nil, nil }
+
+func (s *sentStore) AddTask(_ context.Context, wanted location.Wanted) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wanted = append(s.wanted, wanted)
+	return nil
+}
+
+func (s *sentStore) TaskState(context.Context, uuid.UUID) (bool, *vigil.Result, error) {
+	if !s.taker {
+		return false, nil, nil
+	}
+	return true, &vigil.Result{Time: time.Now(), Observation: vigil.Observation{Success: true, ResponseTime: time.Second}}, nil
+}
+
+func (s *sentStore) EndTask(context.Context, uuid.UUID) error { return nil }
+
+// sentFixture is a Watcher whose results agents send.
+func sentFixture(t *testing.T) (*watchFixture, *sentStore) {
+	t.Helper()
+	store := &sentStore{taken: make(map[int64]bool)}
+	inbox := activities.NewInbox(store, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go inbox.Run(ctx)
+	return newWatchFixture(t, func(o *activities.WatcherOptions) {
+		o.Inbox, o.TurnRate, o.QuietWindow = inbox, 0.001, time.Hour
+	}), store
+}
+
+// placed is a check in the office, with one rule.
+func placed(condition vigil.Condition) func(*vigil.Definition) {
+	return func(def *vigil.Definition) {
+		firing(condition)(def)
+		def.Check.Regions, def.Starts = []string{office}, map[string]time.Time{office: time.Now()}
+	}
+}
+
+func sentTurn(def vigil.Definition, state vigil.State, span int) activities.Turn {
+	return activities.Turn{CheckID: def.Check.ID, Region: office, Revision: def.Check.Revision, State: state, Span: span}
+}
+
+// TestSentResults proves that a turn stores and judges what agents send, probes nothing, and ends with its slots.
+func TestSentResults(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, store := sentFixture(t)
+		def := w.define(placed(vigil.Condition{FailureThreshold: 2}))
+		schedule, _ := def.Schedule(office)
+		slot := schedule.First()
+		go func() {
+			for i := range 7 {
+				time.Sleep(time.Until(slot) + 300*time.Millisecond) // sleep: an agent probes
+				seen := vigil.Observation{Success: i < 5, ResponseTime: time.Millisecond}
+				if !seen.Success {
+					seen.Error = "down"
+				}
+				store.send(def.Check.ID, slot, seen)
+				slot = schedule.Next(slot)
+			}
+		}()
+		turn, turns := sentTurn(def, vigil.State{}, 1), 0
+		for ; turn.State.Failures < 2; turns++ {
+			result := w.must(w.watch(turn))
+			turn = sentTurn(def, result.State, result.Span)
+		}
+		if turn.State.Health != vigil.Unhealthy || len(w.rows) != 7 || len(w.runs) != 0 || turns > 5 {
+			t.Errorf("after %d turns %+v, %d results, %d probes", turns, turn.State, len(w.rows), len(w.runs))
+		}
+		for i, row := range w.written {
+			if row.Late || row.Result.Region != office || i > 0 && !row.Result.Slot.After(w.written[i-1].Result.Slot) {
+				t.Errorf("result %d: %+v", i, row)
+			}
+		}
+		time.Sleep(3 * time.Second) // sleep: what was taken is deleted
+		if left, _ := store.SentResults(t.Context(), def.Check.ID, office, 100); len(left) > 1 {
+			t.Errorf("%d are not taken", len(left))
+		}
+	})
+}
+
+// TestLateSentResults proves that results which come long after their slots fill them and open nothing, before
+// and after those of the present.
+func TestLateSentResults(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, store := sentFixture(t)
+		def := w.define(placed(vigil.Condition{FailureThreshold: 1}))
+		schedule, _ := def.Schedule(office)
+		slots := []time.Time{schedule.First()}
+		for range 20 {
+			slots = append(slots, schedule.Next(slots[len(slots)-1]))
+		}
+		up, down := vigil.Observation{Success: true}, vigil.Observation{Error: "down"}
+		go func() {
+			time.Sleep(time.Until(slots[0]) + time.Second) // sleep: the first slot
+			store.send(def.Check.ID, slots[0], up)
+			time.Sleep(time.Until(slots[15]) + time.Second) // sleep: the line is cut
+			for _, slot := range slots[1:7] {               // the oldest first
+				store.send(def.Check.ID, slot, down)
+			}
+			store.send(def.Check.ID, slots[15], up)
+			for _, slot := range slots[7:15] {
+				store.send(def.Check.ID, slot, down)
+			}
+		}()
+		turn := sentTurn(def, vigil.State{}, 1)
+		for {
+			w.mu.Lock()
+			stored := len(w.rows)
+			w.mu.Unlock()
+			if stored == 16 {
+				break
+			}
+			result, err := w.watchUntil(turn, closedAfter(time.Until(slots[18])))
+			if err != nil {
+				t.Fatal(err)
+			}
+			turn = sentTurn(def, result.State, result.Span)
+		}
+		if turn.State.Health != vigil.Healthy || turn.State.Failures != 0 {
+			t.Errorf("the past was judged: %+v", turn.State)
+		}
+		late := 0
+		for _, row := range w.written {
+			if row.Late {
+				late++
+			}
+		}
+		if late < 13 || late > 14 { // the deadline and a minute pass before the newest of them is late, or another was before it
+			t.Errorf("%d of %d are late", late, len(w.written))
+		}
+	})
+}
+
+// closedAfter returns a channel that is closed after a duration.
+func closedAfter(d time.Duration) chan struct{} {
+	stop := make(chan struct{})
+	time.AfterFunc(d, func() { close(stop) })
+	return stop
+}
