@@ -34,6 +34,7 @@ func newAPI(mux *http.ServeMux) huma.API {
 		{Name: resource.TagAccount, Description: "Your account and what your plan allows."},
 		{Name: resource.TagKeys, Description: "Credentials for programs."},
 		{Name: resource.TagChecks, Description: "What to probe, how often and from where."},
+		{Name: resource.TagLocations, Description: "Places of the organization that agents probe from."},
 		{Name: resource.TagResults, Description: "The outcome of probes."},
 		{Name: resource.TagRules, Description: "When an incident opens, and which channels are notified."},
 		{Name: resource.TagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},

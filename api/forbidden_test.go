@@ -315,6 +315,8 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 	add(put, "/v1/subscriptions/{id}", `{"name":"x","events":["incident.*"],"selector":{"check_ids":["`+owned["/v1/checks"]+`"]}}`)
 	add(post, "/v1/drills", `{"rule_ids":["`+owned["/v1/alert-rules"]+`"],"regions":["na-east-ewr"],"expect_within_seconds":60}`)
 	monthly := `"recurrence":{"every":"monthly","day":1,"hour":9,"timezone":"UTC"}`
+	add(post, "/v1/locations", `{"name":"x","key":"loc-x","labels":{"a":"b"}}`)
+	add(put, "/v1/locations/{id}", `{"name":"x","labels":{"a":"b"}}`)
 	add(post, "/v1/drill-schedules", `{"name":"x","channel_ids":["`+channel+`"],`+monthly+`}`)
 	add(put, "/v1/drill-schedules/{id}", `{"name":"x","rule_ids":["`+owned["/v1/alert-rules"]+`"],`+monthly+`}`)
 	add(post, "/v1/incidents/{id}/updates", `{"text":"x","state":"identified"}`)

@@ -70,6 +70,9 @@ func belongings(t *testing.T, b *testServer, a person) map[string]string {
 		"/v1/drill-schedules": text(
 			a.want(t, http.StatusCreated, http.MethodPost, "/v1/drill-schedules", scheduleOf(e.channel.String())).data(t), "id",
 		),
+		"/v1/locations": text(
+			a.want(t, http.StatusCreated, http.MethodPost, "/v1/locations", map[string]any{"name": "Office"}).data(t), "id",
+		),
 		"ruleID": e.rule.String(),
 		"recoveryID": text(a.want(t, http.StatusAccepted, http.MethodPost, "/v1/notification-channels/"+e.channel.String()+"/recover",
 			map[string]any{"since": "2026-03-01T00:00:00Z"}).data(t), "id"),
@@ -93,6 +96,7 @@ func snapshot(t *testing.T, a person) string {
 		"/v1/subscriptions",
 		"/v1/drills",
 		"/v1/drill-schedules",
+		"/v1/locations",
 		"/v1/invitations",
 		"/v1/auth/sessions",
 	}

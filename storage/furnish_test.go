@@ -60,6 +60,11 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 		"INSERT INTO check_creations (org_id, at) VALUES (?0, now())",
 		"INSERT INTO heartbeats (id, org_id, token_hash, secret) VALUES (?1, ?0, sha256(?1::text::bytea), '{}')",
 		"INSERT INTO ping_keys (id, org_id, key_hash, secret, prefix) VALUES (?0, ?0, sha256(?0::text::bytea), '{}', 'vgp_')",
+		"INSERT INTO locations (id, org_id, key, name, token_hash, token_prefix) " +
+			"VALUES (?0, ?0, 'loc-office', 'Office', sha256(?0::text::bytea), 'vga_')",
+		"INSERT INTO agents (id, location_id, instance, name, version, public_key, types) " +
+			"VALUES (gen_random_uuid(), ?0, gen_random_uuid(), 'office-1', '1.0.0', '', '{http}')",
+		"INSERT INTO agent_tasks (id, location_id, check_id, revision, once, deadline) VALUES (gen_random_uuid(), ?0, ?1, 1, false, now())",
 		"INSERT INTO pings (check_id, kind) VALUES (?1, 'success')",
 		"INSERT INTO idempotency_keys (org_id, key, fingerprint, token, started_at) VALUES (?0, 'k', '', gen_random_uuid(), now())",
 		"INSERT INTO mail_recipients (org_id, address, unsubscribe_token) VALUES (?0, 'ada@example.com', gen_random_uuid()::text)",

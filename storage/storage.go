@@ -87,7 +87,9 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, accountStore: accounts.New(db), beatStore: beats.New(db), agentStore: agents.New(db), loopStore: loops.New(db, opts.Maintenance)}
+	s := &Store{
+		db: db, accountStore: accounts.New(db), beatStore: beats.New(db), agentStore: agents.New(db), loopStore: loops.New(db, opts.Maintenance),
+	}
 	s.resultStore = results.New(db, s.loopStore)
 	s.definitionStore = definitions.New(db, opts.Keys, opts.Secrets)
 	s.incidentStore = incidents.New(db, s.accountStore, s.loopStore, s.definitionStore, opts.Policies)

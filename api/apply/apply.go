@@ -135,7 +135,7 @@ func (a *applies) apply(ctx context.Context, in *struct{ Body applyBody }) (*res
 	plan := a.checks.Plans.Of(who)
 	d := a.decider(ctx, body)
 	d.hide, d.verified, d.plan, d.overloaded = lacks != nil, verified, plan, a.checks.Loads.Overloaded(ctx)
-	d.live = a.checks.LiveRegions(ctx)
+	d.live, d.places = a.checks.LiveRegions(ctx), a.checks.Places(ctx)
 	request := d.request()
 	request.Plan, request.Allow, request.DryRun = plan, a.checks.Allowance(plan, verified), body.DryRun
 	show := func(applied project.Applied) applyResultView { return d.show(applied, !body.DryRun) }

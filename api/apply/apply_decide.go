@@ -32,6 +32,7 @@ type decider struct {
 	plan       account.Plan
 	overloaded map[string]time.Duration
 	live       checks.LiveRegions
+	places     *checks.Places
 
 	problems []project.Problem
 	limited  int // of the problems, how many are about the plan

@@ -199,7 +199,7 @@ func (d *decider) wantCheck(w *project.Wanted) error {
 	if !usable {
 		return nil
 	}
-	err := in.Clean()
+	err := in.Clean(d.places)
 	if err == nil {
 		in.Fill()
 		err = d.applies.checks.Change(&after, &in.CheckMembers, d.plan)

@@ -97,7 +97,7 @@ func (c *Checks) registerBulk(r *rest.Registrar) {
 }
 
 func (c *Checks) bulk(ctx context.Context, in *struct{ Body checkBulkBody }) (*rest.Answer[bulkResultView], error) {
-	filter, err := c.bulkFilter(&in.Body)
+	filter, err := c.bulkFilter(ctx, &in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (c *Checks) runBulk(ctx context.Context, body *checkBulkBody, filter listin
 		members = body.Members.checkMembers()
 		labels = body.Members.changeLabels
 	}
-	if err := members.Clean(); err != nil {
+	if err := members.Clean(c.Places(ctx)); err != nil {
 		return nil, err
 	}
 	plan, overloaded := c.Plans.Of(who), c.Loads.Overloaded(ctx)
@@ -156,7 +156,7 @@ func (c *Checks) runBulk(ctx context.Context, body *checkBulkBody, filter listin
 }
 
 // bulkFilter returns the filter of a body, which has either ids or a selector.
-func (c *Checks) bulkFilter(body *checkBulkBody) (listing.CheckFilter, error) {
+func (c *Checks) bulkFilter(ctx context.Context, body *checkBulkBody) (listing.CheckFilter, error) {
 	switch {
 	case body.IDs != nil && body.Selector != nil:
 		return listing.CheckFilter{}, vigil.Invalid("selector", "must not be given together with ids")
@@ -180,7 +180,7 @@ func (c *Checks) bulkFilter(body *checkBulkBody) (listing.CheckFilter, error) {
 	}
 	s := body.Selector
 	selection := CheckSelection{Query: s.Query, Type: s.Type, Health: s.Health, State: s.State, Region: s.Region, Label: s.Labels}
-	filter, err := c.filter(&selection)
+	filter, err := c.filter(ctx, &selection)
 	if err != nil {
 		return filter, inSelector(err)
 	}

@@ -61,14 +61,14 @@ func (CheckCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema
 }
 
 // Clean brings the name and the regions into the form in which they are stored.
-func (m *CheckMembers) Clean() (err error) {
+func (m *CheckMembers) Clean(places *Places) (err error) {
 	if m.Name.Given {
 		if m.Name.Value, err = rest.CleanName("name", m.Name.Value); err != nil {
 			return err
 		}
 	}
 	if m.Regions.Given {
-		if m.Regions.Value, err = resolveRegions(m.Regions.Value); err != nil {
+		if m.Regions.Value, err = places.resolve(m.Regions.Value); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ type CheckSelection struct {
 }
 
 // filter returns the filter of a list of checks.
-func (c *Checks) filter(in *CheckSelection) (listing.CheckFilter, error) {
+func (c *Checks) filter(ctx context.Context, in *CheckSelection) (listing.CheckFilter, error) {
 	filter := listing.CheckFilter{
 		Managed: in.Managed(),
 		Query:   in.Query,
@@ -54,11 +54,10 @@ func (c *Checks) filter(in *CheckSelection) (listing.CheckFilter, error) {
 		}
 	}
 	if in.Region != "" {
-		region, ok := regionOf(in.Region)
-		if !ok {
-			return filter, errUnknownRegion("region")
+		var err error
+		if filter.Region, err = c.Places(ctx).filterKey("region", in.Region); err != nil {
+			return filter, err
 		}
-		filter.Region = region.Key
 	}
 	var err error
 	filter.Labels, err = vigil.ParseLabelSelectors("label", in.Label)
@@ -99,7 +98,7 @@ func (c *Checks) registerList(r *rest.Registrar) {
 }
 
 func (c *Checks) list(ctx context.Context, in *listChecksInput) (*rest.Listing[checkView], error) {
-	filter, err := c.filter(&in.CheckSelection)
+	filter, err := c.filter(ctx, &in.CheckSelection)
 	if err != nil {
 		return nil, err
 	}

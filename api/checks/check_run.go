@@ -27,6 +27,7 @@ type checkReader interface {
 // testStore is what tests by hand need of the database.
 type testStore interface {
 	checkReader
+	placeStore
 	// BeginTest counts a running test of an organization in a region until EndTest, or for a
 	// duration. It does not admit more than limit at a time, over all processes.
 	BeginTest(ctx context.Context, orgID, id uuid.UUID, region string, limit int, longest time.Duration) (admitted bool, err error)
@@ -129,19 +130,16 @@ func (c *checkRuns) test(ctx context.Context, check vigil.Check, region string, 
 // must belong to one of the check's regions; a dry run may look from any region
 // of the plan.
 func (c *checkRuns) region(ctx context.Context, check vigil.Check, name string, dryRun bool) (string, error) {
-	region, ok := vigil.RegionByKey(name)
-	if !ok {
-		return "", errUnknownRegion("region")
+	key, err := placesOf(ctx, c.store).key("region", name)
+	if err != nil {
+		return "", err
 	}
-	if slices.Contains(check.Regions, region.Key) {
-		return region.Key, nil
+	if slices.Contains(check.Regions, key) {
+		return key, nil
 	}
 	if !dryRun {
 		return "", vigil.Invalid("region", "is not one of the check's regions (%s); add dry_run=true to try another",
 			strings.Join(check.Regions, ", "))
 	}
-	if plan := c.plans.Of(rest.CallerOf(ctx)); plan.PrimaryOnly && !region.Primary {
-		return "", errRegionPlan("region", "the "+string(plan.Tier)+" tier may use the primary regions only")
-	}
-	return region.Key, nil
+	return key, permitRegion("region", key, c.plans.Of(rest.CallerOf(ctx)))
 }

@@ -28,6 +28,7 @@ const (
 
 // tryStore is what tries need of the database.
 type tryStore interface {
+	placeStore
 	// BeginTrial makes a check that is not saved known to the workers until EndTrial.
 	BeginTrial(ctx context.Context, check vigil.Check, longest time.Duration) error
 	EndTrial(ctx context.Context, id uuid.UUID) error
@@ -71,7 +72,7 @@ func (c *tries) Register(r *rest.Registrar) {
 
 func (c *tries) try(ctx context.Context, in *struct{ Body tryBody }) (*rest.Listing[ResultView], error) {
 	who := rest.CallerOf(ctx)
-	check, err := c.parse(&in.Body, c.plans.Of(who))
+	check, err := c.parse(placesOf(ctx, c.store), &in.Body, c.plans.Of(who))
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (c *tries) try(ctx context.Context, in *struct{ Body tryBody }) (*rest.List
 }
 
 // parse makes the check that a body describes.
-func (c *tries) parse(in *tryBody, plan account.Plan) (vigil.Check, error) {
+func (c *tries) parse(places *Places, in *tryBody, plan account.Plan) (vigil.Check, error) {
 	if in.Type == vigil.TypeHeartbeat {
 		return vigil.Check{}, errNotProbed()
 	}
@@ -102,7 +103,7 @@ func (c *tries) parse(in *tryBody, plan account.Plan) (vigil.Check, error) {
 	if names == nil {
 		names = []string{vigil.DefaultRegionAlias}
 	}
-	regions, err := placesOf(names)
+	regions, err := places.probed(names)
 	if err != nil {
 		return vigil.Check{}, err
 	}

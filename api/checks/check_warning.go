@@ -5,6 +5,7 @@ package checks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/vigil-monitor/vigil"
@@ -12,16 +13,25 @@ import (
 	"github.com/vigil-monitor/vigil/api/rest"
 )
 
-// LiveRegions are the regions that have a worker now, each with the types that one of its
-// workers cannot run. It is nil where that cannot be read: a check is stored all the same, and
-// what it may lack can be read later.
+// LiveRegions are the regions that have a worker now, and the locations of an organization that have an
+// agent, each with the types that one of its workers, or all of its agents, cannot run. It is nil where
+// that cannot be read: a check is stored all the same, and what it may lack can be read later.
 type LiveRegions map[string][]vigil.CheckType
 
-// LiveRegions returns the regions that have a worker now, nil where that cannot be read.
+// LiveRegions returns the regions and the caller's locations from which checks are probed now, nil where that
+// cannot be read.
 func (c *Checks) LiveRegions(ctx context.Context) LiveRegions {
-	live, err := c.store.LiveRegions(ctx, resource.LeaseSilence)
+	regions, err := c.store.LiveRegions(ctx, resource.LeaseSilence)
 	if err != nil {
 		return nil
+	}
+	locations, err := c.store.LiveLocations(ctx, rest.CallerOf(ctx).Org.ID)
+	if err != nil {
+		return nil
+	}
+	live := maps.Clone(regions)
+	for key, able := range locations {
+		live[key] = slices.DeleteFunc(slices.Clone(c.Types.Types()), func(t vigil.CheckType) bool { return slices.Contains(able, t) })
 	}
 	return live
 }
@@ -43,13 +53,15 @@ func (l LiveRegions) Warnings(before, check *vigil.Check) []string {
 	if l == nil || !check.Enabled {
 		return nil
 	}
-	var missing, unable []string
+	var missing, silent, unable []string
 	for _, region := range check.Regions {
 		if before.Enabled && before.Type == check.Type && slices.Contains(before.Regions, region) {
 			continue
 		}
 		unavailable, online := l[region]
 		switch {
+		case !online && vigil.IsLocation(region):
+			silent = append(silent, region)
 		case !online:
 			missing = append(missing, region)
 		case slices.Contains(unavailable, check.Type):
@@ -66,9 +78,14 @@ func (l LiveRegions) Warnings(before, check *vigil.Check) []string {
 			"regions: %s %s no worker, so the check is not probed from there until one runs. See %s.",
 			vigil.JoinWords(missing), have, regionsPath))
 	}
+	if len(silent) > 0 {
+		warnings = append(warnings, fmt.Sprintf(
+			"regions: no agent reports from %s, so the check is not probed from there until one runs. See %s.",
+			vigil.JoinWords(silent), locationsPath))
+	}
 	if len(unable) > 0 {
 		warnings = append(warnings, fmt.Sprintf(
-			"regions: a worker of %s cannot run checks of the type %s, so results from there may be missing. See %s.",
+			"regions: a worker or the agents of %s cannot run checks of the type %s, so results from there may be missing. See %s.",
 			vigil.JoinWords(unable), check.Type, regionsPath))
 	}
 	return warnings

@@ -30,6 +30,7 @@ type checkStore interface {
 	summaryStore
 	bulkStore
 	pingedStore
+	placeStore
 	CheckCounts(ctx context.Context, orgID uuid.UUID, filter listing.CheckFilter) (listing.CheckCounts, error)
 	CreateCheck(ctx context.Context, check vigil.Check, plan account.Plan, allow account.Allowance) (vigil.Check, error)
 	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan account.Plan, change func(*vigil.Check) error) (vigil.Check, error)
@@ -38,6 +39,9 @@ type checkStore interface {
 	// InMaintenance returns those of the checks that are in maintenance now.
 	InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]maintenance.Current, error)
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	// LiveLocations returns the organization's locations from which an agent reports, each with the types
+	// that its agents can probe.
+	LiveLocations(ctx context.Context, orgID uuid.UUID) (map[string][]vigil.CheckType, error)
 }
 
 // Checks are the operations of checks, and the rules by which one is created and changed.
@@ -114,7 +118,7 @@ func findCheck(ctx context.Context, store checkReader, text string) (vigil.Check
 }
 
 func (c *Checks) create(ctx context.Context, in *struct{ Body CheckCreate }) (*rest.Answer[checkView], error) {
-	if err := in.Body.Clean(); err != nil {
+	if err := in.Body.Clean(c.Places(ctx)); err != nil {
 		return nil, err
 	}
 	who := rest.CallerOf(ctx)
@@ -203,7 +207,7 @@ func (c *Checks) update(ctx context.Context, in *updateCheckInput) (*rest.Answer
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Body.Clean(); err != nil {
+	if err := in.Body.Clean(c.Places(ctx)); err != nil {
 		return nil, err
 	}
 	who := rest.CallerOf(ctx)

@@ -5,9 +5,6 @@ package checks
 import (
 	"context"
 	"net/http"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/vigil-monitor/vigil"
@@ -46,6 +43,12 @@ type regionStates struct {
 	blind  map[string]time.Time
 }
 
+// regionsPath is where callers find the regions, and locationsPath the locations.
+const (
+	regionsPath   = "/v1/regions"
+	locationsPath = "/v1/locations"
+)
+
 func newRegions(store RegionStore, now func() time.Time) *regions {
 	return &regions{store: store, states: resource.NewCache[regionStates](onlineTTL, 1, now)}
 }
@@ -72,7 +75,7 @@ type regionView struct {
 
 func (g *regions) Register(r *rest.Registrar) {
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: "/v1/regions", ID: "list-regions", Tag: resource.TagSystem, Open: true,
+		Method: http.MethodGet, Path: regionsPath, ID: "list-regions", Tag: resource.TagSystem, Open: true,
 		Summary: "List the regions that checks can run in",
 	}, g.listRegions)
 }
@@ -116,94 +119,4 @@ func (s regionStates) show(r vigil.Region) regionView {
 		view.BlindSince = new(since.UTC())
 	}
 	return view
-}
-
-// regionsPath is where callers find the regions.
-const regionsPath = "/v1/regions"
-
-// errUnknownRegion lists what there is (spec section 4, region validation).
-func errUnknownRegion(member string) error {
-	keys := regionKeys(func(vigil.Region) bool { return true })
-	err := vigil.Invalid(member, "is not a known region; the valid regions are %s (see %s)", strings.Join(keys, ", "), regionsPath)
-	err.Details["valid_regions"] = keys
-	err.Details["see"] = regionsPath
-	return err
-}
-
-// errRegionPlan lists what the tier may use.
-func errRegionPlan(member, problem string) error {
-	keys := regionKeys(func(r vigil.Region) bool { return r.Primary })
-	err := vigil.Invalid(member, "%s; the allowed regions are %s", problem, strings.Join(keys, ", "))
-	err.Details["allowed_regions"] = keys
-	return err
-}
-
-func regionKeys(want func(vigil.Region) bool) []string {
-	var keys []string
-	for _, r := range vigil.Regions() {
-		if want(r) {
-			keys = append(keys, r.Key)
-		}
-	}
-	return keys
-}
-
-// resolveRegions turns keys and aliases into keys, each once, in their order.
-func resolveRegions(names []string) ([]string, error) {
-	if len(names) == 0 {
-		return nil, vigil.Invalid("regions", "must name at least one region")
-	}
-	keys := make([]string, 0, len(names))
-	for i, name := range names {
-		region, ok := regionOf(name) // that a check of another type has no heartbeats is decided where its type is known
-		if !ok {
-			return nil, errUnknownRegion("regions[" + strconv.Itoa(i) + "]")
-		}
-		if !slices.Contains(keys, region.Key) {
-			keys = append(keys, region.Key)
-		}
-	}
-	return keys, nil
-}
-
-// regionOf is the region that a filter names, also that of heartbeats.
-func regionOf(name string) (vigil.Region, bool) {
-	if name == vigil.HeartbeatRegion {
-		return vigil.Region{Key: name}, true
-	}
-	return vigil.RegionByKey(name)
-}
-
-// placesOf are the keys of regions that can be probed from.
-func placesOf(names []string) ([]string, error) {
-	keys, err := resolveRegions(names)
-	if i := slices.Index(names, vigil.HeartbeatRegion); err == nil && i >= 0 {
-		return nil, errUnknownRegion("regions[" + strconv.Itoa(i) + "]")
-	}
-	return keys, err
-}
-
-// RegionsOf returns the keys of regions that are named by key or alias, each once. One that is
-// not known, or that the plan does not include, is refused.
-func RegionsOf(names []string, plan account.Plan) ([]string, error) {
-	keys, err := placesOf(names)
-	if err != nil {
-		return nil, err
-	}
-	return keys, permitRegions(keys, plan)
-}
-
-// permitRegions refuses regions that the plan does not include.
-func permitRegions(keys []string, plan account.Plan) error {
-	if plan.PrimaryOnly {
-		for _, key := range keys {
-			if region, ok := vigil.RegionByKey(key); !ok || !region.Primary {
-				return errRegionPlan("regions", "the "+string(plan.Tier)+" tier may use the primary regions only")
-			}
-		}
-	}
-	if len(keys) > plan.RegionsPerCheck {
-		return errRegionPlan("regions", "the "+string(plan.Tier)+" tier may use "+rest.Counted(plan.RegionsPerCheck, "region")+" per check")
-	}
-	return nil
 }

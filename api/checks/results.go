@@ -17,6 +17,7 @@ import (
 
 // resultStore reads the results of checks.
 type resultStore interface {
+	placeStore
 	Results(ctx context.Context, orgID, checkID uuid.UUID, filter listing.ResultFilter) ([]vigil.Result, listing.Extent, error)
 	Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration, withExcluded bool) (vigil.Uptime, error)
 	summaryStore
@@ -86,7 +87,7 @@ type resultsInput struct {
 // maxResults is the largest page of results (spec section 8).
 const maxResults = 1000
 
-func (in *resultsInput) filter() (listing.ResultFilter, error) {
+func (in *resultsInput) filter(places *Places) (listing.ResultFilter, error) {
 	filter := listing.ResultFilter{
 		From: in.From.Pointer(), To: in.To.Pointer(), Success: in.Success.Pointer(), WithEvidence: in.Evidence,
 	}
@@ -94,11 +95,10 @@ func (in *resultsInput) filter() (listing.ResultFilter, error) {
 		return filter, vigil.Invalid("to", "must not be before from")
 	}
 	if in.Region != "" {
-		region, ok := regionOf(in.Region)
-		if !ok {
-			return filter, errUnknownRegion("region")
+		var err error
+		if filter.Region, err = places.filterKey("region", in.Region); err != nil {
+			return filter, err
 		}
-		filter.Region = region.Key
 	}
 	return filter, nil
 }
@@ -122,7 +122,7 @@ func (res *results) list(ctx context.Context, in *resultsInput) (*rest.Listing[R
 	if err != nil {
 		return nil, err
 	}
-	filter, err := in.filter()
+	filter, err := in.filter(placesOf(ctx, res.store))
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ type Store interface {
 	maintenanceStore
 	pingStore
 	pingKeyStore
+	locationStore
 }
 
 // Deps is what checks need beside their store.
@@ -70,6 +71,7 @@ func New(store Store, d Deps) *Service {
 		&windows{store: store, now: d.Now},
 		pings,
 		&pingKeys{store: store, publicURL: d.PublicURL},
+		&locations{store: store},
 	}}
 }
 

@@ -30,7 +30,7 @@ type usageView struct {
 	Checks            int64          `json:"checks" doc:"How many checks there are, disabled ones included."`
 	RateLimit         rateView       `json:"rate_limit"`
 
-	Limits map[account.Limited]limitView `json:"limits" doc:"What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys, status_pages, maintenance_windows, subscriptions and members (open invitations included)."`
+	Limits map[account.Limited]limitView `json:"limits" doc:"What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most), api_keys, status_pages, maintenance_windows, subscriptions, locations and members (open invitations included)."`
 }
 
 // limitView is a resource whose number the tier limits.

@@ -13,6 +13,7 @@ const (
 	TagDrills       = "Drills"
 	TagIncidents    = "Incidents"
 	TagKeys         = "API keys"
+	TagLocations    = "Locations"
 	TagMaintenance  = "Maintenance"
 	TagMembers      = "Members"
 	TagOrganization = "Organization"

@@ -204,6 +204,7 @@ const (
 
 	LimitMaintenanceWindows Limited = "maintenance_windows"
 	LimitSubscriptions      Limited = "subscriptions"
+	LimitLocations          Limited = "locations"
 )
 
 // CountLimits returns how many resources of each kind the tiers allow: free, paid and
@@ -219,6 +220,7 @@ func CountLimits() map[Limited][3]int64 {
 
 		LimitMaintenanceWindows: {3, 100, 1_000},
 		LimitSubscriptions:      {20, 200, 2_000},
+		LimitLocations:          {1, 5, 50},
 	}
 }
 

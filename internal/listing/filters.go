@@ -31,6 +31,13 @@ type ChannelFilter struct {
 	Page
 }
 
+// LocationFilter selects locations. Zero members select all.
+type LocationFilter struct {
+	Query  string // a part of the name or the key, in any case
+	Labels []vigil.LabelSelector
+	Page
+}
+
 // DeliveryFilter selects deliveries. Zero members do not bind.
 type DeliveryFilter struct {
 	IncidentID   uuid.UUID

@@ -59,6 +59,9 @@ func limitedResources() map[account.Limited]counted {
 		account.LimitSubscriptions: {
 			query: "SELECT count(*) FROM subscriptions WHERE org_id = ?", where: "The organization", noun: "subscriptions",
 		},
+		account.LimitLocations: {
+			query: "SELECT count(*) FROM locations WHERE org_id = ?", where: "The organization", noun: "locations",
+		},
 		account.LimitAPIKeys: {query: "SELECT count(*) FROM api_keys WHERE org_id = ?", where: "The organization", noun: "API keys"},
 	}
 }

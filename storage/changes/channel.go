@@ -87,7 +87,7 @@ func whereChannels(query *bun.SelectQuery, orgID uuid.UUID, f listing.ChannelFil
 	if f.Enabled != nil {
 		query = query.Where("ch.enabled = ?", *f.Enabled)
 	}
-	return definitions.WhereManaged(definitions.WhereLabels(query, "ch", f.Labels), "ch", f.Managed)
+	return definitions.WhereManaged(pg.WhereLabels(query, "ch", f.Labels), "ch", f.Managed)
 }
 
 // ChannelsByID returns those of the given channels that the organization has, in

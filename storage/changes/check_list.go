@@ -151,5 +151,5 @@ func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f listing.CheckFilter)
 	if f.Region != "" {
 		query = query.Where("? = ANY(c.regions)", f.Region)
 	}
-	return definitions.WhereManaged(definitions.WhereLabels(query, "c", f.Labels), "c", f.Managed)
+	return definitions.WhereManaged(pg.WhereLabels(query, "c", f.Labels), "c", f.Managed)
 }

@@ -139,7 +139,7 @@ func (s *Store) prepareDrill(ctx context.Context, tx bun.Tx, d *drills.Drill, re
 	if check != nil {
 		d.Labels = definitions.LabelsOf(check.Labels)
 		if len(d.Regions) == 0 {
-			d.Regions = check.Regions
+			d.Regions = slices.DeleteFunc(slices.Clone(check.Regions), vigil.IsLocation) // drills do not run at locations
 		}
 	}
 	if len(d.Regions) == 0 {

@@ -100,7 +100,7 @@ func (s *Store) editMany(ctx context.Context, do func(ctx context.Context, tx bu
 // answer and the audit entry may follow in the transaction, see PublishEnds.
 func (e *Edits) Change(ctx context.Context, changes *project.Changes) error {
 	for _, step := range []func(context.Context, *project.Changes) error{
-		e.judge, e.freeKeys, e.writeChannels, e.checkFallbacks, e.createChecks, e.writePages, e.leaveChecks, e.writeRules,
+		e.judge, e.lockLocations, e.freeKeys, e.writeChannels, e.checkFallbacks, e.createChecks, e.writePages, e.leaveChecks, e.writeRules,
 		e.lockLoops, e.updateChecks, e.raiseChecks, e.writeWindows, e.writeSubscriptions, e.deleteChecks, e.deleteChannels, e.settle, e.publish,
 	} {
 		if err := step(ctx, changes); err != nil {

@@ -54,7 +54,7 @@ func whereRules(query *bun.SelectQuery, orgID uuid.UUID, f listing.RuleFilter) *
 	if f.Enabled != nil {
 		query = query.Where("ar.enabled = ?", *f.Enabled)
 	}
-	return definitions.WhereManaged(definitions.WhereLabels(query, "ar", f.Labels), "ar", f.Managed)
+	return definitions.WhereManaged(pg.WhereLabels(query, "ar", f.Labels), "ar", f.Managed)
 }
 
 // RuleByID finds an alert rule of the organization. An unknown rule is a CodeNotFound

@@ -116,7 +116,7 @@ func subscriptionWarnings(ctx context.Context, tx bun.Tx, s *subscription.Subscr
 		checks = checks.Where("c.id = ANY(?)", pgdialect.Array(s.Selector.CheckIDs))
 	}
 	var some bool
-	err = tx.NewRaw("SELECT EXISTS (?)", definitions.WhereLabels(checks, "c", selectors)).Scan(ctx, &some)
+	err = tx.NewRaw("SELECT EXISTS (?)", pg.WhereLabels(checks, "c", selectors)).Scan(ctx, &some)
 	if err != nil {
 		return nil, fmt.Errorf("look for what is selected: %w", err)
 	}

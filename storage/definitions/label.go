@@ -2,11 +2,7 @@
 
 package definitions
 
-import (
-	"github.com/uptrace/bun"
-
-	"github.com/vigil-monitor/vigil"
-)
+import "github.com/vigil-monitor/vigil"
 
 // storedLabels returns labels for their column, which is never NULL.
 func storedLabels(labels vigil.Labels) vigil.Labels {
@@ -22,16 +18,4 @@ func LabelsOf(labels vigil.Labels) vigil.Labels {
 		return nil
 	}
 	return labels
-}
-
-// WhereLabels adds the selectors of labels to a query; alias is that of the table.
-func WhereLabels(query *bun.SelectQuery, alias string, selectors []vigil.LabelSelector) *bun.SelectQuery {
-	for _, selector := range selectors {
-		if selector.Value == nil {
-			query = query.Where(`?.labels \? ?`, bun.Ident(alias), selector.Key)
-			continue
-		}
-		query = query.Where("?.labels @> jsonb_build_object(?::text, ?::text)", bun.Ident(alias), selector.Key, *selector.Value)
-	}
-	return query
 }

@@ -300,6 +300,22 @@ class Operations:
         """
         return self._call("POST", "/v1/invitations", body=body, keyed=True, idempotency_key=idempotency_key, timeout=timeout)
 
+    def create_location(
+        self,
+        body: types.LocationCreate,
+        *,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> types.NewLocation:
+        """
+        Create a location.
+        Agents connect with `token`, which is shown once: a program that has it probes the checks of the
+        location and reads their configs. A request that is repeated with its Idempotency-Key is answered
+        without it: `token` is empty then, and rotating it gives another one. Checks name the `key` in
+        `regions`. A key that is taken is answered with 409 and `suggested_key` in the details.
+        """
+        return self._call("POST", "/v1/locations", body=body, keyed=True, idempotency_key=idempotency_key, timeout=timeout)
+
     def create_maintenance_window(
         self,
         body: types.MaintenanceWindowCreate,
@@ -422,6 +438,20 @@ class Operations:
     ) -> None:
         """Revoke an invitation"""
         self._call("DELETE", f"/v1/invitations/{quote(id, safe='')}", timeout=timeout)
+
+    def delete_location(
+        self,
+        id: str,
+        *,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """
+        Delete a location.
+        Its token is not accepted any more. A location that checks name stays: the answer is 409, and says
+        which.
+        """
+        self._call("DELETE", f"/v1/locations/{quote(id, safe='')}", if_match=if_match, timeout=timeout)
 
     def delete_maintenance_window(
         self,
@@ -645,6 +675,15 @@ class Operations:
     ) -> types.Incident:
         """Get an incident"""
         return self._call("GET", f"/v1/incidents/{quote(id, safe='')}", timeout=timeout)
+
+    def get_location(
+        self,
+        id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.Location:
+        """Get a location"""
+        return self._call("GET", f"/v1/locations/{quote(id, safe='')}", timeout=timeout)
 
     def get_maintenance_window(
         self,
@@ -1039,6 +1078,17 @@ class Operations:
         """List the open invitations, newest first"""
         return self._list("/v1/invitations", {"limit": limit}, timeout)
 
+    def list_locations(
+        self,
+        *,
+        limit: Optional[int] = None,
+        query: Optional[str] = None,
+        label: Optional[Sequence[str]] = None,
+        timeout: Optional[float] = None,
+    ) -> Pages[types.Location]:
+        """List the locations, newest first"""
+        return self._list("/v1/locations", {"limit": limit, "query": query, "label": label}, timeout)
+
     def list_maintenance_windows(
         self,
         *,
@@ -1317,6 +1367,19 @@ class Operations:
         """
         return self._call("POST", f"/v1/incidents/{quote(id, safe='')}/resolve", body=body, keyed=True, idempotency_key=idempotency_key, timeout=timeout)
 
+    def rotate_location_token(
+        self,
+        id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.NewLocation:
+        """
+        Give a location another token.
+        The token before is not accepted any more, within 5 seconds: agents need the new one, which is
+        shown once.
+        """
+        return self._call("POST", f"/v1/locations/{quote(id, safe='')}/rotate-token", timeout=timeout)
+
     def rotate_notification_channel_secret(
         self,
         id: str,
@@ -1469,6 +1532,20 @@ class Operations:
         only.
         """
         return self._call("PUT", f"/v1/drill-schedules/{quote(id, safe='')}", body=body, if_match=if_match, timeout=timeout)
+
+    def update_location(
+        self,
+        id: str,
+        body: types.LocationUpdate,
+        *,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> types.Location:
+        """
+        Update a location.
+        Members that are left out stay as they are. The key never changes.
+        """
+        return self._call("PUT", f"/v1/locations/{quote(id, safe='')}", body=body, if_match=if_match, timeout=timeout)
 
     def update_maintenance_window(
         self,

@@ -14,6 +14,27 @@ class AcceptRequest(TypedDict):
     """The token of the mailed link."""
 
 
+class Agent(TypedDict):
+    checks: int
+    """How many checks it probes."""
+    clock_difference_seconds: float
+    """
+    By how many seconds the agent's clock is ahead of the platform's, negative when it is behind. From 5
+    seconds on the agent corrects the times of its probes by it.
+    """
+    id: str
+    name: str
+    """Name of the agent's machine."""
+    seen_at: str
+    """When it reported last."""
+    spool: Spool
+    started_at: str
+    types: List[str]
+    """Check types that it can probe."""
+    version: str
+    """Version of the agent's program."""
+
+
 class _AlertRuleRequired(TypedDict):
     check_id: str
     condition: Condition
@@ -2288,6 +2309,69 @@ class Limit(TypedDict):
     """How many there are. What exceeds a limit, after a change of the tier, stays."""
 
 
+class Location(TypedDict):
+    agents: List[Agent]
+    """The agents that report, newest report first; of a silent location the one that reported last."""
+    checks: int
+    """How many checks name the location."""
+    created_at: str
+    id: str
+    key: str
+    """What checks name in regions."""
+    labels: Dict[str, str]
+    name: str
+    revision: int
+    """Grows by one with every change of the location; the ETag for If-Match."""
+    rotated_at: str
+    """When the token was made: at first as created_at."""
+    silent_since: Optional[str]
+    """When the last agent reported; null unless the location is silent."""
+    state: Literal["online", "silent", "never"]
+    """online: an agent reports. silent: none has reported for 30 seconds. never: none has connected yet."""
+    token_prefix: str
+    """The first characters of the token, to recognize it."""
+    updated_at: str
+
+
+class LocationAnswer(TypedDict):
+    data: Location
+
+
+class _LocationCreateRequired(TypedDict):
+    name: str
+    """What people call the place, up to 200 characters."""
+
+
+class LocationCreate(_LocationCreateRequired, total=False):
+    key: str
+    """
+    What checks name in regions: loc- and 1 to 40 characters of a-z, 0-9 and -. It never changes. Default:
+    loc- and the words of the name.
+    """
+    labels: Dict[str, str]
+    """
+    Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and
+    -; a value has up to 200.
+    """
+
+
+class LocationList(TypedDict):
+    data: List[Location]
+    meta: Meta
+
+
+class LocationUpdate(TypedDict, total=False):
+    key: str
+    """Must be the key that the location has: it never changes."""
+    labels: Dict[str, str]
+    """
+    Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and
+    -; a value has up to 200.
+    """
+    name: str
+    """What people call the place, up to 200 characters."""
+
+
 class LoginRequest(TypedDict):
     email: str
     password: str
@@ -2663,6 +2747,36 @@ class NewKey(TypedDict):
 
 class NewKeyAnswer(TypedDict):
     data: NewKey
+
+
+class NewLocation(TypedDict):
+    agents: List[Agent]
+    """The agents that report, newest report first; of a silent location the one that reported last."""
+    checks: int
+    """How many checks name the location."""
+    created_at: str
+    id: str
+    key: str
+    """What checks name in regions."""
+    labels: Dict[str, str]
+    name: str
+    revision: int
+    """Grows by one with every change of the location; the ETag for If-Match."""
+    rotated_at: str
+    """When the token was made: at first as created_at."""
+    silent_since: Optional[str]
+    """When the last agent reported; null unless the location is silent."""
+    state: Literal["online", "silent", "never"]
+    """online: an agent reports. silent: none has reported for 30 seconds. never: none has connected yet."""
+    token: str
+    """What agents connect with. It is shown only once."""
+    token_prefix: str
+    """The first characters of the token, to recognize it."""
+    updated_at: str
+
+
+class NewLocationAnswer(TypedDict):
+    data: NewLocation
 
 
 class _NotificationChannelRequired(TypedDict):
@@ -3473,6 +3587,15 @@ class Slots(TypedDict):
     """Instant of the first slot."""
 
 
+class Spool(TypedDict):
+    bytes: int
+    """How large they are on the agent's disk."""
+    dropped: int
+    """Results that gave way since the agent started, because the spool was full."""
+    results: int
+    """Results that wait to be sent."""
+
+
 class StatusCheck(TypedDict):
     check_id: str
     """A check of the organization. A page shows a check once."""
@@ -3965,7 +4088,8 @@ class Usage(TypedDict):
     limits: Dict[str, Limit]
     """
     What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most),
-    api_keys, status_pages, maintenance_windows, subscriptions and members (open invitations included).
+    api_keys, status_pages, maintenance_windows, subscriptions, locations and members (open invitations
+    included).
     """
     rate_limit: Rate
     tier: Literal["free", "paid", "enterprise"]

@@ -259,6 +259,19 @@ export interface ListInvitationsQuery {
   limit?: number;
 }
 
+/** What listLocations selects. */
+export interface ListLocationsQuery {
+  /**
+   * How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset
+   * plus the number of rows received.
+   */
+  limit?: number;
+  /** Locations whose name or key contains this text, in any case. */
+  query?: string;
+  /** Locations with a label: key=value, or key for any value. Given several times, all must match. */
+  label?: string[];
+}
+
 /** What listMaintenanceWindows selects. */
 export interface ListMaintenanceWindowsQuery {
   /**
@@ -601,6 +614,16 @@ export abstract class Operations {
     return this.call("POST", "/v1/invitations", { body, keyed: true }, options);
   }
   /**
+   * Create a location.
+   * Agents connect with `token`, which is shown once: a program that has it probes the checks of the location
+   * and reads their configs. A request that is repeated with its Idempotency-Key is answered without it: `token`
+   * is empty then, and rotating it gives another one. Checks name the `key` in `regions`. A key that is taken is
+   * answered with 409 and `suggested_key` in the details.
+   */
+  createLocation(body: t.LocationCreate, options?: RequestOptions): Promise<t.NewLocation> {
+    return this.call("POST", "/v1/locations", { body, keyed: true }, options);
+  }
+  /**
    * Create a maintenance window.
    * During its occurrences no incident of a check that it covers opens. A check that still fails at the end of
    * an occurrence opens one then. An incident that is open stays, and its recovery is notified.
@@ -669,6 +692,14 @@ export abstract class Operations {
   /** Revoke an invitation */
   deleteInvitation(id: string, options?: RequestOptions): Promise<void> {
     return this.call("DELETE", `/v1/invitations/${encodeURIComponent(id)}`, {}, options);
+  }
+  /**
+   * Delete a location.
+   * Its token is not accepted any more. A location that checks name stays: the answer is 409, and says which.
+   * With options.ifMatch it changes that revision only.
+   */
+  deleteLocation(id: string, options?: RequestOptions): Promise<void> {
+    return this.call("DELETE", `/v1/locations/${encodeURIComponent(id)}`, {}, options);
   }
   /**
    * Delete a maintenance window.
@@ -794,6 +825,10 @@ export abstract class Operations {
   /** Get an incident */
   getIncident(id: string, options?: RequestOptions): Promise<t.Incident> {
     return this.call("GET", `/v1/incidents/${encodeURIComponent(id)}`, {}, options);
+  }
+  /** Get a location */
+  getLocation(id: string, options?: RequestOptions): Promise<t.Location> {
+    return this.call("GET", `/v1/locations/${encodeURIComponent(id)}`, {}, options);
   }
   /** Get a maintenance window */
   getMaintenanceWindow(id: string, options?: RequestOptions): Promise<t.MaintenanceWindow> {
@@ -979,6 +1014,10 @@ export abstract class Operations {
   listInvitations(query?: ListInvitationsQuery, options?: RequestOptions): Pages<t.Invitation> {
     return this.list("/v1/invitations", query, options);
   }
+  /** List the locations, newest first */
+  listLocations(query?: ListLocationsQuery, options?: RequestOptions): Pages<t.Location> {
+    return this.list("/v1/locations", query, options);
+  }
   /** List the maintenance windows, newest first */
   listMaintenanceWindows(query?: ListMaintenanceWindowsQuery, options?: RequestOptions): Pages<t.MaintenanceWindow> {
     return this.list("/v1/maintenance-windows", query, options);
@@ -1112,6 +1151,13 @@ export abstract class Operations {
     return this.call("POST", `/v1/incidents/${encodeURIComponent(id)}/resolve`, { body, keyed: true }, options);
   }
   /**
+   * Give a location another token.
+   * The token before is not accepted any more, within 5 seconds: agents need the new one, which is shown once.
+   */
+  rotateLocationToken(id: string, options?: RequestOptions): Promise<t.NewLocation> {
+    return this.call("POST", `/v1/locations/${encodeURIComponent(id)}/rotate-token`, {}, options);
+  }
+  /**
    * Rotate the secret of a webhook.
    * Makes a new secret, which is in `secret` and shown once: a request that is repeated with its Idempotency-Key
    * is answered without it. During the overlap messages are signed by both secrets: `webhook-signature` has both
@@ -1196,6 +1242,14 @@ export abstract class Operations {
    */
   updateDrillSchedule(id: string, body: t.DrillScheduleUpdate, options?: RequestOptions): Promise<t.DrillSchedule> {
     return this.call("PUT", `/v1/drill-schedules/${encodeURIComponent(id)}`, { body }, options);
+  }
+  /**
+   * Update a location.
+   * Members that are left out stay as they are. The key never changes.
+   * With options.ifMatch it changes that revision only.
+   */
+  updateLocation(id: string, body: t.LocationUpdate, options?: RequestOptions): Promise<t.Location> {
+    return this.call("PUT", `/v1/locations/${encodeURIComponent(id)}`, { body }, options);
   }
   /**
    * Update a maintenance window.

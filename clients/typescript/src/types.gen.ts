@@ -8,6 +8,27 @@ export interface AcceptRequest {
   token: string;
 }
 
+export interface Agent {
+  /** How many checks it probes. */
+  checks: number;
+  /**
+   * By how many seconds the agent's clock is ahead of the platform's, negative when it is behind. From 5 seconds
+   * on the agent corrects the times of its probes by it.
+   */
+  clock_difference_seconds: number;
+  id: string;
+  /** Name of the agent's machine. */
+  name: string;
+  /** When it reported last. */
+  seen_at: string;
+  spool: Spool;
+  started_at: string;
+  /** Check types that it can probe. */
+  types: string[];
+  /** Version of the agent's program. */
+  version: string;
+}
+
 export interface AlertRule {
   check_id: string;
   /** When a rule fires: when any of the keys that are present matches, except severity. */
@@ -2154,6 +2175,66 @@ export interface Limit {
   used: number;
 }
 
+export interface Location {
+  /** The agents that report, newest report first; of a silent location the one that reported last. */
+  agents: Agent[];
+  /** How many checks name the location. */
+  checks: number;
+  created_at: string;
+  id: string;
+  /** What checks name in regions. */
+  key: string;
+  labels: Record<string, string>;
+  name: string;
+  /** Grows by one with every change of the location; the ETag for If-Match. */
+  revision: number;
+  /** When the token was made: at first as created_at. */
+  rotated_at: string;
+  /** When the last agent reported; null unless the location is silent. */
+  silent_since: string | null;
+  /** online: an agent reports. silent: none has reported for 30 seconds. never: none has connected yet. */
+  state: "online" | "silent" | "never";
+  /** The first characters of the token, to recognize it. */
+  token_prefix: string;
+  updated_at: string;
+}
+
+export interface LocationAnswer {
+  data: Location;
+}
+
+export interface LocationCreate {
+  /**
+   * What checks name in regions: loc- and 1 to 40 characters of a-z, 0-9 and -. It never changes. Default: loc-
+   * and the words of the name.
+   */
+  key?: string;
+  /**
+   * Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a
+   * value has up to 200.
+   */
+  labels?: Record<string, string>;
+  /** What people call the place, up to 200 characters. */
+  name: string;
+}
+
+export interface LocationList {
+  data: Location[];
+  meta: Meta;
+}
+
+export interface LocationUpdate {
+  /** Must be the key that the location has: it never changes. */
+  key?: string;
+  /**
+   * Replaces all labels: up to 20 names and values. A name has 1 to 63 characters of a-z, 0-9, ., _, / and -; a
+   * value has up to 200.
+   */
+  labels?: Record<string, string>;
+  /** What people call the place, up to 200 characters. */
+  name?: string;
+}
+
 export interface LoginRequest {
   email: string;
   password: string;
@@ -2496,6 +2577,36 @@ export interface NewKey {
 
 export interface NewKeyAnswer {
   data: NewKey;
+}
+
+export interface NewLocation {
+  /** The agents that report, newest report first; of a silent location the one that reported last. */
+  agents: Agent[];
+  /** How many checks name the location. */
+  checks: number;
+  created_at: string;
+  id: string;
+  /** What checks name in regions. */
+  key: string;
+  labels: Record<string, string>;
+  name: string;
+  /** Grows by one with every change of the location; the ETag for If-Match. */
+  revision: number;
+  /** When the token was made: at first as created_at. */
+  rotated_at: string;
+  /** When the last agent reported; null unless the location is silent. */
+  silent_since: string | null;
+  /** online: an agent reports. silent: none has reported for 30 seconds. never: none has connected yet. */
+  state: "online" | "silent" | "never";
+  /** What agents connect with. It is shown only once. */
+  token: string;
+  /** The first characters of the token, to recognize it. */
+  token_prefix: string;
+  updated_at: string;
+}
+
+export interface NewLocationAnswer {
+  data: NewLocation;
 }
 
 export type NotificationChannel = {
@@ -3268,6 +3379,15 @@ export interface Slots {
   start: string;
 }
 
+export interface Spool {
+  /** How large they are on the agent's disk. */
+  bytes: number;
+  /** Results that gave way since the agent started, because the spool was full. */
+  dropped: number;
+  /** Results that wait to be sent. */
+  results: number;
+}
+
 export interface StatusCheck {
   /** A check of the organization. A page shows a check once. */
   check_id: string;
@@ -3711,7 +3831,8 @@ export interface Usage {
   executions_per_hour: Executions;
   /**
    * What the tier limits by number: checks, channels, rules_per_check (used: by the check with the most),
-   * api_keys, status_pages, maintenance_windows, subscriptions and members (open invitations included).
+   * api_keys, status_pages, maintenance_windows, subscriptions, locations and members (open invitations
+   * included).
    */
   limits: Record<string, Limit>;
   rate_limit: Rate;

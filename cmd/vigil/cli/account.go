@@ -155,7 +155,7 @@ func (a *app) regionCommand() *cobra.Command {
 			return err
 		}
 		if offline {
-			all = all.only(func(r client.Region) bool { return r.Status == client.Offline })
+			all = all.only(func(r client.Region) bool { return r.Status == client.RegionStatusOffline })
 		}
 		columns := console.Columns("REGION", "CITY", "COUNTRY", "STATUS", "CANNOT RUN", "+ALIASES", "+CLOCK", "+BLIND SINCE")
 		return show(s, all, console.List{Columns: columns, Empty: "No regions."}, func(r client.Region) []console.Cell {

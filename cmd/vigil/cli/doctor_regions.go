@@ -23,7 +23,7 @@ func (a *afar) usedRegions(ctx context.Context) ([]doctor.Finding, error) {
 	var silent []string // online regions whose workers cannot ping
 	for _, region := range all.data {
 		switch {
-		case region.Status == client.Offline:
+		case region.Status == client.RegionStatusOffline:
 			judged.Offline = append(judged.Offline, region.Key)
 		case slices.Contains(region.UnavailableTypes, string(client.CheckTypePing)):
 			silent = append(silent, region.Key)

@@ -88,7 +88,7 @@ func (s *session) overview(ctx context.Context) (overview, error) {
 	}
 	o.Regions = len(regions.data)
 	for _, region := range regions.data {
-		if region.Status == client.Offline {
+		if region.Status == client.RegionStatusOffline {
 			o.OfflineRegions = append(o.OfflineRegions, region.Key)
 		}
 	}
