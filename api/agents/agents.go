@@ -198,13 +198,13 @@ func (s *Service) open(ctx context.Context, in *helloInput) (*rest.Answer[agentl
 	}), nil
 }
 
-// sessionPath has the session of a request.
-type sessionPath struct {
+// SessionPath has the session of a request.
+type SessionPath struct {
 	Session string `path:"session" format:"uuid" doc:"ID of the session."`
 }
 
 // session returns the session of a request.
-func (s *Service) session(ctx context.Context, path sessionPath) (location.Session, error) {
+func (s *Service) session(ctx context.Context, path SessionPath) (location.Session, error) {
 	id, err := rest.ParseID(path.Session, "session")
 	if err != nil {
 		return location.Session{}, err
@@ -214,14 +214,14 @@ func (s *Service) session(ctx context.Context, path sessionPath) (location.Sessi
 }
 
 type answerInput struct {
-	sessionPath
+	SessionPath
 
 	Task string `path:"task" format:"uuid" doc:"ID of the task."`
 	Body agentlink.TaskAnswer
 }
 
 func (s *Service) answer(ctx context.Context, in *answerInput) (*struct{}, error) {
-	session, err := s.session(ctx, in.sessionPath)
+	session, err := s.session(ctx, in.SessionPath)
 	if err != nil {
 		return nil, err
 	}

@@ -16,14 +16,14 @@ import (
 )
 
 type reportInput struct {
-	sessionPath
+	SessionPath
 
 	Body agentlink.Report
 }
 
 // report judges and stores the results of a report.
 func (s *Service) report(ctx context.Context, in *reportInput) (*rest.Answer[agentlink.Receipt], error) {
-	session, err := s.session(ctx, in.sessionPath)
+	session, err := s.session(ctx, in.SessionPath)
 	if err != nil {
 		return nil, err
 	}

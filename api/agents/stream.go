@@ -32,13 +32,13 @@ const (
 )
 
 type streamInput struct {
-	sessionPath
+	SessionPath
 
 	LastEventID string `header:"Last-Event-ID" maxLength:"1000" doc:"Resume after this event; without it all checks come first."`
 }
 
 func (s *Service) stream(ctx context.Context, in *streamInput) (*huma.StreamResponse, error) {
-	session, err := s.session(ctx, in.sessionPath)
+	session, err := s.session(ctx, in.SessionPath)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (s *Service) stream(ctx context.Context, in *streamInput) (*huma.StreamResp
 	if err != nil {
 		return nil, err
 	}
-	f := follower{service: s, sub: sub, key: key, cursor: in.LastEventID, hash: rest.RequestOf(ctx).TokenHash, log: rest.RequestOf(ctx).Log()}
+	f := follower{service: s, sub: sub, key: key, cursor: in.LastEventID, given: in.LastEventID != "", hash: rest.RequestOf(ctx).TokenHash, log: rest.RequestOf(ctx).Log()}
 	return &huma.StreamResponse{Body: func(answer huma.Context) {
 		defer s.hub.leave(sub)
 		f.run(ctx, answer)
@@ -63,6 +63,7 @@ type follower struct {
 	sub     *subscriber
 	key     agentlink.PublicKey
 	cursor  string // of what was sent; empty: nothing was
+	given   bool   // the client gave the cursor
 	hash    []byte
 	log     *slog.Logger
 	out     *stream.Frames
@@ -112,7 +113,7 @@ func (f *follower) definitions(ctx context.Context) bool {
 	in := f.sub.session.Location
 	full := f.cursor == ""
 	defs, gone, next, err := f.service.store.LocationDefinitions(ctx, in.OrgID, in.Key, f.cursor)
-	if vigil.ErrorCode(err) == vigil.CodeInvalid || err == nil && next == "" { // the cursor is of another database
+	if err == nil && next == "" || err != nil && f.given { // the cursor is of another database, or none
 		f.cursor = ""
 		defs, gone, next, err = f.service.store.LocationDefinitions(ctx, in.OrgID, in.Key, "")
 		full = true
@@ -124,7 +125,7 @@ func (f *follower) definitions(ctx context.Context) bool {
 		return true // the next tick tries again
 	}
 	if !full && len(defs) == 0 && len(gone) == 0 {
-		f.cursor = next
+		f.cursor, f.given = next, false
 		return true
 	}
 	changes := agentlink.Definitions{Full: full, Checks: []agentlink.Check{}, Gone: goneOf(gone, defs)}
@@ -147,7 +148,7 @@ func (f *follower) definitions(ctx context.Context) bool {
 			changes = agentlink.Definitions{Checks: []agentlink.Check{}, Gone: []uuid.UUID{}}
 		}
 	}
-	f.cursor = next
+	f.cursor, f.given = next, false
 	return f.send(next, agentlink.EventDefinitions, changes) && f.out.Flush()
 }
 

@@ -12,6 +12,7 @@ import (
 func Stores(s *storage.Store) api.Stores {
 	return api.Stores{
 		Accounts: s, Checks: s, Alerts: s, Backtests: s, Apply: s, Loops: s, Events: s, Rates: s, Repeats: s, Audit: s, Keys: s, System: s,
-		Pings: s,
+		Pings:  s,
+		Agents: s,
 	}
 }
