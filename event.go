@@ -74,7 +74,7 @@ type Event struct {
 	TraceID string
 }
 
-// The types of system events: what happens to channels, deliveries, regions, drills and
+// The types of system events: what happens to channels, deliveries, regions, locations, drills and
 // checks themselves, and to no incident. Rules do not send them to channels.
 const (
 	EventChannelFailing    EventType = "channel.failing"
@@ -82,6 +82,8 @@ const (
 	EventDeliveryExhausted EventType = "delivery.exhausted"
 	EventRegionBlind       EventType = "region.blind"
 	EventRegionSighted     EventType = "region.sighted"
+	EventLocationSilent    EventType = "location.silent"
+	EventLocationBack      EventType = "location.back"
 	EventDrillPassed       EventType = "drill.passed"
 	EventDrillFailed       EventType = "drill.failed"
 	EventCheckPaused       EventType = "check.paused"
@@ -92,7 +94,7 @@ const (
 func SystemEvents() []EventType {
 	return []EventType{
 		EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
-		EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed,
+		EventLocationSilent, EventLocationBack, EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed,
 	}
 }
 
@@ -100,7 +102,7 @@ func SystemEvents() []EventType {
 func (t EventType) System() bool {
 	switch t {
 	case EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
-		EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed:
+		EventLocationSilent, EventLocationBack, EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed:
 		return true
 	case EventTriggered, EventAcknowledged, EventUpdated, EventResolved, EventTest, EventUnobserved, EventObserved:
 	}
@@ -118,7 +120,7 @@ func (t EventType) Opens() bool {
 
 // Ends reports whether the event is the end of what it is about.
 func (t EventType) Ends() bool {
-	return t == EventResolved || t == EventObserved || t == EventChannelRecovered || t == EventRegionSighted
+	return t == EventResolved || t == EventObserved || t == EventChannelRecovered || t == EventRegionSighted || t == EventLocationBack
 }
 
 // Unobserved reports whether the event is about a time without results, and no incident.

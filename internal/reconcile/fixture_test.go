@@ -165,6 +165,8 @@ func (emptyStore) MarkSilence(context.Context, fleet.SweepLease, vigil.RegionSil
 	return nil
 }
 
+func (emptyStore) PublishSilentLocations(context.Context, fleet.SweepLease, time.Time, int) (int, error) { return 0, nil }
+
 func (emptyStore) EndedHolds(context.Context, []int, int) ([]maintenance.Hold, error) {
 	return nil, nil
 }
@@ -292,6 +294,7 @@ type store interface {
 	MarkVoteSwept(ctx context.Context, lease fleet.SweepLease, vote vigil.UnhandledVote, at time.Time) error
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
 	MarkSilence(ctx context.Context, lease fleet.SweepLease, silence vigil.RegionSilence) error
+	PublishSilentLocations(ctx context.Context, lease fleet.SweepLease, since time.Time, limit int) (int, error)
 	Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
 	BeginUnobserved(
 		ctx context.Context,

@@ -36,6 +36,9 @@ type incidentStore interface {
 	MarkVoteSwept(ctx context.Context, lease fleet.SweepLease, vote vigil.UnhandledVote, at time.Time) error
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
 	MarkSilence(ctx context.Context, lease fleet.SweepLease, silence vigil.RegionSilence) error
+	// PublishSilentLocations publishes which locations have no agent, and which have one again, for up to
+	// limit of them, and returns for how many.
+	PublishSilentLocations(ctx context.Context, lease fleet.SweepLease, since time.Time, limit int) (int, error)
 	maintenanceStore
 	unobservedStore
 }
@@ -61,6 +64,7 @@ func (r *incidentRepair) passes() []pass {
 		{"incidents", incidentsInterval, passTimeout, ofChecks, r.watched(r.reviveIncidents)},
 		{"votes", incidentsInterval, passTimeout, ofChecks, r.watched(r.handleVotes)},
 		{"deliveries", incidentsInterval, passTimeout, ofChecks, r.watched(r.sendDeliveries)},
+		{"silent locations", loopsInterval, passTimeout, ofCommon, r.reportSilentLocations},
 		{"silent regions", incidentsInterval, passTimeout, ofChecks, r.watched(r.markSilentRegions)},
 		{"unobserved checks", incidentsInterval, passTimeout, ofChecks, r.watched(r.reportUnobserved)},
 		{"ends of maintenance", maintenanceInterval, passTimeout, ofChecks, r.endMaintenance},
@@ -206,6 +210,24 @@ func (r *repair) inTurn(act func(context.Context) error, mark func(context.Conte
 		}
 		return mark(ctx, lease)
 	}
+}
+
+// reportSilentLocations publishes which locations have no agent that reports. Like a region, each gets time
+// to report after the sweep could not read.
+func (r *incidentRepair) reportSilentLocations(ctx context.Context, w work) error {
+	r.mu.Lock()
+	since := r.healthySince
+	r.mu.Unlock()
+	lease, common := w.lease(fleet.CommonShard)
+	if !common || since.IsZero() {
+		return nil
+	}
+	for ctx.Err() == nil {
+		if n, err := r.store.PublishSilentLocations(ctx, lease, since, passLimit); err != nil || n < passLimit {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // markSilentRegions records which regions became silent or reported again, and has

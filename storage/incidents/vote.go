@@ -158,10 +158,11 @@ func DropVotes(ctx context.Context, tx bun.Tx, checkID uuid.UUID) error {
 	return nil
 }
 
-// silentRegion is true for a region that was marked silent and has no newer result. It
+// silentRegion is true for a region that was marked silent and has no newer result, or is a silent location. It
 // uses the aliases r (check_regions) and v (region_votes).
 func silentRegion(now string) string {
-	return "coalesce(v.silent AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < " + now + ", false)"
+	return "coalesce(v.silent AND (r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < " + now +
+		" OR " + silentLocation + "), false)"
 }
 
 // IncidentContext reads the context of a check's incidents in one snapshot, and records
@@ -253,7 +254,7 @@ func (s *Store) readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.U
 
 // Silences returns regions that became silent or ceased to be, of checks of these shards
 // with a firing rule or an open or latched incident. A region is silent when its next slot is
-// overdue by two intervals and the deadline. The time before since, when the
+// overdue by two intervals and the deadline, or it is a silent location. The time before since, when the
 // platform itself was down, does not count, nor does the time when probing is paused.
 func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error) {
 	var rows []struct {
@@ -268,10 +269,12 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int
 		WHERE r.active AND v.check_id = ANY (ARRAY(
 				SELECT i.check_id FROM incidents AS i WHERE (i.status <> 'resolved' OR i.latched) AND ?incidents_in_shards
 				UNION SELECT f.check_id FROM region_votes AS f WHERE f.firing <> '{}' AND ?votes_in_shards))
-			AND CASE WHEN v.silent THEN r.next_due + g.grace >= ?now ELSE greatest(r.next_due, ?since) + g.grace < ?now AND NOT ?paused END
+			AND CASE WHEN v.silent THEN r.next_due + g.grace >= ?now AND NOT ?silent_location
+				ELSE (greatest(r.next_due, ?since) + g.grace < ?now OR ?silent_location) AND NOT ?paused END
 		ORDER BY v.check_id, v.region LIMIT ?limit`,
 		pg.Named{
 			"now": pg.Micro(now), "since": pg.Micro(since), "limit": limit, "paused": bun.SafeQuery(loops.Paused, pg.Micro(now), 0),
+			"silent_location": bun.SafeQuery("(" + silentLocation + ")"),
 			"votes_in_shards": loops.InShards("f.check_id", shards), "incidents_in_shards": loops.InShards("i.check_id", shards),
 		}).Scan(ctx, &rows)
 	if err != nil {

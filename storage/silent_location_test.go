@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/agentlink"
+	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/location"
+)
+
+// TestSilentLocations proves that the silence of a location and its end are events, each once, and that one begins
+// 30 s after the last report, unless nobody could report.
+func TestSilentLocations(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	s := a.store
+	org := a.check.OrgID
+	in, hash := placed(t, s, org, office)
+	placed(t, s, org, "loc-unused") // no agent has ever connected
+	lease := renewSweep(t, s, "test", sweepLength)[fleet.CommonShard]
+	long := time.Now().Add(-time.Hour)
+	publish := func(since time.Time, want int) {
+		t.Helper()
+		for _, n := range []int{want, 0} {
+			if got, err := s.PublishSilentLocations(t.Context(), lease, since, 100); err != nil || got != n {
+				t.Fatalf("published %d, %v; want %d", got, err, n)
+			}
+		}
+	}
+	session := connected(t, s, hash)
+	report := func() {
+		t.Helper()
+		if _, err := s.ReportOf(t.Context(), location.Seen{Session: session, Report: &agentlink.Report{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	age := func(by string) {
+		t.Helper()
+		const sql = "UPDATE locations SET seen_at = clock_timestamp() - ?::interval WHERE id = ?"
+		if _, err := s.DB().NewRaw(sql, by, in.ID).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(long, 0)
+	report()
+	publish(long, 0)
+	age("20 s")
+	publish(long, 0)
+	age("31 s")
+	publish(time.Now(), 0) // the platform was away
+	stale := lease
+	stale.Fence--
+	if _, err := s.PublishSilentLocations(t.Context(), stale, long, 100); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, len(a.events()), 0)
+	publish(long, 1)
+	report()
+	publish(long, 1)
+
+	events := a.events()
+	equal(t, len(events), 2)
+	equal(t, events[0].Type, vigil.EventLocationSilent)
+	equal(t, events[1].Type, vigil.EventLocationBack)
+	equal(t, events[0].IncidentID, events[1].IncidentID)
+	equal(t, events[0].Variables["region"], office)
+	var body struct {
+		Data struct {
+			Location struct{ Key, Name string } `json:"location"`
+			BackAt   *time.Time                 `json:"back_at"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(events[1].Envelope, &body); err != nil || body.Data.Location.Key != office || body.Data.BackAt == nil {
+		t.Errorf("%s, %v", events[1].Envelope, err)
+	}
+}
