@@ -53,7 +53,7 @@ func (l LiveRegions) Warnings(before, check *vigil.Check) []string {
 	if l == nil || !check.Enabled {
 		return nil
 	}
-	var missing, silent, unable []string
+	var missing, silent, unable, incapable []string
 	for _, region := range check.Regions {
 		if before.Enabled && before.Type == check.Type && slices.Contains(before.Regions, region) {
 			continue
@@ -64,29 +64,38 @@ func (l LiveRegions) Warnings(before, check *vigil.Check) []string {
 			silent = append(silent, region)
 		case !online:
 			missing = append(missing, region)
+		case slices.Contains(unavailable, check.Type) && vigil.IsLocation(region):
+			incapable = append(incapable, region)
 		case slices.Contains(unavailable, check.Type):
 			unable = append(unable, region)
 		}
 	}
 	var warnings []string
-	if len(missing) > 0 {
-		have := "has"
-		if len(missing) > 1 {
-			have = "have"
+	for _, text := range []string{
+		warning(missing, "%s "+has(missing)+" no worker, so the check is not probed from there until one runs", regionsPath),
+		warning(silent, "no agent reports from %s, so the check is not probed from there until one runs", locationsPath),
+		warning(unable, "a worker of %s cannot run checks of the type "+string(check.Type)+", so results from there may be missing", regionsPath),
+		warning(incapable, "no agent of %s can run checks of the type "+string(check.Type)+", so it is not probed from there until one can",
+			locationsPath),
+	} {
+		if text != "" {
+			warnings = append(warnings, text)
 		}
-		warnings = append(warnings, fmt.Sprintf(
-			"regions: %s %s no worker, so the check is not probed from there until one runs. See %s.",
-			vigil.JoinWords(missing), have, regionsPath))
-	}
-	if len(silent) > 0 {
-		warnings = append(warnings, fmt.Sprintf(
-			"regions: no agent reports from %s, so the check is not probed from there until one runs. See %s.",
-			vigil.JoinWords(silent), locationsPath))
-	}
-	if len(unable) > 0 {
-		warnings = append(warnings, fmt.Sprintf(
-			"regions: a worker or the agents of %s cannot run checks of the type %s, so results from there may be missing. See %s.",
-			vigil.JoinWords(unable), check.Type, regionsPath))
 	}
 	return warnings
+}
+
+func has(regions []string) string {
+	if len(regions) > 1 {
+		return "have"
+	}
+	return "has"
+}
+
+// warning says something about regions, which %s in the format stands for. It is empty for none.
+func warning(regions []string, format, path string) string {
+	if len(regions) == 0 {
+		return ""
+	}
+	return "regions: " + fmt.Sprintf(format, vigil.JoinWords(regions)) + ". See " + path + "."
 }

@@ -151,8 +151,8 @@ func (o *locations) Register(r *rest.Registrar) {
 		Idempotent: true,
 		Revisioned: true,
 		Summary:    "Create a location",
-		Description: "Agents connect with `token`, which is shown once: a program that has it probes the checks of the location and reads their " +
-			"configs. A request that is repeated with its Idempotency-Key is answered without it: `token` is empty then, and rotating it " +
+		Description: "Agents connect with `token`, which is shown once: a program that has it probes the checks of the location and reads " +
+			"their configs. A request that is repeated with its Idempotency-Key is answered without it: `token` is empty then, and rotating it " +
 			"gives another one. Checks name the `key` in `regions`. A key that is taken is answered with 409 and `suggested_key` in the details.",
 		Errors: []int{http.StatusForbidden, http.StatusConflict},
 	}, o.create)

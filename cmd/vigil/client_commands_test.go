@@ -119,8 +119,16 @@ func clientLines() map[string][]clientLine {
 			{words: "api-key create other"},
 			{words: "api-key revoke reader --yes", missing: "api-key revoke nothing --yes"},
 		},
-		"usage":   {{words: "usage", reads: "executions an hour"}},
-		"region":  {{words: "region list", reads: "CANNOT RUN", open: true}},
+		"usage":  {{words: "usage", reads: "executions an hour"}},
+		"region": {{words: "region list", reads: "CANNOT RUN", open: true}},
+		"location": {
+			{words: "location list", reads: "STATE"},
+			{words: "location get loc-lab", reads: "AGENT", missing: "location get " + noID},
+			{words: "location update loc-lab --name Laboratory", missing: "location update loc-nothing --name Laboratory"},
+			{words: "location rotate-token loc-lab", missing: "location rotate-token " + noID},
+			{words: "location delete loc-lab --yes", missing: "location delete nothing --yes"},
+			{words: "location create Office"},
+		},
 		"audit":   {{words: "audit", reads: "ACTION"}},
 		"request": {{words: "request GET /v1/checks", reads: `"data"`, missing: "request GET /v1/nothing"}},
 	}
@@ -133,6 +141,7 @@ cli 0 check create $TARGET/status/200 --name Shop --rule failure_threshold=3 --c
 cli 0 rule create --check Shop --condition failure_threshold=2 --channel oncall --name Down
 cli 0 status-page create $SLUG --title 'Shop status' --check Shop
 cli 0 api-key create reader --scopes read
+cli 0 location create Lab --token-file lab.token
 cli 0 drill schedule create Monthly --channel oncall --timezone Europe/Berlin
 eventually '\tok\t' check results Shop
 eventually 'check.create' audit

@@ -74,6 +74,7 @@ func Commands(host Host) []*cobra.Command {
 		a.keyCommand(),
 		a.usageCommand(),
 		a.regionCommand(),
+		a.locationCommand(),
 		a.auditCommand(),
 		a.requestCommand(),
 		a.doctorCommand(),

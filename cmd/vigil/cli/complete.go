@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -65,7 +66,8 @@ func (a *app) regionKeys(cmd *cobra.Command) func() []string {
 			for _, region := range all.data {
 				keys = append(keys, cobra.CompletionWithDesc(region.Key, region.City))
 			}
-			return keys, err
+			places, listErr := suggestLocations(ctx, s, "")
+			return append(keys, places...), errors.Join(err, listErr)
 		}, "")
 	}
 }

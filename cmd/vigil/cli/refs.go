@@ -20,6 +20,8 @@ import (
 type named struct {
 	ID   uuid.UUID `json:"id"`
 	Name string    `json:"name"`
+	// Key names a location.
+	Key string `json:"key"`
 	// Slug and Email name status pages and members. Title and Channel are only shown, of
 	// incidents and deliveries.
 	Slug    string `json:"slug"`
@@ -64,7 +66,7 @@ func (s *session) resolve(kind, ref string, fetch func(query string) fetchPage) 
 	if err != nil {
 		return named{}, err
 	}
-	matches := matching(all.data, func(n named) bool { return n.Name == ref || n.Slug == ref || n.Email == ref })
+	matches := matching(all.data, func(n named) bool { return n.Name == ref || n.Slug == ref || n.Key == ref || n.Email == ref })
 	if len(matches) == 0 && part {
 		matches = matching(all.data, func(n named) bool { return console.HasIDPart(n.ID.String(), ref) })
 	}
