@@ -12,13 +12,15 @@ import (
 
 // regionsView are the regions of the form: the primary ones, then the others by continent.
 type regionsView struct {
-	Field   *field // names what is wrong
-	Primary []regionChoice
-	Others  []continent
-	Chosen  int
-	Total   int
-	Open    bool // the others are shown
-	Note    string
+	Field *field // names what is wrong
+	// Locations are those of the organization, which come first.
+	Locations []regionChoice
+	Primary   []regionChoice
+	Others    []continent
+	Chosen    int
+	Total     int
+	Open      bool // the others are shown
+	Note      string
 }
 
 // continent is a group of regions.
@@ -43,6 +45,9 @@ func (c *checkForm) regions() (regionsView, error) {
 	}
 	v := regionsView{Field: &field{Name: "regions", Label: "Regions", Type: "group"}, Total: len(known)}
 	c.fields = append(c.fields, v.Field)
+	if err := c.addLocations(&v); err != nil {
+		return regionsView{}, err
+	}
 	for _, region := range inOrder(known) {
 		choice := regionChoice{
 			Key: region.Key, City: region.City, Chosen: slices.Contains(c.typed.Values["regions"], region.Key), Note: noteOf(region, c.kind),
@@ -66,6 +71,27 @@ func (c *checkForm) regions() (regionsView, error) {
 		v.Note = ", at the same instants"
 	}
 	return v, nil
+}
+
+// addLocations offers the locations of the organization.
+func (c *checkForm) addLocations(v *regionsView) error {
+	all, err := c.r.readLocations()
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		l := &all[i]
+		choice := regionChoice{Key: l.Key, City: l.Name, Chosen: slices.Contains(c.typed.Values["regions"], l.Key)}
+		if l.State != client.LocationStateOnline {
+			choice.Note = "no agent"
+		}
+		if choice.Chosen {
+			v.Chosen++
+		}
+		v.Locations = append(v.Locations, choice)
+	}
+	v.Total += len(all)
+	return nil
 }
 
 // noteOf says why a region may not answer.

@@ -33,6 +33,7 @@ const (
 
 	navSubscriptions = "subscriptions"
 	navDrills        = "drills"
+	navLocations     = "locations"
 )
 
 // nav is the navigation of a page.
@@ -79,6 +80,7 @@ func (r *request) menu(current string) (nav, error) {
 			{Name: navStatus, Text: "Status page", Href: "/app/status-pages", Icon: "status"},
 		}},
 		{Title: "Organization", Items: []navItem{
+			{Name: navLocations, Text: "Locations", Href: "/app/locations", Icon: "locations"},
 			{Name: navMembers, Text: "Members", Href: "/app/members", Icon: "person"},
 			{Name: navKeys, Text: "API keys", Href: "/app/api-keys", Icon: "key"},
 			{Name: navUsage, Text: "Usage", Href: "/app/usage", Icon: "usage"},

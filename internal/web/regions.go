@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/client"
 )
 
@@ -44,8 +45,36 @@ func (n *regionNames) all(ctx context.Context, api *client.ClientWithResponses) 
 	return known, nil
 }
 
-// city returns the city of a region, and the key of one that is not known.
+// locationNames returns the names of the organization's locations, by key, which are read once for a
+// request. Where they cannot be read, it has none.
+func (r *request) locationNames() map[string]string {
+	if r.locations == nil {
+		return nil
+	}
+	return r.locations()
+}
+
+// readNames returns a function for the field locations of a request.
+func (r *request) readNames() func() map[string]string {
+	return sync.OnceValue(func() map[string]string {
+		names := make(map[string]string)
+		if all, err := r.readLocations(); err == nil {
+			for i := range all {
+				names[all[i].Key] = all[i].Name
+			}
+		}
+		return names
+	})
+}
+
+// city returns the city of a region, the name of a location, and the key of one that is not known.
 func (r *request) city(key string) string {
+	if vigil.IsLocation(key) {
+		if name := r.locationNames()[key]; name != "" {
+			return name
+		}
+		return key
+	}
 	known, err := r.s.regions.all(r.Context(), r.api)
 	if err != nil || known[key].City == "" {
 		return key

@@ -25,6 +25,8 @@ type request struct {
 	signedIn bool
 	now      time.Time
 	prefs    preferences
+	// locations has the names of the organization's locations, by key.
+	locations func() map[string]string
 }
 
 // handler answers a request. The user sees the error that it returns as a page.
@@ -71,6 +73,7 @@ func (s *Server) newRequest(w http.ResponseWriter, req *http.Request) *request {
 		ctx = s.deps.ActAs(ctx, r.who)
 	}
 	r.Request = req.WithContext(ctx)
+	r.locations = r.readNames()
 	return r
 }
 

@@ -183,6 +183,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.recoveryRoutes,
 		s.ruleRoutes,
 		s.keyRoutes,
+		s.locationRoutes,
 		s.usageRoutes,
 		s.temporalRoutes,
 		s.auditRoutes,

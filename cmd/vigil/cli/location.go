@@ -301,7 +301,7 @@ func (a *app) locationRotateCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.printToken(file, func() (*http.Response, error) { return s.api.RotateLocationToken(ctx, found.ID, nil) })
+		return s.printToken(file, func() (*http.Response, error) { return s.api.RotateLocationToken(ctx, found.ID) })
 	})
 	return cmd
 }
