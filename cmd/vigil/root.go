@@ -71,7 +71,7 @@ func clientHost() cli.Host {
 const serverGroup = "server"
 
 // serverCommands are the commands that have the settings, besides `vigil openapi`, which
-// needs none.
+// needs none, and `vigil agent`, which has its own.
 func serverCommands() []*cobra.Command {
 	commands := []*cobra.Command{
 		newUpCommand(), newAPICommand(), newWorkerCommand(), newTemporalCommand(), newMigrateCommand(), newKeysCommand(), newLoginLinkCommand(),
@@ -85,7 +85,7 @@ func serverCommands() []*cobra.Command {
 	}
 	document := newOpenAPICommand()
 	document.GroupID = serverGroup
-	return append(commands, document)
+	return append(commands, document, newAgentCommand())
 }
 
 const settingsTitle = "Settings (flags of the server commands, and environment variables; the flag wins):"

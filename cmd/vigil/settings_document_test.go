@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vigil-monitor/vigil/cmd/vigil-agent/agentcmd"
 	"github.com/vigil-monitor/vigil/internal/platform"
 )
 
@@ -24,7 +25,8 @@ const settingsIntro = `# Settings
 Each setting of the server commands is an environment variable, and a flag of the same name
 without ` + "`VIGIL_`" + `. The flag wins. An empty variable counts as not set, unless
 its range has "nothing". All server commands accept all settings, so that their processes can
-share one environment; the last column lists those that use one. Durations are written as ` + "`500ms`, `30s`, `72h` or `90d`" + `.
+share one environment; the last column lists those that use one. Those of [agents](#agents) are for ` + "`vigil agent`" + `
+and ` + "`vigil-agent`" + ` alone, and their flags have no ` + "`agent-`" + `. Durations are written as ` + "`500ms`, `30s`, `72h` or `90d`" + `.
 
 `
 
@@ -46,7 +48,7 @@ const settingsEnd = `
 func TestSettingsDocument(t *testing.T) {
 	t.Parallel()
 	const path = "../../docs/settings.md"
-	got := settingsDocument(knownSettings())
+	got := settingsDocument(append(knownSettings(), agentSettings()...))
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
@@ -58,6 +60,18 @@ func TestSettingsDocument(t *testing.T) {
 	}
 }
 
+// agentSettings are the settings of `vigil agent`.
+func agentSettings() []platform.Setting {
+	var all []platform.Setting
+	for _, field := range agentcmd.Fields() {
+		all = append(all, platform.Setting{
+			Variable: field.Tag.Get("env"), Fallback: field.Tag.Get("envDefault"), Empty: field.Tag.Get("empty"),
+			Help: strings.ReplaceAll(field.Tag.Get("help"), "~", "`"), Field: field,
+		})
+	}
+	return all
+}
+
 // Every setting says which commands use it and belongs to a section; what it links to is there.
 func TestSettingsAreDescribed(t *testing.T) {
 	t.Parallel()
@@ -65,7 +79,7 @@ func TestSettingsAreDescribed(t *testing.T) {
 	for _, cmd := range serverCommands() {
 		commands = append(commands, cmd.Name())
 	}
-	for i, s := range knownSettings() {
+	for i, s := range append(knownSettings(), agentSettings()...) {
 		use := strings.Fields(s.Field.Tag.Get("use"))
 		if len(use) == 0 || s.Help == "" {
 			t.Errorf("%s has no use or no help", s.Variable)
@@ -180,8 +194,15 @@ func settingsRow(s platform.Setting) string {
 		file, _, _ := strings.Cut(more, "#")
 		help += " ([" + file + "](" + more + "))"
 	}
+	flag := s.Flag()
+	if strings.HasPrefix(s.Variable, "VIGIL_AGENT_") {
+		flag = agentcmd.FlagOf(s.Variable)
+	}
+	if s.Variable == "VIGIL_AGENT_DATA_DIR" {
+		fallback = "`~/.local/share/vigil-agent`, for root `/var/lib/vigil-agent`"
+	}
 	cells := []string{
-		"`" + s.Variable + "` `--" + s.Flag() + "`", fallback, rangeCell(s), help,
+		"`" + s.Variable + "` `--" + flag + "`", fallback, rangeCell(s), help,
 		strings.Join(strings.Fields(s.Field.Tag.Get("use")), ", "),
 	}
 	for i := range cells {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/vigil-monitor/vigil/internal/canary"
+	"github.com/vigil-monitor/vigil/internal/egress"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -37,24 +39,24 @@ type Settings struct {
 
 	ApplyVariables []string `env:"VIGIL_APPLY_VARIABLES" more:"monitoring-as-code.md#let-the-server-apply-the-files" use:"up api" help:"~names~ of the environment variables that these files may use, with commas (default none)"`
 
-	Listen         HostPort  `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" use:"up api worker health login-link" section:"Addresses" help:"address of the API, as ~host:port~"`
-	PublicURL      publicURL `env:"VIGIL_PUBLIC_URL" use:"up api worker temporal" help:"~URL~ under which people reach the API (default http:// and the address of the API)"`
-	TrustedProxies cidrList  `env:"VIGIL_TRUSTED_PROXIES" more:"operations.md#what-may-be-reached" use:"up api worker" help:"~networks~ of proxies whose X-Forwarded-For header is trusted, as CIDRs with commas"`
-	TemporalListen HostPort  `env:"VIGIL_TEMPORAL_LISTEN" envDefault:"127.0.0.1:7233" use:"up temporal" help:"address of the embedded Temporal server, as ~host:port~"`
-	UIListen       HostPort  `env:"VIGIL_UI_LISTEN" envDefault:"127.0.0.1:8233" use:"up temporal" help:"address of the embedded Temporal UI, as ~host:port~"`
-	MetricsListen  HostPort  `env:"VIGIL_METRICS_LISTEN" more:"operations.md#what-to-watch" use:"up api worker temporal" help:"address of the metrics and profiles of this process, as ~host:port~, for operators' networks only (default: none)"`
+	Listen         HostPort        `env:"VIGIL_LISTEN" envDefault:"127.0.0.1:8080" use:"up api worker health login-link" section:"Addresses" help:"address of the API, as ~host:port~"`
+	PublicURL      publicURL       `env:"VIGIL_PUBLIC_URL" use:"up api worker temporal" help:"~URL~ under which people reach the API (default http:// and the address of the API)"`
+	TrustedProxies egress.Prefixes `env:"VIGIL_TRUSTED_PROXIES" more:"operations.md#what-may-be-reached" use:"up api worker" help:"~networks~ of proxies whose X-Forwarded-For header is trusted, as CIDRs with commas"`
+	TemporalListen HostPort        `env:"VIGIL_TEMPORAL_LISTEN" envDefault:"127.0.0.1:7233" use:"up temporal" help:"address of the embedded Temporal server, as ~host:port~"`
+	UIListen       HostPort        `env:"VIGIL_UI_LISTEN" envDefault:"127.0.0.1:8233" use:"up temporal" help:"address of the embedded Temporal UI, as ~host:port~"`
+	MetricsListen  HostPort        `env:"VIGIL_METRICS_LISTEN" more:"operations.md#what-to-watch" use:"up api worker temporal" help:"address of the metrics and profiles of this process, as ~host:port~, for operators' networks only (default: none)"`
 
 	SecretKeys       SecretKeys   `env:"VIGIL_SECRET_KEY" secret:"yes" more:"operations.md#tls-and-keys" use:"up api worker keys backup restore" section:"Secrets" help:"~key~ of 32 bytes in hexadecimal or base64 that seals secrets; followed by older ones with commas (default: generated in the data directory)"`
 	PayloadCodec     payloadCodec `env:"VIGIL_PAYLOAD_CODEC" envDefault:"off" form:"off or encrypt" more:"temporal.md#encrypting-payloads" use:"up api worker temporal" help:"~codec~ of what Temporal stores: off, or encrypt, which encrypts it by VIGIL_SECRET_KEY; either reads both"`
 	TemporalUIOrigin webOrigin    `env:"VIGIL_TEMPORAL_UI_ORIGIN" more:"temporal.md#reading-payloads" use:"up api temporal" help:"~origin~ of the Temporal UI that may use the codec endpoint of the API, such as https://temporal.example.com (default: that of the embedded UI)"`
 
-	Regions             RegionList    `env:"VIGIL_REGIONS" envDefault:"all" use:"up" section:"Probing" help:"~regions~ that vigil up probes from (vigil worker has --region): all, primary, or keys and cloud names with commas"`
-	AllowedPrivateCIDRs cidrList      `env:"VIGIL_ALLOWED_PRIVATE_CIDRS" more:"operations.md#what-may-be-reached" use:"up api worker" help:"private ~networks~ that may be probed although others can reach the API, as CIDRs with commas"`
-	MaxProbes           int           `env:"VIGIL_MAX_PROBES" envDefault:"4096" min:"64" max:"100000" more:"operations.md#too-much-to-probe" use:"up worker" help:"~probes~ that one process runs at the same time; each may take a file descriptor and 100 KiB of memory"`
-	TurnRate            float64       `env:"VIGIL_TURN_RATE" envDefault:"5" min:"0" max:"1000" more:"operations.md#turns" use:"up worker" help:"~activities~ a second that the loops of one worker process may start while nothing changes; with more slots than that one activity covers several; 0: one activity for each slot"`
-	QuietWindow         time.Duration `env:"VIGIL_QUIET_WINDOW" envDefault:"30m" min:"0" max:"1h" more:"operations.md#turns" use:"up worker" help:"longest ~duration~ that one activity may cover; 0: one activity for each slot"`
+	Regions             RegionList      `env:"VIGIL_REGIONS" envDefault:"all" use:"up" section:"Probing" help:"~regions~ that vigil up probes from (vigil worker has --region): all, primary, or keys and cloud names with commas"`
+	AllowedPrivateCIDRs egress.Prefixes `env:"VIGIL_ALLOWED_PRIVATE_CIDRS" more:"operations.md#what-may-be-reached" use:"up api worker" help:"private ~networks~ that may be probed although others can reach the API, as CIDRs with commas"`
+	MaxProbes           int             `env:"VIGIL_MAX_PROBES" envDefault:"4096" min:"64" max:"100000" more:"operations.md#too-much-to-probe" use:"up worker" help:"~probes~ that one process runs at the same time; each may take a file descriptor and 100 KiB of memory"`
+	TurnRate            float64         `env:"VIGIL_TURN_RATE" envDefault:"5" min:"0" max:"1000" more:"operations.md#turns" use:"up worker" help:"~activities~ a second that the loops of one worker process may start while nothing changes; with more slots than that one activity covers several; 0: one activity for each slot"`
+	QuietWindow         time.Duration   `env:"VIGIL_QUIET_WINDOW" envDefault:"30m" min:"0" max:"1h" more:"operations.md#turns" use:"up worker" help:"longest ~duration~ that one activity may cover; 0: one activity for each slot"`
 
-	Canaries canaryList `env:"VIGIL_CANARIES" envDefault:"1.1.1.1:53,8.8.8.8:53,9.9.9.9:53" empty:"off" form:"1 to 8 host:port with commas, off or nothing" more:"operations.md#is-it-this-machine" use:"up worker" help:"~servers~ that show whether this machine has its line, as host:port with commas: while none of them accepts a connection, failures of public targets are missed slots; off or empty: none"`
+	Canaries canary.List `env:"VIGIL_CANARIES" envDefault:"1.1.1.1:53,8.8.8.8:53,9.9.9.9:53" empty:"off" form:"1 to 8 host:port with commas, off or nothing" more:"operations.md#is-it-this-machine" use:"up worker" help:"~servers~ that show whether this machine has its line, as host:port with commas: while none of them accepts a connection, failures of public targets are missed slots; off or empty: none"`
 
 	SMTPURL          smtpURL          `env:"VIGIL_SMTP_URL" secret:"yes" use:"up api worker" section:"Messages" help:"~URL~ of the mail server, smtp:// or smtps://user:password@host:port?from=address (default: mail is written to the data directory)"`
 	SMTPHelo         smtpHelo         `env:"VIGIL_SMTP_HELO" use:"up api worker" help:"~name~ that the mail server is given in EHLO: a domain, or an address in brackets such as [192.0.2.1] (default: the name of the machine where it has a dot, else its address in brackets)"`

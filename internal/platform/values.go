@@ -110,29 +110,6 @@ func primaryRegions() []string {
 	return keys
 }
 
-// cidrList are networks. A single address stands for itself.
-type cidrList []netip.Prefix
-
-func (c *cidrList) UnmarshalText(text []byte) error {
-	*c = nil
-	for part := range strings.SplitSeq(string(text), ",") {
-		part = strings.TrimSpace(part)
-		prefix, err := netip.ParsePrefix(part)
-		if err != nil {
-			addr, addrErr := netip.ParseAddr(part)
-			if addrErr != nil || addr.Zone() != "" {
-				return fmt.Errorf("holds %q; it must be networks such as 10.0.0.0/8,fd00::/8", part)
-			}
-			prefix = netip.PrefixFrom(addr, addr.BitLen())
-		}
-		if prefix != prefix.Masked() {
-			return fmt.Errorf("holds %q, which has bits behind its mask; did you mean %s?", part, prefix.Masked())
-		}
-		*c = append(*c, prefix)
-	}
-	return nil
-}
-
 // Tier is a tier of the spec.
 type Tier account.Tier
 
