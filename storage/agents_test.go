@@ -291,3 +291,51 @@ func TestLocationLeases(t *testing.T) {
 		t.Errorf("%d loops are abandoned, %v", len(loops), err)
 	}
 }
+
+// TestLateIncidents proves that what late results would have opened is found once, with its end.
+func TestLateIncidents(t *testing.T) {
+	t.Parallel()
+	s, clock := newStore(t)
+	org, _ := newOrg(t, s)
+	placed(t, s, org.ID, office)
+	check := newCheck(t, s, draft(org.ID, office))
+	rule, err := ruleNotifying(t, s, check, "down", storedChannel(t, s, org.ID).ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedule := scheduleOf(t, s, check, office)
+	slots := []time.Time{schedule.First()}
+	for range 9 {
+		slots = append(slots, schedule.Next(slots[len(slots)-1]))
+	}
+	w := newWriter(t, s, storage.WriterOptions{})
+	for i, result := range []vigil.Result{
+		ok(check, office, slots[0]), failed(check, office, slots[1]), failed(check, office, slots[2]), failed(check, office, slots[3]),
+		ok(check, office, slots[4]), ok(check, office, slots[5]), failed(check, office, slots[6]), ok(check, office, slots[7]),
+	} {
+		if _, err := w.Write(t.Context(), vigil.ResultRow{Result: result, Worker: "a", Late: i > 0 && i < 7}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.Set(slots[8])
+	review := func(want int) {
+		t.Helper()
+		if n, err := s.ReviewLateResults(t.Context(), fleet.EverySweepShard(), 10); err != nil || n != want {
+			t.Fatalf("looked through %d, %v; want %d", n, err, want)
+		}
+	}
+	review(0) // more may come
+	if _, err := s.DB().NewRaw("UPDATE late_spans SET changed_at = changed_at - interval '1 min'").Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	review(1)
+	review(0)
+	late, err := s.LateIncidents(t.Context(), org.ID, check.ID, 10)
+	if err != nil || len(late) != 2 || late[1].RuleID != rule.ID || !late[1].StartedAt.Equal(slots[1]) || late[1].EndedAt == nil ||
+		!late[1].EndedAt.Equal(slots[4]) || !slices.Equal(late[1].Regions, []string{office}) || !late[0].StartedAt.Equal(slots[6]) {
+		t.Errorf("%+v, %v", late, err)
+	}
+	if foreign, err := s.LateIncidents(t.Context(), uuid.New(), check.ID, 10); err != nil || len(foreign) != 0 {
+		t.Errorf("another organization sees %+v, %v", foreign, err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
+	"github.com/vigil-monitor/vigil/internal/agentlink"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/incidents"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -143,6 +144,10 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		{"drop pings", "pings", "t.received_at < ? AND NOT EXISTS (" +
 			"SELECT FROM checks AS c WHERE c.id = t.check_id AND c.interval_ms > 86400000)", pingRetention},
 		{"drop pings of rare jobs", "pings", "t.received_at < ?", longestSlot},
+		// What no turn has taken is of a check that does not run there any more.
+		{"drop results of agents", "agent_results", "t.received_at < ?", agentlink.Longest + time.Hour},
+		{"drop tasks of agents", "agent_tasks", "t.deadline < ?", time.Hour},
+		{"drop agents that are gone", "agents", "t.seen_at < ?", 24 * time.Hour},
 		{"drop times in which pings were not answered", "ping_spans", "t.to_at < ?", longestSlot},
 	} {
 		kinds = append(kinds, expired{rows.what, rows.keep, func(ctx context.Context, before time.Time) error {

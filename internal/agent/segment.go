@@ -109,7 +109,7 @@ func appendRecord(to []byte, one item) []byte {
 		record[8] = flagCalm
 	}
 	binary.LittleEndian.PutUint64(record[9:], uint64(one.slot.UnixNano()))
-	binary.LittleEndian.PutUint32(record, uint32(len(one.json)))           //nolint:gosec // below maxRecord
+	binary.LittleEndian.PutUint32(record, uint32(len(one.json))) //nolint:gosec // below maxRecord
 	binary.LittleEndian.PutUint32(record[4:], crc32.Checksum(record[8:], castagnoli))
 	return to
 }

@@ -165,7 +165,11 @@ func (emptyStore) MarkSilence(context.Context, fleet.SweepLease, vigil.RegionSil
 	return nil
 }
 
-func (emptyStore) PublishSilentLocations(context.Context, fleet.SweepLease, time.Time, int) (int, error) { return 0, nil }
+func (emptyStore) PublishSilentLocations(context.Context, fleet.SweepLease, time.Time, int) (int, error) {
+	return 0, nil
+}
+
+func (emptyStore) ReviewLateResults(context.Context, []int, int) (int, error) { return 0, nil }
 
 func (emptyStore) EndedHolds(context.Context, []int, int) ([]maintenance.Hold, error) {
 	return nil, nil
@@ -295,6 +299,7 @@ type store interface {
 	Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error)
 	MarkSilence(ctx context.Context, lease fleet.SweepLease, silence vigil.RegionSilence) error
 	PublishSilentLocations(ctx context.Context, lease fleet.SweepLease, since time.Time, limit int) (int, error)
+	ReviewLateResults(ctx context.Context, shards []int, limit int) (int, error)
 	Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error)
 	BeginUnobserved(
 		ctx context.Context,

@@ -39,6 +39,9 @@ type incidentStore interface {
 	// PublishSilentLocations publishes which locations have no agent, and which have one again, for up to
 	// limit of them, and returns for how many.
 	PublishSilentLocations(ctx context.Context, lease fleet.SweepLease, since time.Time, limit int) (int, error)
+	// ReviewLateResults looks for incidents that would have been in late results of up to limit checks, and
+	// returns of how many.
+	ReviewLateResults(ctx context.Context, shards []int, limit int) (int, error)
 	maintenanceStore
 	unobservedStore
 }
@@ -65,6 +68,7 @@ func (r *incidentRepair) passes() []pass {
 		{"votes", incidentsInterval, passTimeout, ofChecks, r.watched(r.handleVotes)},
 		{"deliveries", incidentsInterval, passTimeout, ofChecks, r.watched(r.sendDeliveries)},
 		{"silent locations", loopsInterval, passTimeout, ofCommon, r.reportSilentLocations},
+		{"late results", incidentsInterval, passTimeout, ofChecks, r.reviewLateResults},
 		{"silent regions", incidentsInterval, passTimeout, ofChecks, r.watched(r.markSilentRegions)},
 		{"unobserved checks", incidentsInterval, passTimeout, ofChecks, r.watched(r.reportUnobserved)},
 		{"ends of maintenance", maintenanceInterval, passTimeout, ofChecks, r.endMaintenance},
@@ -229,6 +233,19 @@ func (r *incidentRepair) reportSilentLocations(ctx context.Context, w work) erro
 	}
 	return ctx.Err()
 }
+
+// reviewLateResults finds what late results would have opened.
+func (r *incidentRepair) reviewLateResults(ctx context.Context, w work) error {
+	for ctx.Err() == nil {
+		if n, err := r.store.ReviewLateResults(ctx, w.checks(), lateLimit); err != nil || n < lateLimit {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// lateLimit is the late results of how many checks are looked through at a time.
+const lateLimit = 20
 
 // markSilentRegions records which regions became silent or reported again, and has
 // the incident workflows of their checks read it. A region that was silent while

@@ -82,3 +82,29 @@ CREATE INDEX IF NOT EXISTS check_regions_worker_region_idx ON check_regions (wor
 
 -- Results that came long after their slots: they fill them, and no vote follows from them.
 ALTER TABLE results ADD COLUMN IF NOT EXISTS late boolean NOT NULL DEFAULT false;
+
+-- Spans of slots that late results have filled, and that are to be looked through for incidents which
+-- would have been. changed_at says whether more have come since.
+CREATE TABLE IF NOT EXISTS late_spans (
+    check_id   uuid        NOT NULL,
+    region     text        NOT NULL,
+    from_slot  timestamptz NOT NULL,
+    to_slot    timestamptz NOT NULL,
+    changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (check_id, region)
+);
+CREATE INDEX IF NOT EXISTS late_spans_changed_idx ON late_spans (changed_at);
+
+-- Incidents that would have been: a rule fires in results that came too late to open one. regions are
+-- those in which it does.
+CREATE TABLE IF NOT EXISTS late_incidents (
+    check_id   uuid        NOT NULL REFERENCES checks ON DELETE CASCADE,
+    rule_id    uuid        NOT NULL,
+    rule_name  text        NOT NULL,
+    started_at timestamptz NOT NULL,
+    ended_at   timestamptz,
+    regions    text[]      NOT NULL,
+    found_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (check_id, rule_id, started_at)
+);
+CREATE INDEX IF NOT EXISTS late_incidents_newest_idx ON late_incidents (check_id, started_at DESC);

@@ -108,6 +108,7 @@ func (g *groupTx) store(ctx context.Context, limits string) error {
 	}
 	g.addToRollups()
 	g.storeProgress()
+	g.noteLate()
 	g.writes.Queue("COMMIT")
 	if err := g.conn.SendBatch(ctx, g.writes).Close(); err != nil {
 		return fmt.Errorf("write progress and commit: %w", err)
