@@ -131,6 +131,7 @@ func (d *dashboard) emptyPages() {
 		{"/app/channels", "No channel yet"},
 		{"/app/rules", "No rule yet"},
 		{"/app/api-keys", "No API key"},
+		{"/app/locations", "No location yet"},
 	} {
 		d.b.visit(empty[0])
 		d.b.shows(empty[1])
@@ -352,7 +353,7 @@ func (d *dashboard) withoutScripts() {
 func (d *dashboard) everyPage() {
 	b := d.b
 	loop := d.closedLoop()
-	pages := append(d.runDrill(loop[0]), d.heartbeatPages()...)
+	pages := slices.Concat(d.runDrill(loop[0]), d.heartbeatPages(), d.locationPages())
 	pages.judge(b)
 	for _, page := range append(loop, []string{
 		"/app", d.check, d.check + "/edit", "/app/checks/new", "/app/members", "/app/account", d.check + "/rules", d.check + "/rules/new",

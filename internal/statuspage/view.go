@@ -182,14 +182,23 @@ func (v *view) decide() {
 		v.State, v.Headline, v.Detail = noData, "No recent data", "The last results are too old to say what works."
 	case known && len(paused) > 0:
 		v.State, v.Headline = working, "Everything works"
-		v.Detail = subject(paused) + " paused. Checked from " + vigil.JoinWords(continents(regions)) + "."
+		v.Detail = strings.TrimSpace(subject(paused) + " paused. " + checkedFrom(regions))
 	case len(paused) > 0 && len(paused) == len(v.all):
 		v.State, v.Headline, v.Detail = noData, "Paused", "Nothing is checked at the moment."
 	case known:
-		v.State, v.Headline, v.Detail = working, "Everything works", "Checked from "+vigil.JoinWords(continents(regions))+"."
+		v.State, v.Headline, v.Detail = working, "Everything works", checkedFrom(regions)
 	default:
 		v.State, v.Headline, v.Detail = noData, "No data yet", "The first results are on their way."
 	}
+}
+
+// checkedFrom names the continents of regions. Heartbeats and the locations of an organization have none, and
+// where they are is not for the public.
+func checkedFrom(regions []string) string {
+	if names := continents(regions); len(names) > 0 {
+		return "Checked from " + vigil.JoinWords(names) + "."
+	}
+	return ""
 }
 
 // noRecent says that services have no recent results.

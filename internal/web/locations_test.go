@@ -32,7 +32,13 @@ func TestLocations(t *testing.T) {
 	b.get(t, http.StatusOK, path).shows(t, `value="floor=2, site=berlin"`)
 	b.follow(t, path, url.Values{"name": {"Office, 2nd floor"}, "labels": {""}}).shows(t, "The location is saved", "Office, 2nd floor")
 	b.get(t, http.StatusOK, path+"/rotate-token").shows(t, "another token?")
-	if rotated := b.post(t, http.StatusOK, path+"/rotate-token", url.Values{}); !regexp.MustCompile(`vga_[0-9a-z]{26}`).MatchString(rotated.text) ||
+	if rotated := b.post(
+		t,
+		http.StatusOK,
+		path+"/rotate-token",
+		url.Values{},
+	); !regexp.MustCompile(`vga_[0-9a-z]{26}`).
+		MatchString(rotated.text) ||
 		strings.Contains(rotated.text, token) {
 		t.Errorf("another token is not shown: %s", rotated.text)
 	}
