@@ -161,3 +161,51 @@ func TestLocationInRegions(t *testing.T) {
 	a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/checks/"+text(one, "id"), nil)
 	a.want(t, http.StatusNoContent, http.MethodDelete, locationsPath+"/"+text(made, "id"), nil)
 }
+
+// TestLocationTokenIsASecret proves that those who administer the organization alone make tokens, and that a token is shown once.
+func TestLocationTokenIsASecret(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signup(t)
+	body := map[string]any{"name": "Office"}
+	reader, writer := a.keyWith(t, account.ScopeRead), a.keyWith(t, account.ScopeRead, account.ScopeWrite)
+	for _, c := range []*client{reader, writer} {
+		c.want(t, http.StatusForbidden, http.MethodPost, locationsPath, body)
+	}
+	a.as("").want(t, http.StatusUnauthorized, http.MethodPost, locationsPath, body)
+	a.want(t, http.StatusRequestEntityTooLarge, http.MethodPost, locationsPath, `{"name":"`+strings.Repeat("x", 1<<20)+`"}`)
+	made := a.want(t, http.StatusCreated, http.MethodPost, locationsPath, body, "Idempotency-Key", "once").data(t)
+	token, id := text(made, "token"), locationsPath+"/"+text(made, "id")
+	for _, c := range []*client{reader, writer} {
+		c.want(t, http.StatusForbidden, http.MethodPost, id+"/rotate-token", nil)
+		c.want(t, http.StatusForbidden, http.MethodDelete, id, nil)
+	}
+	reader.want(t, http.StatusForbidden, http.MethodPut, id, map[string]any{"name": "Lab"})
+	writer.want(t, http.StatusOK, http.MethodPut, id, map[string]any{"name": "Lab"})
+	a.as("").want(t, http.StatusUnauthorized, http.MethodPost, id+"/rotate-token", nil)
+	a.as(token).want(t, http.StatusUnauthorized, http.MethodGet, "/v1/checks", nil)
+	for _, path := range []string{locationsPath, id, "/v1/audit-log?limit=100"} {
+		if got := a.want(t, http.StatusOK, http.MethodGet, path, nil); strings.Contains(string(got.raw), token) {
+			t.Errorf("%s shows the token: %s", path, got.raw)
+		}
+	}
+	for _, table := range []string{"locations", "idempotency_keys", "audit_log"} {
+		var rows int
+		err := b.store.DB().NewRaw("SELECT count(*) FROM "+table+" AS r WHERE r::text LIKE ?", "%"+token+"%").Scan(t.Context(), &rows)
+		if err != nil || rows != 0 {
+			t.Errorf("%d rows of %s have the token, %v", rows, table, err)
+		}
+	}
+	if logged := a.want(
+		t,
+		http.StatusOK,
+		http.MethodGet,
+		"/v1/audit-log?limit=100",
+		nil,
+	); !strings.Contains(
+		string(logged.raw),
+		"location.create",
+	) {
+		t.Errorf("the audit log does not say who made the location: %s", logged.raw)
+	}
+}

@@ -15,8 +15,8 @@ func (s *Server) describeTools() []*tool {
 	return []*tool{{
 		name: "describe", title: "Describe", effect: reads, scopes: read(), run: does(describe),
 		input: s.schemas.members().own("topic", text("Such as check_type:https; without it the topics are listed.")),
-		description: "Explains what can be written: the config of a check type or a channel type, conditions of rules, regions, " +
-			"template variables, files of monitoring as code. Use it before save_check, save_rule, save_channel, try_check and plan_changes.",
+		description: "Explains what can be written: the config of a check type or a channel type, conditions of rules, regions " +
+			"and locations, template variables, files of monitoring as code. Use it before save_check, save_rule, save_channel, try_check and plan_changes.",
 	}}
 }
 
@@ -48,13 +48,7 @@ func describe(c *call, in struct{ Topic string }) (object, error) {
 			"schema": "The resource " + filesAddress + ", also at " + filesPath + ".",
 		}, nil
 	case in.Topic == topicRegions:
-		part, err := list(c.api.ListRegions(c.ctx, &client.ListRegionsParams{Limit: new(int64(100))}))
-		rows := make([]any, 0, len(part.rows))
-		for _, region := range part.rows {
-			rows = append(rows, pick(region, "key", "name", "city", "country_code", "status", "primary", "aliases", "unavailable_types",
-				"blind_since"))
-		}
-		return object{"regions": rows}, err
+		return describeRegions(c)
 	case in.Topic == topicVariables:
 		part, err := list(c.api.ListTemplateVariables(c.ctx, &client.ListTemplateVariablesParams{Limit: new(int64(100))}))
 		rows := make([]any, 0, len(part.rows))
@@ -128,4 +122,26 @@ func (s *schemas) example(schema any) object {
 		}
 	}
 	return out
+}
+
+// describeRegions lists what a check can name in regions: those of the platform, and the locations of the organization,
+// where its own agents probe.
+func describeRegions(c *call) (object, error) {
+	part, err := list(c.api.ListRegions(c.ctx, &client.ListRegionsParams{Limit: new(int64(100))}))
+	if err != nil {
+		return nil, err
+	}
+	regions := make([]any, 0, len(part.rows))
+	for _, region := range part.rows {
+		regions = append(regions, pick(region, "key", "name", "city", "country_code", "status", "primary", "aliases", "unavailable_types",
+			"blind_since"))
+	}
+	if part, err = list(c.api.ListLocations(c.ctx, &client.ListLocationsParams{Limit: new(int64(100))})); err != nil {
+		return nil, err
+	}
+	locations := make([]any, 0, len(part.rows))
+	for _, location := range part.rows {
+		locations = append(locations, cleanObject(pick(location, "id", "key", "name", "labels", "state", "silent_since", "agents", "checks")))
+	}
+	return object{"regions": regions, "locations": locations}, nil
 }

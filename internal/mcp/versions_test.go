@@ -75,6 +75,7 @@ func (w *world) readAll(t *testing.T, c *session) []string {
 			"project": "shop", "document": c.use("describe", args{"topic": "apply_file"})["example"],
 		}, []string{"actions", "plan"}},
 		{"describe", args{"topic": "check_type:https"}, []string{"config", "example"}},
+		{"describe", args{"topic": "regions"}, []string{"regions"}},
 	} {
 		result := c.use(use.tool, use.arguments)
 		for _, member := range use.has {
