@@ -22,12 +22,11 @@ import (
 // leastInterval is the shortest interval that is probed.
 const leastInterval = time.Second
 
-// How far back a slot may lie that an agent probes when a check becomes its own: as far as nobody may
+// How far back a slot may lie that an agent probes when a check becomes its own: as far as no agent may
 // have probed it.
 const (
-	// takesOverNew is for a check that no other agent had: a result that comes within that time is as
-	// good as one in time.
-	takesOverNew = agentlink.Late
+	// takesOverNew is for a check that no other agent had: the time in which a program is started again.
+	takesOverNew = 15 * time.Second
 	// takesOverGone is for one of an agent that is gone, and takesOverShared for one of an agent that lives.
 	takesOverGone   = agentlink.AgentTimeout + 3*agentlink.ReportEvery
 	takesOverShared = 2 * agentlink.ReportEvery
@@ -58,7 +57,7 @@ type entry struct {
 	at      time.Time    // when the next probe begins
 	slot    time.Time    // and for which slot
 	index   int          // in the heap, -1 when it is not there
-	told    bool         // that the machine cannot run it
+	said    bool         // that the machine cannot run it
 }
 
 // checks are the checks that the agent knows, and when each is due.
@@ -168,7 +167,7 @@ func (c *checks) set(d *definition) {
 	case e.revision > d.revision:
 		return
 	default:
-		e.definition, e.failed, e.told = d, nil, false
+		e.definition, e.failed, e.said = d, nil, false
 	}
 	e.state = e.state.For(d.kind)
 	c.arm(e)
@@ -285,7 +284,11 @@ func (c *checks) arm(e *entry) {
 	if e.failed != nil {
 		e.at, e.slot = e.failed.again, e.failed.result.Slot
 	} else {
-		e.slot = e.schedule.Due(timing.Later(e.last, e.floor.Add(-1)), c.now())
+		now := c.now()
+		if e.last.After(now.Add(agentlink.Ahead)) {
+			e.last = now // the clock was wrong then
+		}
+		e.slot = e.schedule.Due(timing.Later(e.last, e.floor.Add(-1)), now)
 		e.at = e.slot
 	}
 	if e.index < 0 {

@@ -26,6 +26,7 @@ type clock struct {
 	log *slog.Logger
 
 	mu         sync.Mutex
+	read       time.Time     // of the own clock, the last one
 	samples    []clockSample // newest last
 	difference time.Duration // the own clock is ahead by so much
 	corrects   bool
@@ -41,10 +42,27 @@ type clockSample struct {
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.corrects {
-		return c.own().Add(-c.difference)
+	now := c.own()
+	if !c.read.IsZero() && wasSet(c.read, now) {
+		c.set(now)
 	}
-	return c.own()
+	c.read = now
+	if c.corrects {
+		return now.Add(-c.difference)
+	}
+	return now
+}
+
+// set takes that the own clock was set since it was read last. With a platform that has just
+// answered, slots go on as they were; otherwise the clock may have been put right, or the
+// machine was suspended. The caller has the lock.
+func (c *clock) set(now time.Time) {
+	if n := len(c.samples); n == 0 || now.Sub(c.samples[n-1].at) > agentlink.AgentTimeout {
+		return
+	}
+	c.difference += now.Round(0).Sub(c.read.Round(0)) - now.Sub(c.read)
+	c.corrects = c.difference.Abs() > agentlink.ClockTolerance
+	c.samples = c.samples[:0]
 }
 
 // Difference returns by how much the own clock is ahead of the platform's, 0 before it is known.

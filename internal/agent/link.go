@@ -74,17 +74,31 @@ func (l *link) lose(id uuid.UUID) {
 	}
 }
 
-// position returns and sets where the stream goes on.
+// position returns where the stream goes on.
 func (l *link) position() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cursor
 }
 
-func (l *link) setPosition(cursor string) {
+// setPosition takes that of a session, unless it has ended.
+func (l *link) setPosition(id uuid.UUID, cursor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cursor = cursor
+	if l.current != nil && l.current.Session == id {
+		l.cursor = cursor
+	}
+}
+
+// restart ends the session, and the next stream begins from the start.
+func (l *link) restart() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current != nil {
+		l.current.end()
+		l.current = nil
+	}
+	l.cursor = ""
 }
 
 // setStream says what is wrong with the stream, empty when nothing is.
@@ -136,7 +150,7 @@ func (l *link) refused(now time.Time, problem string) (say bool) {
 	return say
 }
 
-// expired reports, once, that the last contact is too long ago. The stream begins anew then.
+// expired reports, once, that the last contact is too long ago. The stream begins from the start then.
 func (l *link) expired(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -107,7 +107,7 @@ func (a *Agent) evidenceIn(ctx context.Context, one *job) context.Context {
 func (a *Agent) settle(ctx context.Context, one *job, attempts *failedProbe) {
 	result := attempts.final()
 	if result.Unavailable {
-		if a.checks.tellOnce(one) {
+		if a.checks.sayOnce(one) {
 			a.Log.WarnContext(ctx, "this machine cannot run a check: its slots are missed",
 				"check", one.id, "type", one.kind, "reason", result.Error)
 		}
@@ -156,13 +156,13 @@ func (c *checks) setSlow(one *job, slow bool) {
 	one.entry.slow = slow
 }
 
-// tellOnce reports, for each definition once, that something is to be said of it.
-func (c *checks) tellOnce(one *job) bool {
+// sayOnce reports, for each definition once, that something is to be said of it.
+func (c *checks) sayOnce(one *job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if one.entry.told || one.entry.definition != one.definition {
+	if one.entry.said || one.entry.definition != one.definition {
 		return false
 	}
-	one.entry.told = true
+	one.entry.said = true
 	return true
 }

@@ -25,7 +25,7 @@ const (
 func (a *Agent) report(ctx context.Context) {
 	ticker := time.NewTicker(agentlink.ReportEvery)
 	defer ticker.Stop()
-	leave := a.leave
+	leave, failures, again := a.leave, 0, time.Time{}
 	for ctx.Err() == nil {
 		select {
 		case <-a.outbox.wake:
@@ -42,7 +42,7 @@ func (a *Agent) report(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if a.link.session() == nil {
+		if a.link.session() == nil || a.Now().Before(again) {
 			a.outbox.spill(a.Now(), false)
 			continue
 		}
@@ -51,10 +51,14 @@ func (a *Agent) report(ctx context.Context) {
 		for more && err == nil && ctx.Err() == nil {
 			more, err = a.reportFresh(ctx)
 		}
-		if err != nil {
-			a.failed(ctx, err)
-			a.outbox.spill(a.Now(), false)
+		failures++
+		if err == nil {
+			failures = 0
+			continue
 		}
+		a.failed(ctx, err)
+		again = a.Now().Add(backoff(err, failures))
+		a.outbox.spill(a.Now(), false)
 	}
 }
 
@@ -106,10 +110,11 @@ func (a *Agent) send(ctx context.Context, items []item) error {
 	switch status := statusOf(err); status {
 	case 0:
 	case http.StatusUnauthorized, http.StatusNotFound:
-		if status == http.StatusUnauthorized {
-			a.checks.forget() // at once; what ends the stream waits for another token
-		}
 		a.link.lose(current.Session)
+		if status == http.StatusUnauthorized { // probing ends at once; connect waits for another token
+			a.link.restart()
+			a.checks.forget()
+		}
 		return err
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		switch half := len(items) / 2; {

@@ -58,7 +58,7 @@ type segment struct {
 	readRecords int
 	// oldest and newest are slots.
 	oldest, newest time.Time
-	changes        int // how often the file was written anew
+	changes        int // how often the file was replaced
 }
 
 func segmentPath(dir string, number int64, sent bool) string {

@@ -244,10 +244,7 @@ func (a *Agent) answered(ctx context.Context, sent, platform time.Time, epoch in
 	results, err := a.spool.resend()
 	a.Log.WarnContext(ctx, "the platform was restored from a backup: the results of the last hour are sent again",
 		"results", results, "error", err)
-	a.link.setPosition("")
-	if current := a.link.session(); current != nil {
-		current.end() // its stream begins anew, with all definitions
-	}
+	a.link.restart()
 }
 
 // hello opens a session.
@@ -267,11 +264,8 @@ func (a *Agent) hello(ctx context.Context) (agentlink.Welcome, error) {
 
 // revoked ends all probing, and waits until the token may be another one.
 func (a *Agent) revoked(ctx context.Context, err error) {
+	a.link.restart()
 	a.checks.forget()
-	a.link.setPosition("")
-	if current := a.link.session(); current != nil {
-		a.link.lose(current.Session)
-	}
 	if a.link.refused(a.Now(), err.Error()) {
 		a.Log.ErrorContext(ctx, "the token is not valid: it was revoked or rotated. Nothing is probed until the platform accepts the token")
 	}

@@ -357,7 +357,7 @@ func (s *spool) drop(one *segment) {
 	s.segments = slices.DeleteFunc(s.segments, func(other *segment) bool { return other == one })
 }
 
-// thin writes a segment anew without its calm results, and without those that were sent. The
+// thin replaces a segment by one without its calm results, and without those that were sent. The
 // caller has the lock.
 func (s *spool) thin(one *segment) error {
 	s.sealOf(one)
@@ -378,7 +378,7 @@ func (s *spool) thin(one *segment) error {
 		return nil //nolint:nilerr // what cannot be read gives way
 	}
 	if err := replaceFile(one.path, data); err != nil {
-		return fmt.Errorf("write the spool anew: %w", err)
+		return fmt.Errorf("replace a file of the spool: %w", err)
 	}
 	s.dropped += gone
 	s.bytes += left.size - one.size

@@ -29,7 +29,7 @@ const (
 // errStreamEnded is a stream that was closed.
 var errStreamEnded = errors.New("the platform closed the stream")
 
-// errSessionEnded is a session that a report has found to be unknown, or that begins anew.
+// errSessionEnded is a session that a report has found to be unknown, or that begins again.
 var errSessionEnded = errors.New("the session has ended")
 
 // streamFailures is how often the stream must have failed without a byte to be said.
@@ -40,8 +40,8 @@ const streamFailures = 3
 func (a *Agent) follow(ctx context.Context, session uuid.UUID) error {
 	defer a.link.setStream("")
 	for failures := 0; ; failures++ {
-		heard, err := a.stream(ctx, session)
-		if heard {
+		received, err := a.stream(ctx, session)
+		if received {
 			failures = 0
 		}
 		switch status := statusOf(err); {
@@ -61,7 +61,7 @@ func (a *Agent) follow(ctx context.Context, session uuid.UUID) error {
 }
 
 // stream reads one connection until it ends, and reports whether anything came.
-func (a *Agent) stream(ctx context.Context, session uuid.UUID) (heard bool, err error) {
+func (a *Agent) stream(ctx context.Context, session uuid.UUID) (received bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(streamSilence, func() { cancel(errStreamEnded) })
@@ -76,8 +76,8 @@ func (a *Agent) stream(ctx context.Context, session uuid.UUID) (heard bool, err 
 	}
 	defer func() { _ = response.Body.Close() }()
 	events := newEventReader(response.Body, func() {
-		if !heard {
-			heard = true
+		if !received {
+			received = true
 			a.link.setStream("")
 		}
 		silence.Reset(streamSilence)
@@ -85,10 +85,10 @@ func (a *Agent) stream(ctx context.Context, session uuid.UUID) (heard bool, err 
 	for {
 		one, err := events.next()
 		if err != nil {
-			return heard, err
+			return received, err
 		}
 		if err := a.take(ctx, session, one); err != nil {
-			return heard, err
+			return received, err
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (a *Agent) take(ctx context.Context, session uuid.UUID, one event) error {
 		go a.perform(context.WithoutCancel(ctx), session, &task)
 	}
 	if one.id != "" {
-		a.link.setPosition(one.id)
+		a.link.setPosition(session, one.id)
 	}
 	return nil
 }
@@ -124,12 +124,12 @@ type event struct {
 
 // eventReader reads server-sent events (HTML standard, section 9.2).
 type eventReader struct {
-	lines *bufio.Reader
-	heard func() // is called when something came
+	lines    *bufio.Reader
+	received func() // is called when something came
 }
 
-func newEventReader(from io.Reader, heard func()) *eventReader {
-	return &eventReader{lines: bufio.NewReaderSize(from, 16<<10), heard: heard}
+func newEventReader(from io.Reader, received func()) *eventReader {
+	return &eventReader{lines: bufio.NewReaderSize(from, 16<<10), received: received}
 }
 
 // next returns the next event, or why there is none.
@@ -169,7 +169,7 @@ func (r *eventReader) line(most int) ([]byte, error) {
 	for {
 		part, err := r.lines.ReadSlice('\n')
 		if len(part) > 0 {
-			r.heard()
+			r.received()
 		}
 		if err == nil && whole == nil {
 			return bytes.TrimRight(part, "\r\n"), nil
