@@ -91,7 +91,7 @@ func New(ctx context.Context, opts Options) (*Agent, error) {
 	}
 	a := &Agent{
 		Options: opts, key: key, instance: uuid.New(), clock: &clock{own: opts.Now, log: opts.Log},
-		places: fair.New(fair.DefaultLimits(opts.MaxProbes)), tasks: fair.New(fair.DefaultLimits(taskPlaces)),
+		places: fair.New(limits(opts.MaxProbes)), tasks: fair.New(fair.DefaultLimits(taskPlaces)),
 		leave: make(chan struct{}),
 	}
 	a.link.changed = make(chan struct{}, 1)
@@ -108,6 +108,16 @@ func New(ctx context.Context, opts Options) (*Agent, error) {
 	})
 	a.types = a.available(ctx)
 	return a, nil
+}
+
+// startingProbes is how many probes are in their first instants at the same time, in which they
+// need most. A burst of them decides how much memory an agent needs.
+const startingProbes = 64
+
+func limits(places int) fair.Limits {
+	limits := fair.DefaultLimits(places)
+	limits.Starting = min(limits.Starting, startingProbes)
+	return limits
 }
 
 // available returns the types that can be probed here.

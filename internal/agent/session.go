@@ -171,6 +171,10 @@ func (a *Agent) connect(ctx context.Context) {
 		if err == nil {
 			a.link.begin(&session{Welcome: welcome, end: end})
 			err = a.follow(within, welcome.Session)
+			if ctx.Err() != nil { // what is left is sent in this session
+				end()
+				return
+			}
 			a.link.lose(welcome.Session)
 			if timing.Age(a.Now(), began) > pauseMost {
 				failures = 0
