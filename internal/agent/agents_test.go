@@ -256,7 +256,8 @@ func TestTask(t *testing.T) {
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if got := p.answers[asked].Observation; got.Success || got.StatusCode != 500 || got.Evidence == nil || got.Metadata[vigil.MetadataAttempts] != nil {
+	if got := p.answers[asked].Observation; got.Success || got.StatusCode != 500 || got.Evidence == nil ||
+		got.Metadata[vigil.MetadataAttempts] != nil {
 		t.Errorf("%+v", got)
 	}
 	if got := p.answers[again].Observation; got.Metadata[vigil.MetadataAttempts] == nil || hits.Load() != 4 {

@@ -18,7 +18,11 @@ import (
 var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant
 
 func result(n int, calm bool) agent.Item {
-	return agent.Item{JSON: fmt.Sprintf(`{"n":%d,"fill":%q}`, n, strings.Repeat("x", 300)), Slot: noon.Add(time.Duration(n) * time.Second), Calm: calm}
+	return agent.Item{
+		JSON: fmt.Sprintf(`{"n":%d,"fill":%q}`, n, strings.Repeat("x", 300)),
+		Slot: noon.Add(time.Duration(n) * time.Second),
+		Calm: calm,
+	}
 }
 
 // batch returns results from one number to another.
@@ -186,7 +190,9 @@ func TestSpoolIsLocked(t *testing.T) {
 func TestReadEvents(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long ", 20_000)
-	found, err := agent.ReadEvents(strings.NewReader(": hello\n\nid: 7\nevent: task\ndata: one\ndata:two\n\n:\n\r\nid: 8\r\ndata: " + long + "\r\n\r\ndata: cut"))
+	found, err := agent.ReadEvents(
+		strings.NewReader(": hello\n\nid: 7\nevent: task\ndata: one\ndata:two\n\n:\n\r\nid: 8\r\ndata: " + long + "\r\n\r\ndata: cut"),
+	)
 	if err == nil || errors.Is(err, os.ErrClosed) || len(found) != 2 {
 		t.Fatal(found, err)
 	}

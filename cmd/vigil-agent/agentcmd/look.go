@@ -5,6 +5,7 @@ package agentcmd
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -55,16 +57,14 @@ type step struct {
 func look(ctx context.Context, s *Settings, version string, out io.Writer) error {
 	way, err := s.way()
 	if err != nil {
-		return fmt.Errorf("proxy: %w", err)
+		return err
 	}
 	steps := []step{{"token file", func(context.Context) (string, error) {
 		_, err := s.Token()
 		return "the token has the form of one", err
 	}}}
-	if way.proxy != nil {
-		steps = append(steps, step{"proxy", func(context.Context) (string, error) {
-			return "the environment names " + way.proxy.Redacted(), nil
-		}})
+	if seen := way.seesProxy(); seen != "" {
+		steps = append(steps, step{"proxy", func(context.Context) (string, error) { return seen, nil }})
 	}
 	steps = append(steps, step{"DNS", way.resolve}, step{"TCP", way.dial})
 	if way.platform.Scheme == "https" {
@@ -120,8 +120,8 @@ func (s *Settings) way() (*way, error) {
 		return nil, err
 	}
 	w := &way{platform: request.URL}
-	if w.proxy, err = http.ProxyFromEnvironment(request); err != nil {
-		return nil, err
+	if w.proxy, err = http.ProxyFromEnvironment(request); err != nil { // its text may have the password
+		return nil, errors.New("proxy: the environment names no proxy that can be used")
 	}
 	to := w.platform
 	if w.proxy != nil {
@@ -133,6 +133,19 @@ func (s *Settings) way() (*way, error) {
 	}
 	w.host = net.JoinHostPort(to.Hostname(), port)
 	return w, nil
+}
+
+// seesProxy says which proxy is used, empty when the environment names none.
+func (w *way) seesProxy() string {
+	if w.proxy != nil {
+		return "the environment names " + w.proxy.Redacted()
+	}
+	for _, variable := range []string{"HTTPS_PROXY", "https_proxy"} {
+		if os.Getenv(variable) != "" && w.platform.Scheme == "https" {
+			return variable + " is set and not used: it is no address of a proxy, or NO_PROXY names the platform"
+		}
+	}
+	return ""
 }
 
 // resolve looks the name up that is dialled.
@@ -180,6 +193,9 @@ func (s *Settings) handshake(ctx context.Context, w *way) (string, error) {
 	if err == nil {
 		_ = response.Body.Close()
 		return "", fmt.Errorf("%s was answered without TLS", w.platform)
+	}
+	if w.proxy != nil {
+		return "", fmt.Errorf("through the proxy: %s", agent.Explain(ctx, errors.Unwrap(err)))
 	}
 	return "", err
 }

@@ -76,6 +76,7 @@ func run(ctx context.Context, s *Settings, version string, stderr io.Writer) err
 		if at, err := netip.ParseAddrPort(health.Addr().String()); err == nil {
 			own = append(own, at)
 		}
+		log.InfoContext(ctx, "health is at", "url", "http://"+health.Addr().String()+"/healthz")
 	}
 	guard := egress.New(egress.Policy{AllowedCIDRs: s.Allow, Refused: own})
 	a, err := agent.New(ctx, agent.Options{
