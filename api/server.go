@@ -169,6 +169,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 // OpenStreams returns how many alert streams are open.
 func (s *Server) OpenStreams() int64 { return s.hub.Open() }
 
+// OpenAgentStreams returns how many streams of agents are open.
+func (s *Server) OpenAgentStreams() int64 { return s.agents.Open() }
+
 // EndStreams ends every stream, of alerts and of agents, which no request would do by itself, and
 // refuses new ones, so that a server that shuts down need not wait for them.
 func (s *Server) EndStreams() {

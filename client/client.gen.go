@@ -21,6 +21,33 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AgentRefusalReason.
+const (
+	AgentRefusalReasonFuture       AgentRefusalReason = "future"
+	AgentRefusalReasonInvalid      AgentRefusalReason = "invalid"
+	AgentRefusalReasonOffSchedule  AgentRefusalReason = "off_schedule"
+	AgentRefusalReasonTooOld       AgentRefusalReason = "too_old"
+	AgentRefusalReasonUnknownCheck AgentRefusalReason = "unknown_check"
+)
+
+// Valid indicates whether the value is a known member of the AgentRefusalReason enum.
+func (e AgentRefusalReason) Valid() bool {
+	switch e {
+	case AgentRefusalReasonFuture:
+		return true
+	case AgentRefusalReasonInvalid:
+		return true
+	case AgentRefusalReasonOffSchedule:
+		return true
+	case AgentRefusalReasonTooOld:
+		return true
+	case AgentRefusalReasonUnknownCheck:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AlertRuleNotifyOn.
 const (
 	AlertRuleNotifyOnBoth      AlertRuleNotifyOn = "both"
@@ -557,6 +584,8 @@ const (
 	ChannelRecoveryRequestEventTypesIncidentAcknowledged ChannelRecoveryRequestEventTypes = "incident.acknowledged"
 	ChannelRecoveryRequestEventTypesIncidentResolved     ChannelRecoveryRequestEventTypes = "incident.resolved"
 	ChannelRecoveryRequestEventTypesIncidentTriggered    ChannelRecoveryRequestEventTypes = "incident.triggered"
+	ChannelRecoveryRequestEventTypesLocationBack         ChannelRecoveryRequestEventTypes = "location.back"
+	ChannelRecoveryRequestEventTypesLocationSilent       ChannelRecoveryRequestEventTypes = "location.silent"
 	ChannelRecoveryRequestEventTypesRegionBlind          ChannelRecoveryRequestEventTypes = "region.blind"
 	ChannelRecoveryRequestEventTypesRegionSighted        ChannelRecoveryRequestEventTypes = "region.sighted"
 )
@@ -587,6 +616,10 @@ func (e ChannelRecoveryRequestEventTypes) Valid() bool {
 	case ChannelRecoveryRequestEventTypesIncidentResolved:
 		return true
 	case ChannelRecoveryRequestEventTypesIncidentTriggered:
+		return true
+	case ChannelRecoveryRequestEventTypesLocationBack:
+		return true
+	case ChannelRecoveryRequestEventTypesLocationSilent:
 		return true
 	case ChannelRecoveryRequestEventTypesRegionBlind:
 		return true
@@ -1542,6 +1575,8 @@ const (
 	DeliveryEventTypeIncidentResolved     DeliveryEventType = "incident.resolved"
 	DeliveryEventTypeIncidentTriggered    DeliveryEventType = "incident.triggered"
 	DeliveryEventTypeIncidentUpdated      DeliveryEventType = "incident.updated"
+	DeliveryEventTypeLocationBack         DeliveryEventType = "location.back"
+	DeliveryEventTypeLocationSilent       DeliveryEventType = "location.silent"
 	DeliveryEventTypeRegionBlind          DeliveryEventType = "region.blind"
 	DeliveryEventTypeRegionSighted        DeliveryEventType = "region.sighted"
 )
@@ -1574,6 +1609,10 @@ func (e DeliveryEventType) Valid() bool {
 	case DeliveryEventTypeIncidentTriggered:
 		return true
 	case DeliveryEventTypeIncidentUpdated:
+		return true
+	case DeliveryEventTypeLocationBack:
+		return true
+	case DeliveryEventTypeLocationSilent:
 		return true
 	case DeliveryEventTypeRegionBlind:
 		return true
@@ -1626,6 +1665,8 @@ const (
 	DeliveryMessageEventTypeIncidentResolved     DeliveryMessageEventType = "incident.resolved"
 	DeliveryMessageEventTypeIncidentTriggered    DeliveryMessageEventType = "incident.triggered"
 	DeliveryMessageEventTypeIncidentUpdated      DeliveryMessageEventType = "incident.updated"
+	DeliveryMessageEventTypeLocationBack         DeliveryMessageEventType = "location.back"
+	DeliveryMessageEventTypeLocationSilent       DeliveryMessageEventType = "location.silent"
 	DeliveryMessageEventTypeRegionBlind          DeliveryMessageEventType = "region.blind"
 	DeliveryMessageEventTypeRegionSighted        DeliveryMessageEventType = "region.sighted"
 )
@@ -1658,6 +1699,10 @@ func (e DeliveryMessageEventType) Valid() bool {
 	case DeliveryMessageEventTypeIncidentTriggered:
 		return true
 	case DeliveryMessageEventTypeIncidentUpdated:
+		return true
+	case DeliveryMessageEventTypeLocationBack:
+		return true
+	case DeliveryMessageEventTypeLocationSilent:
 		return true
 	case DeliveryMessageEventTypeRegionBlind:
 		return true
@@ -3494,37 +3539,37 @@ func (e SMTPServerSecurity) Valid() bool {
 
 // Defines values for SSLMetadataProblem.
 const (
-	Expired             SSLMetadataProblem = "expired"
-	HostnameMismatch    SSLMetadataProblem = "hostname_mismatch"
-	IntermediateExpired SSLMetadataProblem = "intermediate_expired"
-	Invalid             SSLMetadataProblem = "invalid"
-	MissingIntermediate SSLMetadataProblem = "missing_intermediate"
-	NotYetValid         SSLMetadataProblem = "not_yet_valid"
-	SelfSigned          SSLMetadataProblem = "self_signed"
-	UnknownAuthority    SSLMetadataProblem = "unknown_authority"
-	WeakSignature       SSLMetadataProblem = "weak_signature"
+	SSLMetadataProblemExpired             SSLMetadataProblem = "expired"
+	SSLMetadataProblemHostnameMismatch    SSLMetadataProblem = "hostname_mismatch"
+	SSLMetadataProblemIntermediateExpired SSLMetadataProblem = "intermediate_expired"
+	SSLMetadataProblemInvalid             SSLMetadataProblem = "invalid"
+	SSLMetadataProblemMissingIntermediate SSLMetadataProblem = "missing_intermediate"
+	SSLMetadataProblemNotYetValid         SSLMetadataProblem = "not_yet_valid"
+	SSLMetadataProblemSelfSigned          SSLMetadataProblem = "self_signed"
+	SSLMetadataProblemUnknownAuthority    SSLMetadataProblem = "unknown_authority"
+	SSLMetadataProblemWeakSignature       SSLMetadataProblem = "weak_signature"
 )
 
 // Valid indicates whether the value is a known member of the SSLMetadataProblem enum.
 func (e SSLMetadataProblem) Valid() bool {
 	switch e {
-	case Expired:
+	case SSLMetadataProblemExpired:
 		return true
-	case HostnameMismatch:
+	case SSLMetadataProblemHostnameMismatch:
 		return true
-	case IntermediateExpired:
+	case SSLMetadataProblemIntermediateExpired:
 		return true
-	case Invalid:
+	case SSLMetadataProblemInvalid:
 		return true
-	case MissingIntermediate:
+	case SSLMetadataProblemMissingIntermediate:
 		return true
-	case NotYetValid:
+	case SSLMetadataProblemNotYetValid:
 		return true
-	case SelfSigned:
+	case SSLMetadataProblemSelfSigned:
 		return true
-	case UnknownAuthority:
+	case SSLMetadataProblemUnknownAuthority:
 		return true
-	case WeakSignature:
+	case SSLMetadataProblemWeakSignature:
 		return true
 	default:
 		return false
@@ -3579,6 +3624,9 @@ const (
 	SubscriptionCreateEventsIncidentResolved     SubscriptionCreateEvents = "incident.resolved"
 	SubscriptionCreateEventsIncidentTriggered    SubscriptionCreateEvents = "incident.triggered"
 	SubscriptionCreateEventsIncidentUpdated      SubscriptionCreateEvents = "incident.updated"
+	SubscriptionCreateEventsLocation             SubscriptionCreateEvents = "location.*"
+	SubscriptionCreateEventsLocationBack         SubscriptionCreateEvents = "location.back"
+	SubscriptionCreateEventsLocationSilent       SubscriptionCreateEvents = "location.silent"
 	SubscriptionCreateEventsRegion               SubscriptionCreateEvents = "region.*"
 	SubscriptionCreateEventsRegionBlind          SubscriptionCreateEvents = "region.blind"
 	SubscriptionCreateEventsRegionSighted        SubscriptionCreateEvents = "region.sighted"
@@ -3624,6 +3672,12 @@ func (e SubscriptionCreateEvents) Valid() bool {
 	case SubscriptionCreateEventsIncidentTriggered:
 		return true
 	case SubscriptionCreateEventsIncidentUpdated:
+		return true
+	case SubscriptionCreateEventsLocation:
+		return true
+	case SubscriptionCreateEventsLocationBack:
+		return true
+	case SubscriptionCreateEventsLocationSilent:
 		return true
 	case SubscriptionCreateEventsRegion:
 		return true
@@ -3678,6 +3732,9 @@ const (
 	SubscriptionUpdateEventsIncidentResolved     SubscriptionUpdateEvents = "incident.resolved"
 	SubscriptionUpdateEventsIncidentTriggered    SubscriptionUpdateEvents = "incident.triggered"
 	SubscriptionUpdateEventsIncidentUpdated      SubscriptionUpdateEvents = "incident.updated"
+	SubscriptionUpdateEventsLocation             SubscriptionUpdateEvents = "location.*"
+	SubscriptionUpdateEventsLocationBack         SubscriptionUpdateEvents = "location.back"
+	SubscriptionUpdateEventsLocationSilent       SubscriptionUpdateEvents = "location.silent"
 	SubscriptionUpdateEventsRegion               SubscriptionUpdateEvents = "region.*"
 	SubscriptionUpdateEventsRegionBlind          SubscriptionUpdateEvents = "region.blind"
 	SubscriptionUpdateEventsRegionSighted        SubscriptionUpdateEvents = "region.sighted"
@@ -3723,6 +3780,12 @@ func (e SubscriptionUpdateEvents) Valid() bool {
 	case SubscriptionUpdateEventsIncidentTriggered:
 		return true
 	case SubscriptionUpdateEventsIncidentUpdated:
+		return true
+	case SubscriptionUpdateEventsLocation:
+		return true
+	case SubscriptionUpdateEventsLocationBack:
+		return true
+	case SubscriptionUpdateEventsLocationSilent:
 		return true
 	case SubscriptionUpdateEventsRegion:
 		return true
@@ -4268,6 +4331,138 @@ type Agent struct {
 	//
 	// Examples: 1.4.0
 	Version string `json:"version"`
+}
+
+// AgentHello defines model for AgentHello.
+type AgentHello struct {
+	// Instance Chosen at random when the program starts.
+	Instance string `json:"instance"`
+
+	// Key Public key to which configs are sealed: X25519, as HPKE encodes it (RFC 9180, section 7.1.1).
+	Key []byte `json:"key"`
+
+	// Name Name of the agent's machine, for display.
+	Name string `json:"name"`
+
+	// Protocol Version of the protocol, 1.
+	Protocol int64 `json:"protocol"`
+
+	// Types Check types that the agent can probe.
+	Types []string `json:"types"`
+
+	// Version Version of the agent's program.
+	Version string `json:"version"`
+}
+
+// AgentObservation defines model for AgentObservation.
+type AgentObservation struct {
+	Error          *string                 `json:"error,omitempty"`
+	Evidence       *Evidence               `json:"evidence,omitempty"`
+	Metadata       *map[string]interface{} `json:"metadata,omitempty"`
+	ResponseTimeMs float64                 `json:"response_time_ms"`
+	StatusCode     *int64                  `json:"status_code,omitempty"`
+	Success        bool                    `json:"success"`
+	Unavailable    *bool                   `json:"unavailable,omitempty"`
+}
+
+// AgentPlace defines model for AgentPlace.
+type AgentPlace struct {
+	Id string `json:"id"`
+
+	// Key Examples: loc-office
+	Key string `json:"key"`
+
+	// Name Examples: Office
+	Name string `json:"name"`
+}
+
+// AgentReceipt defines model for AgentReceipt.
+type AgentReceipt struct {
+	Agents  []string       `json:"agents"`
+	Epoch   int64          `json:"epoch"`
+	Refused []AgentRefusal `json:"refused"`
+
+	// Stored Results that are stored, now or before.
+	Stored int64 `json:"stored"`
+
+	// Time The platform's clock.
+	Time time.Time `json:"time"`
+}
+
+// AgentReceiptAnswer defines model for AgentReceiptAnswer.
+type AgentReceiptAnswer struct {
+	Data AgentReceipt `json:"data"`
+}
+
+// AgentRefusal defines model for AgentRefusal.
+type AgentRefusal struct {
+	// Index Position in the results of the report.
+	Index   int64  `json:"index"`
+	Message string `json:"message"`
+
+	// Reason Why it is not stored.
+	Reason AgentRefusalReason `json:"reason"`
+}
+
+// AgentRefusalReason Why it is not stored.
+type AgentRefusalReason string
+
+// AgentReport defines model for AgentReport.
+type AgentReport struct {
+	Blind *bool `json:"blind,omitempty"`
+
+	// Checks How many checks the agent probes.
+	Checks            int64         `json:"checks"`
+	ClockDifferenceMs int64         `json:"clock_difference_ms"`
+	Leaving           *bool         `json:"leaving,omitempty"`
+	Results           []AgentResult `json:"results"`
+
+	// SentAt The agent's clock, corrected as it is for slots.
+	SentAt time.Time  `json:"sent_at"`
+	Spool  AgentSpool `json:"spool"`
+}
+
+// AgentResult defines model for AgentResult.
+type AgentResult struct {
+	CheckId     string           `json:"check_id"`
+	Observation AgentObservation `json:"observation"`
+
+	// Revision Of the definition that was probed.
+	Revision int64     `json:"revision"`
+	Slot     time.Time `json:"slot"`
+
+	// Time When the probe began, by the agent's clock, corrected as it is for slots.
+	Time time.Time `json:"time"`
+}
+
+// AgentSpool defines model for AgentSpool.
+type AgentSpool struct {
+	Bytes   int64 `json:"bytes"`
+	Dropped int64 `json:"dropped"`
+	Results int64 `json:"results"`
+}
+
+// AgentTaskAnswer defines model for AgentTaskAnswer.
+type AgentTaskAnswer struct {
+	Observation AgentObservation `json:"observation"`
+
+	// Time When the probe began.
+	Time time.Time `json:"time"`
+}
+
+// AgentWelcome defines model for AgentWelcome.
+type AgentWelcome struct {
+	Epoch    int64      `json:"epoch"`
+	Location AgentPlace `json:"location"`
+	Session  string     `json:"session"`
+
+	// Time The platform's clock.
+	Time time.Time `json:"time"`
+}
+
+// AgentWelcomeAnswer defines model for AgentWelcomeAnswer.
+type AgentWelcomeAnswer struct {
+	Data AgentWelcome `json:"data"`
 }
 
 // AlertRule defines model for AlertRule.
@@ -7458,6 +7653,31 @@ type LastDrill struct {
 // LastDrillVerdict defines model for LastDrill.Verdict.
 type LastDrillVerdict string
 
+// LateIncident defines model for LateIncident.
+type LateIncident struct {
+	// EndedAt When it would have been resolved; null: it was not, with the newest result.
+	EndedAt *time.Time `json:"ended_at"`
+
+	// FoundAt When its results had come.
+	FoundAt time.Time `json:"found_at"`
+
+	// Regions In which the rule fires when it begins.
+	Regions []string           `json:"regions"`
+	RuleId  openapi_types.UUID `json:"rule_id"`
+
+	// RuleName Examples: Down
+	RuleName string `json:"rule_name"`
+
+	// StartedAt When the incident would have opened.
+	StartedAt time.Time `json:"started_at"`
+}
+
+// LateIncidentList defines model for LateIncidentList.
+type LateIncidentList struct {
+	Data []LateIncident `json:"data"`
+	Meta Meta           `json:"meta"`
+}
+
 // Limit defines model for Limit.
 type Limit struct {
 	// Limit How many the tier allows; null without a limit.
@@ -10457,6 +10677,12 @@ type TooManyRequests = Error
 // Unauthorized defines model for Unauthorized.
 type Unauthorized = Error
 
+// StreamAgentDefinitionsParams defines parameters for StreamAgentDefinitions.
+type StreamAgentDefinitionsParams struct {
+	// LastEventID Resume after this event; without it all checks come first.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
 // ListAllAlertRulesParams defines parameters for ListAllAlertRules.
 type ListAllAlertRulesParams struct {
 	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
@@ -10689,6 +10915,15 @@ type GetAlertRuleParams struct {
 type UpdateAlertRuleParams struct {
 	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
 	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// ListLateIncidentsParams defines parameters for ListLateIncidents.
+type ListLateIncidentsParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
 // ListPingsParams defines parameters for ListPings.
@@ -11305,6 +11540,15 @@ type ListTemplateVariablesParams struct {
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
+
+// OpenAgentSessionJSONRequestBody defines body for OpenAgentSession for application/json ContentType.
+type OpenAgentSessionJSONRequestBody = AgentHello
+
+// ReportAgentResultsJSONRequestBody defines body for ReportAgentResults for application/json ContentType.
+type ReportAgentResultsJSONRequestBody = AgentReport
+
+// AnswerAgentTaskJSONRequestBody defines body for AnswerAgentTask for application/json ContentType.
+type AnswerAgentTaskJSONRequestBody = AgentTaskAnswer
 
 // CreateApiKeyJSONRequestBody defines body for CreateApiKey for application/json ContentType.
 type CreateApiKeyJSONRequestBody = KeyRequest
@@ -15535,6 +15779,63 @@ type ClientInterface interface {
 	// Corresponds with GET /ready (the `GetReady` operationId).
 	GetReady(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// OpenAgentSessionWithBody Open the session of an agent
+	//
+	// For the program of an agent, with the token of its location as bearer credential. The configs of checks are sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/agent/sessions (the `OpenAgentSession` operationId).
+	OpenAgentSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OpenAgentSession Open the session of an agent
+	//
+	// For the program of an agent, with the token of its location as bearer credential. The configs of checks are sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/agent/sessions (the `OpenAgentSession` operationId).
+	OpenAgentSession(ctx context.Context, body OpenAgentSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReportAgentResultsWithBody Report the results of an agent
+	//
+	// At least every second, also without results. The answer comes after the commit. A slot has one result: that of a slot which has one counts as stored. What is refused has a reason, and is not to be sent again.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/agent/sessions/{session}/results (the `ReportAgentResults` operationId).
+	ReportAgentResultsWithBody(ctx context.Context, session openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReportAgentResults Report the results of an agent
+	//
+	// At least every second, also without results. The answer comes after the commit. A slot has one result: that of a slot which has one counts as stored. What is refused has a reason, and is not to be sent again.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/agent/sessions/{session}/results (the `ReportAgentResults` operationId).
+	ReportAgentResults(ctx context.Context, session openapi_types.UUID, body ReportAgentResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StreamAgentDefinitions Stream the checks of a location
+	//
+	// Server-sent events. `definitions` has `full`, `checks` and `gone`; its id is a cursor to resume from. `task` has a probe that somebody waits for. The stream ends within five seconds when the token does.
+	//
+	// Corresponds with GET /v1/agent/sessions/{session}/stream (the `StreamAgentDefinitions` operationId).
+	StreamAgentDefinitions(ctx context.Context, session openapi_types.UUID, params *StreamAgentDefinitionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AnswerAgentTaskWithBody Answer a task
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/agent/sessions/{session}/tasks/{task} (the `AnswerAgentTask` operationId).
+	AnswerAgentTaskWithBody(ctx context.Context, session openapi_types.UUID, task openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AnswerAgentTask Answer a task
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/agent/sessions/{session}/tasks/{task} (the `AnswerAgentTask` operationId).
+	AnswerAgentTask(ctx context.Context, session openapi_types.UUID, task openapi_types.UUID, body AnswerAgentTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListAllAlertRules List the alert rules of all checks, newest first
 	//
 	// Filters combine: a rule must match all of them.
@@ -16054,6 +16355,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListLateIncidents List what was not observed in time
+	//
+	// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. Nobody was notified of them.
+	//
+	// Corresponds with GET /v1/checks/{id}/late-incidents (the `ListLateIncidents` operationId).
+	ListLateIncidents(ctx context.Context, id openapi_types.UUID, params *ListLateIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPings List the newest pings of a heartbeat
 	//
@@ -16767,7 +17075,7 @@ type ClientInterface interface {
 
 	// StreamAlerts Stream the alerts of the organization
 	//
-	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, locations, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, location.silent, location.back, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
 	// Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 	StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16875,6 +17183,133 @@ func (c *Client) GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (
 // Corresponds with GET /ready (the `GetReady` operationId).
 func (c *Client) GetReady(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetReadyRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OpenAgentSessionWithBody Open the session of an agent
+//
+// For the program of an agent, with the token of its location as bearer credential. The configs of checks are sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/agent/sessions (the `OpenAgentSession` operationId).
+func (c *Client) OpenAgentSessionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenAgentSessionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OpenAgentSession Open the session of an agent
+//
+// For the program of an agent, with the token of its location as bearer credential. The configs of checks are sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/agent/sessions (the `OpenAgentSession` operationId).
+func (c *Client) OpenAgentSession(ctx context.Context, body OpenAgentSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenAgentSessionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportAgentResultsWithBody Report the results of an agent
+//
+// At least every second, also without results. The answer comes after the commit. A slot has one result: that of a slot which has one counts as stored. What is refused has a reason, and is not to be sent again.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/agent/sessions/{session}/results (the `ReportAgentResults` operationId).
+func (c *Client) ReportAgentResultsWithBody(ctx context.Context, session openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportAgentResultsRequestWithBody(c.Server, session, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReportAgentResults Report the results of an agent
+//
+// At least every second, also without results. The answer comes after the commit. A slot has one result: that of a slot which has one counts as stored. What is refused has a reason, and is not to be sent again.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/agent/sessions/{session}/results (the `ReportAgentResults` operationId).
+func (c *Client) ReportAgentResults(ctx context.Context, session openapi_types.UUID, body ReportAgentResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReportAgentResultsRequest(c.Server, session, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StreamAgentDefinitions Stream the checks of a location
+//
+// Server-sent events. `definitions` has `full`, `checks` and `gone`; its id is a cursor to resume from. `task` has a probe that somebody waits for. The stream ends within five seconds when the token does.
+//
+// Corresponds with GET /v1/agent/sessions/{session}/stream (the `StreamAgentDefinitions` operationId).
+func (c *Client) StreamAgentDefinitions(ctx context.Context, session openapi_types.UUID, params *StreamAgentDefinitionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStreamAgentDefinitionsRequest(c.Server, session, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AnswerAgentTaskWithBody Answer a task
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/agent/sessions/{session}/tasks/{task} (the `AnswerAgentTask` operationId).
+func (c *Client) AnswerAgentTaskWithBody(ctx context.Context, session openapi_types.UUID, task openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAnswerAgentTaskRequestWithBody(c.Server, session, task, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AnswerAgentTask Answer a task
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/agent/sessions/{session}/tasks/{task} (the `AnswerAgentTask` operationId).
+func (c *Client) AnswerAgentTask(ctx context.Context, session openapi_types.UUID, task openapi_types.UUID, body AnswerAgentTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAnswerAgentTaskRequest(c.Server, session, task, body)
 	if err != nil {
 		return nil, err
 	}
@@ -18055,6 +18490,23 @@ func (c *Client) UpdateAlertRuleWithBody(ctx context.Context, id openapi_types.U
 // Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateAlertRuleRequest(c.Server, id, ruleID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListLateIncidents List what was not observed in time
+//
+// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. Nobody was notified of them.
+//
+// Corresponds with GET /v1/checks/{id}/late-incidents (the `ListLateIncidents` operationId).
+func (c *Client) ListLateIncidents(ctx context.Context, id openapi_types.UUID, params *ListLateIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListLateIncidentsRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -19757,7 +20209,7 @@ func (c *Client) UpdateStatusPage(ctx context.Context, id openapi_types.UUID, pa
 
 // StreamAlerts Stream the alerts of the organization
 //
-// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, locations, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, location.silent, location.back, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
 // Corresponds with GET /v1/stream/alerts (the `StreamAlerts` operationId).
 func (c *Client) StreamAlerts(ctx context.Context, params *StreamAlertsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20004,6 +20456,196 @@ func NewGetReadyRequest(server string) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewOpenAgentSessionRequest calls the generic OpenAgentSession builder with application/json body
+func NewOpenAgentSessionRequest(server string, body OpenAgentSessionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewOpenAgentSessionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewOpenAgentSessionRequestWithBody constructs an http.Request for the OpenAgentSession method, with any body, and a specified content type
+func NewOpenAgentSessionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agent/sessions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewReportAgentResultsRequest calls the generic ReportAgentResults builder with application/json body
+func NewReportAgentResultsRequest(server string, session openapi_types.UUID, body ReportAgentResultsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReportAgentResultsRequestWithBody(server, session, "application/json", bodyReader)
+}
+
+// NewReportAgentResultsRequestWithBody constructs an http.Request for the ReportAgentResults method, with any body, and a specified content type
+func NewReportAgentResultsRequestWithBody(server string, session openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session", session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agent/sessions/%s/results", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewStreamAgentDefinitionsRequest constructs an http.Request for the StreamAgentDefinitions method
+func NewStreamAgentDefinitionsRequest(server string, session openapi_types.UUID, params *StreamAgentDefinitionsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session", session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agent/sessions/%s/stream", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.LastEventID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", *params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Last-Event-ID", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewAnswerAgentTaskRequest calls the generic AnswerAgentTask builder with application/json body
+func NewAnswerAgentTaskRequest(server string, session openapi_types.UUID, task openapi_types.UUID, body AnswerAgentTaskJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAnswerAgentTaskRequestWithBody(server, session, task, "application/json", bodyReader)
+}
+
+// NewAnswerAgentTaskRequestWithBody constructs an http.Request for the AnswerAgentTask method, with any body, and a specified content type
+func NewAnswerAgentTaskRequestWithBody(server string, session openapi_types.UUID, task openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session", session, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "task", task, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agent/sessions/%s/tasks/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -22379,6 +23021,79 @@ func NewUpdateAlertRuleRequestWithBody(server string, id openapi_types.UUID, rul
 			req.Header.Set("If-Match", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListLateIncidentsRequest constructs an http.Request for the ListLateIncidents method
+func NewListLateIncidentsRequest(server string, id openapi_types.UUID, params *ListLateIncidentsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/%s/late-incidents", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -27567,6 +28282,65 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /ready (the `GetReady` operationId).
 	GetReadyWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetReadyResponse, error)
 
+	// OpenAgentSessionWithBodyWithResponse Open the session of an agent
+	//
+	// For the program of an agent, with the token of its location as bearer credential. The configs of checks are sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agent/sessions (the `OpenAgentSession` operationId).
+	OpenAgentSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OpenAgentSessionResponse, error)
+
+	// OpenAgentSessionWithResponse Open the session of an agent
+	//
+	// For the program of an agent, with the token of its location as bearer credential. The configs of checks are sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agent/sessions (the `OpenAgentSession` operationId).
+	OpenAgentSessionWithResponse(ctx context.Context, body OpenAgentSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*OpenAgentSessionResponse, error)
+
+	// ReportAgentResultsWithBodyWithResponse Report the results of an agent
+	//
+	// At least every second, also without results. The answer comes after the commit. A slot has one result: that of a slot which has one counts as stored. What is refused has a reason, and is not to be sent again.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agent/sessions/{session}/results (the `ReportAgentResults` operationId).
+	ReportAgentResultsWithBodyWithResponse(ctx context.Context, session openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportAgentResultsResponse, error)
+
+	// ReportAgentResultsWithResponse Report the results of an agent
+	//
+	// At least every second, also without results. The answer comes after the commit. A slot has one result: that of a slot which has one counts as stored. What is refused has a reason, and is not to be sent again.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agent/sessions/{session}/results (the `ReportAgentResults` operationId).
+	ReportAgentResultsWithResponse(ctx context.Context, session openapi_types.UUID, body ReportAgentResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportAgentResultsResponse, error)
+
+	// StreamAgentDefinitionsWithResponse Stream the checks of a location
+	//
+	// Server-sent events. `definitions` has `full`, `checks` and `gone`; its id is a cursor to resume from. `task` has a probe that somebody waits for. The stream ends within five seconds when the token does.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/agent/sessions/{session}/stream (the `StreamAgentDefinitions` operationId).
+	StreamAgentDefinitionsWithResponse(ctx context.Context, session openapi_types.UUID, params *StreamAgentDefinitionsParams, reqEditors ...RequestEditorFn) (*StreamAgentDefinitionsResponse, error)
+
+	// AnswerAgentTaskWithBodyWithResponse Answer a task
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agent/sessions/{session}/tasks/{task} (the `AnswerAgentTask` operationId).
+	AnswerAgentTaskWithBodyWithResponse(ctx context.Context, session openapi_types.UUID, task openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AnswerAgentTaskResponse, error)
+
+	// AnswerAgentTaskWithResponse Answer a task
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agent/sessions/{session}/tasks/{task} (the `AnswerAgentTask` operationId).
+	AnswerAgentTaskWithResponse(ctx context.Context, session openapi_types.UUID, task openapi_types.UUID, body AnswerAgentTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*AnswerAgentTaskResponse, error)
+
 	// ListAllAlertRulesWithResponse List the alert rules of all checks, newest first
 	//
 	// Filters combine: a rule must match all of them.
@@ -28122,6 +28896,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/checks/{id}/alerts/{ruleID} (the `UpdateAlertRule` operationId).
 	UpdateAlertRuleWithResponse(ctx context.Context, id openapi_types.UUID, ruleID openapi_types.UUID, params *UpdateAlertRuleParams, body UpdateAlertRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAlertRuleResponse, error)
+
+	// ListLateIncidentsWithResponse List what was not observed in time
+	//
+	// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. Nobody was notified of them.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/checks/{id}/late-incidents (the `ListLateIncidents` operationId).
+	ListLateIncidentsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListLateIncidentsParams, reqEditors ...RequestEditorFn) (*ListLateIncidentsResponse, error)
 
 	// ListPingsWithResponse List the newest pings of a heartbeat
 	//
@@ -28943,7 +29726,7 @@ type ClientWithResponsesInterface interface {
 
 	// StreamAlertsWithResponse Stream the alerts of the organization
 	//
-	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, locations, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, location.silent, location.back, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -29220,6 +30003,395 @@ func (r GetReadyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetReadyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// OpenAgentSessionResponse200Headers the declared response headers of an HTTP 200 response for OpenAgentSession
+type OpenAgentSessionResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// OpenAgentSessionResponse429Headers the declared response headers of an HTTP 429 response for OpenAgentSession
+type OpenAgentSessionResponse429Headers struct {
+	RetryAfter *int
+}
+
+type OpenAgentSessionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AgentWelcomeAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *OpenAgentSessionResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *OpenAgentSessionResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r OpenAgentSessionResponse) GetJSON200() *AgentWelcomeAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r OpenAgentSessionResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r OpenAgentSessionResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r OpenAgentSessionResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r OpenAgentSessionResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r OpenAgentSessionResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r OpenAgentSessionResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r OpenAgentSessionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r OpenAgentSessionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r OpenAgentSessionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r OpenAgentSessionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReportAgentResultsResponse200Headers the declared response headers of an HTTP 200 response for ReportAgentResults
+type ReportAgentResultsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ReportAgentResultsResponse429Headers the declared response headers of an HTTP 429 response for ReportAgentResults
+type ReportAgentResultsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ReportAgentResultsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AgentReceiptAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ReportAgentResultsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReportAgentResultsResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReportAgentResultsResponse) GetJSON200() *AgentReceiptAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ReportAgentResultsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ReportAgentResultsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ReportAgentResultsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r ReportAgentResultsResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ReportAgentResultsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ReportAgentResultsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ReportAgentResultsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReportAgentResultsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReportAgentResultsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReportAgentResultsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// StreamAgentDefinitionsResponse200Headers the declared response headers of an HTTP 200 response for StreamAgentDefinitions
+type StreamAgentDefinitionsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// StreamAgentDefinitionsResponse429Headers the declared response headers of an HTTP 429 response for StreamAgentDefinitions
+type StreamAgentDefinitionsResponse429Headers struct {
+	RetryAfter *int
+}
+
+// StreamAgentDefinitionsResponse503Headers the declared response headers of an HTTP 503 response for StreamAgentDefinitions
+type StreamAgentDefinitionsResponse503Headers struct {
+	RetryAfter *int
+}
+
+type StreamAgentDefinitionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// JSON503 the response for an HTTP 503 `application/json` response
+	JSON503 *ServiceUnavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *StreamAgentDefinitionsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *StreamAgentDefinitionsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *StreamAgentDefinitionsResponse503Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r StreamAgentDefinitionsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r StreamAgentDefinitionsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r StreamAgentDefinitionsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r StreamAgentDefinitionsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r StreamAgentDefinitionsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetJSON503 returns the response for an HTTP 503 `application/json` response
+func (r StreamAgentDefinitionsResponse) GetJSON503() *ServiceUnavailable {
+	return r.JSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r StreamAgentDefinitionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StreamAgentDefinitionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StreamAgentDefinitionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StreamAgentDefinitionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// AnswerAgentTaskResponse204Headers the declared response headers of an HTTP 204 response for AnswerAgentTask
+type AnswerAgentTaskResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// AnswerAgentTaskResponse429Headers the declared response headers of an HTTP 429 response for AnswerAgentTask
+type AnswerAgentTaskResponse429Headers struct {
+	RetryAfter *int
+}
+
+type AnswerAgentTaskResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *AnswerAgentTaskResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *AnswerAgentTaskResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r AnswerAgentTaskResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r AnswerAgentTaskResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r AnswerAgentTaskResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r AnswerAgentTaskResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r AnswerAgentTaskResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r AnswerAgentTaskResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r AnswerAgentTaskResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AnswerAgentTaskResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AnswerAgentTaskResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AnswerAgentTaskResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -33275,6 +34447,105 @@ func (r UpdateAlertRuleResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateAlertRuleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListLateIncidentsResponse200Headers the declared response headers of an HTTP 200 response for ListLateIncidents
+type ListLateIncidentsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListLateIncidentsResponse429Headers the declared response headers of an HTTP 429 response for ListLateIncidents
+type ListLateIncidentsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListLateIncidentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LateIncidentList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListLateIncidentsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListLateIncidentsResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListLateIncidentsResponse) GetJSON200() *LateIncidentList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListLateIncidentsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListLateIncidentsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListLateIncidentsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListLateIncidentsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListLateIncidentsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListLateIncidentsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListLateIncidentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListLateIncidentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListLateIncidentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListLateIncidentsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -41833,6 +43104,107 @@ func (c *ClientWithResponses) GetReadyWithResponse(ctx context.Context, reqEdito
 	return ParseGetReadyResponse(rsp)
 }
 
+// OpenAgentSessionWithBodyWithResponse Open the session of an agent
+//
+// For the program of an agent, with the token of its location as bearer credential. The configs of checks are sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agent/sessions (the `OpenAgentSession` operationId).
+func (c *ClientWithResponses) OpenAgentSessionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OpenAgentSessionResponse, error) {
+	rsp, err := c.OpenAgentSessionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenAgentSessionResponse(rsp)
+}
+
+// OpenAgentSessionWithResponse Open the session of an agent
+//
+// For the program of an agent, with the token of its location as bearer credential. The configs of checks are sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agent/sessions (the `OpenAgentSession` operationId).
+func (c *ClientWithResponses) OpenAgentSessionWithResponse(ctx context.Context, body OpenAgentSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*OpenAgentSessionResponse, error) {
+	rsp, err := c.OpenAgentSession(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenAgentSessionResponse(rsp)
+}
+
+// ReportAgentResultsWithBodyWithResponse Report the results of an agent
+//
+// At least every second, also without results. The answer comes after the commit. A slot has one result: that of a slot which has one counts as stored. What is refused has a reason, and is not to be sent again.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agent/sessions/{session}/results (the `ReportAgentResults` operationId).
+func (c *ClientWithResponses) ReportAgentResultsWithBodyWithResponse(ctx context.Context, session openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReportAgentResultsResponse, error) {
+	rsp, err := c.ReportAgentResultsWithBody(ctx, session, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportAgentResultsResponse(rsp)
+}
+
+// ReportAgentResultsWithResponse Report the results of an agent
+//
+// At least every second, also without results. The answer comes after the commit. A slot has one result: that of a slot which has one counts as stored. What is refused has a reason, and is not to be sent again.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agent/sessions/{session}/results (the `ReportAgentResults` operationId).
+func (c *ClientWithResponses) ReportAgentResultsWithResponse(ctx context.Context, session openapi_types.UUID, body ReportAgentResultsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReportAgentResultsResponse, error) {
+	rsp, err := c.ReportAgentResults(ctx, session, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReportAgentResultsResponse(rsp)
+}
+
+// StreamAgentDefinitionsWithResponse Stream the checks of a location
+//
+// Server-sent events. `definitions` has `full`, `checks` and `gone`; its id is a cursor to resume from. `task` has a probe that somebody waits for. The stream ends within five seconds when the token does.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/agent/sessions/{session}/stream (the `StreamAgentDefinitions` operationId).
+func (c *ClientWithResponses) StreamAgentDefinitionsWithResponse(ctx context.Context, session openapi_types.UUID, params *StreamAgentDefinitionsParams, reqEditors ...RequestEditorFn) (*StreamAgentDefinitionsResponse, error) {
+	rsp, err := c.StreamAgentDefinitions(ctx, session, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStreamAgentDefinitionsResponse(rsp)
+}
+
+// AnswerAgentTaskWithBodyWithResponse Answer a task
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agent/sessions/{session}/tasks/{task} (the `AnswerAgentTask` operationId).
+func (c *ClientWithResponses) AnswerAgentTaskWithBodyWithResponse(ctx context.Context, session openapi_types.UUID, task openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AnswerAgentTaskResponse, error) {
+	rsp, err := c.AnswerAgentTaskWithBody(ctx, session, task, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAnswerAgentTaskResponse(rsp)
+}
+
+// AnswerAgentTaskWithResponse Answer a task
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agent/sessions/{session}/tasks/{task} (the `AnswerAgentTask` operationId).
+func (c *ClientWithResponses) AnswerAgentTaskWithResponse(ctx context.Context, session openapi_types.UUID, task openapi_types.UUID, body AnswerAgentTaskJSONRequestBody, reqEditors ...RequestEditorFn) (*AnswerAgentTaskResponse, error) {
+	rsp, err := c.AnswerAgentTask(ctx, session, task, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAnswerAgentTaskResponse(rsp)
+}
+
 // ListAllAlertRulesWithResponse List the alert rules of all checks, newest first
 //
 // Filters combine: a rule must match all of them.
@@ -42783,6 +44155,21 @@ func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParseUpdateAlertRuleResponse(rsp)
+}
+
+// ListLateIncidentsWithResponse List what was not observed in time
+//
+// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. Nobody was notified of them.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/checks/{id}/late-incidents (the `ListLateIncidents` operationId).
+func (c *ClientWithResponses) ListLateIncidentsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListLateIncidentsParams, reqEditors ...RequestEditorFn) (*ListLateIncidentsResponse, error) {
+	rsp, err := c.ListLateIncidents(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListLateIncidentsResponse(rsp)
 }
 
 // ListPingsWithResponse List the newest pings of a heartbeat
@@ -44193,7 +45580,7 @@ func (c *ClientWithResponses) UpdateStatusPageWithResponse(ctx context.Context, 
 
 // StreamAlertsWithResponse Stream the alerts of the organization
 //
-// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
+// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, locations, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, location.silent, location.back, drill.passed, drill.failed, check.paused and check.resumed. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -44506,6 +45893,425 @@ func ParseGetReadyResponse(rsp *http.Response) (*GetReadyResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseOpenAgentSessionResponse parses an HTTP response from a OpenAgentSessionWithResponse call
+func ParseOpenAgentSessionResponse(rsp *http.Response) (*OpenAgentSessionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &OpenAgentSessionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AgentWelcomeAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers OpenAgentSessionResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers OpenAgentSessionResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReportAgentResultsResponse parses an HTTP response from a ReportAgentResultsWithResponse call
+func ParseReportAgentResultsResponse(rsp *http.Response) (*ReportAgentResultsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReportAgentResultsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AgentReceiptAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ReportAgentResultsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReportAgentResultsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseStreamAgentDefinitionsResponse parses an HTTP response from a StreamAgentDefinitionsWithResponse call
+func ParseStreamAgentDefinitionsResponse(rsp *http.Response) (*StreamAgentDefinitionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StreamAgentDefinitionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers StreamAgentDefinitionsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers StreamAgentDefinitionsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers StreamAgentDefinitionsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseAnswerAgentTaskResponse parses an HTTP response from a AnswerAgentTaskWithResponse call
+func ParseAnswerAgentTaskResponse(rsp *http.Response) (*AnswerAgentTaskResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AnswerAgentTaskResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers AnswerAgentTaskResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers AnswerAgentTaskResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	}
 
 	return response, nil
@@ -48736,6 +50542,111 @@ func ParseUpdateAlertRuleResponse(rsp *http.Response) (*UpdateAlertRuleResponse,
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers UpdateAlertRuleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListLateIncidentsResponse parses an HTTP response from a ListLateIncidentsWithResponse call
+func ParseListLateIncidentsResponse(rsp *http.Response) (*ListLateIncidentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListLateIncidentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LateIncidentList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListLateIncidentsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListLateIncidentsResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -85,6 +85,9 @@ func New(store Store, deps Deps) *Service {
 	}
 }
 
+// Open returns how many streams are open.
+func (s *Service) Open() int64 { return int64(s.hub.open()) }
+
 // End ends every stream, and refuses new ones.
 func (s *Service) End() { s.hub.end() }
 

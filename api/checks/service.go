@@ -26,6 +26,7 @@ type Store interface {
 	pingStore
 	pingKeyStore
 	locationStore
+	lateStore
 }
 
 // Deps is what checks need beside their store.
@@ -71,7 +72,7 @@ func New(store Store, d Deps) *Service {
 		&windows{store: store, now: d.Now},
 		pings,
 		&pingKeys{store: store, publicURL: d.PublicURL},
-		&locations{store: store},
+		&late{store: store}, &locations{store: store},
 	}}
 }
 

@@ -61,6 +61,11 @@ func figures() []figure {
 
 		{name: "vigil_incidents_opened_total", help: "Incidents opened."},
 		{name: "vigil_incidents_resolved_total", help: "Incidents resolved.", labels: []attribute.Key{"resolution"}},
+		{
+			name: "vigil_agent_results_refused_total", help: "Results of agents that were not stored, as an agent that works sends none.",
+			labels: []attribute.Key{"reason"},
+		},
+		{name: "vigil_agent_streams_open", help: "Streams of agents that are open."},
 		{name: "vigil_drills_total", help: "Drills that ended.", labels: []attribute.Key{"verdict"}},
 		{name: "vigil_delivery_attempts_total", help: "Attempts to notify a channel.", labels: []attribute.Key{"channel", "outcome"}},
 

@@ -30,6 +30,7 @@ type Metrics struct {
 
 	requests       metric.Int64Counter
 	drills         metric.Int64Counter
+	refused        metric.Int64Counter
 	requestSeconds metric.Float64Histogram
 	commitSeconds  metric.Float64Histogram
 	rowsInCommit   metric.Int64Histogram
@@ -53,12 +54,13 @@ func New(version string, log *slog.Logger, others ...sdkmetric.Option) (*Metrics
 		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))...)
 	m := &Metrics{registry: registry, meter: provider.Meter("vigil"), log: log}
 
-	var errs [6]error
+	var errs [7]error
 	m.requests, errs[0] = m.meter.Int64Counter("vigil_api_requests_total")
 	m.requestSeconds, errs[1] = m.meter.Float64Histogram("vigil_api_request_duration_seconds")
 	m.commitSeconds, errs[2] = m.meter.Float64Histogram("vigil_result_commit_seconds")
 	m.rowsInCommit, errs[3] = m.meter.Int64Histogram("vigil_result_commit_rows")
 	m.drills, errs[5] = m.meter.Int64Counter("vigil_drills_total")
+	m.refused, errs[6] = m.meter.Int64Counter("vigil_agent_results_refused_total")
 	build, err := m.meter.Int64Gauge("vigil_build_info")
 	errs[4] = err
 	if err := errors.Join(errs[:]...); err != nil {
@@ -163,5 +165,15 @@ func (m *Metrics) Drills() func(ctx context.Context, verdict string) {
 	}
 	return func(ctx context.Context, verdict string) {
 		m.drills.Add(ctx, 1, metric.WithAttributes(attribute.String("verdict", verdict)))
+	}
+}
+
+// RefusedResults counts results of agents that were not stored, by their reason.
+func (m *Metrics) RefusedResults() func(reason string, n int) {
+	if m == nil {
+		return nil
+	}
+	return func(reason string, n int) {
+		m.refused.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("reason", reason)))
 	}
 }

@@ -45,7 +45,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 			_, err := p.temporal.Client.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		},
-		StatusPages: public, Shares: newReadShares(), Pinged: p.arrivals.Wake, Sent: p.inbox.Wake,
+		StatusPages: public, Shares: newReadShares(), Pinged: p.arrivals.Wake, Sent: p.inbox.Wake, RefusedResults: p.metrics.RefusedResults(),
 		Codec: codec,
 		Config: api.Config{
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
@@ -74,6 +74,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 		return err
 	}
 	p.metrics.Gauge("vigil_alert_streams_open", server.OpenStreams)
+	p.metrics.Gauge("vigil_agent_streams_open", server.OpenAgentStreams)
 	// The last part to start is the first to stop: answers end before the server.
 	p.onStop(func(context.Context) { server.Close() })
 	go p.markAnswering(ctx)

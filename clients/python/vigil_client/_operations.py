@@ -47,6 +47,17 @@ class Operations:
         """
         return self._call("POST", f"/v1/incidents/{quote(id, safe='')}/acknowledge", keyed=True, idempotency_key=idempotency_key, timeout=timeout)
 
+    def answer_agent_task(
+        self,
+        session: str,
+        task: str,
+        body: types.AgentTaskAnswer,
+        *,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """Answer a task"""
+        self._call("POST", f"/v1/agent/sessions/{quote(session, safe='')}/tasks/{quote(task, safe='')}", body=body, timeout=timeout)
+
     def apply(
         self,
         body: types.ApplyRequest,
@@ -1078,6 +1089,21 @@ class Operations:
         """List the open invitations, newest first"""
         return self._list("/v1/invitations", {"limit": limit}, timeout)
 
+    def list_late_incidents(
+        self,
+        id: str,
+        *,
+        limit: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Pages[types.LateIncident]:
+        """
+        List what was not observed in time.
+        Results of an agent that was cut off come late: they fill their slots, and open no incident for
+        what is over. These are the incidents that would have been, found by a replay of the stored
+        results, the newest 100 first. Nobody was notified of them.
+        """
+        return self._list(f"/v1/checks/{quote(id, safe='')}/late-incidents", {"limit": limit}, timeout)
+
     def list_locations(
         self,
         *,
@@ -1247,6 +1273,19 @@ class Operations:
         """Log in with a password"""
         return self._call("POST", "/v1/auth/login", body=body, timeout=timeout)
 
+    def open_agent_session(
+        self,
+        body: types.AgentHello,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.AgentWelcome:
+        """
+        Open the session of an agent.
+        For the program of an agent, with the token of its location as bearer credential. The configs of
+        checks are sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.
+        """
+        return self._call("POST", "/v1/agent/sessions", body=body, timeout=timeout)
+
     def preview_maintenance_window(
         self,
         body: types.MaintenanceWindowPreview,
@@ -1329,6 +1368,21 @@ class Operations:
         have the new name.
         """
         return self._call("PUT", "/v1/organization", body=body, timeout=timeout)
+
+    def report_agent_results(
+        self,
+        session: str,
+        body: types.AgentReport,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.AgentReceipt:
+        """
+        Report the results of an agent.
+        At least every second, also without results. The answer comes after the commit. A slot has one
+        result: that of a slot which has one counts as stored. What is refused has a reason, and is not to
+        be sent again.
+        """
+        return self._call("POST", f"/v1/agent/sessions/{quote(session, safe='')}/results", body=body, timeout=timeout)
 
     def request_signup(
         self,
@@ -1438,6 +1492,20 @@ class Operations:
     ) -> types.Pending:
         """Stop a change of the email address with the token that was mailed to the present one"""
         return self._call("POST", "/v1/auth/email/stop", body=body, timeout=timeout)
+
+    def stream_agent_definitions(
+        self,
+        session: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """
+        Stream the checks of a location.
+        Server-sent events. `definitions` has `full`, `checks` and `gone`; its id is a cursor to resume
+        from. `task` has a probe that somebody waits for. The stream ends within five seconds when the
+        token does.
+        """
+        self._call("GET", f"/v1/agent/sessions/{quote(session, safe='')}/stream", timeout=timeout)
 
     def test_check(
         self,

@@ -35,6 +35,111 @@ class Agent(TypedDict):
     """Version of the agent's program."""
 
 
+class AgentHello(TypedDict):
+    instance: str
+    """Chosen at random when the program starts."""
+    key: str
+    """Public key to which configs are sealed: X25519, as HPKE encodes it (RFC 9180, section 7.1.1)."""
+    name: str
+    """Name of the agent's machine, for display."""
+    protocol: int
+    """Version of the protocol, 1."""
+    types: List[str]
+    """Check types that the agent can probe."""
+    version: str
+    """Version of the agent's program."""
+
+
+class _AgentObservationRequired(TypedDict):
+    response_time_ms: float
+    success: bool
+
+
+class AgentObservation(_AgentObservationRequired, total=False):
+    error: str
+    evidence: Evidence
+    metadata: Dict[str, Any]
+    status_code: int
+    unavailable: bool
+
+
+class AgentPlace(TypedDict):
+    id: str
+    key: str
+    name: str
+
+
+class AgentReceipt(TypedDict):
+    agents: List[str]
+    epoch: int
+    refused: List[AgentRefusal]
+    stored: int
+    """Results that are stored, now or before."""
+    time: str
+    """The platform's clock."""
+
+
+class AgentReceiptAnswer(TypedDict):
+    data: AgentReceipt
+
+
+class AgentRefusal(TypedDict):
+    index: int
+    """Position in the results of the report."""
+    message: str
+    reason: Literal["unknown_check", "future", "too_old", "off_schedule", "invalid"]
+    """Why it is not stored."""
+
+
+class _AgentReportRequired(TypedDict):
+    checks: int
+    """How many checks the agent probes."""
+    clock_difference_ms: int
+    results: List[AgentResult]
+    sent_at: str
+    """The agent's clock, corrected as it is for slots."""
+    spool: AgentSpool
+
+
+class AgentReport(_AgentReportRequired, total=False):
+    blind: bool
+    leaving: bool
+
+
+class AgentResult(TypedDict):
+    check_id: str
+    observation: AgentObservation
+    revision: int
+    """Of the definition that was probed."""
+    slot: str
+    time: str
+    """When the probe began, by the agent's clock, corrected as it is for slots."""
+
+
+class AgentSpool(TypedDict):
+    bytes: int
+    dropped: int
+    results: int
+
+
+class AgentTaskAnswer(TypedDict):
+    observation: AgentObservation
+    time: str
+    """When the probe began."""
+
+
+class AgentWelcome(TypedDict):
+    epoch: int
+    location: AgentPlace
+    session: str
+    time: str
+    """The platform's clock."""
+
+
+class AgentWelcomeAnswer(TypedDict):
+    data: AgentWelcome
+
+
 class _AlertRuleRequired(TypedDict):
     check_id: str
     condition: Condition
@@ -630,7 +735,7 @@ class _ChannelRecoveryRequestRequired(TypedDict):
 
 
 class ChannelRecoveryRequest(_ChannelRecoveryRequestRequired, total=False):
-    event_types: List[Literal["incident.triggered", "incident.acknowledged", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "drill.passed", "drill.failed", "check.paused", "check.resumed"]]
+    event_types: List[Literal["incident.triggered", "incident.acknowledged", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "location.silent", "location.back", "drill.passed", "drill.failed", "check.paused", "check.resumed"]]
     """Types of their events; all without it."""
     statuses: List[Literal["exhausted", "canceled", "superseded"]]
     """States of the deliveries; exhausted without it."""
@@ -1258,7 +1363,7 @@ class _DeliveryRequired(TypedDict):
     created_at: str
     event_id: str
     """The id of the event: that of a webhook's body and of its webhook-id."""
-    event_type: Literal["incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "drill.passed", "drill.failed", "check.paused", "check.resumed"]
+    event_type: Literal["incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "location.silent", "location.back", "drill.passed", "drill.failed", "check.paused", "check.resumed"]
     fallback_for: Optional[FallbackFor]
     """
     The delivery in whose place this one is, because its channel could not be reached; null for every
@@ -1327,7 +1432,7 @@ class DeliveryMessage(TypedDict):
     """The text that a channel without a template sends."""
     event_id: str
     """The id of the event: that of a webhook's body and of its webhook-id."""
-    event_type: Literal["incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "drill.passed", "drill.failed", "check.paused", "check.resumed"]
+    event_type: Literal["incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "location.silent", "location.back", "drill.passed", "drill.failed", "check.paused", "check.resumed"]
     payload: Any
     """
     The body that a webhook receives, the same on every attempt. Its data.message has the words of the
@@ -2300,6 +2405,24 @@ class LastDrill(TypedDict):
     """When it ended."""
     id: str
     verdict: Literal["passed", "failed", "canceled"]
+
+
+class LateIncident(TypedDict):
+    ended_at: Optional[str]
+    """When it would have been resolved; null: it was not, with the newest result."""
+    found_at: str
+    """When its results had come."""
+    regions: List[str]
+    """In which the rule fires when it begins."""
+    rule_id: str
+    rule_name: str
+    started_at: str
+    """When the incident would have opened."""
+
+
+class LateIncidentList(TypedDict):
+    data: List[LateIncident]
+    meta: Meta
 
 
 class Limit(TypedDict):
@@ -3757,7 +3880,7 @@ class SubscriptionAnswer(TypedDict):
 class _SubscriptionCreateRequired(TypedDict):
     channel_id: str
     """The channel that receives the events."""
-    events: List[Literal["*", "incident.*", "incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.*", "check.unobserved", "check.observed", "channel.*", "channel.failing", "channel.recovered", "delivery.*", "delivery.exhausted", "region.*", "region.blind", "region.sighted", "drill.*", "drill.passed", "drill.failed", "check.paused", "check.resumed"]]
+    events: List[Literal["*", "incident.*", "incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.*", "check.unobserved", "check.observed", "channel.*", "channel.failing", "channel.recovered", "delivery.*", "delivery.exhausted", "region.*", "region.blind", "region.sighted", "location.*", "location.silent", "location.back", "drill.*", "drill.passed", "drill.failed", "check.paused", "check.resumed"]]
     """
     Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and
     incident.updated reach channels by subscription only.
@@ -3805,7 +3928,7 @@ class SubscriptionUpdate(TypedDict, total=False):
     """The channel that receives the events."""
     enabled: bool
     """Whether the channel receives events by it. A new subscription is enabled."""
-    events: List[Literal["*", "incident.*", "incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.*", "check.unobserved", "check.observed", "channel.*", "channel.failing", "channel.recovered", "delivery.*", "delivery.exhausted", "region.*", "region.blind", "region.sighted", "drill.*", "drill.passed", "drill.failed", "check.paused", "check.resumed"]]
+    events: List[Literal["*", "incident.*", "incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.*", "check.unobserved", "check.observed", "channel.*", "channel.failing", "channel.recovered", "delivery.*", "delivery.exhausted", "region.*", "region.blind", "region.sighted", "location.*", "location.silent", "location.back", "drill.*", "drill.passed", "drill.failed", "check.paused", "check.resumed"]]
     """
     Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and
     incident.updated reach channels by subscription only.

@@ -259,6 +259,15 @@ export interface ListInvitationsQuery {
   limit?: number;
 }
 
+/** What listLateIncidents selects. */
+export interface ListLateIncidentsQuery {
+  /**
+   * How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset
+   * plus the number of rows received.
+   */
+  limit?: number;
+}
+
 /** What listLocations selects. */
 export interface ListLocationsQuery {
   /**
@@ -460,6 +469,10 @@ export abstract class Operations {
    */
   acknowledgeIncident(id: string, options?: RequestOptions): Promise<t.Incident> {
     return this.call("POST", `/v1/incidents/${encodeURIComponent(id)}/acknowledge`, { keyed: true }, options);
+  }
+  /** Answer a task */
+  answerAgentTask(session: string, task: string, body: t.AgentTaskAnswer, options?: RequestOptions): Promise<void> {
+    return this.call("POST", `/v1/agent/sessions/${encodeURIComponent(session)}/tasks/${encodeURIComponent(task)}`, { body }, options);
   }
   /**
    * Make a project equal to its files.
@@ -1014,6 +1027,15 @@ export abstract class Operations {
   listInvitations(query?: ListInvitationsQuery, options?: RequestOptions): Pages<t.Invitation> {
     return this.list("/v1/invitations", query, options);
   }
+  /**
+   * List what was not observed in time.
+   * Results of an agent that was cut off come late: they fill their slots, and open no incident for what is
+   * over. These are the incidents that would have been, found by a replay of the stored results, the newest 100
+   * first. Nobody was notified of them.
+   */
+  listLateIncidents(id: string, query?: ListLateIncidentsQuery, options?: RequestOptions): Pages<t.LateIncident> {
+    return this.list(`/v1/checks/${encodeURIComponent(id)}/late-incidents`, query, options);
+  }
   /** List the locations, newest first */
   listLocations(query?: ListLocationsQuery, options?: RequestOptions): Pages<t.Location> {
     return this.list("/v1/locations", query, options);
@@ -1081,6 +1103,14 @@ export abstract class Operations {
     return this.call("POST", "/v1/auth/login", { body }, options);
   }
   /**
+   * Open the session of an agent.
+   * For the program of an agent, with the token of its location as bearer credential. The configs of checks are
+   * sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.
+   */
+  openAgentSession(body: t.AgentHello, options?: RequestOptions): Promise<t.AgentWelcome> {
+    return this.call("POST", "/v1/agent/sessions", { body }, options);
+  }
+  /**
    * Show when a maintenance window would occur.
    * The next 50 occurrences of a schedule. Nothing is stored. An occurrence that a change of the clock moves or
    * stretches says so.
@@ -1128,6 +1158,14 @@ export abstract class Operations {
    */
   renameOrganization(body: t.OrganizationRequest, options?: RequestOptions): Promise<t.Organization> {
     return this.call("PUT", "/v1/organization", { body }, options);
+  }
+  /**
+   * Report the results of an agent.
+   * At least every second, also without results. The answer comes after the commit. A slot has one result: that
+   * of a slot which has one counts as stored. What is refused has a reason, and is not to be sent again.
+   */
+  reportAgentResults(session: string, body: t.AgentReport, options?: RequestOptions): Promise<t.AgentReceipt> {
+    return this.call("POST", `/v1/agent/sessions/${encodeURIComponent(session)}/results`, { body }, options);
   }
   /**
    * Ask for an account by mail.
@@ -1188,6 +1226,14 @@ export abstract class Operations {
   /** Stop a change of the email address with the token that was mailed to the present one */
   stopEmailChange(body: t.TokenRequest, options?: RequestOptions): Promise<t.Pending> {
     return this.call("POST", "/v1/auth/email/stop", { body }, options);
+  }
+  /**
+   * Stream the checks of a location.
+   * Server-sent events. `definitions` has `full`, `checks` and `gone`; its id is a cursor to resume from. `task`
+   * has a probe that somebody waits for. The stream ends within five seconds when the token does.
+   */
+  streamAgentDefinitions(session: string, options?: RequestOptions): Promise<void> {
+    return this.call("GET", `/v1/agent/sessions/${encodeURIComponent(session)}/stream`, {}, options);
   }
   /**
    * Run a check now.

@@ -29,6 +29,105 @@ export interface Agent {
   version: string;
 }
 
+export interface AgentHello {
+  /** Chosen at random when the program starts. */
+  instance: string;
+  /** Public key to which configs are sealed: X25519, as HPKE encodes it (RFC 9180, section 7.1.1). */
+  key: string;
+  /** Name of the agent's machine, for display. */
+  name: string;
+  /** Version of the protocol, 1. */
+  protocol: number;
+  /** Check types that the agent can probe. */
+  types: string[];
+  /** Version of the agent's program. */
+  version: string;
+}
+
+export interface AgentObservation {
+  error?: string;
+  evidence?: Evidence;
+  metadata?: Record<string, unknown>;
+  response_time_ms: number;
+  status_code?: number;
+  success: boolean;
+  unavailable?: boolean;
+}
+
+export interface AgentPlace {
+  id: string;
+  key: string;
+  name: string;
+}
+
+export interface AgentReceipt {
+  agents: string[];
+  epoch: number;
+  refused: AgentRefusal[];
+  /** Results that are stored, now or before. */
+  stored: number;
+  /** The platform's clock. */
+  time: string;
+}
+
+export interface AgentReceiptAnswer {
+  data: AgentReceipt;
+}
+
+export interface AgentRefusal {
+  /** Position in the results of the report. */
+  index: number;
+  message: string;
+  /** Why it is not stored. */
+  reason: "unknown_check" | "future" | "too_old" | "off_schedule" | "invalid";
+}
+
+export interface AgentReport {
+  blind?: boolean;
+  /** How many checks the agent probes. */
+  checks: number;
+  clock_difference_ms: number;
+  leaving?: boolean;
+  results: AgentResult[];
+  /** The agent's clock, corrected as it is for slots. */
+  sent_at: string;
+  spool: AgentSpool;
+}
+
+export interface AgentResult {
+  check_id: string;
+  observation: AgentObservation;
+  /** Of the definition that was probed. */
+  revision: number;
+  slot: string;
+  /** When the probe began, by the agent's clock, corrected as it is for slots. */
+  time: string;
+}
+
+export interface AgentSpool {
+  bytes: number;
+  dropped: number;
+  results: number;
+}
+
+export interface AgentTaskAnswer {
+  observation: AgentObservation;
+  /** When the probe began. */
+  time: string;
+}
+
+export interface AgentWelcome {
+  epoch: number;
+  location: AgentPlace;
+  session: string;
+  /** The platform's clock. */
+  time: string;
+}
+
+export interface AgentWelcomeAnswer {
+  data: AgentWelcome;
+}
+
 export interface AlertRule {
   check_id: string;
   /** When a rule fires: when any of the keys that are present matches, except severity. */
@@ -589,7 +688,7 @@ export interface ChannelMember {
 
 export interface ChannelRecoveryRequest {
   /** Types of their events; all without it. */
-  event_types?: ("incident.triggered" | "incident.acknowledged" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed")[];
+  event_types?: ("incident.triggered" | "incident.acknowledged" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "location.silent" | "location.back" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed")[];
   /** From when on the deliveries were made. */
   since: string;
   /** States of the deliveries; exhausted without it. */
@@ -1201,7 +1300,7 @@ export interface Delivery {
   created_at: string;
   /** The id of the event: that of a webhook's body and of its webhook-id. */
   event_id: string;
-  event_type: "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed";
+  event_type: "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "location.silent" | "location.back" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed";
   /** The delivery in whose place this one is, because its channel could not be reached; null for every other. */
   fallback_for: FallbackFor | null;
   /** When it ended; null while it is pending. */
@@ -1264,7 +1363,7 @@ export interface DeliveryMessage {
   body: string;
   /** The id of the event: that of a webhook's body and of its webhook-id. */
   event_id: string;
-  event_type: "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed";
+  event_type: "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "location.silent" | "location.back" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed";
   /**
    * The body that a webhook receives, the same on every attempt. Its data.message has the words of the channel's
    * own template. One that is no JSON is shown as a text.
@@ -2166,6 +2265,24 @@ export interface LastDrill {
   at: string;
   id: string;
   verdict: "passed" | "failed" | "canceled";
+}
+
+export interface LateIncident {
+  /** When it would have been resolved; null: it was not, with the newest result. */
+  ended_at: string | null;
+  /** When its results had come. */
+  found_at: string;
+  /** In which the rule fires when it begins. */
+  regions: string[];
+  rule_id: string;
+  rule_name: string;
+  /** When the incident would have opened. */
+  started_at: string;
+}
+
+export interface LateIncidentList {
+  data: LateIncident[];
+  meta: Meta;
 }
 
 export interface Limit {
@@ -3537,7 +3654,7 @@ export interface SubscriptionCreate {
    * Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and
    * incident.updated reach channels by subscription only.
    */
-  events: ("*" | "incident.*" | "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.*" | "check.unobserved" | "check.observed" | "channel.*" | "channel.failing" | "channel.recovered" | "delivery.*" | "delivery.exhausted" | "region.*" | "region.blind" | "region.sighted" | "drill.*" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed")[];
+  events: ("*" | "incident.*" | "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.*" | "check.unobserved" | "check.observed" | "channel.*" | "channel.failing" | "channel.recovered" | "delivery.*" | "delivery.exhausted" | "region.*" | "region.blind" | "region.sighted" | "location.*" | "location.silent" | "location.back" | "drill.*" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed")[];
   /** The program that manages the subscription. Absent keeps it, and null releases the subscription. */
   managed_by?: ManagedBy | null;
   name: string;
@@ -3577,7 +3694,7 @@ export interface SubscriptionUpdate {
    * Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and
    * incident.updated reach channels by subscription only.
    */
-  events?: ("*" | "incident.*" | "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.*" | "check.unobserved" | "check.observed" | "channel.*" | "channel.failing" | "channel.recovered" | "delivery.*" | "delivery.exhausted" | "region.*" | "region.blind" | "region.sighted" | "drill.*" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed")[];
+  events?: ("*" | "incident.*" | "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.*" | "check.unobserved" | "check.observed" | "channel.*" | "channel.failing" | "channel.recovered" | "delivery.*" | "delivery.exhausted" | "region.*" | "region.blind" | "region.sighted" | "location.*" | "location.silent" | "location.back" | "drill.*" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed")[];
   /** The program that manages the subscription. Absent keeps it, and null releases the subscription. */
   managed_by?: ManagedBy | null;
   name?: string;
