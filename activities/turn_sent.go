@@ -21,22 +21,29 @@ func (t *turnRun) sends() bool { return t.Inbox.Serves(t.turn.Region) }
 // arrives reports whether the results of a check arrive, instead of being probed here.
 func (t *turnRun) arrives(e *entry) bool { return e.heartbeat != nil || t.sends() }
 
-// awaitSent waits for a result of an agent and stores it, until a limit at most. It returns due after a result
-// and at the limit, and otherwise as await does.
+// awaitSent waits for results of an agent and stores those that there are, until a limit at most. It returns due
+// after results and at the limit, and otherwise as await does. What came together is judged together: a
+// vote that was over when it arrived is none.
 func (t *turnRun) awaitSent(ctx context.Context, e *entry, limit time.Time) (waitResult, error) {
 	if t.sent == nil {
 		t.sent = t.Inbox.join(t.lock.key)
 	}
-	for {
+	for stored := false; ; {
 		if why := t.awaitInstant(ctx, e, t.Now()); why != due { // only the lease is waited for
 			return why, nil
 		}
 		next, err := t.Inbox.first(ctx, t.sent)
-		if err != nil {
+		switch {
+		case err != nil:
 			return due, fmt.Errorf("read the results of agents: %w", err)
-		}
-		if next != nil {
-			return t.storeSent(ctx, e, next)
+		case next != nil:
+			if why, err := t.storeSent(ctx, e, next); why != due || err != nil || t.out.Behind {
+				return why, err
+			}
+			stored = true
+			continue
+		case stored:
+			return due, nil
 		}
 		timer := time.NewTimer(limit.Sub(t.Now()))
 		why := wait(ctx, t, e, t.sent.ready, timer.C)

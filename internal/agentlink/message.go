@@ -28,7 +28,7 @@ const (
 	SilentAfter = 30 * time.Second
 	// Late is how long after its slot and the deadline of its probe a result counts as late: it
 	// fills its slot, and opens no incident.
-	Late = time.Minute
+	Late = 20 * time.Second
 	// Longest is how old the slot of a result may be.
 	Longest = 25 * time.Hour
 	// Ahead is how far ahead of the platform's clock the slot of a result may be.
