@@ -5,6 +5,7 @@ package agent
 import (
 	"container/heap"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -30,6 +31,10 @@ const (
 	// takesOverGone is for one of an agent that is gone, and takesOverShared for one of an agent that lives.
 	takesOverGone   = agentlink.AgentTimeout + 3*agentlink.ReportEvery
 	takesOverShared = 2 * agentlink.ReportEvery
+	// takesOverIn is the time over which such slots of many checks are spread, and takesNewIn that
+	// for a check that no other agent had. The memory of an agent depends on it.
+	takesOverIn = time.Second
+	takesNewIn  = 5 * time.Second
 )
 
 // definition is a revision of a check, ready to run.
@@ -48,16 +53,17 @@ type entry struct {
 	*definition
 
 	mine    bool
-	running bool         // a probe is under way, or waits for its place
-	failed  *failedProbe // waits to be repeated; nil: the next probe is the first of its slot
-	last    time.Time    // the newest slot that was probed or given up
-	floor   time.Time    // no slot before it is probed
-	state   vigil.State  // a fold over what was observed
-	slow    bool         // the last probe took long
-	at      time.Time    // when the next probe begins
-	slot    time.Time    // and for which slot
-	index   int          // in the heap, -1 when it is not there
-	said    bool         // that the machine cannot run it
+	running bool          // a probe is under way, or waits for its place
+	failed  *failedProbe  // waits to be repeated; nil: the next probe is the first of its slot
+	last    time.Time     // the newest slot that was probed or given up
+	floor   time.Time     // no slot before it is probed
+	within  time.Duration // over which the first one is spread
+	state   vigil.State   // a fold over what was observed
+	slow    bool          // the last probe took long
+	at      time.Time     // when the next probe begins
+	slot    time.Time     // and for which slot
+	index   int           // in the heap, -1 when it is not there
+	said    bool          // that the machine cannot run it
 }
 
 // checks are the checks that the agent knows, and when each is due.
@@ -161,7 +167,7 @@ func (c *checks) set(d *definition) {
 	e := c.known[d.id]
 	switch {
 	case e == nil:
-		e = &entry{definition: d, index: -1, floor: c.now().Add(-takesOverNew)}
+		e = &entry{definition: d, index: -1, floor: c.now().Add(-takesOverNew), within: takesOverIn}
 		c.known[d.id] = e
 		e.mine = c.isMine(d.id)
 	case e.revision > d.revision:
@@ -204,17 +210,18 @@ func (c *checks) share(self uuid.UUID, agents []uuid.UUID) {
 			c.arm(e)
 			continue
 		}
-		back := takesOverNew
+		back, within := takesOverNew, takesOverIn
 		switch owner := agentlink.Share(id, before); {
 		case owner == uuid.Nil && len(agents) > 1:
 			back = takesOverShared
 		case owner == uuid.Nil || owner == wasSelf:
+			within = takesNewIn
 		case slices.Contains(agents, owner):
 			back = takesOverShared
 		default:
 			back = takesOverGone
 		}
-		e.floor = timing.Later(e.floor, now.Add(-back))
+		e.floor, e.within = timing.Later(e.floor, now.Add(-back)), within
 		c.arm(e)
 	}
 	c.nudge()
@@ -290,12 +297,20 @@ func (c *checks) arm(e *entry) {
 		}
 		e.slot = e.schedule.Due(timing.Later(e.last, e.floor.Add(-1)), now)
 		e.at = e.slot
+		if late := now.Sub(e.slot); late > 0 && e.last.Before(e.floor) {
+			e.at = now.Add(spread(e.id, min(e.within, e.schedule.Next(e.slot).Sub(now)/2)))
+		}
 	}
 	if e.index < 0 {
 		heap.Push(&c.due, e)
 	} else {
 		heap.Fix(&c.due, e.index)
 	}
+}
+
+// spread returns a part of a time that is another one for each check.
+func spread(id uuid.UUID, within time.Duration) time.Duration {
+	return within * time.Duration(binary.BigEndian.Uint16(id[14:])) / (1 << 16)
 }
 
 func (c *checks) nudge() {

@@ -13,8 +13,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -47,22 +45,10 @@ func New(use, version string) *cobra.Command {
 	return cmd
 }
 
-const (
-	// memoryLimit and memoryPercent keep an agent small: the collector of garbage works more often
-	// than by default. GOMEMLIMIT and GOGC win.
-	memoryLimit   = 32 << 20
-	memoryPercent = 50
-)
-
 // run runs an agent until ctx ends.
 func run(ctx context.Context, s *Settings, version string, stderr io.Writer) error {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.LogLevel}))
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryLimit)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(memoryPercent)
-	}
+	go keepSmall(ctx)
 	if s.unencrypted() {
 		log.WarnContext(ctx, "the connection to the platform is not encrypted: others on the way can read the token", "url", s.URL)
 	}
