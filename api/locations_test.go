@@ -209,3 +209,26 @@ func TestLocationTokenIsASecret(t *testing.T) {
 		t.Errorf("the audit log does not say who made the location: %s", logged.raw)
 	}
 }
+
+// TestLocationInFiles proves that a file names a location as it names a region, and that an export writes it.
+func TestLocationInFiles(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signup(t)
+	refused := a.apply(t, http.StatusBadRequest, shop(at("checks.home.regions", []any{"loc-office"})))
+	if !strings.Contains(string(refused.raw), "checks.home.regions[0]") {
+		t.Errorf("a location that is not there: %s", refused.raw)
+	}
+	a.want(t, http.StatusCreated, http.MethodPost, locationsPath, map[string]any{"name": "Office"})
+	document := shop(at("checks.home.regions", []any{"loc-office"}))
+	applied := a.apply(t, http.StatusOK, document)
+	if did := actions(t, applied); did["check home"] != "create" {
+		t.Errorf("%v", did)
+	}
+	if again := actions(t, a.apply(t, http.StatusOK, document)); len(again) != 0 {
+		t.Errorf("applied again it does %v", again)
+	}
+	if rows := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks?region=loc-office", nil).rows(t); len(rows) != 1 {
+		t.Errorf("the region lists %v", rows)
+	}
+}

@@ -74,14 +74,25 @@ func (s *shape) state(a *api, got map[string]any, prior tftypes.Value, imported 
 		case allName:
 			parts[one.Name] = one.decode(reading{Import: true}, got[labelsName], one.null())
 		case keyName:
-			parts[one.Name] = s.stateKey(got, before[keyName])
-		case secretName:
-			if parts[one.Name] = before[one.Name]; got[secretName] != nil {
-				parts[one.Name] = text(plain(got[secretName]))
+			if s.Managed {
+				parts[one.Name] = s.stateKey(got, before[keyName])
 			}
+		case s.Secret:
+			parts[one.Name] = secretOf(one, got, before)
 		}
 	}
 	return s.object(parts)
+}
+
+// secretOf returns what the answer of a create alone has, and the state keeps.
+func secretOf(f *field, got map[string]any, before map[string]tftypes.Value) tftypes.Value {
+	if got[f.Name] != nil {
+		return text(plain(got[f.Name]))
+	}
+	if value := before[f.Name]; value.Type() != nil && value.IsKnown() {
+		return value
+	}
+	return f.null()
 }
 
 // stateKey returns the attribute key: what the object has, where the configuration gives one.

@@ -64,6 +64,15 @@ func sourcesOfData() []*listed {
 			Fetch: listOf("notification_channel"), Doc: "The notification channels that all filters select.",
 		},
 		{Name: "region", Answer: "Region", Filters: region, Fetch: regionList, Doc: "A region by its key or by a cloud's name of it."},
+		{
+			Name: "location", Answer: "Location", Fetch: listOf("location"),
+			Doc:     "A location by its id, its name, its key or a label, with its agents.",
+			Filters: append(slices.Clone(one), filter{Name: keyName, Doc: "Its key, such as `loc-office`."}),
+		},
+		{
+			Name: "locations", Answer: "Location", Many: "locations", Filters: []filter{text, label}, Fetch: listOf("location"),
+			Doc: "The locations that all filters select.",
+		},
 		{Name: "regions", Answer: "Region", Many: "regions", Fetch: regionList, Doc: "All regions."},
 		{Name: "organization", Answer: "Organization", Fetch: organization, Doc: "The organization that the key belongs to."},
 		{Name: "usage", Answer: "Usage", Fetch: usage, Doc: "What the organization uses, and the limits of its tier."},

@@ -32,6 +32,8 @@ func roots() []string {
 		"Subscription",
 		"KeyRequest",
 		"Key",
+		"LocationCreate",
+		"Location",
 		"Region",
 		"Organization",
 		"Usage",

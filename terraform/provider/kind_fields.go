@@ -23,7 +23,6 @@ const (
 	intervalName = "interval_seconds"
 	// heartbeatName is the attribute, the type and the only region of heartbeats.
 	heartbeatName = "heartbeat"
-	secretName    = "api_key" // of a vigil_api_key: the key itself
 	parentName    = "check_id"
 )
 
@@ -91,6 +90,8 @@ func (k *kind) ruled(f *field) *field {
 		f.Doc = "Keys of the regions that the check runs in. Their order decides the offsets when `simultaneous_regions` is false. " +
 			"Default: the first region. A heartbeat has none to choose."
 		f.Computed = true
+	case f.Name == keyName:
+		f.Computed, f.Kept = true, true
 	case f.Name == intervalName:
 		f.Doc = "How often the target is probed, in seconds. Required but for a heartbeat, for which it follows from the schedule."
 		f.Computed, f.Kept = true, true
@@ -116,8 +117,8 @@ func (k *kind) added() []*field {
 			Name: parentName, Required: true, Replace: true, Doc: "The check that the rule belongs to. Another check needs another rule.",
 		})
 	}
-	if k.Name == "api_key" {
-		fields = append(fields, &field{Name: secretName, Computed: true, Secret: secretInState, Doc: "The key."})
+	if k.Secret != "" {
+		fields = append(fields, &field{Name: k.Secret, Computed: true, Secret: secretInState, Doc: k.SecretDoc})
 	}
 	if k.Labels {
 		labels := &field{Name: allName, Form: formMap, Elem: &field{}, Computed: true}

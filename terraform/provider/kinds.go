@@ -34,6 +34,8 @@ type kind struct {
 	Lookup []string
 	// Shown are more members of the answer that the state has.
 	Shown []string
+	// Secret is the member that the answer of a create alone has, and the state keeps; empty for none.
+	Secret, SecretDoc string
 
 	calls
 }
@@ -54,7 +56,7 @@ const contentType = "application/json"
 
 // kinds returns the resources, by name.
 func kinds() []*kind {
-	return []*kind{checkKind(), ruleKind(), channelKind(), pageKind(), windowKind(), subscriptionKind(), keyKind()}
+	return []*kind{checkKind(), ruleKind(), channelKind(), pageKind(), windowKind(), subscriptionKind(), keyKind(), locationKind()}
 }
 
 func checkKind() *kind {
@@ -210,7 +212,7 @@ func subscriptionKind() *kind {
 func keyKind() *kind {
 	return &kind{
 		Name: "api_key", Noun: "api-key", Create: "KeyRequest", Answer: "Key", Replace: []string{"name", "scopes", "expires_at"},
-		Shown: []string{"key_prefix"},
+		Shown: []string{"key_prefix"}, Secret: "api_key", SecretDoc: "The key.",
 		Doc: "An API key. Every change makes another key. The key itself is in the state, and in the answer that creates it " +
 			"only, so a key cannot be imported.",
 		calls: calls{
@@ -222,6 +224,32 @@ func keyKind() *kind {
 			},
 			list: func(ctx context.Context, c *client.Client, more edit) (*http.Response, error) {
 				return c.ListApiKeys(ctx, nil, more)
+			},
+		},
+	}
+}
+
+func locationKind() *kind {
+	return &kind{
+		Name: "location", Noun: "location", Create: "LocationCreate", Answer: "Location", Labels: true, Replace: []string{keyName},
+		Lookup: []string{"name", keyName}, Shown: []string{"token_prefix"},
+		Secret: "token", SecretDoc: "What agents connect with. It is in the state; after an import it is null.",
+		Doc: "A location is a place of the organization that its own agents probe from. Checks name its `key` in `regions`.",
+		calls: calls{
+			create: func(ctx context.Context, c *client.Client, _ place, body io.Reader, more edit) (*http.Response, error) {
+				return c.CreateLocationWithBody(ctx, nil, contentType, body, more)
+			},
+			read: func(ctx context.Context, c *client.Client, at place) (*http.Response, error) {
+				return c.GetLocation(ctx, at.ID, nil)
+			},
+			update: func(ctx context.Context, c *client.Client, at place, body io.Reader, more edit) (*http.Response, error) {
+				return c.UpdateLocationWithBody(ctx, at.ID, nil, contentType, body, more)
+			},
+			remove: func(ctx context.Context, c *client.Client, at place, more edit) (*http.Response, error) {
+				return c.DeleteLocation(ctx, at.ID, nil, more)
+			},
+			list: func(ctx context.Context, c *client.Client, more edit) (*http.Response, error) {
+				return c.ListLocations(ctx, nil, more)
 			},
 		},
 	}

@@ -58,7 +58,7 @@ func TestEveryMemberOfTheDocumentIsAnAttribute(t *testing.T) {
 	for name, schema := range map[string]string{
 		"vigil_check": "CheckCreate", "vigil_alert_rule": "AlertRuleCreate", "vigil_notification_channel": "NotificationChannelCreate",
 		"vigil_status_page": "StatusPageCreate", "vigil_maintenance_window": "MaintenanceWindowCreate",
-		"vigil_subscription": "SubscriptionCreate", "vigil_api_key": "KeyRequest",
+		"vigil_subscription": "SubscriptionCreate", "vigil_api_key": "KeyRequest", "vigil_location": "LocationCreate",
 	} {
 		have := attributes(t, name)
 		lacks(t, all, name, all[schema].(map[string]any), have)

@@ -72,9 +72,13 @@ func (r *object) Create(ctx context.Context, request resource.CreateRequest, res
 		}
 		return
 	}
-	if r.shape.Name == "api_key" && plain(got[secretName]) == "" {
-		response.Diagnostics.AddError("The key was lost", fmt.Sprintf(
-			"The key %s was created, but its answer was lost on the way. Revoke it with vigil api-key revoke, and apply again.", got[idName]))
+	if r.shape.Secret != "" && plain(got[r.shape.Secret]) == "" {
+		remedy := "Revoke it with vigil api-key revoke"
+		if r.shape.Name != "api_key" {
+			remedy = "Delete it with vigil " + r.shape.Noun + " delete"
+		}
+		response.Diagnostics.AddError("The "+r.shape.Secret+" was lost", fmt.Sprintf(
+			"The %s %s was created, but its answer was lost on the way. %s, and apply again.", r.shape.Noun, got[idName], remedy))
 		return
 	}
 	response.State.Raw = r.shape.state(r.api, got, from.plan, false)

@@ -50,7 +50,7 @@ func (r *object) planned(f *field, plan, config, before map[string]tftypes.Value
 		return r.plannedManager(f, config[keyName], before[managedName])
 	case revisionName, "url":
 		return kept(f, before)
-	case secretName, "key_prefix":
+	case r.shape.Secret, "key_prefix", "token_prefix":
 		return kept(f, before)
 	}
 	if value, follows := ofHeartbeat(f, plan, config, before); follows {

@@ -59,7 +59,8 @@ func (p *vigil) Schema(_ context.Context, _ tfprovider.SchemaRequest, response *
 			},
 			"api_key": schema.StringAttribute{
 				Optional: true, Sensitive: true,
-				MarkdownDescription: "API key with the scopes `read` and `write`; `admin` as well for `vigil_api_key`. Environment: `VIGIL_API_KEY`.",
+				MarkdownDescription: "API key with the scopes `read` and `write`; `admin` as well for `vigil_api_key` and `vigil_location`. " +
+					"Environment: `VIGIL_API_KEY`.",
 			},
 			"context": schema.StringAttribute{
 				Optional: true,

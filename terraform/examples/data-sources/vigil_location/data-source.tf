@@ -1,0 +1,3 @@
+data "vigil_location" "office" {
+  key = "loc-office"
+}

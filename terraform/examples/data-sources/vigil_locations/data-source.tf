@@ -1,0 +1,3 @@
+data "vigil_locations" "berlin" {
+  label = "site=berlin"
+}

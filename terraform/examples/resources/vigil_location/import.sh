@@ -1,0 +1,1 @@
+terraform import vigil_location.office key:loc-office
