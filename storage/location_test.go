@@ -238,3 +238,30 @@ func TestLocationDeletedMeanwhile(t *testing.T) {
 		t.Errorf("%d checks name locations that are gone, %v", left, err)
 	}
 }
+
+// TestRegionToken lets agents serve a region of the platform, gives it another token, and takes it away.
+func TestRegionToken(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	first, token, err := s.SetRegionToken(t.Context(), frankfurt, "Frankfurt, Germany")
+	if err != nil || first.OrgID != uuid.Nil || first.Key != frankfurt {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	again, second, err := s.SetRegionToken(t.Context(), frankfurt, "Frankfurt, Germany")
+	if err != nil || again.ID != first.ID || second == token || again.Version != 2 {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if all, err := s.RegionLocations(t.Context()); err != nil || len(all) != 1 || all[0].State != location.Never {
+		t.Errorf("%+v, %v", all, err)
+	}
+	org, _ := newOrg(t, s)
+	if rows, _, err := s.Locations(t.Context(), org.ID, listing.LocationFilter{Page: listing.Page{Limit: 10}}); err != nil || len(rows) != 0 {
+		t.Errorf("an organization sees %+v, %v", rows, err)
+	}
+	if err := s.DeleteRegionToken(t.Context(), frankfurt); err != nil {
+		t.Error(err)
+	}
+	if err := s.DeleteRegionToken(t.Context(), frankfurt); vigil.ErrorCode(err) != vigil.CodeNotFound {
+		t.Errorf("a region without a token: %v", err)
+	}
+}

@@ -36,6 +36,8 @@ func TestOperatorsCommandsAreAudited(t *testing.T) {
 	command("keys", "create", "--email", "ada@example.com")
 	command("orgs", "set-tier", "ada@example.com", "paid")
 	command("restored")
+	command("region", "agent-token", "eu-central-fra")
+	command("region", "agent-token", "eu-central-fra", "--remove")
 	command("login-link", "--email", "ada@example.com")
 	command("login-link")
 	command(append([]string{"keys", "reseal"}, key...)...)
@@ -57,7 +59,8 @@ func TestOperatorsCommandsAreAudited(t *testing.T) {
 		}},
 		"the operator": {account.Organization{ID: operator.OrgID}, []string{
 			"api_key.create by vigil login", "platform.backup by vigil backup", "secrets.reseal by vigil keys reseal",
-			"account.create_login_link by vigil login-link", "platform.restored by vigil restored", "account.signup by vigil keys create",
+			"account.create_login_link by vigil login-link", "region.remove_agent_token by vigil region agent-token",
+			"region.agent_token by vigil region agent-token", "platform.restored by vigil restored", "account.signup by vigil keys create",
 		}},
 	} {
 		entries, _, err := store.AuditLog(t.Context(), want.org.ID, listing.AuditFilter{Page: listing.Page{Limit: 10}})

@@ -97,6 +97,23 @@ func TestAdminister(t *testing.T) {
 		}
 	})
 
+	t.Run("TokenOfARegion", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
+		token := strings.TrimSpace(command(t, "region", "agent-token", "eu-central-1"))
+		if another := strings.TrimSpace(command(t, "region", "agent-token", "eu-central-fra")); !strings.HasPrefix(token, "vga_") ||
+			!strings.HasPrefix(another, "vga_") || token == another {
+			t.Errorf("the tokens are %q and %q", token, another)
+		}
+		if listed := command(t, "region", "agent-token"); !strings.Contains(listed, "eu-central-fra") || !strings.Contains(listed, "never") {
+			t.Errorf("listed are %s", listed)
+		}
+		command(t, "region", "agent-token", "eu-central-fra", "--remove")
+		for _, words := range [][]string{{"eu-central-fra", "--remove"}, {"loc-office"}, {"--remove"}} {
+			if _, stderr, code := vigilRun(t, append(append([]string{"region", "agent-token"}, words...), at...)...); code == 0 {
+				t.Errorf("%q is accepted: %s", words, stderr)
+			}
+		}
+	})
+
 	t.Run("SetTierOfUnknownOrganization", func(t *testing.T) { //nolint:paralleltest // the steps build on each other
 		for _, named := range []string{"00000000-0000-4000-8000-000000000000", "unknown@example.com"} {
 			_, stderr, code := vigilRun(t, append([]string{"orgs", "set-tier", named, "paid"}, at...)...)

