@@ -150,8 +150,8 @@ func (y *system) check(ctx context.Context) (readyView, error) {
 	}
 	online := 0
 	if live, err := y.store.LiveRegions(ctx, resource.LeaseSilence); err == nil {
-		for _, region := range vigil.RegionKeys() { // workers serve others too, which are no places
-			if _, ok := live[region]; ok {
+		for _, key := range vigil.RegionKeys() { // a worker may serve what is none of them, such as the loops of locations
+			if _, served := live[key]; served {
 				online++
 			}
 		}

@@ -5129,7 +5129,7 @@ type BulkMembers struct {
 	// Labels Replaces all labels.
 	Labels *map[string]string `json:"labels,omitempty"`
 
-	// Regions Keys or aliases of the regions that the checks run in.
+	// Regions Keys or aliases of the regions that the checks run in, and keys of locations.
 	Regions *[]string `json:"regions,omitempty"`
 
 	// RemoveLabels Keys of labels to remove.
@@ -5174,7 +5174,7 @@ type BulkSelector struct {
 	// Query A part of the name or the target, in any case.
 	Query *string `json:"query,omitempty"`
 
-	// Region A region that the check runs in, by its key or an alias.
+	// Region A region that the check runs in, by its key or an alias, or a location by its key.
 	Region *string            `json:"region,omitempty"`
 	State  *BulkSelectorState `json:"state,omitempty"`
 	Type   *string            `json:"type,omitempty"`
@@ -5435,7 +5435,7 @@ type Check struct {
 	// Examples: https://vigil.example.com/p/k3v…
 	PingUrl *string `json:"ping_url,omitempty"`
 
-	// Regions Keys of the regions that the check runs in.
+	// Regions Keys of the regions and locations that the check runs in.
 	Regions []string `json:"regions"`
 
 	// Retry What happens before a failure is stored: the probe is tried again in the same region. All attempts with the delays between them must fit the interval.
@@ -5556,7 +5556,7 @@ type CheckCreate struct {
 	// PingUrl Accepted with any value and ignored, so that what was read can be written.
 	PingUrl interface{} `json:"ping_url,omitempty"`
 
-	// Regions Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no other.
+	// Regions Keys or aliases of the regions that the check runs in, and keys of locations, such as loc-office. A heartbeat has the region heartbeat and no other.
 	Regions *[]string `json:"regions,omitempty"`
 
 	// Retry Replaces the whole member. What it leaves out has its default.
@@ -5964,7 +5964,7 @@ type CheckUpdate struct {
 	// PingUrl Accepted with any value and ignored, so that what was read can be written.
 	PingUrl interface{} `json:"ping_url,omitempty"`
 
-	// Regions Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no other.
+	// Regions Keys or aliases of the regions that the check runs in, and keys of locations, such as loc-office. A heartbeat has the region heartbeat and no other.
 	Regions *[]string `json:"regions,omitempty"`
 
 	// Retry Replaces the whole member. What it leaves out has its default.
@@ -10314,7 +10314,7 @@ type TryRequest struct {
 	// Config What is probed; its members depend on the type.
 	Config map[string]interface{} `json:"config"`
 
-	// Regions Keys or aliases of the regions that probe; without it, the default region.
+	// Regions Keys or aliases of the regions that probe, and keys of locations; without it, the default region.
 	Regions *[]string `json:"regions,omitempty"`
 
 	// Type How the target is probed.
@@ -10820,7 +10820,7 @@ type ListChecksParams struct {
 	// Enabled Only enabled checks, or only disabled ones.
 	Enabled *bool `form:"enabled,omitempty" json:"enabled,omitempty"`
 
-	// Region Checks that run in one region, by its key or an alias.
+	// Region Checks that run in one region, by its key or an alias, or in a location, by its key.
 	Region *string `form:"region,omitempty" json:"region,omitempty"`
 
 	// Id Only these checks. Give it several times for several checks.
@@ -10964,7 +10964,7 @@ type ListResultsParams struct {
 	// To Results taken before this instant.
 	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
 
-	// Region Results of one region, by its key or an alias.
+	// Region Results of one region, by its key or an alias, or of a location, by its key.
 	Region *string `form:"region,omitempty" json:"region,omitempty"`
 
 	// Success Only successes, or only failures.
@@ -10994,7 +10994,7 @@ type GetSeriesParamsPeriod string
 
 // TestCheckParams defines parameters for TestCheck.
 type TestCheckParams struct {
-	// Region Where to run, by a region's key or an alias. Without dry_run it must be one of the check's regions.
+	// Region Where to run, by the key or an alias of a region, or the key of a location. Without dry_run it must be one of the check's regions.
 	Region *string `form:"region,omitempty" json:"region,omitempty"`
 
 	// DryRun Do not store or count the result.

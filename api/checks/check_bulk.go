@@ -51,14 +51,14 @@ type BulkSelector struct {
 	Health  vigil.Health       `json:"health,omitempty" enum:"healthy,unhealthy,unknown"`
 	State   listing.CheckState `json:"state,omitempty" enum:"failing,warning,passing,unknown,disabled"`
 	Enabled *bool              `json:"enabled,omitempty"`
-	Region  string             `json:"region,omitempty" doc:"A region that the check runs in, by its key or an alias."`
+	Region  string             `json:"region,omitempty" doc:"A region that the check runs in, by its key or an alias, or a location by its key."`
 	Labels  []string           `json:"labels,omitempty" maxItems:"20" doc:"Labels that the check has: key=value, or key for any value."`
 }
 
 // BulkMembers are the members that set changes. Those that are left out stay.
 type BulkMembers struct {
 	IntervalSeconds     rest.Field[rest.Integer] `json:"interval_seconds,omitzero" minimum:"1" maximum:"2592000"`
-	Regions             rest.Field[[]string]     `json:"regions,omitzero" doc:"Keys or aliases of the regions that the checks run in."`
+	Regions             rest.Field[[]string]     `json:"regions,omitzero" doc:"Keys or aliases of the regions that the checks run in, and keys of locations."`
 	Enabled             rest.Field[bool]         `json:"enabled,omitzero"`
 	SimultaneousRegions rest.Field[bool]         `json:"simultaneous_regions,omitzero"`
 	Evidence            rest.Field[bool]         `json:"evidence,omitzero" doc:"Whether failed results keep what the probe saw."`

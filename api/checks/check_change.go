@@ -26,7 +26,7 @@ type CheckMembers struct {
 	Type                rest.Field[vigil.CheckType] `json:"type,omitzero" doc:"How the target is probed." example:"https"`
 	Config              rest.Field[rest.Object]     `json:"config,omitzero" doc:"What is probed; its members depend on the type. A secret that is written as *** is kept."`
 	IntervalSeconds     rest.Field[rest.Integer]    `json:"interval_seconds,omitzero" minimum:"1" maximum:"2592000" doc:"Seconds between two results of a region. A new check needs it, but a heartbeat: there it follows from the schedule." example:"60"`
-	Regions             rest.Field[[]string]        `json:"regions,omitzero" doc:"Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no other."`
+	Regions             rest.Field[[]string]        `json:"regions,omitzero" doc:"Keys or aliases of the regions that the check runs in, and keys of locations, such as loc-office. A heartbeat has the region heartbeat and no other."`
 	Enabled             rest.Field[bool]            `json:"enabled,omitzero"`
 	SimultaneousRegions rest.Field[bool]            `json:"simultaneous_regions,omitzero" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
 	Evidence            rest.Field[bool]            `json:"evidence,omitzero" doc:"Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates. false switches it off."`

@@ -24,7 +24,7 @@ type CheckSelection struct {
 	Health  vigil.Health        `query:"health" enum:"healthy,unhealthy,unknown" doc:"Checks with one health_status."`
 	State   listing.CheckState  `query:"state" enum:"failing,warning,passing,unknown,disabled" doc:"Checks in one state. failing: the newest result of some region failed. warning: every newest result passed, and an incident is open. passing: every newest result passed. unknown: no region has a result. disabled: the check does not run."`
 	Enabled rest.Optional[bool] `query:"enabled" doc:"Only enabled checks, or only disabled ones."`
-	Region  string              `query:"region" doc:"Checks that run in one region, by its key or an alias."`
+	Region  string              `query:"region" doc:"Checks that run in one region, by its key or an alias, or in a location, by its key."`
 	ID      []string            `query:"id,explode" maxItems:"100" doc:"Only these checks. Give it several times for several checks."`
 	Label   []string            `query:"label,explode" doc:"Checks with a label: key=value, or key for any value. Given several times, all must match."`
 	resource.ManagedSelection

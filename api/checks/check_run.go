@@ -72,7 +72,7 @@ func (c *checkRuns) Register(r *rest.Registrar) {
 
 type testInput struct {
 	rest.IDPath
-	Region string `query:"region" doc:"Where to run, by a region's key or an alias. Without dry_run it must be one of the check's regions."`
+	Region string `query:"region" doc:"Where to run, by the key or an alias of a region, or the key of a location. Without dry_run it must be one of the check's regions."`
 	DryRun bool   `query:"dry_run" doc:"Do not store or count the result."`
 }
 

@@ -56,7 +56,7 @@ func newTries(store tryStore, runs *checkRuns, types resource.CheckTypes, plans 
 type tryBody struct {
 	Type    vigil.CheckType `json:"type" doc:"How the target is probed." example:"https"`
 	Config  rest.Object     `json:"config" doc:"What is probed; its members depend on the type."`
-	Regions []string        `json:"regions,omitempty" minItems:"1" doc:"Keys or aliases of the regions that probe; without it, the default region."`
+	Regions []string        `json:"regions,omitempty" minItems:"1" doc:"Keys or aliases of the regions that probe, and keys of locations; without it, the default region."`
 }
 
 func (c *tries) Register(r *rest.Registrar) {

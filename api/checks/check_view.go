@@ -23,7 +23,7 @@ type checkView struct {
 	Type                vigil.CheckType         `json:"type" doc:"How the target is probed." example:"https"`
 	Config              checkConfig             `json:"config" doc:"What is probed; its members depend on the type. Secrets are shown as ***."`
 	IntervalSeconds     int64                   `json:"interval_seconds" minimum:"1" maximum:"2592000" doc:"Seconds between two results of a region." example:"60"`
-	Regions             []string                `json:"regions" doc:"Keys of the regions that the check runs in."`
+	Regions             []string                `json:"regions" doc:"Keys of the regions and locations that the check runs in."`
 	Enabled             bool                    `json:"enabled"`
 	SimultaneousRegions bool                    `json:"simultaneous_regions" doc:"Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."`
 	Evidence            bool                    `json:"evidence" doc:"Whether failed results keep what the probe saw: status line, headers, the beginning of the body, DNS answers and certificates."`

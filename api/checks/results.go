@@ -74,7 +74,7 @@ type resultsInput struct {
 	rest.IDPath
 	From    rest.Optional[time.Time] `query:"from" doc:"Results taken at or after this instant."`
 	To      rest.Optional[time.Time] `query:"to" doc:"Results taken before this instant."`
-	Region  string                   `query:"region" doc:"Results of one region, by its key or an alias."`
+	Region  string                   `query:"region" doc:"Results of one region, by its key or an alias, or of a location, by its key."`
 	Success rest.Optional[bool]      `query:"success" doc:"Only successes, or only failures."`
 	// Evidence is read only when it is asked for: it is large.
 	Evidence bool `query:"evidence" doc:"Add the evidence of the failures that keep some. A page of 8 MiB has fewer results."`

@@ -68,6 +68,7 @@ func knownLimits() [][3]string {
 		{"status_pages", "Status pages", ""},
 		{"maintenance_windows", "Maintenance windows", ""},
 		{"subscriptions", "Subscriptions", ""},
+		{"locations", "Locations", ""},
 	}
 }
 

@@ -635,7 +635,7 @@ class BulkMembers(TypedDict, total=False):
     labels: Dict[str, str]
     """Replaces all labels."""
     regions: List[str]
-    """Keys or aliases of the regions that the checks run in."""
+    """Keys or aliases of the regions that the checks run in, and keys of locations."""
     remove_labels: List[str]
     """Keys of labels to remove."""
     retry: Optional[CheckRetry]
@@ -666,7 +666,7 @@ class BulkSelector(TypedDict, total=False):
     query: str
     """A part of the name or the target, in any case."""
     region: str
-    """A region that the check runs in, by its key or an alias."""
+    """A region that the check runs in, by its key or an alias, or a location by its key."""
     state: Literal["failing", "warning", "passing", "unknown", "disabled"]
     type: str
 
@@ -834,7 +834,7 @@ class _CheckRequired(TypedDict):
     name: str
     org_id: str
     regions: List[str]
-    """Keys of the regions that the check runs in."""
+    """Keys of the regions and locations that the check runs in."""
     retry: CheckRetry
     """
     What happens before a failure is stored: the probe is tried again in the same region. All attempts
@@ -928,8 +928,8 @@ class CheckCreate(_CheckCreateRequired, total=False):
     """The program that manages the check. Absent keeps it, and null releases the check."""
     regions: List[str]
     """
-    Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no
-    other.
+    Keys or aliases of the regions that the check runs in, and keys of locations, such as loc-office. A
+    heartbeat has the region heartbeat and no other.
     """
     retry: Optional[CheckRetry]
     """Replaces the whole member. What it leaves out has its default."""
@@ -1209,8 +1209,8 @@ class CheckUpdate(TypedDict, total=False):
     name: str
     regions: List[str]
     """
-    Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no
-    other.
+    Keys or aliases of the regions that the check runs in, and keys of locations, such as loc-office. A
+    heartbeat has the region heartbeat and no other.
     """
     retry: Optional[CheckRetry]
     """Replaces the whole member. What it leaves out has its default."""
@@ -4125,7 +4125,7 @@ class _TryRequestRequired(TypedDict):
 
 class TryRequest(_TryRequestRequired, total=False):
     regions: List[str]
-    """Keys or aliases of the regions that probe; without it, the default region."""
+    """Keys or aliases of the regions that probe, and keys of locations; without it, the default region."""
 
 
 class Uptime(TypedDict):

@@ -150,7 +150,7 @@ export interface ListChecksQuery {
   state?: "failing" | "warning" | "passing" | "unknown" | "disabled";
   /** Only enabled checks, or only disabled ones. */
   enabled?: boolean;
-  /** Checks that run in one region, by its key or an alias. */
+  /** Checks that run in one region, by its key or an alias, or in a location, by its key. */
   region?: string;
   /** Only these checks. Give it several times for several checks. */
   id?: string[];
@@ -365,7 +365,7 @@ export interface ListResultsQuery {
   from?: string;
   /** Results taken before this instant. */
   to?: string;
-  /** Results of one region, by its key or an alias. */
+  /** Results of one region, by its key or an alias, or of a location, by its key. */
   region?: string;
   /** Only successes, or only failures. */
   success?: boolean;
@@ -442,7 +442,10 @@ export interface ListUptimeDaysQuery {
 
 /** What testCheck selects. */
 export interface TestCheckQuery {
-  /** Where to run, by a region's key or an alias. Without dry_run it must be one of the check's regions. */
+  /**
+   * Where to run, by the key or an alias of a region, or the key of a location. Without dry_run it must be one
+   * of the check's regions.
+   */
   region?: string;
   /** Do not store or count the result. */
   dry_run?: boolean;

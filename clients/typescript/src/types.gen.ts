@@ -594,7 +594,7 @@ export interface BulkMembers {
   interval_seconds?: number;
   /** Replaces all labels. */
   labels?: Record<string, string>;
-  /** Keys or aliases of the regions that the checks run in. */
+  /** Keys or aliases of the regions that the checks run in, and keys of locations. */
   regions?: string[];
   /** Keys of labels to remove. */
   remove_labels?: string[];
@@ -625,7 +625,7 @@ export interface BulkSelector {
   labels?: string[];
   /** A part of the name or the target, in any case. */
   query?: string;
-  /** A region that the check runs in, by its key or an alias. */
+  /** A region that the check runs in, by its key or an alias, or a location by its key. */
   region?: string;
   state?: "failing" | "warning" | "passing" | "unknown" | "disabled";
   type?: string;
@@ -792,7 +792,7 @@ export type Check = {
    * a ping.
    */
   ping_url?: string;
-  /** Keys of the regions that the check runs in. */
+  /** Keys of the regions and locations that the check runs in. */
   regions: string[];
   /**
    * What happens before a failure is stored: the probe is tried again in the same region. All attempts with the
@@ -882,7 +882,10 @@ export type CheckCreate = {
   /** The program that manages the check. Absent keeps it, and null releases the check. */
   managed_by?: ManagedBy | null;
   name: string;
-  /** Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no other. */
+  /**
+   * Keys or aliases of the regions that the check runs in, and keys of locations, such as loc-office. A
+   * heartbeat has the region heartbeat and no other.
+   */
   regions?: string[];
   /** Replaces the whole member. What it leaves out has its default. */
   retry?: CheckRetry | null;
@@ -1162,7 +1165,10 @@ export interface CheckUpdate {
   /** The program that manages the check. Absent keeps it, and null releases the check. */
   managed_by?: ManagedBy | null;
   name?: string;
-  /** Keys or aliases of the regions that the check runs in. A heartbeat has the region heartbeat and no other. */
+  /**
+   * Keys or aliases of the regions that the check runs in, and keys of locations, such as loc-office. A
+   * heartbeat has the region heartbeat and no other.
+   */
   regions?: string[];
   /** Replaces the whole member. What it leaves out has its default. */
   retry?: CheckRetry | null;
@@ -3860,7 +3866,7 @@ export interface Trigger {
 export interface TryRequest {
   /** What is probed; its members depend on the type. */
   config: Record<string, unknown>;
-  /** Keys or aliases of the regions that probe; without it, the default region. */
+  /** Keys or aliases of the regions that probe, and keys of locations; without it, the default region. */
   regions?: string[];
   /** How the target is probed. */
   type: string;
