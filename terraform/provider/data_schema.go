@@ -39,7 +39,7 @@ func (f *field) dataAttribute(filter bool) schema.Attribute {
 		}
 	case formText, formScalar:
 	}
-	return schema.StringAttribute{MarkdownDescription: f.Doc, Optional: filter, Computed: computed}
+	return schema.StringAttribute{MarkdownDescription: f.Doc, Optional: filter, Computed: computed, Sensitive: f.Private}
 }
 
 func (f *field) dataList() schema.Attribute {

@@ -53,6 +53,7 @@ type field struct {
 	Nullable bool // null removes it
 	Instant  bool // a time: written differently it is still the same
 	Secret   secretPart
+	Private  bool   // sensitive, although the API shows it
 	Of       string // of a secret: the name without _wo and _wo_version
 
 	Elem    *field   // of lists, sets and maps
@@ -71,6 +72,7 @@ type adjustment struct {
 	Default any
 	Scalar  bool // a text, a number or a boolean: a text in Terraform
 	Union   string
+	Private bool
 }
 
 // adjustments are by schema and member.
@@ -78,6 +80,7 @@ func adjustments() map[string]adjustment {
 	return map[string]adjustment{
 		"Assertion.target":                         {Scalar: true},
 		"HTTPConfig.expected_status_codes":         {Scalar: true},
+		"Check.ping_url":                           {Private: true},
 		"Step.type":                                {Skip: true},
 		"Step.config":                              {Union: "CheckCreate"},
 		"AlertRuleCreate.condition_type":           {Skip: true},
@@ -129,7 +132,7 @@ func members(schema string, d *definition) []*field {
 func fieldOf(name string, d *definition, change adjustment) *field {
 	nullable := d.nullable()
 	schema, d := d.resolve()
-	f := &field{Name: name, JSON: name, Doc: describe(d), Default: d.Default, Instant: d.Format == "date-time"}
+	f := &field{Name: name, JSON: name, Doc: describe(d), Default: d.Default, Instant: d.Format == "date-time", Private: change.Private}
 	f.Nullable = nullable || d.nullable()
 	if change.Name != "" {
 		f.Name = change.Name

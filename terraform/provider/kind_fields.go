@@ -23,6 +23,7 @@ const (
 	intervalName = "interval_seconds"
 	// heartbeatName is the attribute, the type and the only region of heartbeats.
 	heartbeatName = "heartbeat"
+	pingName      = "ping_url"
 	parentName    = "check_id"
 )
 
@@ -108,7 +109,7 @@ func (k *kind) added() []*field {
 	fields := []*field{{Name: idName, Computed: true, Doc: "The id."}}
 	_, answer := (&definition{Ref: k.Answer}).resolve()
 	for _, name := range k.Shown {
-		shown := fieldOf(name, answer.Properties[name], adjustment{})
+		shown := fieldOf(name, answer.Properties[name], adjustments()[k.Answer+"."+name])
 		shown.Computed, shown.Default = true, nil
 		fields = append(fields, shown)
 	}

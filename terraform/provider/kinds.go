@@ -62,6 +62,7 @@ func kinds() []*kind {
 func checkKind() *kind {
 	return &kind{
 		Name: "check", Noun: "check", Create: "CheckCreate", Answer: "Check", Labels: true, Managed: true, Lookup: []string{"name"},
+		Shown: []string{pingName},
 		Doc: "A check probes a target from one or more regions. Exactly one of the nested attributes, such as `https`, " +
 			"says what is probed; another one changes the type of the check, which keeps its id and its history.",
 		calls: calls{

@@ -52,6 +52,8 @@ func (r *object) planned(f *field, plan, config, before map[string]tftypes.Value
 		return kept(f, before)
 	case r.shape.Secret, "key_prefix", "token_prefix":
 		return kept(f, before)
+	case pingName:
+		return plannedPing(f, plannedType(r.shape, config), before)
 	}
 	if value, follows := ofHeartbeat(f, plan, config, before); follows {
 		return value
@@ -84,6 +86,18 @@ func ofHeartbeat(f *field, plan, config, before map[string]tftypes.Value) (value
 		return f.unknown(), true
 	}
 	return value, false
+}
+
+// plannedPing returns where the job of a heartbeat pings: an address stays with the check, and a check of
+// another type has none.
+func plannedPing(f *field, kind tftypes.Value, before map[string]tftypes.Value) tftypes.Value {
+	switch {
+	case kind.IsKnown() && textOf(kind) != heartbeatName:
+		return f.null()
+	case before == nil || !known(before[f.Name]) || !kind.IsKnown():
+		return f.unknown()
+	}
+	return before[f.Name]
 }
 
 // kept returns the value of the state, which a new object does not have yet.

@@ -92,7 +92,9 @@ func (f *field) resourceList(required, optional, computed bool) schema.Attribute
 // readOnly reports whether only the API gives the value.
 func (f *field) readOnly() bool { return f.Computed && f.Default == nil && !f.Kept }
 
-func (f *field) sensitive() bool { return f.Secret == secretInState || f.Secret == secretHidden }
+func (f *field) sensitive() bool {
+	return f.Secret == secretInState || f.Secret == secretHidden || f.Private
+}
 
 // beside names an attribute of the same object.
 func beside(name string) path.Expression { return path.MatchRelative().AtParent().AtName(name) }
