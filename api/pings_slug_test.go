@@ -3,6 +3,7 @@
 package api_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/internal/account"
 )
@@ -267,5 +269,41 @@ func TestPingCreatesWithinThePlan(t *testing.T) {
 	}
 	if rows := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks?query=job", nil).rows(t); len(rows) != 0 {
 		t.Errorf("%v", rows)
+	}
+}
+
+// interruptedPings runs something once, between a ping by a slug and what follows from it.
+type interruptedPings struct {
+	api.PingStore
+
+	between func()
+}
+
+func (p *interruptedPings) AddSlugPing(ctx context.Context, keyHash []byte, slug string, ping vigil.Ping) (account.PingKey, error) {
+	key, err := p.PingStore.AddSlugPing(ctx, keyHash, slug, ping)
+	if p.between != nil {
+		p.between()
+		p.between = nil
+	}
+	return key, err
+}
+
+// TestPingOfADeletedOrganization proves that a ping whose organization is deleted while it asks for a heartbeat
+// is answered as any address that is not known.
+func TestPingOfADeletedOrganization(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signup(t)
+	at := a.pingKey(t)
+	away := b.serve(t, func(d *api.Deps) {
+		d.Stores.Pings = &interruptedPings{d.Stores.Pings, func() {
+			name := text(a.want(t, http.StatusOK, http.MethodGet, "/v1/organization", nil).data(t), "name")
+			a.want(t, http.StatusNoContent, http.MethodDelete, "/v1/organization", map[string]any{"confirm": name})
+		}}
+	})
+	for range 2 {
+		if got := away.do(t, http.MethodGet, at+"/job?create=1", nil); got.status != http.StatusNotFound {
+			t.Errorf("%d %s", got.status, got.raw)
+		}
 	}
 }

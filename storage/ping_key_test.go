@@ -186,6 +186,26 @@ func TestCreatePingedOnce(t *testing.T) {
 	}
 }
 
+// TestCreatePingedOfADeletedOrganization proves that a ping which asks for a heartbeat while the organization of
+// its key is deleted finds no key any more.
+func TestCreatePingedOfADeletedOrganization(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	key, err := s.CreatePingKey(t.Context(), org.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.DeleteOrganization(t.Context(), org.ID, org.Name, account.Credential{}); err != nil {
+		t.Fatal(err)
+	}
+	c := heartbeat(org.ID, everyMinute)
+	_, created, err := s.CreatePinged(t.Context(), key, "job", c, unlimited(), account.Allowance{CreationsPerHour: account.Unlimited})
+	if created || vigil.ErrorCode(err) != vigil.CodeNotFound {
+		t.Errorf("%v %v", created, err)
+	}
+}
+
 // TestSlugsAreIndexed proves that a ping by a slug reads an index, and not every heartbeat.
 func TestSlugsAreIndexed(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,10 @@ func (s *Store) CreatePinged(
 	ctx context.Context, key account.PingKey, slug string, c vigil.Check, plan account.Plan, allow account.Allowance,
 ) (check vigil.Check, created bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := accounts.LockForCheck(ctx, tx, c.OrgID, plan, allow); err != nil {
+		switch err := accounts.LockForCheck(ctx, tx, c.OrgID, plan, allow); {
+		case vigil.ErrorCode(err) == vigil.CodeUnauthorized: // the organization was deleted, and its key with it
+			return vigil.NotFound("ping key")
+		case err != nil:
 			return err
 		}
 		if free, err := beats.LockSlug(ctx, tx, key, slug); err != nil {
