@@ -15,6 +15,7 @@ import (
 // check costs of the plan.
 type asideView struct {
 	Trial   *trial
+	Pings   string // instead of a test, for what is not probed: where its job pings
 	Command string
 	Cost    string
 }
@@ -25,7 +26,15 @@ func (c *checkForm) aside() (asideView, error) {
 		return asideView{}, err
 	}
 	cost, err := c.cost()
-	return asideView{Trial: c.tried, Command: command, Cost: cost}, err
+	v := asideView{Trial: c.tried, Command: command, Cost: cost}
+	switch {
+	case c.kind != kindHeartbeat:
+	case c.stored == nil:
+		v.Pings = "Nothing is probed. The page of the check shows the address that its job pings once it has run."
+	default:
+		v.Pings = "Nothing is probed. The address that its job pings stays the same."
+	}
+	return v, err
 }
 
 // command writes the form as a command of a terminal, without its secrets.

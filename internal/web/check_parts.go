@@ -229,7 +229,8 @@ type loopTable struct {
 
 type loopRow struct {
 	Mark             mark
-	City, Key        string
+	City             string
+	Key              string // empty where City says it
 	Streak           string
 	Failing          bool
 	Up, P50, P95     string
@@ -244,8 +245,11 @@ func (r *request) loopRows(loops []client.Loop, up client.Uptime) []loopRow {
 	for i := range loops {
 		loop := &loops[i]
 		row := loopRow{
-			City: r.city(loop.Region), Key: loop.Region, Up: "–", P50: "–", P95: "–", State: string(loop.State), Missed: number(loop.Missed),
+			City: r.city(loop.Region), Up: "–", P50: "–", P95: "–", State: string(loop.State), Missed: number(loop.Missed),
 			Workflow: loop.WorkflowId,
+		}
+		if loop.Region != row.City && loop.Region != kindHeartbeat { // one word says it
+			row.Key = loop.Region
 		}
 		switch {
 		case loop.State == "stopped" || loop.State == "stopping":
@@ -335,6 +339,10 @@ func (r *request) waiting(d *checkData) *empty {
 		}
 	}
 	e := &empty{Icon: "clock", Title: "Waiting for the first result", After: "This page shows it by itself."}
+	if string(d.check.Type) == kindHeartbeat {
+		e.Text = "It comes with the first ping of its job."
+		return e
+	}
 	e.Text = "The loops in " + listed(r.cities(d.check.Regions)) + " have started."
 	if wait := first.Sub(r.now); !first.IsZero() && wait > 0 {
 		e.Due = r.due(first)

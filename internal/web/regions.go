@@ -67,6 +67,9 @@ func (r *request) readNames() func() map[string]string {
 	})
 }
 
+// heartbeatPlace is the name of the region of heartbeats, which is no city.
+const heartbeatPlace = "Heartbeat"
+
 // city returns the city of a region, the name of a location, and the key of one that is not known.
 func (r *request) city(key string) string {
 	if vigil.IsLocation(key) {
@@ -74,6 +77,9 @@ func (r *request) city(key string) string {
 			return name
 		}
 		return key
+	}
+	if key == kindHeartbeat {
+		return heartbeatPlace
 	}
 	known, err := r.s.regions.all(r.Context(), r.api)
 	if err != nil || known[key].City == "" {
