@@ -7541,7 +7541,7 @@ type Key struct {
 	// Scopes What the key may do, as far as the role of its user allows it.
 	Scopes []KeyScopes `json:"scopes"`
 
-	// UserId The member whose key it is. It ends with the member.
+	// UserId The member who owns the key. The key is revoked when the member is removed.
 	UserId openapi_types.UUID `json:"user_id"`
 }
 
@@ -8441,7 +8441,7 @@ type NewKey struct {
 	// Scopes What the key may do, as far as the role of its user allows it.
 	Scopes []NewKeyScopes `json:"scopes"`
 
-	// UserId The member whose key it is. It ends with the member.
+	// UserId The member who owns the key. The key is revoked when the member is removed.
 	UserId openapi_types.UUID `json:"user_id"`
 }
 

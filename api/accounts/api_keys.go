@@ -39,7 +39,7 @@ type KeyView struct {
 	LastUsedAt *time.Time      `json:"last_used_at" doc:"When the key was last used, to about a minute; null before its first use."`
 	Scopes     []account.Scope `json:"scopes" enum:"read,respond,write,admin" doc:"What the key may do, as far as the role of its user allows it."`
 	ExpiresAt  *time.Time      `json:"expires_at" doc:"When the key stops to work; null: never."`
-	UserID     uuid.UUID       `json:"user_id" format:"uuid" doc:"The member whose key it is. It ends with the member."`
+	UserID     uuid.UUID       `json:"user_id" format:"uuid" doc:"The member who owns the key. The key is revoked when the member is removed."`
 }
 
 // newKeyView is an API key together with the key, which is shown only once.

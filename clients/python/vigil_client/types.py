@@ -2337,7 +2337,7 @@ class Key(TypedDict):
     scopes: List[Literal["read", "respond", "write", "admin"]]
     """What the key may do, as far as the role of its user allows it."""
     user_id: str
-    """The member whose key it is. It ends with the member."""
+    """The member who owns the key. The key is revoked when the member is removed."""
 
 
 class KeyList(TypedDict):
@@ -2865,7 +2865,7 @@ class NewKey(TypedDict):
     scopes: List[Literal["read", "respond", "write", "admin"]]
     """What the key may do, as far as the role of its user allows it."""
     user_id: str
-    """The member whose key it is. It ends with the member."""
+    """The member who owns the key. The key is revoked when the member is removed."""
 
 
 class NewKeyAnswer(TypedDict):

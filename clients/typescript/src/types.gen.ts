@@ -2209,7 +2209,7 @@ export interface Key {
   name: string;
   /** What the key may do, as far as the role of its user allows it. */
   scopes: ("read" | "respond" | "write" | "admin")[];
-  /** The member whose key it is. It ends with the member. */
+  /** The member who owns the key. The key is revoked when the member is removed. */
   user_id: string;
 }
 
@@ -2694,7 +2694,7 @@ export interface NewKey {
   name: string;
   /** What the key may do, as far as the role of its user allows it. */
   scopes: ("read" | "respond" | "write" | "admin")[];
-  /** The member whose key it is. It ends with the member. */
+  /** The member who owns the key. The key is revoked when the member is removed. */
   user_id: string;
 }
 
