@@ -319,7 +319,7 @@ func (t *Trigger) description() string {
 	} else if t.FailureCount > 1 {
 		parts = append(parts, fmt.Sprintf("%d failures in a row", t.FailureCount))
 	}
-	if t.Result.Region != "" {
+	if t.Result.Region != "" && t.Result.Region != HeartbeatRegion {
 		parts = append(parts, "Seen from "+t.Result.Region)
 	}
 	if len(parts) == 0 {

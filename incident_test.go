@@ -303,6 +303,12 @@ func TestIncidentIsOpenUntilItIsResolved(t *testing.T) {
 
 func TestTriggerDescribe(t *testing.T) {
 	t.Parallel()
+	for region, seen := range map[string]bool{"eu-central-fra": true, vigil.HeartbeatRegion: false} { // pings are seen from no place
+		trigger := vigil.Trigger{Result: vigil.Result{Region: region}}
+		if _, description := trigger.Describe("Shop"); strings.Contains(description, "Seen from") != seen {
+			t.Errorf("%s: %q", region, description)
+		}
+	}
 	for name, test := range map[string]struct {
 		trigger vigil.Trigger
 		want    string

@@ -59,7 +59,7 @@ func TestBlindRegions(t *testing.T) {
 	record(0)
 	blind(nil)
 
-	renew("w1", since.Add(time.Second), newark, singapore)
+	renew("w1", since.Add(time.Second), newark, singapore, vigil.HeartbeatRegion) // pings are judged without a line
 	renew("w2", since, newark)
 	blind(map[string]time.Time{newark: since, singapore: since.Add(time.Second)})
 	stale := lease

@@ -189,3 +189,25 @@ func TestNewSystemEvent(t *testing.T) {
 		t.Error("an event that no channel can hold was made")
 	}
 }
+
+// TestUnobservedHeartbeat: nothing is probed, so no message about a heartbeat says so or names a region.
+func TestUnobservedHeartbeat(t *testing.T) {
+	t.Parallel()
+	for end, want := range map[events.UnobservedEnd]string{
+		"": "Backup has no results", events.ObservedAgain: "Backup has results again", events.UnobservedDisabled: "Backup need not ping any more",
+		events.UnobservedDeleted: "Backup need not ping any more", events.UnobservedChanged: "Backup is due again",
+		events.UnobservedRuleChanged: "Backup: no more messages about missing results",
+	} {
+		event, err := events.NewUnobserved(&events.UnobservedContent{
+			UnobservedCheck: vigil.UnobservedCheck{
+				ID: uuid.New(), CheckID: uuid.New(), OrgID: uuid.New(), Regions: []string{vigil.HeartbeatRegion},
+			},
+			Check: vigil.Check{Name: "Backup", Type: vigil.TypeHeartbeat},
+			Time:  time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC),
+			End:   end,
+		})
+		if err != nil || event.Title != want || strings.Contains(event.Body, "heartbeat") || strings.Contains(event.Body, "not probed") {
+			t.Errorf("%s: %q, %q, %v", end, event.Title, event.Body, err)
+		}
+	}
+}

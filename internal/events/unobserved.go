@@ -170,7 +170,27 @@ func (c *UnobservedContent) regions() string {
 	return strings.Join(names, ", ")
 }
 
+// pinged is message of a heartbeat: nothing is probed, but its pings are judged.
+func (c *UnobservedContent) pinged() (title, body string) {
+	name, after := c.Check.Name, " Its pings were not judged for "+c.duration()+"."
+	switch c.End {
+	case ObservedAgain:
+		return name + " has results again", "A result came after " + c.duration() + "."
+	case UnobservedDisabled:
+		return name + " need not ping any more", "The check was disabled." + after
+	case UnobservedDeleted:
+		return name + " need not ping any more", "The check was deleted." + after
+	case UnobservedChanged:
+		return name + " is due again", "The check was changed, or is in maintenance that pauses probing."
+	case UnobservedRegionRemoved, UnobservedRuleChanged:
+	}
+	return name + " has no results", fmt.Sprintf("No worker has judged its pings since %s. Its health is not known.", stamp(c.Since))
+}
+
 func (c *UnobservedContent) message() (title, body string) {
+	if c.Check.Type == vigil.TypeHeartbeat && c.End != UnobservedRuleChanged {
+		return c.pinged()
+	}
 	name, after := c.Check.Name, " It was not probed for "+c.duration()+"."
 	switch c.End {
 	case ObservedAgain:

@@ -3,6 +3,7 @@
 package statuspage_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -41,4 +42,24 @@ func TestAPausedCheckIsShownAsPaused(t *testing.T) {
 	s.exec(t, "UPDATE checks SET enabled = false WHERE id = ?", s.check(1))
 	s.advance(time.Minute)
 	has(t, s.read(t, "/status/harbor"), "<h1>Paused</h1>", "Nothing is checked at the moment.")
+}
+
+// TestAHeartbeatIsInNoPlace: a heartbeat is not checked from any place, so the page names none.
+func TestAHeartbeatIsInNoPlace(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "Backup")
+	s.exec(t, "UPDATE checks SET type = 'heartbeat'")
+	s.exec(t, "DELETE FROM check_regions WHERE check_id = ? AND region <> ?", s.check(0), newark)
+	s.exec(t, "UPDATE check_regions SET region = 'heartbeat' WHERE check_id = ?", s.check(0))
+	page := s.read(t, "/status/harbor")
+	has(t, page, "<h1>Everything works</h1>")
+	s.health(t, s.check(0), "unhealthy", "heartbeat")
+	s.advance(time.Minute)
+	failing := s.read(t, "/status/harbor")
+	has(t, failing, "<h1>Backup is failing</h1>")
+	for _, text := range []string{page, failing} {
+		if strings.Contains(text, "hecked from") || strings.Contains(text, "heartbeat") || strings.Contains(text, "some regions") {
+			t.Errorf("the page names a place: %s", text)
+		}
+	}
 }

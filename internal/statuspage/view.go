@@ -182,7 +182,7 @@ func (v *view) decide() {
 		v.State, v.Headline, v.Detail = noData, "No recent data", "The last results are too old to say what works."
 	case known && len(paused) > 0:
 		v.State, v.Headline = working, "Everything works"
-		v.Detail = strings.TrimSpace(subject(paused) + " paused. " + checkedFrom(regions))
+		v.Detail = subject(paused) + " paused. " + checkedFrom(regions)
 	case len(paused) > 0 && len(paused) == len(v.all):
 		v.State, v.Headline, v.Detail = noData, "Paused", "Nothing is checked at the moment."
 	case known:
@@ -190,6 +190,7 @@ func (v *view) decide() {
 	default:
 		v.State, v.Headline, v.Detail = noData, "No data yet", "The first results are on their way."
 	}
+	v.Detail = strings.TrimSpace(v.Detail)
 }
 
 // checkedFrom names the continents of regions. Heartbeats and the locations of an organization have none, and

@@ -265,13 +265,14 @@ func (s *Store) ClockDifferences(ctx context.Context, silence time.Duration) (ma
 }
 
 // BlindRegions returns the regions in which a worker with a live lease has no line to the
-// internet, each with since when the first of them has none.
+// internet, each with since when the first of them has none. That of heartbeats is none of them: no
+// line is needed to judge pings.
 func (s *Store) BlindRegions(ctx context.Context, silence time.Duration) (map[string]time.Time, error) {
 	rows, err := pg.Rows[struct {
 		Region string    `bun:"region"`
 		Since  time.Time `bun:"since"`
-	}](ctx, s.db, "SELECT region, min(blind_since) AS since FROM "+leasesByRegion+` WHERE blind_since IS NOT NULL AND `+live("$1")+
-		" GROUP BY region", pg.Milliseconds(silence))
+	}](ctx, s.db, "SELECT region, min(blind_since) AS since FROM "+leasesByRegion+`
+		WHERE blind_since IS NOT NULL AND region <> $2 AND `+live("$1")+" GROUP BY region", pg.Milliseconds(silence), vigil.HeartbeatRegion)
 	blind := make(map[string]time.Time, len(rows))
 	for _, row := range rows {
 		blind[row.Region] = row.Since.UTC()
