@@ -129,6 +129,12 @@ func clientLines() map[string][]clientLine {
 			{words: "location delete loc-lab --yes", missing: "location delete nothing --yes"},
 			{words: "location create Office"},
 		},
+		"ping-key": {
+			{words: "ping-key create"},
+			{words: "ping-key show", reads: "ping_url"},
+			{words: "ping-key rotate --yes"},
+			{words: "ping-key revoke --yes"},
+		},
 		"audit":   {{words: "audit", reads: "ACTION"}},
 		"request": {{words: "request GET /v1/checks", reads: `"data"`, missing: "request GET /v1/nothing"}},
 	}
@@ -142,6 +148,7 @@ cli 0 rule create --check Shop --condition failure_threshold=2 --channel oncall 
 cli 0 status-page create $SLUG --title 'Shop status' --check Shop
 cli 0 api-key create reader --scopes read
 cli 0 location create Lab --token-file lab.token
+cli 0 ping-key create
 cli 0 drill schedule create Monthly --channel oncall --timezone Europe/Berlin
 eventually '\tok\t' check results Shop
 eventually 'check.create' audit
@@ -198,6 +205,7 @@ cli 0 check create $TARGET$LONG --name 'Shop $NAMES' --interval 1s --rule failur
 cli 0 rule create --check 'Shop $NAMES' --condition failure_threshold=2 --channel 'oncall $NAMES' --name 'Down $NAMES'
 cli 0 status-page create $SLUG --title 'Shop status $NAMES' --check 'Shop $NAMES'
 cli 0 api-key create 'reader $NAMES' --scopes read
+cli 0 ping-key create
 cli 0 member invite a.person.with.a.very.long.address.of.the.night.shift@a-company-with-a-long-name.example.com
 cli 0 maintenance create 'Upgrade $NAMES' --check 'Shop $NAMES' --starts 2099-12-01T02:30 --duration 1h
 cli 0 subscription create 'All $NAMES' --channel 'oncall $NAMES' --check 'Shop $NAMES' --label team=$LABEL

@@ -237,12 +237,14 @@ func newTargets() http.Handler {
 	return mux
 }
 
-// wholeKey finds an API key, of which only the beginning may be shown.
-var wholeKey = regexp.MustCompile(`vgl_[0-9A-Za-z]{20,}`)
+// wholeKey finds an API key or a ping key, of which only the beginning may be shown.
+var wholeKey = regexp.MustCompile(`vg[lp]_[0-9A-Za-z]{20,}`)
+
+// printsKey are the commands whose answer is a key.
+var printsKey = regexp.MustCompile(`^(api-key create|ping-key (create|show|rotate)) `)
 
 // runClient is the script command `cli <exit code> <words of a vigil command>`. Several
-// codes have a | between them. It fails when the command ends with another code, or prints an API key other than as the answer
-// of `api-key create`.
+// codes have a | between them. It fails when the command ends with another code, or prints a key that is not its answer.
 func runClient(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: cli <exit code> <words>")
@@ -254,9 +256,9 @@ func runClient(ts *testscript.TestScript, neg bool, args []string) {
 
 func clientCode(ts *testscript.TestScript, args []string) int {
 	err := ts.Exec("vigil", args...)
-	printsKey := strings.HasPrefix(strings.Join(args, " "), "api-key create ")
-	if !printsKey && wholeKey.MatchString(ts.ReadFile("stdout")) || wholeKey.MatchString(ts.ReadFile("stderr")) {
-		ts.Fatalf("vigil %s shows an API key", strings.Join(args, " "))
+	answered := printsKey.MatchString(strings.Join(args, " ") + " ")
+	if !answered && wholeKey.MatchString(ts.ReadFile("stdout")) || wholeKey.MatchString(ts.ReadFile("stderr")) {
+		ts.Fatalf("vigil %s shows a key", strings.Join(args, " "))
 	}
 	if err == nil {
 		return 0

@@ -72,6 +72,7 @@ func Commands(host Host) []*cobra.Command {
 		a.memberCommand(),
 		a.orgCommand(),
 		a.keyCommand(),
+		a.pingKeyCommand(),
 		a.usageCommand(),
 		a.regionCommand(),
 		a.locationCommand(),
