@@ -30,5 +30,11 @@ func (d *dashboard) heartbeatPages() namedPages {
 	b.visit(page)
 	b.shows(check.PingURL)
 	b.shows("the job ended with exit code 2")
-	return namedPages{{"heartbeat", page}, {"heartbeat-edit", page + "/edit"}, {"heartbeat-new", "/app/checks/new?type=heartbeat"}}
+	d.api.into(nil, http.MethodPost, "/v1/ping-key", nil)
+	return namedPages{
+		{"ping-key", "/app/organization/ping-key"},
+		{"heartbeat", page},
+		{"heartbeat-edit", page + "/edit"},
+		{"heartbeat-new", "/app/checks/new?type=heartbeat"},
+	}
 }

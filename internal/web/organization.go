@@ -15,6 +15,7 @@ type organizationBody struct {
 	Facts  []fact
 	Owner  bool // the reader may change it
 	Rename *form
+	Ping   *pingKeySection // nil for those who may not see the ping key
 }
 
 func renameForm(r *request) *form {
@@ -43,6 +44,9 @@ func (r *request) renderOrganization(rename *form) error {
 			{Name: "Plan", Value: string(org.Tier)},
 			{Name: "Made", Time: &made},
 		},
+	}
+	if b.Ping, err = r.pingKeySection(); err != nil {
+		return err
 	}
 	if rename.Status == http.StatusOK {
 		for _, known := range rename.fields {

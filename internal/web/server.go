@@ -164,6 +164,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.accountRoutes,
 		s.memberRoutes,
 		s.organizationRoutes,
+		s.pingKeyRoutes,
 		s.recoverRoutes,
 		s.moreRoutes,
 		s.overviewRoutes,
