@@ -88,12 +88,16 @@ func (c *checkForm) cost() (string, error) {
 
 // hourly is how many executions an hour the form makes, rounded; 0 when that is not known.
 func (c *checkForm) hourly() int64 {
-	seconds, ok := numberOf(strings.TrimSpace(c.typed.Get("interval_seconds"))).(json.Number)
+	interval, regions := c.typed.Get("interval_seconds"), len(c.typed.Values["regions"])
+	if c.kind == kindHeartbeat { // both follow from the schedule
+		interval, regions = c.typed.Get("config.schedule.every_seconds"), 1
+	}
+	seconds, ok := numberOf(strings.TrimSpace(interval)).(json.Number)
 	value, err := seconds.Float64()
 	if !ok || err != nil || value < 1 || !c.typed.Has("enabled") {
 		return 0
 	}
-	return int64(math.Round(3600 / value * float64(len(c.typed.Values["regions"]))))
+	return int64(math.Round(3600 / value * float64(regions)))
 }
 
 // trial is what a test of the form's config showed.

@@ -85,6 +85,10 @@ func (c *checkForm) begin(kind string) {
 		kind = c.types.first()
 	}
 	alike := c.types.alike(kind, c.kind)
+	const failures = firstRulePath + "condition.failure_threshold"
+	if before.Get(failures) == usualFailures(c.kind) {
+		before.Set(failures, usualFailures(kind))
+	}
 	c.kind, c.typed = kind, newSheet()
 	if alike {
 		c.typed = before
@@ -104,7 +108,7 @@ func (c *checkForm) begin(kind string) {
 	c.typed.Set("simultaneous_regions", "true")
 	c.typed.Set("evidence", "true")
 	c.typed.Set(formKey, rand.Text())
-	beginRule(c.typed)
+	beginRule(c.typed, kind)
 }
 
 // keeps reports whether a field that was filled in for another type has the same meaning
@@ -215,10 +219,14 @@ func (c *checkForm) create() error {
 	c.r.s.nav.forget(c.r.who.UserID)
 	if len(c.typed.Values["rule.notification_channel_ids"]) > 0 {
 		if err := c.r.createRule(id, firstRuleMembers(c.typed), c.typed.Get(formKey)+"-rule"); err != nil {
-			return c.r.showFirstRule(id, name, c.typed, err)
+			return c.r.showFirstRule(id, name, c.kind, c.typed, err)
 		}
 	}
-	c.r.flash(flash{Mark: "up", Text: "Created. First result in a few seconds."})
+	text := "Created. First result in a few seconds."
+	if c.kind == kindHeartbeat {
+		text = "Created. Its job pings the address below."
+	}
+	c.r.flash(flash{Mark: "up", Text: text})
 	return c.r.redirect("/app/checks/" + id.String())
 }
 

@@ -31,6 +31,9 @@ func (r *request) fullTarget(c *client.Check) string {
 // checkFacts say what the check is, in one line.
 func checkFacts(c *client.Check, recent []client.Result) []string {
 	facts := []string{string(c.Type), "every " + spanExact(time.Duration(c.IntervalSeconds)*time.Second)}
+	if string(c.Type) == kindHeartbeat {
+		return facts
+	}
 	where := counted(int64(len(c.Regions)), "region")
 	if len(c.Regions) > 1 {
 		if c.SimultaneousRegions {

@@ -20,6 +20,7 @@ type ruleView struct {
 	Failures, Policy, Notify, Severity *field
 	Field                              *field // names what is wrong with the channels
 	Channels                           []ruleChannel
+	Regions                            bool // it says in how many; a heartbeat has one
 }
 
 // ruleChannel is a channel to notify.
@@ -29,18 +30,28 @@ type ruleChannel struct {
 	Note     string // why it may not be notified
 }
 
+// usualFailures is how many failures in a row the first rule of a type begins with: a probe may fail by
+// chance, while a job that did not run is what its heartbeat is for.
+func usualFailures(kind string) string {
+	if kind == kindHeartbeat {
+		return "1"
+	}
+	return "2"
+}
+
 // beginRule fills in what a first rule begins with.
-func beginRule(typed *sheet) {
-	typed.Set(firstRulePath+"condition.failure_threshold", "2")
+func beginRule(typed *sheet, kind string) {
+	typed.Set(firstRulePath+"condition.failure_threshold", usualFailures(kind))
 	typed.Set(firstRulePath+"region_policy", "majority")
 	typed.Set(firstRulePath+"notify_on", "both")
 	typed.Set(firstRulePath+"condition.severity", "critical")
 }
 
 // rule makes the sentence.
-func (r *request) rule(f *form, typed *sheet) (*ruleView, error) {
+func (r *request) rule(f *form, typed *sheet, kind string) (*ruleView, error) {
 	c := &checkForm{form: f, typed: typed}
 	v := &ruleView{
+		Regions:  kind != kindHeartbeat,
 		Failures: c.input(field{Name: firstRulePath + "condition.failure_threshold", Label: "Failures in a row", Mode: "numeric"}),
 		Policy: c.input(field{Name: firstRulePath + "region_policy", Label: "Regions", Type: "select", Options: words(
 			"majority", "more than half", "any", "one", "all", "all",
@@ -115,7 +126,7 @@ func (s *Server) firstRule(r *request) error {
 		return err
 	}
 	if err := r.createRule(id, firstRuleMembers(typed), typed.Get(formKey)); err != nil {
-		return r.showFirstRule(id, check.JSON200.Data.Name, typed, err)
+		return r.showFirstRule(id, check.JSON200.Data.Name, string(check.JSON200.Data.Type), typed, err)
 	}
 	r.flash(flash{Mark: "up", Text: "The rule is created."})
 	return r.redirect("/app/checks/" + id.String())
@@ -123,7 +134,7 @@ func (s *Server) firstRule(r *request) error {
 
 // showFirstRule shows the rule with what was typed and what the API says of it. The check
 // is there: only the rule is sent again.
-func (r *request) showFirstRule(id uuid.UUID, name string, typed *sheet, err error) error {
+func (r *request) showFirstRule(id uuid.UUID, name, kind string, typed *sheet, err error) error {
 	f := newForm(r)
 	f.Heading = "The check is created and runs. Its rule is not created yet."
 	v := &firstRuleView{Form: f, Name: name, Back: "/app/checks/" + id.String()}
@@ -133,7 +144,7 @@ func (r *request) showFirstRule(id uuid.UUID, name string, typed *sheet, err err
 		v.Key = key + "-rule"
 	}
 	var problem error
-	if v.Rule, problem = r.rule(f, typed); problem != nil {
+	if v.Rule, problem = r.rule(f, typed, kind); problem != nil {
 		return problem
 	}
 	if !f.refused(atRule(err)) {

@@ -123,7 +123,7 @@ func (c *checkForm) view() (*checkFormView, error) {
 		return nil, err
 	}
 	if c.stored == nil {
-		if v.Rule, err = c.r.rule(c.form, c.typed); err != nil {
+		if v.Rule, err = c.r.rule(c.form, c.typed, c.kind); err != nil {
 			return nil, err
 		}
 	}
