@@ -4,6 +4,7 @@ package vigil
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -160,21 +161,37 @@ func (f *ArrivalFacts) window() slotWindow {
 	return w
 }
 
-// mayHaveLost reports whether the ping of the slot may have been sent in a span in which it was not
-// received. The ping before says when that of a job in steady intervals is due.
+// mayHaveLost reports whether a ping that the slot waits for may have been sent in a span in which it
+// was not received.
 func (f *ArrivalFacts) mayHaveLost(span PingSpan) bool {
-	h := &f.Heartbeat
-	if h.Times != nil {
+	if f.Heartbeat.Times != nil {
 		return true
 	}
 	for i := len(f.Pings) - 1; i >= 0; i-- {
-		p := &f.Pings[i]
-		if p.At.Before(f.Slot) && p.Kind != PingLog {
-			due := p.At.Add(h.Every)
-			return span.From.Before(due.Add(h.Grace)) && span.To.After(due.Add(-h.Grace))
+		if p := &f.Pings[i]; p.At.Before(f.Slot) && p.Kind != PingLog {
+			return f.mayHaveLostAfter(p.At, span)
 		}
 	}
 	return true
+}
+
+// mayHaveLostAfter is mayHaveLost of a job in steady intervals whose last ping is known: it says when the next
+// one is due, and where that may be lost in a span as well, those after it.
+func (f *ArrivalFacts) mayHaveLostAfter(ping time.Time, span PingSpan) bool {
+	h := &f.Heartbeat
+	near := func(s PingSpan, due time.Time) bool {
+		return s.From.Before(due.Add(h.Grace)) && s.To.After(due.Add(-h.Grace))
+	}
+	for due := ping.Add(h.Every); ; {
+		if near(span, due) {
+			return true
+		}
+		before := slices.IndexFunc(f.Spans, func(s PingSpan) bool { return near(s, due) })
+		if before < 0 || !due.Add(-h.Grace).Before(span.To) {
+			return false // it was received, or did not come
+		}
+		due = due.Add(max(1, f.Spans[before].To.Sub(due)/h.Every) * h.Every)
+	}
 }
 
 // start notes that a run has begun: it has its own deadline.
