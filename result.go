@@ -77,14 +77,6 @@ type ResultRow struct {
 	Owned bool
 }
 
-// SentResult is a result that an agent has sent, and that waits to be stored in its slot.
-type SentResult struct {
-	Result
-
-	Sent     int64     // its number among those that wait
-	Received time.Time // by the clock of the database
-}
-
 // StoredResult is the stored row of a slot. Inserted is false for a row that was stored
 // before.
 type StoredResult struct {

@@ -36,9 +36,9 @@ const (
 type sentStore interface {
 	// NewSentResults returns what was committed since a cursor, and the next cursor; an empty one says
 	// that each turn must read its own.
-	NewSentResults(ctx context.Context, cursor string, limit int) ([]vigil.SentResult, string, error)
+	NewSentResults(ctx context.Context, cursor string, limit int) ([]location.Sent, string, error)
 	// SentResults returns those of a loop, the oldest slots first.
-	SentResults(ctx context.Context, checkID uuid.UUID, region string, limit int) ([]vigil.SentResult, error)
+	SentResults(ctx context.Context, checkID uuid.UUID, region string, limit int) ([]location.Sent, error)
 	// TakeSentResults deletes what is stored in its slot.
 	TakeSentResults(ctx context.Context, ids []int64) error
 	// AgentRegions returns the public regions that agents serve.
@@ -75,8 +75,8 @@ type sentWait struct {
 	ready chan struct{} // has a buffer of one
 
 	// Of Inbox, under its lock.
-	sent   []vigil.SentResult // in the order of their slots
-	reread bool               // some may have been passed over
+	sent   []location.Sent // in the order of their slots
+	reread bool            // some may have been passed over
 }
 
 // Serves reports whether the results of a region come from agents.
@@ -186,8 +186,8 @@ func (w *sentWait) wake() {
 }
 
 // add adds a result that it does not have yet, in the order of slots.
-func (w *sentWait) add(one vigil.SentResult) {
-	at, _ := slices.BinarySearchFunc(w.sent, one, func(a, b vigil.SentResult) int { return a.Slot.Compare(b.Slot) })
+func (w *sentWait) add(one location.Sent) {
+	at, _ := slices.BinarySearchFunc(w.sent, one, func(a, b location.Sent) int { return a.Slot.Compare(b.Slot) })
 	if at < len(w.sent) && w.sent[at].Slot.Equal(one.Slot) {
 		return
 	}
@@ -220,7 +220,7 @@ func (b *Inbox) leave(w *sentWait) {
 }
 
 // first returns the result with the oldest slot, nil when there is none.
-func (b *Inbox) first(ctx context.Context, w *sentWait) (*vigil.SentResult, error) {
+func (b *Inbox) first(ctx context.Context, w *sentWait) (*location.Sent, error) {
 	b.mu.Lock()
 	waits := b.cursor == "" // what comes meanwhile would be passed over
 	reread := w.reread && len(w.sent) == 0 && !waits
@@ -238,7 +238,7 @@ func (b *Inbox) first(ctx context.Context, w *sentWait) (*vigil.SentResult, erro
 			b.mu.Unlock()
 			return nil, err
 		}
-		sent = slices.DeleteFunc(sent, func(s vigil.SentResult) bool { return slices.Contains(b.taken, s.Sent) })
+		sent = slices.DeleteFunc(sent, func(s location.Sent) bool { return slices.Contains(b.taken, s.Number) })
 		for i := range sent {
 			w.add(sent[i])
 		}
@@ -256,7 +256,7 @@ func (b *Inbox) first(ctx context.Context, w *sentWait) (*vigil.SentResult, erro
 func (b *Inbox) take(w *sentWait, one int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	w.sent = slices.DeleteFunc(w.sent, func(s vigil.SentResult) bool { return s.Sent == one })
+	w.sent = slices.DeleteFunc(w.sent, func(s location.Sent) bool { return s.Number == one })
 	b.taken = append(b.taken, one)
 }
 

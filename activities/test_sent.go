@@ -35,7 +35,7 @@ func (w *Watcher) observeAfar(ctx context.Context, e *entry, request TestRequest
 	if err := w.Inbox.store.AddTask(ctx, wanted); err != nil {
 		return result, fmt.Errorf("ask an agent: %w", err)
 	}
-	defer func() { _ = w.Inbox.store.EndTask(context.WithoutCancel(ctx), wanted.ID) }() // else nobody takes it after its deadline
+	defer func() { _ = w.Inbox.store.EndTask(context.WithoutCancel(ctx), wanted.ID) }() // else no agent takes it after its deadline
 	for {
 		if err := timing.Sleep(ctx, taskPoll); err != nil {
 			return result, err

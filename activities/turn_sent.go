@@ -9,6 +9,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/agentlink"
+	"github.com/vigil-monitor/vigil/internal/location"
 )
 
 // This file is the part of a turn whose results agents send. It stores and judges them as it does those
@@ -60,10 +61,10 @@ func (t *turnRun) awaitSent(ctx context.Context, e *entry, limit time.Time) (wai
 
 // storeSent stores a result of an agent. One that is late, or comes after one of a later slot, fills its
 // slot and is not judged.
-func (t *turnRun) storeSent(ctx context.Context, e *entry, sent *vigil.SentResult) (waitResult, error) {
+func (t *turnRun) storeSent(ctx context.Context, e *entry, sent *location.Sent) (waitResult, error) {
 	ctx, cancel := context.WithDeadline(ctx, t.call.Ends)
 	defer cancel()
-	id, result := sent.Sent, sent.Result
+	id, result := sent.Number, sent.Result
 	backfill := !result.Slot.After(t.state.Slot) || result.Slot.Before(e.StateFrom(t.turn.Region))
 	tooLate := sent.Received.Sub(result.Slot) > e.deadline()+agentlink.Late
 	if paused, _ := t.Catalogue.maintenance.at(&e.Check, result.Slot); paused {

@@ -25,7 +25,7 @@ const office = "loc-office"
 // sentStore has what agents sent, in memory: the tests are about times. Its cursors are how many were sent.
 type sentStore struct {
 	mu     sync.Mutex
-	all    []vigil.SentResult
+	all    []location.Sent
 	taken  map[int64]bool
 	wanted []location.Wanted
 	taker  bool // an agent takes tasks
@@ -35,28 +35,28 @@ type sentStore struct {
 func (s *sentStore) send(check uuid.UUID, slot time.Time, seen vigil.Observation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = append(s.all, vigil.SentResult{Sent: int64(len(s.all) + 1), Received: time.Now(), Result: vigil.Result{
+	s.all = append(s.all, location.Sent{Number: int64(len(s.all) + 1), Received: time.Now(), Result: vigil.Result{
 		ID: vigil.ResultID(check, office, slot), CheckID: check, Region: office, Slot: slot, Time: slot, Observation: seen,
 	}})
 }
 
-func (s *sentStore) NewSentResults(_ context.Context, cursor string, _ int) ([]vigil.SentResult, string, error) {
+func (s *sentStore) NewSentResults(_ context.Context, cursor string, _ int) ([]location.Sent, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, _ := strconv.Atoi(cmp.Or(cursor, strconv.Itoa(len(s.all))))
 	return slices.Clone(s.all[n:]), strconv.Itoa(len(s.all)), nil
 }
 
-func (s *sentStore) SentResults(_ context.Context, check uuid.UUID, region string, limit int) ([]vigil.SentResult, error) {
+func (s *sentStore) SentResults(_ context.Context, check uuid.UUID, region string, limit int) ([]location.Sent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []vigil.SentResult
+	var found []location.Sent
 	for _, one := range s.all {
-		if one.CheckID == check && one.Region == region && !s.taken[one.Sent] {
+		if one.CheckID == check && one.Region == region && !s.taken[one.Number] {
 			found = append(found, one)
 		}
 	}
-	slices.SortFunc(found, func(a, b vigil.SentResult) int { return a.Slot.Compare(b.Slot) })
+	slices.SortFunc(found, func(a, b location.Sent) int { return a.Slot.Compare(b.Slot) })
 	return found[:min(len(found), limit)], nil
 }
 

@@ -197,6 +197,24 @@ func TestAgentDefinitions(t *testing.T) {
 	if gone, _ := f.definitions(t); len(gone.Checks) != 0 || len(gone.Gone) != 1 {
 		t.Errorf("a deletion: %+v", gone)
 	}
+	made = a.want(t, http.StatusCreated, http.MethodPost, "/v1/checks", secretCheck()).data(t)
+	if added, _ := f.definitions(t); len(added.Checks) != 1 {
+		t.Errorf("another check: %+v", added)
+	}
+	body := windowOf(text(made, "id"))
+	body["starts_at"], body["probing"] = localTime(-time.Minute), "pause"
+	window := a.want(t, http.StatusCreated, http.MethodPost, windows, body).data(t)
+	paused, cursor := f.definitions(t)
+	if len(paused.Checks) != 0 || len(paused.Gone) != 1 {
+		t.Errorf("maintenance: %+v", paused)
+	}
+	if resumed, _ := o.follow(t, b.url, cursor).definitions(t); !resumed.Full || len(resumed.Checks) != 0 {
+		t.Errorf("resumed in maintenance with %+v", resumed)
+	}
+	a.want(t, http.StatusNoContent, http.MethodDelete, windows+"/"+text(window, "id"), nil)
+	if after, _ := f.definitions(t); len(after.Checks) != 1 {
+		t.Errorf("after maintenance: %+v", after)
+	}
 	began := time.Now()
 	rotated := a.want(t, http.StatusOK, http.MethodPost, locationsPath+"/"+o.id+"/rotate-token", nil).data(t)
 	f.ended(t, 15*time.Second)

@@ -16358,7 +16358,7 @@ type ClientInterface interface {
 
 	// ListLateIncidents List what was not observed in time
 	//
-	// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. Nobody was notified of them.
+	// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. No channel was notified of them.
 	//
 	// Corresponds with GET /v1/checks/{id}/late-incidents (the `ListLateIncidents` operationId).
 	ListLateIncidents(ctx context.Context, id openapi_types.UUID, params *ListLateIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -18502,7 +18502,7 @@ func (c *Client) UpdateAlertRule(ctx context.Context, id openapi_types.UUID, rul
 
 // ListLateIncidents List what was not observed in time
 //
-// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. Nobody was notified of them.
+// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. No channel was notified of them.
 //
 // Corresponds with GET /v1/checks/{id}/late-incidents (the `ListLateIncidents` operationId).
 func (c *Client) ListLateIncidents(ctx context.Context, id openapi_types.UUID, params *ListLateIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -28899,7 +28899,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListLateIncidentsWithResponse List what was not observed in time
 	//
-	// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. Nobody was notified of them.
+	// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. No channel was notified of them.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -44159,7 +44159,7 @@ func (c *ClientWithResponses) UpdateAlertRuleWithResponse(ctx context.Context, i
 
 // ListLateIncidentsWithResponse List what was not observed in time
 //
-// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. Nobody was notified of them.
+// Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. No channel was notified of them.
 //
 // Returns a wrapper object for the known response body format(s).
 //

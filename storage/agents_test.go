@@ -144,7 +144,7 @@ func TestAgentResults(t *testing.T) {
 	if own, err := s.SentResults(t.Context(), check.ID, office, 10); err != nil || len(own) != 1 {
 		t.Errorf("%+v, %v", own, err)
 	}
-	if err := s.TakeSentResults(t.Context(), []int64{sent[0].Sent}); err != nil {
+	if err := s.TakeSentResults(t.Context(), []int64{sent[0].Number}); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := s.SentResults(t.Context(), check.ID, office, 10); err != nil || len(left) != 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestSilentLocations proves that the silence of a location and its end are events, each once, and that one begins
-// 30 s after the last report, unless nobody could report.
+// 30 s after the last report, unless no agent could report.
 func TestSilentLocations(t *testing.T) {
 	t.Parallel()
 	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)

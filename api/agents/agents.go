@@ -39,6 +39,9 @@ type Store interface {
 	// unless its ID is zero.
 	LocationDefinitions(ctx context.Context, orgID uuid.UUID, region, cursor string) (
 		defs []vigil.Definition, gone []vigil.Tombstone, next string, err error)
+	// PausedChecks returns the checks of a region whose probing maintenance pauses now, of an organization
+	// unless its ID is zero.
+	PausedChecks(ctx context.Context, orgID uuid.UUID, region string) ([]uuid.UUID, error)
 	// Definition returns one check, or a trial.
 	Definition(ctx context.Context, checkID uuid.UUID) (vigil.Definition, error)
 	WaitingTasks(ctx context.Context) ([]location.Task, error)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -50,7 +51,11 @@ func (s *Service) stream(ctx context.Context, in *streamInput) (*huma.StreamResp
 	if err != nil {
 		return nil, err
 	}
-	f := follower{service: s, sub: sub, key: key, cursor: in.LastEventID, given: in.LastEventID != "", hash: rest.RequestOf(ctx).TokenHash, log: rest.RequestOf(ctx).Log()}
+	cursor := in.LastEventID
+	if strings.HasSuffix(cursor, pausedMark) {
+		cursor = ""
+	}
+	f := follower{service: s, sub: sub, key: key, cursor: cursor, given: cursor != "", hash: rest.RequestOf(ctx).TokenHash, log: rest.RequestOf(ctx).Log()}
 	return &huma.StreamResponse{Body: func(answer huma.Context) {
 		defer s.hub.leave(sub)
 		f.run(ctx, answer)
@@ -64,9 +69,11 @@ type follower struct {
 	key     agentlink.PublicKey
 	cursor  string // of what was sent; empty: nothing was
 	given   bool   // the client gave the cursor
-	hash    []byte
-	log     *slog.Logger
-	out     *stream.Frames
+	// paused are the checks that maintenance pauses, which the agent does not have.
+	paused map[uuid.UUID]bool
+	hash   []byte
+	log    *slog.Logger
+	out    *stream.Frames
 }
 
 // run sends until the client, the token or the server goes.
@@ -106,7 +113,8 @@ func (f *follower) authorized(ctx context.Context) bool {
 	return code != vigil.CodeUnauthorized && code != vigil.CodeNotFound
 }
 
-// definitions sends what changed since the cursor, and all checks when there is none.
+// definitions sends what changed since the cursor, and all checks when there is none. While maintenance pauses
+// the probing of a check, it is none of the location's.
 func (f *follower) definitions(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -118,17 +126,63 @@ func (f *follower) definitions(ctx context.Context) bool {
 		defs, gone, next, err = f.service.store.LocationDefinitions(ctx, in.OrgID, in.Key, "")
 		full = true
 	}
+	ended := goneOf(gone, defs)
+	if err == nil {
+		defs, ended, err = f.pause(ctx, defs, ended)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			f.log.LogAttrs(ctx, slog.LevelWarn, "the checks of a location cannot be read", slog.Any("error", err))
 		}
 		return true // the next tick tries again
 	}
-	if !full && len(defs) == 0 && len(gone) == 0 {
-		f.cursor, f.given = next, false
+	f.cursor, f.given = next, false
+	if len(f.paused) > 0 {
+		next += pausedMark
+	}
+	if !full && len(defs) == 0 && len(ended) == 0 {
 		return true
 	}
-	changes := agentlink.Definitions{Full: full, Checks: []agentlink.Check{}, Gone: goneOf(gone, defs)}
+	return f.sendDefinitions(ctx, next, defs, agentlink.Definitions{Full: full, Checks: []agentlink.Check{}, Gone: ended})
+}
+
+// pausedMark ends a cursor at which the agent did not have all checks: a stream that goes on from it begins with all,
+// since the end of maintenance is no change of a check.
+const pausedMark = "+paused"
+
+// pause takes out what maintenance pauses, and adds what it does not pause any more.
+func (f *follower) pause(ctx context.Context, defs []vigil.Definition, ended []uuid.UUID) ([]vigil.Definition, []uuid.UUID, error) {
+	in := f.sub.session.Location
+	list, err := f.service.store.PausedChecks(ctx, in.OrgID, in.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	paused := make(map[uuid.UUID]bool, len(list))
+	for _, id := range list {
+		paused[id] = true
+		if !f.paused[id] || slices.ContainsFunc(defs, func(d vigil.Definition) bool { return d.Check.ID == id }) {
+			ended = append(ended, id)
+		}
+	}
+	defs = slices.DeleteFunc(defs, func(d vigil.Definition) bool { return paused[d.Check.ID] })
+	for id := range f.paused {
+		if paused[id] || slices.ContainsFunc(defs, func(d vigil.Definition) bool { return d.Check.ID == id }) {
+			continue
+		}
+		def, may, err := f.service.hub.definition(ctx, in, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if may {
+			defs = append(defs, def)
+		}
+	}
+	f.paused = paused
+	return defs, ended, nil
+}
+
+// sendDefinitions sends changes, in several events where they are many.
+func (f *follower) sendDefinitions(ctx context.Context, cursor string, defs []vigil.Definition, changes agentlink.Definitions) bool {
 	for i := range defs {
 		check, runs, err := f.sealed(&defs[i])
 		if err != nil {
@@ -148,8 +202,7 @@ func (f *follower) definitions(ctx context.Context) bool {
 			changes = agentlink.Definitions{Checks: []agentlink.Check{}, Gone: []uuid.UUID{}}
 		}
 	}
-	f.cursor, f.given = next, false
-	return f.send(next, agentlink.EventDefinitions, changes) && f.out.Flush()
+	return f.send(cursor, agentlink.EventDefinitions, changes) && f.out.Flush()
 }
 
 // sealed returns a check as it travels, and whether it runs in the location.

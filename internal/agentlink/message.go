@@ -67,7 +67,7 @@ type Hello struct {
 	Protocol int    `json:"protocol" minimum:"1" doc:"Version of the protocol, 1."`
 	Version  string `json:"version" maxLength:"100" doc:"Version of the agent's program."`
 	Name     string `json:"name" maxLength:"253" doc:"Name of the agent's machine, for display."`
-	// Instance is made anew with every start of the program. A second hello of an instance answers
+	// Instance is made again with every start of the program. A second hello of an instance answers
 	// with its session.
 	Instance uuid.UUID         `json:"instance" doc:"Chosen at random when the program starts."`
 	Key      []byte            `json:"key" doc:"Public key to which configs are sealed: X25519, as HPKE encodes it (RFC 9180, section 7.1.1)."`

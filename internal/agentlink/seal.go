@@ -50,8 +50,8 @@ func ParseKey(encoded []byte) (PublicKey, error) {
 	return PublicKey{key}, nil
 }
 
-// Seal seals the config of a revision of a check. It can be opened as that of another check or
-// revision by nobody.
+// Seal seals the config of a revision of a check. It cannot be opened as that of another check or
+// revision.
 func (k PublicKey) Seal(check uuid.UUID, revision int64, config []byte) ([]byte, error) {
 	sealed, err := hpke.Seal(k.key, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), info(check, revision), config)
 	if err != nil {

@@ -69,3 +69,11 @@ type Task struct {
 	Once                    bool
 	Deadline                time.Time
 }
+
+// Sent is a result that an agent has sent, and that waits to be stored in its slot.
+type Sent struct {
+	vigil.Result
+
+	Number   int64     // among those that wait
+	Received time.Time // by the clock of the database
+}

@@ -25,8 +25,8 @@ func (s *Store) RunsOf(ctx context.Context, in location.Access, checks []uuid.UU
 		IntervalMS, OffsetMS int64
 	}](ctx, s.db, `SELECT r.check_id, c.revision, r.start_at, r.anchor, r.interval_ms, r.offset_ms
 		FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id
-		WHERE r.check_id = ANY(@checks::uuid[]) AND r.region = @region AND (@org = @nobody::uuid OR r.org_id = @org)`,
-		pg.Named{"checks": pg.UUIDTexts(checks), "region": in.Key, "org": in.OrgID, "nobody": uuid.Nil})
+		WHERE r.check_id = ANY(@checks::uuid[]) AND r.region = @region AND (@org = @all::uuid OR r.org_id = @org)`,
+		pg.Named{"checks": pg.UUIDTexts(checks), "region": in.Key, "org": in.OrgID, "all": uuid.Nil})
 	runs := make(map[uuid.UUID]location.Runs, len(rows))
 	for _, row := range rows {
 		runs[row.CheckID] = location.Runs{Revision: row.Revision, Schedule: vigil.Schedule{
@@ -74,13 +74,13 @@ type resultRow struct {
 	Observation            json.RawMessage
 }
 
-func (r *resultRow) result() (vigil.SentResult, error) {
+func (r *resultRow) result() (location.Sent, error) {
 	var seen agentlink.Observation
 	if err := json.Unmarshal(r.Observation, &seen); err != nil {
-		return vigil.SentResult{}, fmt.Errorf("read a result of an agent: %w", err)
+		return location.Sent{}, fmt.Errorf("read a result of an agent: %w", err)
 	}
-	return vigil.SentResult{
-		Sent: r.ID, Received: r.ReceivedAt.UTC(),
+	return location.Sent{
+		Number: r.ID, Received: r.ReceivedAt.UTC(),
 		Result: vigil.Result{
 			ID: vigil.ResultID(r.CheckID, r.Region, r.Slot), CheckID: r.CheckID, Region: r.Region, Slot: r.Slot.UTC(), Time: r.Time.UTC(),
 			Observation: seen.Observation(),
@@ -90,7 +90,7 @@ func (r *resultRow) result() (vigil.SentResult, error) {
 
 // SentResults returns up to limit results of agents for a loop that are not taken, those with the
 // oldest slots first.
-func (s *Store) SentResults(ctx context.Context, checkID uuid.UUID, region string, limit int) ([]vigil.SentResult, error) {
+func (s *Store) SentResults(ctx context.Context, checkID uuid.UUID, region string, limit int) ([]location.Sent, error) {
 	rows, err := pg.Rows[resultRow](ctx, s.db, "SELECT "+resultColumns+` FROM agent_results
 		WHERE check_id = @check AND region = @region ORDER BY slot LIMIT @limit`, pg.Named{"check": checkID, "region": region, "limit": limit})
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) SentResults(ctx context.Context, checkID uuid.UUID, region strin
 // NewSentResults returns up to limit results of agents that were committed since the call that a cursor is of, and
 // the cursor of the next call. One that commits during the call may be returned twice. Next is empty
 // when the cursor is of another database, or there are more: then each loop must ask SentResults.
-func (s *Store) NewSentResults(ctx context.Context, cursor string, limit int) (sent []vigil.SentResult, next string, err error) {
+func (s *Store) NewSentResults(ctx context.Context, cursor string, limit int) (sent []location.Sent, next string, err error) {
 	seen, err := pg.Row[struct {
 		Snapshot     string
 		Ahead, Found bool

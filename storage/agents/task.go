@@ -48,8 +48,7 @@ func (s *Store) TakeTask(ctx context.Context, task, session uuid.UUID) (taken bo
 	return err == nil, pg.Wrap("give a task to an agent", err)
 }
 
-// AnswerTask stores the answer to a task that a session has taken. A task that nobody waits for any
-// more, or of another session, is a CodeNotFound error.
+// AnswerTask stores the answer to a task that a session has taken. A task that is over, or of another session, is a CodeNotFound error.
 func (s *Store) AnswerTask(ctx context.Context, task, session uuid.UUID, answer *agentlink.TaskAnswer) error {
 	raw, err := json.Marshal(answer)
 	if err != nil {

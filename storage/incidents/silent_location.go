@@ -34,7 +34,7 @@ type locationSilence struct {
 
 // PublishSilentLocations publishes which locations have had no agent for agentlink.SilentAfter, and which
 // have one again, for up to limit of them, and returns how many there were. Since is when the platform
-// began to look: before that nobody could report. It publishes nothing when the lease is of an older fence.
+// began to look: before that no agent could report. It publishes nothing when the lease is of an older fence.
 func (s *Store) PublishSilentLocations(ctx context.Context, lease fleet.SweepLease, since time.Time, limit int) (int, error) {
 	rows, err := pg.Rows[locationSilence](ctx, s.db, `SELECT id, org_id, key, name, seen_at, silent_since FROM locations
 		WHERE org_id IS NOT NULL AND seen_at IS NOT NULL AND CASE WHEN silent_since IS NULL

@@ -285,7 +285,7 @@ func (s *Store) Overdue(
 	var rows []Row
 	err := s.selectLoops(&rows).
 		Where("r.worker_region = ANY(?::text[])", pgdialect.Array(regions)).
-		Where(unsent).
+		Where(probed).
 		Where("r.active AND r.next_due < ?", pg.Micro(now.Add(-grace))). // what the index has
 		Where("r.applied > 0 AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", pg.Milliseconds(grace), pg.Micro(now)).
 		Where("NOT "+Paused, pg.Micro(now), pg.Milliseconds(grace)).
@@ -300,9 +300,8 @@ func (s *Store) Overdue(
 	return loopsOf(rows), pg.Wrap("find overdue loops", err)
 }
 
-// unsent is the condition that the results of a loop (r) do not arrive from agents, or that one waits
-// to be stored. A location without agents has no results, which a nudge does not change.
-const unsent = `(r.worker_region <> '` + vigil.LocationsRegion + `' OR EXISTS (SELECT FROM agent_results AS a
+// probed is the condition that a loop (r) should go on: no agents send its results, or one waits.
+const probed = `(r.worker_region <> '` + vigil.LocationsRegion + `' OR EXISTS (SELECT FROM agent_results AS a
 	WHERE a.check_id = r.check_id AND a.region = r.region AND a.received_at < clock_timestamp() - interval '10 s'))`
 
 // blind is the condition that the region of a loop (r) is blind, or was so lately that the loop had

@@ -83,3 +83,16 @@ func PausesOf(ctx context.Context, tx bun.Tx, checkID uuid.UUID, from, to time.T
 	}
 	return joined(spans), nil
 }
+
+// PausedChecks returns the checks of a region whose probing maintenance pauses now, of an organization
+// unless its ID is zero.
+func (s *Store) PausedChecks(ctx context.Context, orgID uuid.UUID, region string) ([]uuid.UUID, error) {
+	paused, err := pg.Rows[uuid.UUID](ctx, s.db, `WITH clock AS MATERIALIZED (SELECT coalesce(@edge, clock_timestamp()) AS now)
+		SELECT DISTINCT c.id FROM clock, maintenance_occurrences AS o
+			JOIN maintenance_windows AS w ON w.id = o.window_id AND w.probing = 'pause'
+			JOIN checks AS c ON c.org_id = o.org_id AND c.regions @> ARRAY[@region::text] AND `+Covers+`
+		WHERE o.removed_at IS NULL AND o.starts_at <= clock.now AND o.ends_at > clock.now
+			AND o.ends_at <= clock.now + `+LongestOccurrence+` AND (@org = @all::uuid OR o.org_id = @org)`,
+		pg.Named{"edge": s.MaintenanceEdge(), "region": region, "org": orgID, "all": uuid.Nil})
+	return paused, pg.Wrap("read which checks are paused", err)
+}

@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS agent_results (
 CREATE UNIQUE INDEX IF NOT EXISTS agent_results_slot_idx ON agent_results (check_id, region, slot);
 CREATE INDEX IF NOT EXISTS agent_results_xid_idx ON agent_results (received_xid);
 
--- Probes that somebody waits for. An agent takes one and answers it; both rows go when nobody waits.
+-- Probes that somebody waits for. An agent takes one and answers it; the row goes when its caller has the answer, or leaves.
 CREATE TABLE IF NOT EXISTS agent_tasks (
     id          uuid        PRIMARY KEY,
     location_id uuid        NOT NULL REFERENCES locations ON DELETE CASCADE,

@@ -1100,7 +1100,7 @@ class Operations:
         List what was not observed in time.
         Results of an agent that was cut off come late: they fill their slots, and open no incident for
         what is over. These are the incidents that would have been, found by a replay of the stored
-        results, the newest 100 first. Nobody was notified of them.
+        results, the newest 100 first. No channel was notified of them.
         """
         return self._list(f"/v1/checks/{quote(id, safe='')}/late-incidents", {"limit": limit}, timeout)
 

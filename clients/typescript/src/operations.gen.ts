@@ -1034,7 +1034,7 @@ export abstract class Operations {
    * List what was not observed in time.
    * Results of an agent that was cut off come late: they fill their slots, and open no incident for what is
    * over. These are the incidents that would have been, found by a replay of the stored results, the newest 100
-   * first. Nobody was notified of them.
+   * first. No channel was notified of them.
    */
   listLateIncidents(id: string, query?: ListLateIncidentsQuery, options?: RequestOptions): Pages<t.LateIncident> {
     return this.list(`/v1/checks/${encodeURIComponent(id)}/late-incidents`, query, options);
