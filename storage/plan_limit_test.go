@@ -14,6 +14,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/listing"
+	"github.com/vigil-monitor/vigil/internal/location"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage"
@@ -102,6 +103,14 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 				_, err := s.CreateSubscription(t.Context(), subscription.Subscription{
 					OrgID: org.ID, Name: "all", ChannelID: channel.ID, Events: []string{"*"}, Enabled: true,
 				})
+				return err
+			},
+		},
+		{
+			kind: account.LimitLocations, details: details(1), org: org,
+			create: func(t *testing.T, s *storage.Store) error {
+				t.Helper()
+				_, _, err := s.CreateLocation(t.Context(), location.Location{OrgID: org.ID, Key: "loc-" + uuid.NewString(), Name: "Office"})
 				return err
 			},
 		},

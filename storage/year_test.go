@@ -211,17 +211,14 @@ func TestChannelOfManyRulesIsDeletedInSteps(t *testing.T) {
 		Channels: []uuid.UUID{a.channels[vigil.ChannelChat].ID}, NotifyOn: vigil.NotifyBoth, Policy: vigil.AnyRegion, Enabled: true,
 	})
 	const more = 1000
-	var columns string // all that are not generated
-	if err := a.store.DB().NewRaw(`SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns
-		WHERE table_schema = current_schema() AND table_name = 'checks' AND is_generated = 'NEVER'`).Scan(t.Context(), &columns); err != nil {
-		t.Fatal(err)
-	}
+	columns, loopColumns := writtenColumns(t, a.store, "checks"), writtenColumns(t, a.store, "check_regions")
 	for _, fill := range []string{
 		`INSERT INTO checks (` + columns + `) SELECT ` + columns + ` FROM (
 			SELECT (jsonb_populate_record(c, jsonb_build_object('id', md5('c' || n)::uuid))).*
 			FROM checks AS c, generate_series(1, ?1) AS n WHERE c.id = ?0) AS made`,
-		`INSERT INTO check_regions SELECT (jsonb_populate_record(r, jsonb_build_object('check_id', md5('c' || n)::uuid))).*
-			FROM check_regions AS r, generate_series(1, ?1) AS n WHERE r.check_id = ?0`,
+		`INSERT INTO check_regions (` + loopColumns + `) SELECT ` + loopColumns + ` FROM (
+			SELECT (jsonb_populate_record(r, jsonb_build_object('check_id', md5('c' || n)::uuid))).*
+			FROM check_regions AS r, generate_series(1, ?1) AS n WHERE r.check_id = ?0) AS made`,
 		`INSERT INTO alert_rules SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'check_id', md5('c' || n)::uuid))).*
 			FROM alert_rules AS a, generate_series(1, ?1) AS n WHERE a.check_id = ?0`,
 		"ANALYZE",
@@ -264,4 +261,14 @@ func TestChannelOfManyRulesIsDeletedInSteps(t *testing.T) {
 	if n := a.count("SELECT count(*) FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id WHERE r.desired <> c.revision"); n != 0 {
 		t.Errorf("%d loops do not know the new revision", n)
 	}
+}
+
+// writtenColumns are those of a table that are not generated, as SQL lists them.
+func writtenColumns(t *testing.T, s *storage.Store, table string) (columns string) {
+	t.Helper()
+	if err := s.DB().NewRaw(`SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns
+		WHERE table_schema = current_schema() AND table_name = ? AND is_generated = 'NEVER'`, table).Scan(t.Context(), &columns); err != nil {
+		t.Fatal(err)
+	}
+	return columns
 }

@@ -199,8 +199,8 @@ func (s *Store) RotateLocationToken(
 		}
 		token = newToken()
 		now := s.db.Instant()
-		_, err = tx.NewRaw(`UPDATE locations SET token_hash = ?, token_prefix = ?, version = version + 1, rotated_at = ?, updated_at = ?
-			WHERE id = ?`, TokenHash(token), token[:tokenShown], now, now, id).Exec(ctx)
+		_, err = tx.NewRaw(`UPDATE locations SET token_hash = ?hash, token_prefix = ?prefix, version = version + 1, rotated_at = ?now,
+			updated_at = ?now WHERE id = ?id`, pg.Named{"hash": TokenHash(token), "prefix": token[:tokenShown], "now": now, "id": id}).Exec(ctx)
 		return pg.Wrap("store", err)
 	})
 	if err != nil {
