@@ -61,7 +61,7 @@ func TestLocation(t *testing.T) {
 	if err != nil || renamed.Name != "Office" || renamed.Version != 2 || renamed.Labels["site"] != "ber" {
 		t.Errorf("%+v, %v", renamed, err)
 	}
-	rotated, second, err := s.RotateLocationToken(t.Context(), org.ID, made.ID, nil)
+	rotated, second, err := s.RotateLocationToken(t.Context(), org.ID, made.ID)
 	if err != nil || second == token || rotated.Version != 3 || !strings.HasPrefix(second, rotated.TokenPrefix) {
 		t.Errorf("%+v, %v", rotated, err)
 	}
@@ -77,7 +77,7 @@ func TestLocation(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"get":    func() error { _, err := s.Location(t.Context(), other.ID, made.ID); return err }(),
-		"rotate": func() error { _, _, err := s.RotateLocationToken(t.Context(), other.ID, made.ID, nil); return err }(),
+		"rotate": func() error { _, _, err := s.RotateLocationToken(t.Context(), other.ID, made.ID); return err }(),
 		"delete": s.DeleteLocation(t.Context(), other.ID, made.ID, nil),
 		"update": func() error {
 			_, err := s.UpdateLocation(t.Context(), other.ID, made.ID, func(*location.Location) error { return nil })

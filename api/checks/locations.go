@@ -26,7 +26,7 @@ type locationStore interface {
 	Location(ctx context.Context, orgID, id uuid.UUID) (location.Location, error)
 	Locations(ctx context.Context, orgID uuid.UUID, filter listing.LocationFilter) ([]location.Location, listing.Extent, error)
 	UpdateLocation(ctx context.Context, orgID, id uuid.UUID, change func(*location.Location) error) (location.Location, error)
-	RotateLocationToken(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (location.Location, string, error)
+	RotateLocationToken(ctx context.Context, orgID, id uuid.UUID) (location.Location, string, error)
 	DeleteLocation(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error
 }
 
@@ -297,5 +297,5 @@ func (o *locations) rotate(ctx context.Context, in *rest.IDPath) (*rest.Answer[n
 	if err != nil {
 		return nil, err
 	}
-	return answerToken(o.store.RotateLocationToken(ctx, rest.CallerOf(ctx).Org.ID, id, rest.PreconditionOf(ctx)))
+	return answerToken(o.store.RotateLocationToken(ctx, rest.CallerOf(ctx).Org.ID, id))
 }

@@ -184,24 +184,16 @@ func (s *Store) UpdateLocation(
 }
 
 // RotateLocationToken gives a location of the organization another token; the one before is not known any
-// more. An unknown location is a CodeNotFound error, and a version that match does not accept a
-// CodePrecondition error.
-func (s *Store) RotateLocationToken(
-	ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition,
-) (l location.Location, token string, err error) {
+// more. An unknown location is a CodeNotFound error.
+func (s *Store) RotateLocationToken(ctx context.Context, orgID, id uuid.UUID) (l location.Location, token string, err error) {
+	token = newToken()
 	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		row, err := readLocation(ctx, tx.NewSelect().For("NO KEY UPDATE"), orgID, id)
-		if err != nil {
-			return err
-		}
-		if err := match.Check(ResourceLocation, row.Version); err != nil {
-			return err
-		}
-		token = newToken()
 		now := s.db.Instant()
-		_, err = tx.NewRaw(`UPDATE locations SET token_hash = ?hash, token_prefix = ?prefix, version = version + 1, rotated_at = ?now,
-			updated_at = ?now WHERE id = ?id`, pg.Named{"hash": TokenHash(token), "prefix": token[:tokenShown], "now": now, "id": id}).Exec(ctx)
-		return pg.Wrap("store", err)
+		res, err := tx.NewRaw(`UPDATE locations SET token_hash = ?hash, token_prefix = ?prefix, version = version + 1, rotated_at = ?now,
+			updated_at = ?now WHERE id = ?id AND org_id = ?org`, pg.Named{
+			"hash": TokenHash(token), "prefix": token[:tokenShown], "now": now, "id": id, "org": orgID,
+		}).Exec(ctx)
+		return pg.RequireAffected(ResourceLocation, "store", res, err)
 	})
 	if err != nil {
 		return location.Location{}, "", pg.Wrap("rotate the token of a location", err)
