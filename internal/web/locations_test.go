@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,4 +51,26 @@ func TestLocations(t *testing.T) {
 	stranger.post(t, http.StatusNotFound, path+"/delete", url.Values{})
 	b.get(t, http.StatusOK, path+"/delete").shows(t, "Delete “Office, 2nd floor”?")
 	b.follow(t, path+"/delete", url.Values{}).shows(t, "The location is deleted", "No location yet")
+}
+
+// TestLocationIsShownByItsName proves that the pages of a check say the name of a location where they say the city of a region.
+func TestLocationIsShownByItsName(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	o.call(t, http.MethodPost, "/v1/locations", map[string]any{"name": "Harbor office", "key": "loc-harbor"}, nil)
+	var made stored
+	o.call(t, http.MethodPost, "/v1/checks", map[string]any{
+		"name": "Crane", "type": "https", "interval_seconds": 60, "regions": []string{"loc-harbor", "eu-central-fra"},
+		"config": map[string]any{"url": "https://crane.harbor.example/"},
+	}, &made)
+	if p := o.view(t, "/app/checks/"+made.ID); !strings.Contains(p.raw, "Harbor office") {
+		t.Errorf("the page of the check does not show the name of the location: %s", p.raw)
+	}
+	p := o.view(t, "/app/checks/"+made.ID+"/edit")
+	if got := p.values["regions"]; !slices.Contains(got, "loc-harbor") || !strings.Contains(p.raw, "no agent") {
+		t.Errorf("the form has the regions %v", got)
+	}
+	if p = p.press(t, ""); p.status != http.StatusSeeOther {
+		t.Errorf("saved as it is: status %d, %s", p.status, p.summary())
+	}
 }
