@@ -44,7 +44,7 @@ func forArm64(t *testing.T) images {
 	t.Helper()
 	made := built(t)
 	programs := t.TempDir()
-	for _, target := range []string{"build-vigil", "build-roles"} {
+	for _, target := range []string{"build-vigil", "build-roles", "build-agent"} {
 		// As a release builds them, so that what is in Go's cache need not be built again.
 		if err := buildProgram(t.Context(), target, programs, "TARGETARCH=arm64", "GOFLAGS=-trimpath"); err != nil {
 			t.Fatal(err)

@@ -129,16 +129,16 @@ func (e *engine) run(t *testing.T, args ...string) string {
 // full reports whether the long form of the tests is asked for.
 func full() bool { return os.Getenv("VIGIL_DRILL") == "full" }
 
-// images are the two images, built once from the programs that the RUN lines of the Dockerfile build here.
+// images are the images, built once from the programs that the RUN lines of the Dockerfile build here.
 type images struct {
 	*engine
-	all, roles string
-	programs   [2]int64 // bytes of vigil and vigil-slim
-	err        error
+	all, roles, agent string
+	programs          [3]int64 // bytes of vigil, vigil-slim and vigil-agent
+	err               error
 }
 
 var theImages = sync.OnceValue(func() images { //nolint:gochecknoglobals // built once for all tests
-	made := images{engine: theEngine(), all: "vigil:tested", roles: "vigil-roles:tested"}
+	made := images{engine: theEngine(), all: "vigil:tested", roles: "vigil-roles:tested", agent: "vigil-agent:tested"}
 	if made.err = made.engine.err; made.err != nil {
 		return made
 	}
@@ -146,14 +146,16 @@ var theImages = sync.OnceValue(func() images { //nolint:gochecknoglobals // buil
 	if err == nil {
 		_, err = slim()
 	}
-	if err == nil {
-		err = buildProgram(context.Background(), "build-vigil", out)
+	for _, target := range []string{"build-vigil", "build-agent"} {
+		if err == nil {
+			err = buildProgram(context.Background(), target, out)
+		}
 	}
 	if err != nil {
 		made.err = err
 		return made
 	}
-	for i, program := range []string{"vigil", "vigil-slim"} {
+	for i, program := range []string{"vigil", "vigil-slim", "vigil-agent"} {
 		if info, err := os.Stat(filepath.Join(out, program)); err == nil {
 			made.programs[i] = info.Size()
 		}
@@ -164,7 +166,7 @@ var theImages = sync.OnceValue(func() images { //nolint:gochecknoglobals // buil
 		made.err = fmt.Errorf("%w: %s", err, output)
 		return made
 	}
-	for target, name := range map[string]string{"vigil": made.all, "vigil-roles": made.roles} {
+	for target, name := range map[string]string{"vigil": made.all, "vigil-roles": made.roles, "vigil-agent": made.agent} {
 		_, made.err = made.try(context.Background(), nil, "build", "--quiet", "--network", "host", "--file", "Dockerfile",
 			"--target", target, "--tag", name, "--build-arg", "BUILD_BASE=vigil-base/build", "--build-arg", "ROLES_BASE=vigil-base/static",
 			"--build-arg", "POSTGRES_BASE=vigil-base/postgres", "--build-arg", "BASE=vigil-base/libc", "..")

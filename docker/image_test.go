@@ -14,10 +14,11 @@ import (
 )
 
 // Bytes that an image may have beside its program, whose own bound a release holds (.ci/release):
-// 120 MB and 60 MB, which make 220 MB and 75 MB of the images.
+// 120 MB, 78 MB and 25 MB.
 const (
 	besideVigil = 100_000_000
 	besideRoles = 15_000_000
+	besideAgent = 5_000_000
 )
 
 func TestImages(t *testing.T) {
@@ -26,7 +27,7 @@ func TestImages(t *testing.T) {
 	for i, one := range []struct {
 		name   string
 		beside int64
-	}{{made.all, besideVigil}, {made.roles, besideRoles}} {
+	}{{made.all, besideVigil}, {made.roles, besideRoles}, {made.agent, besideAgent}} {
 		var image []struct {
 			Size   int64
 			Config struct {
@@ -59,6 +60,10 @@ func TestImages(t *testing.T) {
 		"true",
 	); err == nil {
 		t.Errorf("the roles have a shell: %s", output)
+	}
+	if _, err := made.try(t.Context(), nil, "run", "--rm", "--network", "none", "--env", "VIGIL_AGENT_TOKEN=vga_none", made.agent,
+		"check", "--url", "https://vigil.invalid"); err == nil || !strings.Contains(err.Error(), "DNS: ") {
+		t.Errorf("an agent without a network: %v", err)
 	}
 	license := made.run(t, "run", "--rm", "--network", "none", made.roles, "version")
 	if !strings.Contains(license, "vigil tried, commit 0123456789ab") {

@@ -23,7 +23,7 @@ func attested(t *testing.T, made map[string][]byte) {
 		return hex.EncodeToString(sum[:])
 	}
 	latest, err := releases.Parse(made["latest.json"])
-	if err != nil || latest.Version != "v1.2.0" || latest.Notes != "- more" || len(latest.Files) != 6 ||
+	if err != nil || latest.Version != "v1.2.0" || latest.Notes != "- more" || len(latest.Files) != 9 ||
 		latest.ReleasedAt.Unix() != 1790000000 {
 		t.Errorf("latest.json: %+v, %v", latest, err)
 	}
@@ -38,9 +38,9 @@ func attested(t *testing.T, made map[string][]byte) {
 	}
 	definition := statement.Predicate.BuildDefinition
 	if statement.Type != "https://in-toto.io/Statement/v1" || statement.PredicateType != "https://slsa.dev/provenance/v1" ||
-		statement.Predicate.RunDetails.Builder.ID != "https://ci.example.com/vigil" || len(statement.Subject) != 12 ||
+		statement.Predicate.RunDetails.Builder.ID != "https://ci.example.com/vigil" || len(statement.Subject) != 18 ||
 		definition.ResolvedDependencies[0].Digest["gitCommit"] != "0123456789abcdef" ||
-		definition.ExternalParameters["kinds"] != "full slim" || !strings.HasPrefix(definition.InternalParameters["go"], "go1.") {
+		definition.ExternalParameters["kinds"] != "full slim agent" || !strings.HasPrefix(definition.InternalParameters["go"], "go1.") {
 		t.Errorf("the provenance is %s", made["provenance.intoto.json"])
 	}
 	for _, subject := range statement.Subject {

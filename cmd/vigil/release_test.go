@@ -25,6 +25,7 @@ import (
 const (
 	smallProgram = "package main\n\nvar version, commit, builder string\n\nfunc main() { println(version, commit, builder, kind) }\n"
 	smallFull    = "//go:build !slim\n\npackage main\n\nconst kind = \"full\"\n"
+	smallAgent   = smallProgram + "\nconst kind = \"agent\"\n"
 	smallSlim    = "//go:build slim\n\npackage main\n\nconst kind = \"slim\"\n"
 )
 
@@ -41,7 +42,7 @@ func TestRelease(t *testing.T) {
 	first, second := release(t, attest), release(t, attest)
 	var want []string
 	for _, platform := range []string{"darwin_arm64", "linux_amd64", "linux_arm64"} {
-		for _, name := range []string{"vigil", "vigil-slim"} {
+		for _, name := range []string{"vigil", "vigil-agent", "vigil-slim"} {
 			want = append(want, name+"_v1.2.0_"+platform+".tar.gz")
 		}
 	}
@@ -90,7 +91,7 @@ func release(t *testing.T, attest string) map[string][]byte {
 	for name, text := range map[string]string{
 		".ci/release": string(script), "go.mod": "module vigil\n\ngo 1.26\n", "README.md": "# Vigil\n", "LICENSE": "Apache-2.0\n",
 		"NOTICE": "Vigil\n", "CHANGELOG.md": "# Changelog\n\n## [1.2.0]\n\n- more\n", "cmd/vigil/main.go": smallProgram,
-		"cmd/vigil/full.go": smallFull, "cmd/vigil/slim.go": smallSlim,
+		"cmd/vigil/full.go": smallFull, "cmd/vigil/slim.go": smallSlim, "cmd/vigil-agent/main.go": smallAgent,
 	} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
@@ -123,7 +124,10 @@ func archived(t *testing.T, name string, archive []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries := ""
+	entries, program := "", "vigil"
+	if strings.HasPrefix(name, "vigil-agent") {
+		program = "vigil-agent"
+	}
 	for reader := tar.NewReader(unzipped); ; {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -132,17 +136,17 @@ func archived(t *testing.T, name string, archive []byte) {
 			t.Fatal(err)
 		}
 		entries += fmt.Sprintf("%s %o %d %d ", header.Name, header.Mode, header.Uid, header.ModTime.Unix())
-		if header.Name != "vigil" {
+		if header.Name != program {
 			continue
 		}
-		program, err := io.ReadAll(reader)
+		content, err := io.ReadAll(reader)
 		if err != nil {
 			t.Fatal(err)
 		}
-		isStatic(t, name, program)
+		isStatic(t, name, content)
 	}
 	if want := "CHANGELOG.md 644 0 1790000000 LICENSE 644 0 1790000000 NOTICE 644 0 1790000000 " +
-		"README.md 644 0 1790000000 vigil 755 0 1790000000 "; entries != want {
+		"README.md 644 0 1790000000 " + program + " 755 0 1790000000 "; entries != want {
 		t.Errorf("%s has %q, want %q", name, entries, want)
 	}
 }
@@ -178,8 +182,10 @@ func isStatic(t *testing.T, name string, program []byte) {
 		t.Fatal(err)
 	}
 	kind := "full"
-	if strings.HasPrefix(name, "vigil-slim") {
-		kind = "slim"
+	for _, other := range []string{"slim", "agent"} {
+		if strings.HasPrefix(name, "vigil-"+other) {
+			kind = other
+		}
 	}
 	output, err := exec.CommandContext(t.Context(), path).CombinedOutput()
 	if want := "v1.2.0 0123456789abcdef https://ci.example.com/vigil " + kind + "\n"; err != nil || string(output) != want {

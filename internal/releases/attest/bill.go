@@ -91,13 +91,14 @@ func inspect(path string) (contents, error) {
 		hash := sha256.New()
 		var program bytes.Buffer
 		into := io.Writer(hash)
-		if name == "vigil" {
+		isProgram := name == "vigil" || name == "vigil-agent"
+		if isProgram {
 			into = io.MultiWriter(hash, &program)
 		}
 		if _, err := io.Copy(into, reader); err != nil { //nolint:gosec // this release made the archive
 			return found, err
 		}
-		if name == "vigil" {
+		if isProgram {
 			if found.program, err = buildinfo.Read(bytes.NewReader(program.Bytes())); err != nil {
 				return found, err
 			}
@@ -107,7 +108,7 @@ func inspect(path string) (contents, error) {
 		})
 	}
 	if found.program == nil {
-		return found, errors.New("it has no program vigil")
+		return found, errors.New("it has no program vigil or vigil-agent")
 	}
 	return found, nil
 }
