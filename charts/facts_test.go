@@ -145,6 +145,32 @@ func TestAllInOne(t *testing.T) {
 	}
 }
 
+// Agents are off by default; they have the token as a file and none of the platform's secrets and settings.
+func TestAgent(t *testing.T) {
+	t.Parallel()
+	objects, err := render(t, "vigil", required())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range pods(t, objects) {
+		if strings.Contains(one.name, "agent") {
+			t.Errorf("%s is there by default", one.name)
+		}
+	}
+	for name, url := range map[string]string{"agent": "https://vigil.example.com", "one agent": "http://vigil:80"} {
+		if objects, err = render(t, "vigil", required(parse(t, combinations[name]))); err != nil {
+			t.Fatal(err)
+		}
+		container := find[*apps.Deployment](t, objects, "vigil-agent").Spec.Template.Spec.Containers[0]
+		if len(container.EnvFrom) > 0 || container.LivenessProbe != nil || container.Image != "vigil-agent:"+load(t).AppVersion() {
+			t.Errorf("%+v", container)
+		}
+		if !slices.ContainsFunc(container.Env, func(env core.EnvVar) bool { return env.Name == "VIGIL_AGENT_URL" && env.Value == url }) {
+			t.Errorf("%s: %v", name, container.Env)
+		}
+	}
+}
+
 // refusals are values that helm must refuse, and what its error says.
 var refusals = map[string]string{
 	"{temporal: {address: ''}}":                                   "temporal.address",
@@ -163,6 +189,11 @@ var refusals = map[string]string{
 	"{ingress: {enabled: true}}":                                  "ingress.host",
 	"{image: {tag: 'a b'}}":                                       "tag",
 	"{publicURL: vigil.example.com}":                              "publicURL",
+	"{agent: {enabled: true}}":                                    "agent.tokenSecret",
+	"{agent: {url: vigil.example.com}}":                           "url",
+	"{agent: {allow: [intranet]}}":                                "allow",
+	"{agent: {settings: {VIGIL_AGENT_TOKEN: vga_x}}}":             "VIGIL_AGENT_TOKEN",
+	"{agent: {settings: {VIGIL_LOG_LEVEL: debug}}}":               "VIGIL_LOG_LEVEL",
 	"{allInOne: {storage: {size: much}}}":                         "size",
 }
 

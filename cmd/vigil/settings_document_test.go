@@ -37,6 +37,8 @@ const settingsEnd = `
 |---|---|
 | ` + "`VIGIL_URL`, `VIGIL_API_KEY`, `VIGIL_CONTEXT`" + ` | the server and the key of the client commands: [cli.md](cli.md#log-in) |
 | ` + "`VIGIL_PING_URL`" + ` | the address that ` + "`vigil run`" + ` reports to: [heartbeats.md](heartbeats.md#vigil-run) |
+| ` + "`VIGIL_AGENT_TOKEN`" + ` | the token of an agent, instead of a file: [agents.md](agents.md#install-an-agent) |
+| ` + "`HTTPS_PROXY`, `NO_PROXY`" + ` | the proxy between an agent and the platform: [agents.md](agents.md#proxies-and-own-certificates) |
 | ` + "`TEMPORAL_TLS`, `TEMPORAL_API_KEY`, `TEMPORAL_CONFIG_FILE` ..." + ` |` +
 	` how to connect to Temporal, as its own tools read them: [operations.md](operations.md#tls-and-keys) |
 | ` + "`GOMEMLIMIT`, `GOGC`" + ` | memory of Go's runtime: [operations.md](operations.md#memory) |

@@ -120,12 +120,12 @@ capabilities: {drop: [ALL]}
 {{- end }}
 {{- end -}}
 
-{{/* vigil.pod are the parts that all pods of the release share: root, role, nodeSelector. */ -}}
+{{/* vigil.pod are the parts that all pods of the release share: root, role, nodeSelector, grace (seconds to stop). */ -}}
 {{- define "vigil.pod" -}}
 serviceAccountName: {{ include "vigil.serviceAccount" .root | quote }}
 automountServiceAccountToken: false
 enableServiceLinks: false # they would set variables such as VIGIL_PORT
-terminationGracePeriodSeconds: 30 # a worker hands over within ten seconds
+terminationGracePeriodSeconds: {{ get . "grace" | default 30 }} # a worker hands over within ten seconds
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets: {{ toYaml . | nindent 2 }}
 {{- end }}
