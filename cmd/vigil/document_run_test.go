@@ -45,7 +45,7 @@ var notRun = []struct{ document, text, reason string }{ //nolint:gochecknoglobal
 	{"docs/operations.md", "vigil migrate --to", "reverts migrations of the running platform; TestUpgrade goes back with it"},
 	{"docs/heartbeats.md", "backup.sh &&", "is the line of a job; TestHeartbeat pings"},
 	{"docs/heartbeats.md", "vigil run", "needs a job; TestHeartbeatRun runs some"},
-	{"docs/agents.md", "vigil location", "all documents share one platform; TestClientCommands runs them"},
+	{"docs/agents.md", "vigil location", "needs a location of its own; TestClient runs them"},
 	{"docs/agents.md", "vigil agent", "runs until it is stopped, with the token of a location; TestRun and TestLook run it"},
 	{"docs/agents.md", "vigil check create", "needs the location"},
 	{"docs/backup.md", "age", "needs the program age"},
