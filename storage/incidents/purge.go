@@ -83,7 +83,7 @@ func (s *Store) Purge(ctx context.Context, checkID uuid.UUID) (found bool, err e
 	if err != nil {
 		return false, fmt.Errorf("mark the deliveries about no incident: %w", err)
 	}
-	for _, table := range []string{"region_edges", "result_gaps", "result_rollups", "pings"} {
+	for _, table := range []string{"region_edges", "result_gaps", "result_rollups", "pings", "agent_results", "late_spans"} {
 		if n, err := s.db.DeleteSome(ctx, table, "t.check_id = ?", checkID); err != nil || n > 0 {
 			return true, err
 		}
