@@ -268,6 +268,9 @@ type answer struct {
 	Error   string          `json:"error"`
 	Code    string          `json:"code"`
 	Details map[string]any  `json:"details"` // of an error
+	Meta    struct {
+		Total string `json:"total"` // of a list
+	} `json:"meta"`
 }
 
 func (c client) do(method, path string, body any) answer {
