@@ -142,6 +142,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	./bin/vigil bench requests --interval 10s
 	./bin/vigil bench requests --loops 300 --interval 60s
 	./bin/vigil bench idle
+	./bin/vigil bench heartbeats
 	./bin/vigil bench alerts --checks 100 --subscribers 1000
 	./bin/vigil bench reads
 	./bin/vigil bench create --checks 10000 --clients 8

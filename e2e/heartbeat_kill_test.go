@@ -164,7 +164,7 @@ func (b *beats) countDown(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		a, err := c.try(http.MethodGet, "/v1/checks?health=unhealthy&limit=1", nil)
+		a, err := c.try(http.MethodGet, "/v1/checks?health=unhealthy&limit=1", nil) //nolint:contextcheck // it ends with the test
 		if n, bad := strconv.Atoi(a.Meta.Total); err == nil && bad == nil {
 			b.mu.Lock()
 			b.down = append(b.down, downCount{time.Now(), n})

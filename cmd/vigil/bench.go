@@ -19,6 +19,7 @@ func newBenchCommand() *cobra.Command {
 		long(newBenchLoopsCommand(), what), long(newBenchAlertsCommand(), what), long(newBenchCreateCommand(), what),
 		long(newBenchIncidentsCommand(), what), long(newBenchReadsCommand(), what), long(newBenchIdleCommand(), what),
 		long(newBenchDashboardCommand(), what), long(newBenchTurnsCommand(), what), long(newBenchRequestsCommand(), what),
+		long(newBenchHeartbeatsCommand(), what),
 		newBenchTargetCommand(), newBenchLooperCommand(), newBenchRequesterCommand())
 }
 
@@ -162,6 +163,27 @@ func newBenchIdleCommand() *cobra.Command {
 	}
 	cmd.Flags().DurationVar(&o.Settle, "settle", time.Minute, "how long the platform runs before the measurement")
 	cmd.Flags().DurationVar(&o.Measure, "for", 30*time.Second, "how long to measure")
+	return cmd
+}
+
+func newBenchHeartbeatsCommand() *cobra.Command {
+	o := bench.HeartbeatOptions{}
+	cmd := &cobra.Command{
+		Use:   "heartbeats",
+		Short: "Measure what heartbeats cost whose jobs ping: CPU of each kind of process, without the jobs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Heartbeats < 1 || o.Interval < time.Second || o.Settle < 0 || o.Measure < time.Second {
+				return errors.New("a measurement needs at least one heartbeat, an interval of a second and a second of time")
+			}
+			o.Out = cmd.OutOrStdout()
+			return bench.MeasureHeartbeats(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().IntVar(&o.Heartbeats, "heartbeats", 10_000, "how many `heartbeats`")
+	cmd.Flags().DurationVar(&o.Interval, "interval", time.Minute, "interval of the pings of every job")
+	cmd.Flags().DurationVar(&o.Settle, "settle", 10*time.Minute, "how long the jobs ping before the measurement")
+	cmd.Flags().DurationVar(&o.Measure, "for", 2*time.Minute, "how long to measure")
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -88,7 +89,7 @@ func kindsOf(pid int) (map[string]kind, error) {
 			files := residentFiles(id)
 			m.all, m.files = m.all+files-m.files, files
 		}
-		k.add(kind{count: 1, cpu: p.cpu, mem: m})
+		k.add(kind{count: 1, cpu: p.cpu + p.waited, mem: m}) // with that of its children that have ended
 		kinds[name] = k
 	}
 	return kinds, nil
@@ -143,14 +144,6 @@ func sizesIn(file string) map[string]int64 {
 }
 
 func printIdle(w io.Writer, settled, took time.Duration, before, after map[string]kind) error {
-	var names []string
-	var total kind
-	for name := range after {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(after[b].mem.all, after[a].mem.all), cmp.Compare(a, b))
-	})
 	var b strings.Builder
 	fmt.Fprintf(
 		&b,
@@ -159,16 +152,25 @@ func printIdle(w io.Writer, settled, took time.Duration, before, after map[strin
 		settled,
 		took.Round(time.Second),
 	)
-	fmt.Fprintf(&b, "  %-44s %6s %7s %8s %7s %7s %7s\n", "", "count", "MiB", "private", "files", "shared", "CPU")
+	printKinds(&b, before, after, took)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// printKinds prints a table of what each kind has used in a time, and returns what all have.
+func printKinds(b *strings.Builder, before, after map[string]kind, took time.Duration) (total kind) {
+	names := slices.SortedFunc(maps.Keys(after), func(x, y string) int {
+		return cmp.Or(cmp.Compare(after[y].mem.all, after[x].mem.all), cmp.Compare(x, y))
+	})
+	fmt.Fprintf(b, "  %-44s %6s %7s %8s %7s %7s %7s\n", "", "count", "MiB", "private", "files", "shared", "CPU")
 	for _, name := range names {
 		k := after[name]
 		k.cpu -= before[name].cpu
-		printKind(&b, name, k, took)
+		printKind(b, name, k, took)
 		total.add(k)
 	}
-	printKind(&b, "all", total, took)
-	_, err := io.WriteString(w, b.String())
-	return err
+	printKind(b, "all", total, took)
+	return total
 }
 
 // printKind prints a line; its CPU is in percent of one core.
