@@ -97,7 +97,15 @@ var mentionedVariable = regexp.MustCompile(`\b(VIGIL_[A-Z_]+[A-Z])\b`)
 // settings.
 func TestDocumentsNameSettingsThatExist(t *testing.T) {
 	t.Parallel()
-	known := []string{"VIGIL_URL", "VIGIL_API_KEY", "VIGIL_CONTEXT", "VIGIL_PING_URL", "VIGIL_DRILL", "VIGIL_DRILL_ROUNDS", "VIGIL_AGENT_TOKEN"}
+	known := []string{
+		"VIGIL_URL",
+		"VIGIL_API_KEY",
+		"VIGIL_CONTEXT",
+		"VIGIL_PING_URL",
+		"VIGIL_DRILL",
+		"VIGIL_DRILL_ROUNDS",
+		"VIGIL_AGENT_TOKEN",
+	}
 	for _, s := range append(platform.AllSettings(), agentSettings()...) {
 		known = append(known, s.Variable)
 	}

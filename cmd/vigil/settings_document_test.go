@@ -26,7 +26,8 @@ Each setting of the server commands is an environment variable, and a flag of th
 without ` + "`VIGIL_`" + `. The flag wins. An empty variable counts as not set, unless
 its range has "nothing". All server commands accept all settings, so that their processes can
 share one environment; the last column lists those that use one. Those of [agents](#agents) are for ` + "`vigil agent`" + `
-and ` + "`vigil-agent`" + ` alone, and their flags have no ` + "`agent-`" + `. Durations are written as ` + "`500ms`, `30s`, `72h` or `90d`" + `.
+and ` + "`vigil-agent`" + ` alone, and their flags have no ` + "`agent-`" + `.
+Durations are written as ` + "`500ms`, `30s`, `72h` or `90d`" + `.
 
 `
 
