@@ -22,7 +22,7 @@ const mostSessions = 50
 const sessionKept = "interval '1 day'"
 
 // alive is the condition of an agent that reports.
-var alive = fmt.Sprintf("NOT leaving AND seen_at > clock_timestamp() - interval '%d ms'", agentlink.AgentTimeout.Milliseconds())
+var alive = fmt.Sprintf("reported AND NOT leaving AND seen_at > clock_timestamp() - interval '%d ms'", agentlink.AgentTimeout.Milliseconds())
 
 // accessColumns are the columns of a location.Access.
 const accessColumns = "l.id, coalesce(l.org_id, '00000000-0000-0000-0000-000000000000') AS org_id, l.key, l.name"
@@ -106,7 +106,7 @@ func (s *Store) ReportOf(ctx context.Context, in location.Seen) (location.Lives,
 		Now    time.Time
 		Epoch  int64
 	}](ctx, s.db, `WITH seen AS (
-			UPDATE agents SET seen_at = clock_timestamp(), leaving = @leaving, blind = @blind, clock_ms = @clock, checks = @checks,
+			UPDATE agents SET seen_at = clock_timestamp(), reported = true, leaving = @leaving, blind = @blind, clock_ms = @clock, checks = @checks,
 				spool_results = @results, spool_bytes = @bytes, spool_dropped = @dropped, refused = refused + @refused
 			WHERE id = @session AND location_id = @location
 		), place AS (

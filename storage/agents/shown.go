@@ -85,7 +85,7 @@ func (s *Store) addAgents(ctx context.Context, ids []uuid.UUID, at map[uuid.UUID
 	var found []agentRow
 	err := s.db.NewRaw(`SELECT a.* FROM unnest(?::uuid[]) AS of (id) CROSS JOIN LATERAL (
 			SELECT id, location_id, name, version, types, started_at, seen_at, clock_ms, checks, spool_results, spool_bytes, spool_dropped,
-				NOT leaving AND seen_at > clock_timestamp() - ? * interval '1 ms' AS reports
+				reported AND NOT leaving AND seen_at > clock_timestamp() - ? * interval '1 ms' AS reports
 			FROM agents WHERE location_id = of.id ORDER BY seen_at DESC, id LIMIT ?
 		) AS a ORDER BY a.seen_at DESC, a.id`, pgdialect.Array(ids), pg.Milliseconds(agentlink.SilentAfter), mostAgents).Scan(ctx, &found)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Store) addAgents(ctx context.Context, ids []uuid.UUID, at map[uuid.UUID
 func (s *Store) LiveLocations(ctx context.Context, orgID uuid.UUID) (map[string][]vigil.CheckType, error) {
 	var found []struct{ Key, Type string }
 	err := s.db.NewRaw(`SELECT DISTINCT l.key, unnest(a.types) AS type FROM locations AS l JOIN agents AS a ON a.location_id = l.id
-		WHERE l.org_id = ? AND NOT a.leaving AND a.seen_at > clock_timestamp() - ? * interval '1 ms'`,
+		WHERE l.org_id = ? AND a.reported AND NOT a.leaving AND a.seen_at > clock_timestamp() - ? * interval '1 ms'`,
 		orgID, pg.Milliseconds(agentlink.SilentAfter)).Scan(ctx, &found)
 	if err != nil {
 		return nil, pg.Wrap("find the live locations", err)

@@ -23,7 +23,8 @@ CREATE UNIQUE INDEX IF NOT EXISTS locations_key_idx ON locations (org_id, key) N
 CREATE UNIQUE INDEX IF NOT EXISTS locations_token_idx ON locations (token_hash);
 CREATE INDEX IF NOT EXISTS locations_newest_idx ON locations (org_id, created_at DESC, id DESC);
 
--- Agents: a row for each start of the program. public_key is that to which configs are sealed.
+-- Agents: a row for each start of the program. public_key is that to which configs are sealed. One that
+-- has not reported yet probes nothing.
 CREATE TABLE IF NOT EXISTS agents (
     id            uuid        PRIMARY KEY,
     location_id   uuid        NOT NULL REFERENCES locations ON DELETE CASCADE,
@@ -34,6 +35,7 @@ CREATE TABLE IF NOT EXISTS agents (
     types         text[]      NOT NULL,
     started_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     seen_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    reported      boolean     NOT NULL DEFAULT false,
     leaving       boolean     NOT NULL DEFAULT false,
     blind         boolean     NOT NULL DEFAULT false,
     clock_ms      bigint      NOT NULL DEFAULT 0,
