@@ -158,14 +158,17 @@ func TestAgentCutOff(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	eventually(t, "all slots of the time without a line have results", func() bool {
-		for _, id := range ids {
-			if f := figure(id); f.Total < int(outage.Seconds())/seconds {
-				return false
+	eventuallyWithin(t, waitLimit+outage, "the agent has sent what it could not send", func() bool {
+		var at struct {
+			Agents []struct {
+				Spool struct{ Results int }
 			}
 		}
-		return true
+		c.into(&at, http.MethodGet, "/v1/locations/"+office.ID, nil)
+		return len(at.Agents) == 1 && at.Agents[0].Spool.Results == 0
 	})
+	t.Logf("%d results waited for the line; all were sent %v after it was back",
+		checks*int(outage.Seconds())/seconds, time.Since(cut.Add(outage)).Round(time.Second))
 	agentStops()
 	for i, id := range ids {
 		site := up
@@ -175,7 +178,7 @@ func TestAgentCutOff(t *testing.T) {
 		var f struct {
 			Total, Missed int
 		}
-		eventually(t, "every probe is a result", func() bool {
+		eventuallyWithin(t, waitLimit+outage, "every probe is a result", func() bool {
 			now := figure(id)
 			f.Total, f.Missed = now.Total, now.Missed
 			return f.Total >= site.count(paths[id])
@@ -189,7 +192,7 @@ func TestAgentCutOff(t *testing.T) {
 	if len(incidents) != 0 {
 		t.Errorf("%d incidents opened for what was over: %v", len(incidents), incidents[0])
 	}
-	eventually(t, "what would have been is listed", func() bool {
+	eventuallyWithin(t, waitLimit+outage, "what would have been is listed", func() bool {
 		for i, id := range ids {
 			var found []object
 			c.into(&found, http.MethodGet, "/v1/checks/"+id+"/late-incidents", nil)
