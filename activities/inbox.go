@@ -122,22 +122,21 @@ func (b *Inbox) Run(ctx context.Context) {
 	defer takes.Stop()
 	defer serves.Stop()
 	for {
-		var what string
 		var err error
 		select {
 		case <-ctx.Done():
 			return
 		case <-takes.C:
-			what, err = "taken results of agents not deleted, trying again", b.deleteTaken(ctx)
+			err = b.deleteTaken(ctx)
 		case <-serves.C:
-			what, err = "regions of agents not read, trying again", b.Load(ctx)
+			err = b.Load(ctx)
 		case <-b.woken:
-			what, err = "results of agents not read, trying again", b.look(ctx)
+			err = b.look(ctx)
 		case <-looks.C:
-			what, err = "results of agents not read, trying again", b.look(ctx)
+			err = b.look(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			b.log.WarnContext(ctx, what, "error", err)
+			b.log.WarnContext(ctx, "results of agents not read or taken, trying again", "error", err)
 		}
 	}
 }

@@ -49,7 +49,11 @@ func (w *Watcher) observeAfar(ctx context.Context, e *entry, request TestRequest
 			result.Time, result.Observation = answer.Time, answer.Observation
 			return result, nil
 		case !taken && waited > agentlink.TaskWithin:
-			return result, noAgent("No agent of %s took the test within %s; its location shows which are connected.", request.Region, agentlink.TaskWithin)
+			return result, noAgent(
+				"No agent of %s took the test within %s; its location shows which are connected.",
+				request.Region,
+				agentlink.TaskWithin,
+			)
 		case waited > wanted.Within:
 			return result, noAgent("The agent of %s that took the test has not answered.", request.Region)
 		}

@@ -147,7 +147,12 @@ func report(results ...map[string]any) map[string]any {
 		results = []map[string]any{}
 	}
 	return map[string]any{
-		"sent_at": time.Now().UTC(), "clock_difference_ms": 0, "checks": 1, "spool": map[string]any{"results": 0, "bytes": 0, "dropped": 0}, "results": results,
+		"sent_at": time.Now().
+			UTC(),
+		"clock_difference_ms": 0,
+		"checks":              1,
+		"spool":               map[string]any{"results": 0, "bytes": 0, "dropped": 0},
+		"results":             results,
 	}
 }
 
@@ -176,7 +181,8 @@ func TestAgentDefinitions(t *testing.T) {
 	path := "/v1/checks/" + text(made, "id")
 	a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"interval_seconds": 120})
 	changed, cursor := f.definitions(t)
-	if changed.Full || len(changed.Checks) != 1 || changed.Checks[0].IntervalMS != 120_000 || changed.Checks[0].Revision <= defs.Checks[0].Revision {
+	if changed.Full || len(changed.Checks) != 1 || changed.Checks[0].IntervalMS != 120_000 ||
+		changed.Checks[0].Revision <= defs.Checks[0].Revision {
 		t.Errorf("a change: %+v", changed)
 	}
 	a.want(t, http.StatusOK, http.MethodPut, path, map[string]any{"enabled": false})

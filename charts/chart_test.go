@@ -44,7 +44,7 @@ var combinations = map[string]string{
 	"agent": "{agent: {enabled: true, url: https://vigil.example.com, tokenSecret: vigil-secrets, allow: [10.0.0.0/8, 192.168.0.0/16], " +
 		"nodeSelector: {a: b}, settings: {VIGIL_AGENT_LOG_LEVEL: debug, HTTPS_PROXY: 'http://proxy:3128'}}}",
 	"one agent": "{agent: {enabled: true, tokenSecret: vigil-secrets, replicas: 1}}",
-	"service": "{service: {type: LoadBalancer, port: 8080, annotations: {a: b}}}",
+	"service":   "{service: {type: LoadBalancer, port: 8080, annotations: {a: b}}}",
 	"groups": "{workers: {groups: [{name: eu, regions: [eu-central-fra], replicas: 1, nodeSelector: {region: eu}}, " +
 		"{name: us, regions: [na-east-ewr, na-west-sea], replicas: 3}]}}",
 	"no workers": "{workers: {groups: []}}",

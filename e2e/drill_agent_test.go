@@ -124,7 +124,8 @@ func TestAgentCutOff(t *testing.T) {
 	figure := func(id string) (f struct {
 		Total  int `json:"total_checks"`
 		Missed int `json:"missed"`
-	}) {
+	},
+	) {
 		c.into(&f, http.MethodGet, "/v1/checks/"+id+"/uptime?period=24h", nil)
 		return f
 	}

@@ -151,7 +151,13 @@ func TestAgentResults(t *testing.T) {
 		t.Errorf("%+v are left, %v", left, err)
 	}
 	update(t, s, check, func(c *vigil.Check) { c.Regions = []string{newark} })
-	if _, gone, _, err := s.LocationDefinitions(t.Context(), org.ID, office, cursor); err != nil || len(gone) != 1 || gone[0].CheckID != check.ID {
+	if _, gone, _, err := s.LocationDefinitions(
+		t.Context(),
+		org.ID,
+		office,
+		cursor,
+	); err != nil || len(gone) != 1 ||
+		gone[0].CheckID != check.ID {
 		t.Errorf("a check that left the location: %+v, %v", gone, err)
 	}
 }
@@ -173,7 +179,12 @@ func TestAgentTasks(t *testing.T) {
 	if err := s.AddTask(t.Context(), wanted); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddTask(t.Context(), location.Wanted{ID: uuid.New(), OrgID: uuid.New(), Region: office}); vigil.ErrorCode(err) != vigil.CodeNotFound {
+	if err := s.AddTask(
+		t.Context(),
+		location.Wanted{ID: uuid.New(), OrgID: uuid.New(), Region: office},
+	); vigil.ErrorCode(
+		err,
+	) != vigil.CodeNotFound {
 		t.Errorf("another organization has a task: %v", err)
 	}
 	tasks, err := s.WaitingTasks(t.Context())
@@ -196,7 +207,11 @@ func TestAgentTasks(t *testing.T) {
 	if err := s.AnswerTask(t.Context(), wanted.ID, first.ID, &answer); err != nil {
 		t.Fatal(err)
 	}
-	if _, said, err := s.TaskState(t.Context(), wanted.ID); err != nil || said == nil || !said.Success || said.ResponseTime != 12*time.Millisecond {
+	if _, said, err := s.TaskState(
+		t.Context(),
+		wanted.ID,
+	); err != nil || said == nil || !said.Success ||
+		said.ResponseTime != 12*time.Millisecond {
 		t.Error(said, err)
 	}
 	if err := s.EndTask(t.Context(), wanted.ID); err != nil {

@@ -102,16 +102,16 @@ func (s *Service) Register(r *rest.Registrar) {
 		Method: http.MethodPost, Path: agentlink.PathSessions, ID: "open-agent-session", Tag: resource.TagAgents,
 		Scope: rest.AnyScope, Audit: rest.NotAudited,
 		Summary: "Open the session of an agent",
-		Description: "For the program of an agent, with the token of its location as bearer credential. The configs of checks are sealed to `key` " +
-			"(HPKE, RFC 9180). The same instance gets the same session.",
+		Description: "For the program of an agent, with the token of its location as bearer credential. The configs of checks are " +
+			"sealed to `key` (HPKE, RFC 9180). The same instance gets the same session.",
 		Errors: []int{http.StatusConflict, http.StatusTooManyRequests},
 	}, s.open)
 	rest.Register(&own, rest.Operation{
 		Method: http.MethodGet, Path: agentlink.PathStream, ID: "stream-agent-definitions", Tag: resource.TagAgents,
 		Scope: rest.AnyScope, Resource: "session",
 		Summary: "Stream the checks of a location",
-		Description: "Server-sent events. `definitions` has `full`, `checks` and `gone`; its id is a cursor to resume from. `task` has a probe that somebody " +
-			"waits for. The stream ends within five seconds when the token does.",
+		Description: "Server-sent events. `definitions` has `full`, `checks` and `gone`; its id is a cursor to resume from. `task` has a " +
+			"probe that somebody waits for. The stream ends within five seconds when the token does.",
 		Errors: []int{http.StatusServiceUnavailable},
 	}, s.stream)
 	rest.OperationAt(r.Document(), http.MethodGet, agentlink.PathStream).Responses["200"].Content = map[string]*huma.MediaType{
@@ -121,8 +121,8 @@ func (s *Service) Register(r *rest.Registrar) {
 		Method: http.MethodPost, Path: agentlink.PathResults, ID: "report-agent-results", Tag: resource.TagAgents,
 		Scope: rest.AnyScope, Audit: rest.NotAudited, Resource: "session", MaxValues: reportValues,
 		Summary: "Report the results of an agent",
-		Description: "At least every second, also without results. The answer comes after the commit. A slot has one result: that of a slot which has one " +
-			"counts as stored. What is refused has a reason, and is not to be sent again.",
+		Description: "At least every second, also without results. The answer comes after the commit. A slot has one result: that of a " +
+			"slot which has one counts as stored. What is refused has a reason, and is not to be sent again.",
 		Errors: []int{http.StatusTooManyRequests},
 	}, s.report)
 	rest.Register(&own, rest.Operation{

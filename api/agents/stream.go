@@ -55,7 +55,15 @@ func (s *Service) stream(ctx context.Context, in *streamInput) (*huma.StreamResp
 	if strings.HasSuffix(cursor, pausedMark) {
 		cursor = ""
 	}
-	f := follower{service: s, sub: sub, key: key, cursor: cursor, given: cursor != "", hash: rest.RequestOf(ctx).TokenHash, log: rest.RequestOf(ctx).Log()}
+	f := follower{
+		service: s,
+		sub:     sub,
+		key:     key,
+		cursor:  cursor,
+		given:   cursor != "",
+		hash:    rest.RequestOf(ctx).TokenHash,
+		log:     rest.RequestOf(ctx).Log(),
+	}
 	return &huma.StreamResponse{Body: func(answer huma.Context) {
 		defer s.hub.leave(sub)
 		f.run(ctx, answer)
@@ -243,7 +251,8 @@ func (f *follower) task(ctx context.Context, task location.Task) bool {
 	if taken, err := f.service.store.TakeTask(ctx, task.ID, f.sub.session.ID); err != nil || !taken {
 		return true
 	}
-	return f.send("", agentlink.EventTask, agentlink.Task{ID: task.ID, Check: check, Once: task.Once, Deadline: task.Deadline}) && f.out.Flush()
+	return f.send("", agentlink.EventTask, agentlink.Task{ID: task.ID, Check: check, Once: task.Once, Deadline: task.Deadline}) &&
+		f.out.Flush()
 }
 
 func (f *follower) send(id, event string, what any) bool {

@@ -16,7 +16,8 @@ func (s *Server) describeTools() []*tool {
 		name: "describe", title: "Describe", effect: reads, scopes: read(), run: does(describe),
 		input: s.schemas.members().own("topic", text("Such as check_type:https; without it the topics are listed.")),
 		description: "Explains what can be written: the config of a check type or a channel type, conditions of rules, regions " +
-			"and locations, template variables, files of monitoring as code. Use it before save_check, save_rule, save_channel, try_check and plan_changes.",
+			"and locations, template variables, files of monitoring as code. " +
+			"Use it before save_check, save_rule, save_channel, try_check and plan_changes.",
 	}}
 }
 

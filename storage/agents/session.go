@@ -22,7 +22,10 @@ const mostSessions = 50
 const sessionKept = "interval '1 day'"
 
 // alive is the condition of an agent that reports.
-var alive = fmt.Sprintf("reported AND NOT leaving AND seen_at > clock_timestamp() - interval '%d ms'", agentlink.AgentTimeout.Milliseconds())
+var alive = fmt.Sprintf(
+	"reported AND NOT leaving AND seen_at > clock_timestamp() - interval '%d ms'",
+	agentlink.AgentTimeout.Milliseconds(),
+)
 
 // accessColumns are the columns of a location.Access.
 const accessColumns = "l.id, coalesce(l.org_id, '00000000-0000-0000-0000-000000000000') AS org_id, l.key, l.name"
@@ -116,8 +119,16 @@ func (s *Store) ReportOf(ctx context.Context, in location.Seen) (location.Lives,
 		SELECT array(SELECT id FROM agents WHERE location_id = @location AND id <> @session AND `+alive+`
 			UNION SELECT @session::uuid WHERE NOT @leaving ORDER BY 1) AS agents, clock_timestamp() AS now, `+epochNow+` AS epoch`,
 		pg.Named{
-			"session": in.Session.ID, "location": in.Session.Location.ID, "leaving": r.Leaving, "blind": r.Blind, "clock": r.ClockMS, "checks": r.Checks,
-			"results": r.Spool.Results, "bytes": r.Spool.Bytes, "dropped": r.Spool.Dropped, "refused": in.Refused,
+			"session":  in.Session.ID,
+			"location": in.Session.Location.ID,
+			"leaving":  r.Leaving,
+			"blind":    r.Blind,
+			"clock":    r.ClockMS,
+			"checks":   r.Checks,
+			"results":  r.Spool.Results,
+			"bytes":    r.Spool.Bytes,
+			"dropped":  r.Spool.Dropped,
+			"refused":  in.Refused,
 		})
 	return location.Lives{Agents: lives.Agents, Time: lives.Now.UTC(), Epoch: lives.Epoch}, pg.Wrap("record the report of an agent", err)
 }

@@ -76,8 +76,12 @@ func (s *Store) publishSilence(ctx context.Context, lease fleet.SweepLease, row 
 func (l *locationSilence) begin() events.SystemContent {
 	about := l.about(vigil.EventLocationSilent, l.SeenAt, nil)
 	about.Title = l.Name + ": no agent reports"
-	about.Body = fmt.Sprintf("The last report came at %s. The agents go on probing when only their line is cut, and send their results when it is back; "+
-		"until then the votes of %s do not count.", l.SeenAt.UTC().Format(time.RFC3339), l.Key)
+	about.Body = fmt.Sprintf(
+		"The last report came at %s. The agents go on probing when only their line is cut, and send their results when it is "+
+			"back; until then the votes of %s do not count.",
+		l.SeenAt.UTC().Format(time.RFC3339),
+		l.Key,
+	)
 	return about
 }
 

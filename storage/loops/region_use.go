@@ -15,9 +15,10 @@ func WorkerRegion(column string) string {
 	return "CASE WHEN " + column + " LIKE '" + vigil.LocationPrefix + "%' THEN '" + vigil.LocationsRegion + "' ELSE " + column + " END"
 }
 
-// regionsInUse steps from one region that has loops to the next in their index: it looks at
+// regionsInUse is a query that steps from one region that has loops to the next in their index: it looks at
 // as many entries as there are such regions, however many loops they have.
-var regionsInUse = `WITH RECURSIVE loops AS (
+func regionsInUse() string {
+	return `WITH RECURSIVE loops AS (
 		SELECT min(worker_region) AS region FROM check_regions
 		UNION ALL
 		SELECT (SELECT min(r.worker_region) FROM check_regions AS r WHERE r.worker_region > l.region) FROM loops AS l WHERE l.region IS NOT NULL
@@ -27,10 +28,11 @@ var regionsInUse = `WITH RECURSIVE loops AS (
 		OR k.region IN (SELECT ` + WorkerRegion("t.region") + ` FROM loop_tombstones AS t WHERE t.done_at IS NULL)
 		OR k.region IN (SELECT ` + WorkerRegion("t.region") + ` FROM running_tests AS t WHERE t.ends > clock_timestamp())
 	ORDER BY k.region`
+}
 
 // RegionsInUse returns those of the regions that need a worker which polls, sorted: they
 // have loops, also of disabled checks, loops that have not ended yet, or tests by hand.
 func (s *Store) RegionsInUse(ctx context.Context, regions []string) ([]string, error) {
-	used, err := pg.Rows[string](ctx, s.db, regionsInUse, append([]string{}, regions...))
+	used, err := pg.Rows[string](ctx, s.db, regionsInUse(), append([]string{}, regions...))
 	return used, pg.Wrap("find the regions in use", err)
 }
