@@ -47,7 +47,7 @@ func (s *Service) stream(ctx context.Context, in *streamInput) (*huma.StreamResp
 	if err != nil {
 		return nil, err
 	}
-	sub, err := s.hub.join(session)
+	sub, err := s.hub.join(session) //nolint:contextcheck // what it begins is for all streams
 	if err != nil {
 		return nil, err
 	}

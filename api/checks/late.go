@@ -45,7 +45,8 @@ func (l *late) Register(r *rest.Registrar) {
 		Resource: ResourceCheck,
 		Summary:  "List what was not observed in time",
 		Description: "Results of an agent that was cut off come late: they fill their slots, and open no incident for what is over. " +
-			"These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. No channel was notified of them.",
+			"These are the incidents that would have been, found by a replay of the stored results, the newest 100 first. " +
+			"No channel was notified of them.",
 	}, l.list)
 }
 

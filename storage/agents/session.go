@@ -22,10 +22,12 @@ const mostSessions = 50
 const sessionKept = "interval '1 day'"
 
 // alive is the condition of an agent that reports.
-var alive = fmt.Sprintf(
-	"reported AND NOT leaving AND seen_at > clock_timestamp() - interval '%d ms'",
-	agentlink.AgentTimeout.Milliseconds(),
-)
+func alive() string {
+	return fmt.Sprintf(
+		"reported AND NOT leaving AND seen_at > clock_timestamp() - interval '%d ms'",
+		agentlink.AgentTimeout.Milliseconds(),
+	)
+}
 
 // accessColumns are the columns of a location.Access.
 const accessColumns = "l.id, coalesce(l.org_id, '00000000-0000-0000-0000-000000000000') AS org_id, l.key, l.name"
@@ -54,7 +56,7 @@ func (s *Store) OpenSession(ctx context.Context, tokenHash []byte, hello *agentl
 		), opened AS (
 			INSERT INTO agents AS a (id, location_id, instance, name, version, public_key, types)
 			SELECT @id, l.id, @instance, @name, @version, @key, @types::text[] FROM l
-			WHERE (SELECT count(*) FROM agents AS o WHERE o.location_id = l.id AND o.instance <> @instance AND `+alive+`) < @most
+			WHERE (SELECT count(*) FROM agents AS o WHERE o.location_id = l.id AND o.instance <> @instance AND `+alive()+`) < @most
 			ON CONFLICT (location_id, instance) DO UPDATE SET name = excluded.name, version = excluded.version,
 				public_key = excluded.public_key, types = excluded.types, seen_at = excluded.seen_at, leaving = false
 			RETURNING id
@@ -116,7 +118,7 @@ func (s *Store) ReportOf(ctx context.Context, in location.Seen) (location.Lives,
 			UPDATE locations SET seen_at = clock_timestamp() WHERE id = @location AND NOT @leaving
 				AND (seen_at IS NULL OR seen_at < clock_timestamp() - interval '500 ms')
 		)
-		SELECT array(SELECT id FROM agents WHERE location_id = @location AND id <> @session AND `+alive+`
+		SELECT array(SELECT id FROM agents WHERE location_id = @location AND id <> @session AND `+alive()+`
 			UNION SELECT @session::uuid WHERE NOT @leaving ORDER BY 1) AS agents, clock_timestamp() AS now, `+epochNow+` AS epoch`,
 		pg.Named{
 			"session":  in.Session.ID,
