@@ -30,7 +30,13 @@ type office struct {
 // newOffice makes a location, and connects an agent.
 func newOffice(t *testing.T, a person) *office {
 	t.Helper()
-	made := a.want(t, http.StatusCreated, http.MethodPost, locationsPath, map[string]any{"name": "Office"}).data(t)
+	return newPlace(t, a, "Office")
+}
+
+// newPlace makes a location of another name.
+func newPlace(t *testing.T, a person, name string) *office {
+	t.Helper()
+	made := a.want(t, http.StatusCreated, http.MethodPost, locationsPath, map[string]any{"name": name}).data(t)
 	key, err := agentlink.NewKey()
 	if err != nil {
 		t.Fatal(err)

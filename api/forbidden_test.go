@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/apitest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/agentlink"
 )
 
 // specimen is a request with a body that the document and the API allow.
@@ -341,6 +345,13 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 	} {
 		add(post, path, `{"token":"x"}`)
 	}
+	add(post, agentlink.PathSessions, `{"protocol":1,"version":"v1","name":"pi","instance":"00000000-0000-4000-8000-000000000001",
+		"key":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","types":["http"]}`)
+	const seen = `{"success":false,"response_time_ms":1,"error":"x","status_code":503,"metadata":{},"evidence":{"address":"x"}}`
+	add(post, agentlink.PathResults, `{"sent_at":"2026-03-01T00:00:00Z","clock_difference_ms":0,"spool":{"results":0,"bytes":0,"dropped":0},
+		"checks":1,"leaving":false,"blind":false,"results":[{"check_id":"00000000-0000-4000-8000-000000000001","revision":1,
+		"slot":"2026-03-01T00:00:00Z","time":"2026-03-01T00:00:00Z","observation":`+seen+`}]}`)
+	add(post, agentlink.PathTask, `{"time":"2026-03-01T00:00:00Z","observation":`+seen+`}`)
 	add(post, "/v1/invitations/accept", `{"token":"x","name":"x","password":"difference engine"}`)
 	return all
 }
@@ -351,6 +362,7 @@ func TestForbiddenBodies(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(d *api.Deps) { d.Config.AddressRate, d.Config.EnterpriseRate = 1e6, 1e6 })
 	a := b.tier(t, b.signup(t), account.TierEnterprise)
+	agent := newPlace(t, a, "Laboratory")
 	c := documented(t)
 	tried, refused := map[string]bool{}, 0
 	for _, s := range specimens(t, belongings(t, b, a)) {
@@ -359,7 +371,12 @@ func TestForbiddenBodies(t *testing.T) {
 		if err := c.Request(s.method, s.path, valid); err != nil {
 			t.Errorf("%s %s: the specimen is forbidden: %v", s.method, s.path, err)
 		}
-		got := a.do(t, s.method, s.at, s.body)
+		by := a.client
+		if ofAgents(s.path) {
+			by = agent.client
+			s.at = strings.NewReplacer("{session}", path.Base(agent.session), "{task}", uuid.NewString()).Replace(s.at)
+		}
+		got := by.do(t, s.method, s.at, s.body)
 		if member := got.detail("member"); got.status == http.StatusBadRequest && member != "token" && member != "confirm" {
 			t.Errorf("%s %s: the specimen is refused: %s", s.method, s.path, got.raw)
 		}
@@ -369,7 +386,7 @@ func TestForbiddenBodies(t *testing.T) {
 		for _, one := range changes.distinct() {
 			if strings.HasPrefix(one.at, s.under) && c.Request(s.method, s.path, one.body) != nil {
 				refused++
-				one.refused(t, a.do(t, s.method, s.at, string(one.body)), s)
+				one.refused(t, by.do(t, s.method, s.at, string(one.body)), s)
 			}
 		}
 	}

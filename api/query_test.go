@@ -21,6 +21,7 @@ func TestUnknownParameters(t *testing.T) {
 	b := setup(t)
 	a := b.signup(t)
 	at := "/v1/checks/" + text(a.check(t), "id")
+	agent := newOffice(t, a)
 	parameter, operations := regexp.MustCompile(`{\w+}`), 0
 	for path, item := range doc.Paths.Map() {
 		if !strings.HasPrefix(path, "/v1/") {
@@ -28,7 +29,11 @@ func TestUnknownParameters(t *testing.T) {
 		}
 		for method, operation := range item.Operations() {
 			operations++
-			got := a.do(t, method, parameter.ReplaceAllString(path, a.org.String())+"?nonsense=1", nil)
+			by := a.client
+			if ofAgents(path) {
+				by = agent.client
+			}
+			got := by.do(t, method, parameter.ReplaceAllString(path, a.org.String())+"?nonsense=1", nil)
 			if got.status != http.StatusBadRequest {
 				t.Errorf("%s %s answers %d: %s", method, path, got.status, got.raw)
 				continue

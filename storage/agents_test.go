@@ -76,6 +76,10 @@ func TestAgentSessions(t *testing.T) {
 		}
 		return lives.Agents
 	}
+	if got := report(second, false); !slices.Equal(got, []uuid.UUID{second.ID}) {
+		t.Errorf("%v live, one of which has not reported", got)
+	}
+	report(location.Session{ID: first.Session, Location: in}, false)
 	both := []uuid.UUID{first.Session, second.ID}
 	slices.SortFunc(both, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 	if got := report(second, false); !slices.Equal(got, both) {

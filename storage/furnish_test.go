@@ -65,6 +65,9 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 		"INSERT INTO agents (id, location_id, instance, name, version, public_key, types) " +
 			"VALUES (gen_random_uuid(), ?0, gen_random_uuid(), 'office-1', '1.0.0', '', '{http}')",
 		"INSERT INTO agent_tasks (id, location_id, check_id, revision, once, deadline) VALUES (gen_random_uuid(), ?0, ?1, 1, false, now())",
+		"INSERT INTO agent_results (check_id, region, slot, time, revision, observation) VALUES (?1, 'loc-office', now(), now(), 1, '{}')",
+		"INSERT INTO late_spans (check_id, region, from_slot, to_slot) VALUES (?1, 'loc-office', now(), now())",
+		"INSERT INTO late_incidents (check_id, rule_id, rule_name, started_at, regions) VALUES (?1, ?0, 'Down', now(), '{loc-office}')",
 		"INSERT INTO pings (check_id, kind) VALUES (?1, 'success')",
 		"INSERT INTO idempotency_keys (org_id, key, fingerprint, token, started_at) VALUES (?0, 'k', '', gen_random_uuid(), now())",
 		"INSERT INTO mail_recipients (org_id, address, unsubscribe_token) VALUES (?0, 'ada@example.com', gen_random_uuid()::text)",

@@ -64,6 +64,8 @@ const (
 
 // Hello opens a session: POST PathSessions.
 type Hello struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Protocol int    `json:"protocol" minimum:"1" doc:"Version of the protocol, 1."`
 	Version  string `json:"version" maxLength:"100" doc:"Version of the agent's program."`
 	Name     string `json:"name" maxLength:"253" doc:"Name of the agent's machine, for display."`
@@ -151,12 +153,16 @@ type Task struct {
 
 // TaskAnswer is what the probe of a task saw.
 type TaskAnswer struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Time        time.Time   `json:"time" doc:"When the probe began."`
 	Observation Observation `json:"observation"`
 }
 
 // Report is a batch of results: POST PathResults.
 type Report struct {
+	_ struct{} `additionalProperties:"true"`
+
 	SentAt time.Time `json:"sent_at" doc:"The agent's clock, corrected as it is for slots."`
 	// ClockMS is by how much the agent's own clock is ahead of the platform's.
 	ClockMS int64    `json:"clock_difference_ms"`
@@ -171,6 +177,8 @@ type Report struct {
 
 // Spool is what an agent has not been able to send.
 type Spool struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Results int64 `json:"results"`
 	Bytes   int64 `json:"bytes"`
 	// Dropped is how many results gave way since the program started, because the spool was full.
@@ -179,6 +187,8 @@ type Spool struct {
 
 // Result is what an agent saw at a slot.
 type Result struct {
+	_ struct{} `additionalProperties:"true"`
+
 	CheckID     uuid.UUID   `json:"check_id"`
 	Revision    int64       `json:"revision" doc:"Of the definition that was probed."`
 	Slot        time.Time   `json:"slot"`
@@ -188,6 +198,8 @@ type Result struct {
 
 // Observation is vigil.Observation as it travels.
 type Observation struct {
+	_ struct{} `additionalProperties:"true"`
+
 	Success        bool            `json:"success"`
 	ResponseTimeMS float64         `json:"response_time_ms"`
 	StatusCode     int             `json:"status_code,omitempty"`

@@ -33,6 +33,9 @@ const token = agentlink.TokenPrefix + "abcdefghijklmnop"
 // asProgram makes this test program vigil-agent.
 const asProgram = "AGENTCMD_TEST_PROGRAM"
 
+// answer writes what an operation answers with.
+func answer(w http.ResponseWriter, body any) { _ = json.NewEncoder(w).Encode(map[string]any{"data": body}) }
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {
 		os.Exit(m.Run())
@@ -75,7 +78,7 @@ func platform(t *testing.T, start func(http.Handler) *httptest.Server, ahead tim
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(agentlink.Welcome{
+		answer(w, agentlink.Welcome{
 			Session: uuid.New(), Location: agentlink.Place{Key: "loc-office"}, Time: time.Now().Add(ahead),
 		})
 	})
@@ -90,7 +93,7 @@ func platform(t *testing.T, start func(http.Handler) *httptest.Server, ahead tim
 		if report.Leaving {
 			left.Store(true)
 		}
-		_ = json.NewEncoder(w).Encode(agentlink.Receipt{Time: time.Now().Add(ahead)})
+		answer(w, agentlink.Receipt{Time: time.Now().Add(ahead)})
 	})
 	s := start(mux)
 	t.Cleanup(s.Close)
