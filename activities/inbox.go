@@ -92,6 +92,13 @@ func (b *Inbox) Serves(region string) bool {
 	return slices.Contains(b.served, region)
 }
 
+// Served returns the public regions whose results come from agents, as they were read last.
+func (b *Inbox) Served() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.served)
+}
+
 // Wake makes Run look for results at once.
 func (b *Inbox) Wake() {
 	select {

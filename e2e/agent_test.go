@@ -3,11 +3,15 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // place is a location with the token of its agents.
@@ -103,5 +107,115 @@ func TestAgent(t *testing.T) {
 	eventually(t, "another agent takes over", func() bool { return site.count("/moved") > count+1 })
 	if _, err := second.interrupt(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAgentsShare kills one of two agents of a location: the other one has its checks, each slot has its result once, and
+// what was taken over is silent for ten seconds at most, which the full form judges.
+func TestAgentsShare(t *testing.T) {
+	t.Parallel()
+	p, c := shared(t)
+	site := newTarget(t)
+	office := newPlace(c, "Office")
+	const checks = 12
+	paths := make(map[string]string, checks)
+	for i := range checks {
+		var made check
+		at := fmt.Sprintf("/%d", i)
+		c.into(&made, http.MethodPost, "/v1/checks", httpCheck("check"+at, site.URL+at, 2, office.Key))
+		paths[made.ID] = at
+	}
+	first, second := runAgent(t, p.ready.APIURL, office), runAgent(t, p.ready.APIURL, office)
+	shares := func() (list []int) {
+		var at struct{ Agents []struct{ Checks int } }
+		c.into(&at, http.MethodGet, "/v1/locations/"+office.ID, nil)
+		for _, one := range at.Agents {
+			list = append(list, one.Checks)
+		}
+		return list
+	}
+	eventually(t, "the agents share the checks", func() bool {
+		list := shares()
+		return len(list) == 2 && list[0]+list[1] == checks && list[0] > 0 && list[1] > 0
+	})
+	eventually(t, "each check is probed", func() bool {
+		for _, at := range paths {
+			if site.count(at) < 3 {
+				return false
+			}
+		}
+		return true
+	})
+	killed := time.Now()
+	first.kill()
+	before := make(map[string]int, checks)
+	for id, at := range paths {
+		before[id] = site.count(at)
+	}
+	eventually(t, "the other agent has all checks", func() bool {
+		for id, at := range paths {
+			if site.count(at) < before[id]+2 {
+				return false
+			}
+		}
+		return true
+	})
+	if _, err := second.interrupt(); err != nil {
+		t.Error(err)
+	}
+	for id, at := range paths {
+		site.mu.Lock()
+		hits := slices.Clone(site.hits[at])
+		site.mu.Unlock()
+		silent := time.Duration(0)
+		for i, hit := range hits {
+			if i > 0 && hit.After(killed) {
+				silent = max(silent, hit.Sub(hits[i-1]))
+			}
+		}
+		if full() && silent > 10*time.Second {
+			t.Errorf("%s was silent for %v", at, silent)
+		}
+		slots := make(map[time.Time]bool)
+		eventually(t, "the results are there", func() bool { return len(resultsOf(c, "/v1/checks/"+id)) >= min(20, len(hits)-1) })
+		for _, r := range resultsOf(c, "/v1/checks/"+id) {
+			if slots[r.Time] {
+				t.Errorf("%s has two results at %v", at, r.Time)
+			}
+			slots[r.Time] = true
+		}
+	}
+}
+
+// TestPublicRegionOfAgents gives a region of the platform to agents: its worker probes no more, and what they send is the
+// region's, for every organization.
+func TestPublicRegionOfAgents(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	env := append(freePorts(dir), "VIGIL_REGIONS=eu-central-fra", "VIGIL_SIGNUP_TIER=enterprise")
+	p := start(t, env, "up", "--json")
+	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
+	site := newTarget(t)
+	var made check
+	c.into(&made, http.MethodPost, "/v1/checks", httpCheck("shop", site.URL+"/", 1, "eu-central-fra"))
+	eventually(t, "the worker probes", func() bool { return site.count("/") >= 2 })
+	command := exec.CommandContext(t.Context(), binary, "region", "agent-token", "eu-central-fra")
+	command.Env = append(os.Environ(), env...)
+	token, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the worker probes no more", func() bool {
+		count := site.count("/")
+		time.Sleep(3 * time.Second) // sleep: that nothing comes is what is waited for
+		return site.count("/") == count
+	})
+	before := len(resultsOf(c, "/v1/checks/"+made.ID))
+	runAgent(t, p.ready.APIURL, place{Token: strings.TrimSpace(string(token))})
+	eventually(t, "the agent probes for the region", func() bool { return len(resultsOf(c, "/v1/checks/"+made.ID)) > before+2 })
+	for _, r := range resultsOf(c, "/v1/checks/"+made.ID) {
+		if r.Region != "eu-central-fra" || !r.Success {
+			t.Errorf("%+v", r)
+		}
 	}
 }

@@ -25,6 +25,13 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	// are still stored while the workers hand over.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	regions = append(slices.Clone(regions), vigil.HeartbeatRegion)
+	if err := p.inbox.Load(ctx); err != nil {
+		cancel()
+		return nil, fmt.Errorf("read the regions of agents: %w", err)
+	}
+	if slices.Contains(regions, vigil.LocationsRegion) { // public regions of agents need no worker of their own
+		regions = append(regions, slices.DeleteFunc(p.inbox.Served(), func(key string) bool { return slices.Contains(regions, key) })...)
+	}
 	writer := storage.NewResultWriter(p.store, storage.WriterOptions{Log: p.Log, Committed: p.metrics.Committed()})
 	p.metrics.Gauge("vigil_results_waiting", writer.Waiting)
 	written := make(chan struct{})
@@ -54,10 +61,6 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	var showNames func(context.Context) bool
 	if p.names != nil {
 		showNames = p.names.Shown
-	}
-	if err := p.inbox.Load(ctx); err != nil {
-		cancel()
-		return nil, fmt.Errorf("read the regions of agents: %w", err)
 	}
 	go p.arrivals.Run(running)
 	go p.inbox.Run(running)

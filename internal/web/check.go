@@ -48,6 +48,7 @@ type checkBody struct {
 	Rules       []ruleCard
 	AddRule     string
 	Receiving   []receivingLine
+	Late        []lateLine
 	Waiting     *empty
 	Tested      *testOutcome
 	ShowAll     string
@@ -86,6 +87,7 @@ type checkData struct {
 	channels  map[string]string
 	incidents []client.Incident
 	windows   []client.MaintenanceWindow
+	late      []client.LateIncident
 	delivered int
 }
 
@@ -200,6 +202,7 @@ func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, erro
 		return keep(err, func() { d.windows = got.JSON200.Data })
 	})
 	work.Go(func() error { return r.readDelivered(ctx, d) })
+	work.Go(func() error { return r.readLate(ctx, id, d) })
 	work.Go(func() (err error) {
 		d.channels, err = r.channelNames()
 		return err
@@ -255,7 +258,7 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 			b.Regions = append(b.Regions, choice{Text: r.city(key), Href: key})
 		}
 	}
-	b.Banner, b.Maintenance = r.checkBanner(d), maintenanceNotes(d.windows)
+	b.Banner, b.Maintenance, b.Late = r.checkBanner(d), maintenanceNotes(d.windows), r.lateLines(d)
 	b.Figures = checkFigures(d)
 	for _, period := range []string{"1h", "24h", "7d", "30d", "90d"} {
 		number, unit := period[:len(period)-1], period[len(period)-1:]

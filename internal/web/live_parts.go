@@ -27,7 +27,7 @@ func (s *Server) liveKinds() map[string]liveKind {
 		liveChecks: {template: "checks", parts: []string{"checks-filters", "checks-groups", "checks-matching"}, read: s.readOverview},
 		liveCheck: {template: "check", read: s.readCheckPage, parts: []string{
 			"check-title", "check-tools", "check-what", "check-banner", "check-windows", "check-figures", "check-wait", "check-chart",
-			"check-days", "check-loops", "check-results-head", "check-results", "check-rules", "check-recipients",
+			"check-days", "check-late", "check-loops", "check-results-head", "check-results", "check-rules", "check-recipients",
 		}},
 		liveIncident: {template: "incident", read: s.readIncidentPage, parts: []string{
 			"incident-title", "incident-tools", "incident-lead", "incident-figures", "incident-lanes", "incident-timeline", "incident-more",
