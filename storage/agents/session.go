@@ -18,6 +18,9 @@ import (
 // mostSessions is how many agents of a location may live at a time.
 const mostSessions = 50
 
+// goneKept is how many agents of a location are kept that do not report: those that were seen last.
+const goneKept = 100
+
 // sessionKept is how long the row of an agent that is gone is shown.
 const sessionKept = "interval '1 day'"
 
@@ -52,7 +55,9 @@ func (s *Store) OpenSession(ctx context.Context, tokenHash []byte, hello *agentl
 	}
 	opened, err := pg.Row[row](ctx, s.db, `WITH l AS (SELECT * FROM locations WHERE token_hash = @token FOR UPDATE),
 		gone AS (
-			DELETE FROM agents AS a USING l WHERE a.location_id = l.id AND a.seen_at < clock_timestamp() - `+sessionKept+`
+			DELETE FROM agents AS a USING l WHERE a.location_id = l.id AND a.instance <> @instance AND (
+				a.seen_at < clock_timestamp() - `+sessionKept+` OR a.id IN (
+					SELECT o.id FROM agents AS o WHERE o.location_id = l.id AND NOT (`+alive()+`) ORDER BY o.seen_at DESC OFFSET @kept))
 		), opened AS (
 			INSERT INTO agents AS a (id, location_id, instance, name, version, public_key, types)
 			SELECT @id, l.id, @instance, @name, @version, @key, @types::text[] FROM l
@@ -64,7 +69,7 @@ func (s *Store) OpenSession(ctx context.Context, tokenHash []byte, hello *agentl
 		SELECT `+accessColumns+`, (SELECT id FROM opened) AS session, clock_timestamp() AS now, `+epochNow+` AS epoch FROM l`,
 		pg.Named{
 			"token": tokenHash, "id": uuid.New(), "instance": hello.Instance, "name": vigil.CleanText(hello.Name),
-			"version": vigil.CleanText(hello.Version), "key": hello.Key, "types": types, "most": mostSessions,
+			"version": vigil.CleanText(hello.Version), "key": hello.Key, "types": types, "most": mostSessions, "kept": goneKept,
 		})
 	switch {
 	case pg.IsNoRow(err):
