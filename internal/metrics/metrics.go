@@ -173,6 +173,9 @@ func (m *Metrics) RefusedResults() func(reason string, n int) {
 	if m == nil {
 		return nil
 	}
+	for _, reason := range []string{"unknown_check", "future", "too_old", "off_schedule", "invalid"} { // the figure is there before it moves
+		m.refused.Add(context.Background(), 0, metric.WithAttributes(attribute.String("reason", reason)))
+	}
 	return func(reason string, n int) {
 		m.refused.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("reason", reason)))
 	}
