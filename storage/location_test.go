@@ -136,9 +136,16 @@ func TestLocationState(t *testing.T) {
 	made, _ := newLocation(t, s, org.ID, "loc-office")
 	newCheck(t, s, draft(org.ID, newark, "loc-office"))
 	for i, ago := range []string{"1 second", "2 hours"} {
-		execute(t, s, `INSERT INTO agents (id, location_id, instance, name, version, public_key, types, reported, seen_at, clock_ms, checks, spool_results,
+		execute(
+			t,
+			s,
+			`INSERT INTO agents (id, location_id, instance, name, version, public_key, types, reported, seen_at, clock_ms, checks, spool_results,
 			spool_bytes, spool_dropped) VALUES (gen_random_uuid(), ?, gen_random_uuid(), ?, '1.2.3', '', '{http,tcp}', true, now() - ?::interval,
-			-1500, 7, 1, 2, 3)`, made.ID, fmt.Sprintf("office-%d", i), ago)
+			-1500, 7, 1, 2, 3)`,
+			made.ID,
+			fmt.Sprintf("office-%d", i),
+			ago,
+		)
 	}
 	see := func(ago string) location.Location {
 		t.Helper()

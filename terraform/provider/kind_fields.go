@@ -91,8 +91,8 @@ func (k *kind) ruled(f *field) *field {
 		f.Doc = "Keys of the regions that the check runs in. Their order decides the offsets when `simultaneous_regions` is false. " +
 			"Default: the first region. A heartbeat has none to choose."
 		f.Computed = true
-	case f.Name == keyName:
-		f.Computed, f.Kept = true, true
+	case f.Name == keyName: // the API makes one
+		f.Computed, f.Kept, f.Default = true, true, nil
 	case f.Name == intervalName:
 		f.Doc = "How often the target is probed, in seconds. Required but for a heartbeat, for which it follows from the schedule."
 		f.Computed, f.Kept = true, true

@@ -34,7 +34,9 @@ const token = agentlink.TokenPrefix + "abcdefghijklmnop"
 const asProgram = "AGENTCMD_TEST_PROGRAM"
 
 // answer writes what an operation answers with.
-func answer(w http.ResponseWriter, body any) { _ = json.NewEncoder(w).Encode(map[string]any{"data": body}) }
+func answer(w http.ResponseWriter, body any) {
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": body})
+}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {

@@ -1,3 +1,7 @@
-data "vigil_location" "office" {
-  key = "loc-office"
+resource "vigil_location" "warehouse" {
+  name = "Warehouse"
+}
+
+data "vigil_location" "warehouse" {
+  key = vigil_location.warehouse.key
 }
