@@ -205,7 +205,7 @@ cli 0 check create $TARGET$LONG --name 'Shop $NAMES' --interval 1s --rule failur
 cli 0 rule create --check 'Shop $NAMES' --condition failure_threshold=2 --channel 'oncall $NAMES' --name 'Down $NAMES'
 cli 0 status-page create $SLUG --title 'Shop status $NAMES' --check 'Shop $NAMES'
 cli 0 api-key create 'reader $NAMES' --scopes read
-cli 0 location create 'Lab of a company whose services have names that are much longer than sixty columns' --key loc-lab --token-file lab.token
+cli 0 location create 'Lab $NAMES' --key loc-lab --token-file lab.token
 cli 0 ping-key create
 cli 0 member invite a.person.with.a.very.long.address.of.the.night.shift@a-company-with-a-long-name.example.com
 cli 0 maintenance create 'Upgrade $NAMES' --check 'Shop $NAMES' --starts 2099-12-01T02:30 --duration 1h
