@@ -177,7 +177,7 @@ func TestLook(t *testing.T) {
 		{name: "no TLS", url: strings.Replace(plain, "http:", "https:", 1), token: file, says: "TLS: "},
 		{name: "revoked", url: plain, token: wrong, says: "token: the token is not valid (401)"},
 		{name: "redirect", url: redirects.URL, token: file, says: "leads elsewhere"},
-		{name: "clock", url: late, token: file, says: "clock: the clock of this machine is 1m0s ahead"},
+		{name: "clock", url: late, token: file, says: "clock: the clock of this machine is "},
 		{
 			name: "proxy", url: "https://vigil.example.com", token: file, says: "TCP: connection refused",
 			env: []string{"HTTPS_PROXY=http://user:hunter2@" + closed.Addr().String()},
