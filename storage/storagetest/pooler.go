@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,18 +68,40 @@ func StartPooler(tb testing.TB, dsn string) (through string) {
 	if err := bin.makeOwnedDir(dir); err != nil {
 		tb.Fatal(err)
 	}
-	listen := freePort(tb)
-	users, config := filepath.Join(dir, "users"), filepath.Join(dir, "pgbouncer.ini")
-	for path, text := range map[string]string{
-		users:  fmt.Sprintf("%q \"\"\n", address.User.Username()),
-		config: fmt.Sprintf(poolerConfig, socket, port, listen, users),
-	} {
+	query.Del("host")
+	query.Del("port")
+	for {
+		listen := freePort(tb)
+		address.Host, address.RawQuery = "127.0.0.1:"+listen, query.Encode()
+		output := filepath.Join(dir, "output-"+listen)
+		startPooler(tb, bin, poolerFiles{
+			dir: dir, program: program, output: output, users: fmt.Sprintf("%q \"\"\n", address.User.Username()),
+			config: func(users string) string { return fmt.Sprintf(poolerConfig, socket, port, listen, users) },
+		})
+		if awaitPooler(tb, address.String(), output) {
+			return address.String()
+		}
+	}
+}
+
+// poolerFiles are what a PgBouncer starts with.
+type poolerFiles struct {
+	dir, program, output string
+	users                string
+	config               func(usersFile string) string
+}
+
+// startPooler starts a PgBouncer, which ends with the test.
+func startPooler(tb testing.TB, bin *binaries, f poolerFiles) {
+	tb.Helper()
+	users, config := filepath.Join(f.dir, "users"), filepath.Join(f.dir, "pgbouncer.ini")
+	for path, text := range map[string]string{users: f.users, config: f.config(users)} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // the server's user reads it
 			tb.Fatal(err)
 		}
 	}
-	cmd := bin.command(dir, program, config)
-	output, err := os.Create(filepath.Join(dir, "output")) //nolint:gosec // a directory of the test's own
+	cmd := bin.command(f.dir, f.program, config)
+	output, err := os.Create(f.output)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -91,11 +114,6 @@ func StartPooler(tb testing.TB, dsn string) (through string) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
-	query.Del("host")
-	query.Del("port")
-	address.Host, address.RawQuery = "127.0.0.1:"+listen, query.Encode()
-	awaitPooler(tb, address.String(), output.Name())
-	return address.String()
 }
 
 // freePort returns a port that nothing listens on.
@@ -111,18 +129,23 @@ func freePort(tb testing.TB) string {
 	return port
 }
 
-func awaitPooler(tb testing.TB, dsn, log string) {
+// awaitPooler waits until a PgBouncer answers. It is false for one that has found its port taken: another test may
+// listen on a port that was free a moment before.
+func awaitPooler(tb testing.TB, dsn, log string) bool {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
 	defer cancel()
 	for {
+		said, _ := os.ReadFile(log) //nolint:gosec // of the test's own directory
+		if strings.Contains(string(said), "Address already in use") {
+			return false
+		}
 		conn, err := pgx.Connect(ctx, dsn)
 		if err == nil {
 			_ = conn.Close(ctx)
-			return
+			return true
 		}
 		if ctx.Err() != nil {
-			said, _ := os.ReadFile(log) //nolint:gosec // only explains the error
 			tb.Fatalf("PgBouncer does not answer: %v\n%s", err, said)
 		}
 		time.Sleep(50 * time.Millisecond)
