@@ -158,24 +158,31 @@ func (t *turnRun) store(ctx context.Context, e *entry, result vigil.Result) erro
 		t.state.Slot, t.state.Unstored = result.Slot, true
 		return nil
 	}
-	row := vigil.ResultRow{
-		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.plan.Span, MaxDelay: t.writeDelay(e, result),
-		Excluded: t.excluded(e, result.Slot), Owned: t.adopted || t.covered > 0,
+	stored, named, err := t.write(ctx, e, vigil.ResultRow{Result: result, MaxDelay: t.writeDelay(e, result)})
+	if err != nil {
+		return err
 	}
-	// The row names the turn that goes on after the slot, so that another worker can adopt it.
-	if schedule, ok := e.Schedule(t.turn.Region); t.Completer != nil && ok && t.plan.Covers(schedule.Next(result.Slot)) {
+	t.named = named
+	return t.include(ctx, e, stored)
+}
+
+// write writes a row as one of the turn, and reports whether it names the turn that goes on after its slot, so that
+// another worker can adopt it.
+func (t *turnRun) write(ctx context.Context, e *entry, row vigil.ResultRow) (stored vigil.StoredResult, named bool, err error) {
+	slot := row.Result.Slot
+	row.Worker, row.Deadline, row.TurnSlots = t.Worker, e.deadline(), t.plan.Span
+	row.Excluded, row.Owned = t.excluded(e, slot), t.adopted || t.covered > 0
+	if schedule, ok := e.Schedule(t.turn.Region); t.Completer != nil && ok && t.plan.Covers(schedule.Next(slot)) {
 		row.Turn = &t.call.TurnActivity
 	}
-	stored, err := t.Results.Write(ctx, row)
-	if err != nil {
-		return fmt.Errorf("store the result: %w", err)
+	if stored, err = t.Results.Write(ctx, row); err != nil {
+		return stored, false, fmt.Errorf("store the result: %w", err)
 	}
 	countResult(ctx, e.Check.Type, stored)
 	if stored.Moved {
-		return vigil.Errorf(vigil.CodeConflict, "The loop belongs to another worker.")
+		return stored, false, vigil.Errorf(vigil.CodeConflict, "The loop belongs to another worker.")
 	}
-	t.named = row.Turn != nil
-	return t.include(ctx, e, stored)
+	return stored, row.Turn != nil, nil
 }
 
 // A result that is no news waits for others to be stored with it: maxWriteDelay, or the

@@ -98,23 +98,12 @@ func (t *turnRun) fill(ctx context.Context, e *entry, result vigil.Result) error
 	if result.Unavailable {
 		return nil
 	}
-	row := vigil.ResultRow{
-		Result: result, Worker: t.Worker, Deadline: e.deadline(), TurnSlots: t.plan.Span, Excluded: t.excluded(e, result.Slot),
-		Owned: t.adopted || t.covered > 0, Late: true,
-	}
-	if schedule, ok := e.Schedule(t.turn.Region); t.Completer != nil && ok && t.plan.Covers(schedule.Next(result.Slot)) {
-		row.Turn = &t.call.TurnActivity
-	}
-	stored, err := t.Results.Write(ctx, row)
+	_, named, err := t.write(ctx, e, vigil.ResultRow{Result: result, Late: true})
 	if err != nil {
-		return fmt.Errorf("store a late result: %w", err)
-	}
-	countResult(ctx, e.Check.Type, stored)
-	if stored.Moved {
-		return vigil.Errorf(vigil.CodeConflict, "The loop belongs to another worker.")
+		return err
 	}
 	if result.Slot.After(t.state.Slot) {
-		t.state.Slot, t.state.Unstored, t.named = result.Slot, true, row.Turn != nil
+		t.state.Slot, t.state.Unstored, t.named = result.Slot, true, named
 	}
 	return nil
 }
