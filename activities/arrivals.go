@@ -69,10 +69,7 @@ type arrivalWait struct {
 
 // Wake makes Run look for pings at once.
 func (a *Arrivals) Wake() {
-	select {
-	case a.woken <- struct{}{}:
-	default:
-	}
+	signal(a.woken)
 }
 
 // Run looks for pings until ctx ends.
@@ -124,7 +121,7 @@ func (a *Arrivals) look(ctx context.Context) error {
 	if cursor == "" || news.Cursor == "" {
 		for w := range a.waits {
 			w.reread = true
-			w.wake()
+			signal(w.ready)
 		}
 	}
 	if news.Cursor == "" {
@@ -137,7 +134,7 @@ func (a *Arrivals) look(ctx context.Context) error {
 	a.hand(news.Pings)
 	for w := range a.waits {
 		if !w.until.IsZero() && !a.answered.Before(w.until) {
-			w.wake()
+			signal(w.ready)
 		}
 	}
 	return nil
@@ -155,15 +152,8 @@ func (a *Arrivals) hand(pings []vigil.Ping) {
 	for w := range a.waits {
 		if of := byCheck[w.check]; len(of) > 0 {
 			w.add(of)
-			w.wake()
+			signal(w.ready)
 		}
-	}
-}
-
-func (w *arrivalWait) wake() {
-	select {
-	case w.ready <- struct{}{}:
-	default:
 	}
 }
 
@@ -250,6 +240,6 @@ func (a *Arrivals) await(w *arrivalWait, until time.Time) {
 	defer a.mu.Unlock()
 	w.until = until
 	if !a.answered.Before(until) {
-		w.wake()
+		signal(w.ready)
 	}
 }

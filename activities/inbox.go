@@ -101,10 +101,7 @@ func (b *Inbox) Served() []string {
 
 // Wake makes Run look for results at once.
 func (b *Inbox) Wake() {
-	select {
-	case b.woken <- struct{}{}:
-	default:
-	}
+	signal(b.woken)
 }
 
 // Load reads which regions agents serve. A worker must call it before its first turn, or it would
@@ -171,24 +168,17 @@ func (b *Inbox) look(ctx context.Context) error {
 	if cursor == "" || next == "" {
 		for _, w := range b.waits {
 			w.reread = true
-			w.wake()
+			signal(w.ready)
 		}
 		return nil
 	}
 	for i := range sent {
 		if w := b.waits[loopKey{Check: sent[i].CheckID, Region: sent[i].Region}]; w != nil {
 			w.add(sent[i])
-			w.wake()
+			signal(w.ready)
 		}
 	}
 	return nil
-}
-
-func (w *sentWait) wake() {
-	select {
-	case w.ready <- struct{}{}:
-	default:
-	}
 }
 
 // add adds a result that it does not have yet, in the order of slots.

@@ -112,3 +112,11 @@ func (t *turnRun) acquire(ctx context.Context, e *entry, since, giveUp time.Time
 func (t *turnRun) lastBegin(takes time.Duration) time.Time {
 	return t.call.Ends.Add(-takes - lastProbe)
 }
+
+// signal leaves a value in a channel that has a buffer of one, unless one is there.
+func signal(ready chan<- struct{}) {
+	select {
+	case ready <- struct{}{}:
+	default:
+	}
+}

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/agentlink"
 	"github.com/vigil-monitor/vigil/internal/timing"
 )
@@ -55,6 +52,3 @@ func (a *Agent) sendSpooled(ctx context.Context) (int, error) {
 	}
 	return len(first.items), a.spool.acknowledge(first)
 }
-
-// compareSessions orders sessions as the platform does.
-func compareSessions(a, b uuid.UUID) int { return vigil.CompareIDs(a, b) }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/agentlink"
 )
 
@@ -136,7 +137,7 @@ func (a *Agent) send(ctx context.Context, items []item) error {
 		a.refused.count(ctx, a.Now(), refusal.Reason, refusal.Message)
 	}
 	if !a.leaving.Load() {
-		slices.SortFunc(receipt.Agents, compareSessions)
+		slices.SortFunc(receipt.Agents, vigil.CompareIDs)
 		a.checks.share(current.Session, receipt.Agents)
 	}
 	return nil

@@ -24,13 +24,13 @@ const goneKept = 100
 // sessionKept is how long the row of an agent that is gone is shown.
 const sessionKept = "interval '1 day'"
 
-// alive is the condition of an agent that reports.
-func alive() string {
-	return fmt.Sprintf(
-		"reported AND NOT leaving AND seen_at > clock_timestamp() - interval '%d ms'",
-		agentlink.AgentTimeout.Milliseconds(),
-	)
+// reports is the condition of an agent that has reported within a duration, and does not leave.
+func reports(within time.Duration) string {
+	return fmt.Sprintf("reported AND NOT leaving AND seen_at > clock_timestamp() - interval '%d ms'", within.Milliseconds())
 }
+
+// alive is the condition of an agent that counts when the checks of its location are divided.
+func alive() string { return reports(agentlink.AgentTimeout) }
 
 // accessColumns are the columns of a location.Access.
 const accessColumns = "l.id, coalesce(l.org_id, '00000000-0000-0000-0000-000000000000') AS org_id, l.key, l.name"

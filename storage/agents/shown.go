@@ -85,9 +85,9 @@ func (s *Store) addAgents(ctx context.Context, ids []uuid.UUID, at map[uuid.UUID
 	var found []agentRow
 	err := s.db.NewRaw(`SELECT a.* FROM unnest(?::uuid[]) AS of (id) CROSS JOIN LATERAL (
 			SELECT id, location_id, name, version, types, started_at, seen_at, clock_ms, checks, spool_results, spool_bytes, spool_dropped,
-				reported AND NOT leaving AND seen_at > clock_timestamp() - ? * interval '1 ms' AS reports
+				`+reports(agentlink.SilentAfter)+` AS reports
 			FROM agents WHERE location_id = of.id ORDER BY seen_at DESC, id LIMIT ?
-		) AS a ORDER BY a.seen_at DESC, a.id`, pgdialect.Array(ids), pg.Milliseconds(agentlink.SilentAfter), mostAgents).Scan(ctx, &found)
+		) AS a ORDER BY a.seen_at DESC, a.id`, pgdialect.Array(ids), mostAgents).Scan(ctx, &found)
 	if err != nil {
 		return fmt.Errorf("read the agents of locations: %w", err)
 	}
@@ -104,9 +104,9 @@ func (s *Store) addAgents(ctx context.Context, ids []uuid.UUID, at map[uuid.UUID
 // its agents can probe.
 func (s *Store) LiveLocations(ctx context.Context, orgID uuid.UUID) (map[string][]vigil.CheckType, error) {
 	var found []struct{ Key, Type string }
-	err := s.db.NewRaw(`SELECT DISTINCT l.key, unnest(a.types) AS type FROM locations AS l JOIN agents AS a ON a.location_id = l.id
-		WHERE l.org_id = ? AND a.reported AND NOT a.leaving AND a.seen_at > clock_timestamp() - ? * interval '1 ms'`,
-		orgID, pg.Milliseconds(agentlink.SilentAfter)).Scan(ctx, &found)
+	err := s.db.NewRaw(`SELECT DISTINCT l.key, unnest(a.types) AS type FROM locations AS l JOIN (
+			SELECT location_id, types FROM agents WHERE `+reports(agentlink.SilentAfter)+`
+		) AS a ON a.location_id = l.id WHERE l.org_id = ?`, orgID).Scan(ctx, &found)
 	if err != nil {
 		return nil, pg.Wrap("find the live locations", err)
 	}
