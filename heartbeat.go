@@ -155,7 +155,7 @@ type PingNews struct {
 	Pings []Ping // in the order of their receipt
 	// Cursor of the next look; empty: it begins again.
 	Cursor string
-	// Answered is until when pings were answered.
+	// Answered is until when pings were answered and are known: those before it are committed.
 	Answered time.Time
 	// Spans in which they were not, when SpansUntil is not what it was: the end of the last one, in
 	// microseconds since 1970.

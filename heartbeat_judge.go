@@ -21,13 +21,9 @@ import (
 // The slot of a job that runs in steady intervals is where the time begins in which it must ping
 // once. So the phase of the job does not matter, nor that it drifts, and a late ping may be the one
 // of two slots. A job with a timetable starts at the slot.
-const (
-	// earliest ping before the time of a timetable: clocks differ.
-	earliestPing = time.Minute
-	// pingSettle is how long after a deadline it is judged: a ping that was received before it may
-	// not be visible yet.
-	pingSettle = 750 * time.Millisecond
-)
+
+// earliestPing is how long before the time of a timetable a ping may come: clocks differ.
+const earliestPing = time.Minute
 
 // ArrivalFacts is what is known when a turn of a heartbeat decides.
 type ArrivalFacts struct {
@@ -42,7 +38,7 @@ type ArrivalFacts struct {
 	Pings []Ping
 	// Spans in which nothing was received, in their order.
 	Spans []PingSpan
-	// Answered is until when pings were received or are known not to have come.
+	// Answered is until when pings were answered and are known: one before it is in Pings, or did not come.
 	Answered time.Time
 }
 
@@ -212,9 +208,8 @@ func (w *slotWindow) start(h *Heartbeat, p *Ping, begin time.Time) {
 
 // late is what happens without a ping until the deadline.
 func (f *ArrivalFacts) late(w slotWindow) Arrival {
-	settled := w.deadline.Add(pingSettle)
-	if f.Answered.Before(settled) {
-		return Arrival{At: settled}
+	if over := w.deadline.Add(time.Microsecond); f.Answered.Before(over) { // Postgres counts in microseconds
+		return Arrival{At: over}
 	}
 	if w.missed {
 		return Arrival{Kind: ArrivalMissed, At: w.deadline}

@@ -172,7 +172,7 @@ func (b *beats) wants(answered float64, kind vigil.ArrivalKind, at float64, succ
 
 const (
 	everyMinute = `{"schedule": {"every_seconds": 60}, "grace_seconds": 10}`
-	settle      = 0.75
+	known       = 0.000001
 )
 
 // TestArrivals proves what decides a slot.
@@ -182,18 +182,18 @@ func TestArrivals(t *testing.T) {
 	run := func(n byte) func(*vigil.Ping) { return func(p *vigil.Ping) { p.Run = uuid.UUID{n} } }
 	// A slot that has not begun, and one without a ping.
 	newBeats(t, everyMinute).wants(-5, vigil.ArrivalWait, 0, false, "")
-	newBeats(t, everyMinute).wants(70+settle-0.001, vigil.ArrivalWait, 70+settle, false, "")
-	newBeats(t, everyMinute).wants(70+settle, vigil.ArrivalResult, 70, false, "expected by 2026-06-01 12:01:00 UTC")
+	newBeats(t, everyMinute).wants(70+known-0.001, vigil.ArrivalWait, 70+known, false, "")
+	newBeats(t, everyMinute).wants(70+known, vigil.ArrivalResult, 70, false, "expected by 2026-06-01 12:01:00 UTC")
 	// Its pings, also at the deadline.
 	newBeats(t, everyMinute).ping(20, vigil.PingSuccess).wants(20, vigil.ArrivalResult, 20, true, "")
 	newBeats(t, everyMinute).ping(70, vigil.PingSuccess).wants(100, vigil.ArrivalResult, 70, true, "")
 	newBeats(t, everyMinute).ping(70.001, vigil.PingSuccess).wants(100, vigil.ArrivalResult, 70, false, "no ping came")
 	newBeats(t, everyMinute).ping(20, vigil.PingFail).wants(20, vigil.ArrivalResult, 20, false, "reported a failure")
 	newBeats(t, everyMinute).ping(20, vigil.PingFail, exit(3)).wants(20, vigil.ArrivalResult, 20, false, "exit code 3")
-	newBeats(t, everyMinute).ping(20, vigil.PingLog).wants(21, vigil.ArrivalWait, 70+settle, false, "")
+	newBeats(t, everyMinute).ping(20, vigil.PingLog).wants(21, vigil.ArrivalWait, 70+known, false, "")
 	// Runs with a start.
 	const long = `{"schedule": {"every_seconds": 60}, "grace_seconds": 10, "max_duration_seconds": 30, "require_start": true}`
-	newBeats(t, long).ping(5, vigil.PingStart).wants(6, vigil.ArrivalWait, 35+settle, false, "")
+	newBeats(t, long).ping(5, vigil.PingStart).wants(6, vigil.ArrivalWait, 35+known, false, "")
 	newBeats(t, long).ping(5, vigil.PingStart).wants(36, vigil.ArrivalResult, 35, false, "did not end within 30 s")
 	newBeats(t, long).ping(5, vigil.PingSuccess).wants(6, vigil.ArrivalResult, 5, false, "without a start")
 	newBeats(t, long).ping(50, vigil.PingStart).ping(75, vigil.PingSuccess).wants(75, vigil.ArrivalResult, 75, true, "")
@@ -227,20 +227,20 @@ func TestArrivalsOfTimes(t *testing.T) {
 func TestArrivalsOfOutages(t *testing.T) {
 	t.Parallel()
 	// A ping may have been lost: the job is asked for its next one.
-	newBeats(t, everyMinute).silent(30, 35).wants(100, vigil.ArrivalWait, 105+settle, false, "")
+	newBeats(t, everyMinute).silent(30, 35).wants(100, vigil.ArrivalWait, 105+known, false, "")
 	newBeats(t, everyMinute).silent(30, 35).wants(106, vigil.ArrivalResult, 105, false, "expected by 2026-06-01 12:01:35")
 	newBeats(t, everyMinute).silent(30, 35).ping(95, vigil.PingSuccess).wants(100, vigil.ArrivalResult, 95, true, "")
 	// The ping before says that it was not.
 	newBeats(t, everyMinute).ping(-5, vigil.PingSuccess).silent(20, 25).wants(71, vigil.ArrivalResult, 70, false, "no ping came")
-	newBeats(t, everyMinute).ping(-5, vigil.PingSuccess).silent(50, 56).wants(71, vigil.ArrivalWait, 126+settle, false, "")
+	newBeats(t, everyMinute).ping(-5, vigil.PingSuccess).silent(50, 56).wants(71, vigil.ArrivalWait, 126+known, false, "")
 	// A deadline in a span is asked again, with the grace.
-	newBeats(t, everyMinute).ping(-50, vigil.PingSuccess).silent(65, 75).wants(76, vigil.ArrivalWait, 85+settle, false, "")
+	newBeats(t, everyMinute).ping(-50, vigil.PingSuccess).silent(65, 75).wants(76, vigil.ArrivalWait, 85+known, false, "")
 	// No ping of a whole slot could be received: the one after it is asked.
 	newBeats(t, everyMinute).silent(-100, 500).wants(600, vigil.ArrivalMissed, -100, false, "")
 	newBeats(t, everyMinute).silent(20, 500).ping(10, vigil.PingSuccess).wants(600, vigil.ArrivalResult, 10, true, "")
 	// The newest slot of a timetable is asked from the first answer on.
 	const noon = `{"schedule": {"cron": "0 12 * * *"}, "grace_seconds": 600}`
-	newBeats(t, noon).silent(-100, 5000).wants(5001, vigil.ArrivalWait, 5600+settle, false, "")
+	newBeats(t, noon).silent(-100, 5000).wants(5001, vigil.ArrivalWait, 5600+known, false, "")
 	newBeats(t, noon).silent(-100, 5000).ping(5400, vigil.PingSuccess).wants(5401, vigil.ArrivalResult, 5400, true, "")
 	newBeats(t, noon).silent(-100, 90000).wants(90001, vigil.ArrivalMissed, -100, false, "")
 }

@@ -5,6 +5,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"iter"
 	"log/slog"
 	"slices"
 	"sync"
@@ -13,14 +14,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
-// How often new pings are looked for, while turns wait for some: every arrivalsPoll, and at once
-// when this process has received one, but not more often than arrivalsPause.
+// How often new pings are looked for while turns wait for some, and how long a look may take. Of
+// 10,000 jobs that ping each minute 40 come together, for which two statements are enough.
 const (
 	arrivalsPoll    = 250 * time.Millisecond
-	arrivalsPause   = 25 * time.Millisecond
 	arrivalsTimeout = 10 * time.Second
 )
 
@@ -41,11 +40,11 @@ const mostPings = 20_000
 type Arrivals struct {
 	store pingStore
 	log   *slog.Logger
-	woken chan struct{}
+	first chan struct{} // a turn waits, and none did before
 
 	mu         sync.Mutex
-	waits      map[*arrivalWait]struct{}
-	cursor     string // empty: nothing was read
+	waits      map[uuid.UUID][]*arrivalWait // several while a turn replaces another
+	cursor     string                       // empty: nothing was read
 	answered   time.Time
 	spans      []vigil.PingSpan
 	spansUntil int64
@@ -53,7 +52,7 @@ type Arrivals struct {
 
 // NewArrivals returns Arrivals; Run keeps them going.
 func NewArrivals(store pingStore, log *slog.Logger) *Arrivals {
-	return &Arrivals{store: store, log: log, woken: make(chan struct{}, 1), waits: make(map[*arrivalWait]struct{})}
+	return &Arrivals{store: store, log: log, first: make(chan struct{}, 1), waits: make(map[uuid.UUID][]*arrivalWait)}
 }
 
 // arrivalWait is a turn that waits for pings.
@@ -67,11 +66,6 @@ type arrivalWait struct {
 	reread bool         // pings may have been passed over
 }
 
-// Wake makes Run look for pings at once.
-func (a *Arrivals) Wake() {
-	signal(a.woken)
-}
-
 // Run looks for pings until ctx ends.
 func (a *Arrivals) Run(ctx context.Context) {
 	tick := time.NewTicker(arrivalsPoll)
@@ -81,7 +75,7 @@ func (a *Arrivals) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-a.woken:
+		case <-a.first:
 		}
 		if !a.asked() {
 			continue
@@ -89,7 +83,6 @@ func (a *Arrivals) Run(ctx context.Context) {
 		if err := a.look(ctx); err != nil && ctx.Err() == nil {
 			a.log.WarnContext(ctx, "pings not read, trying again", "error", err)
 		}
-		_ = timing.Sleep(ctx, arrivalsPause)
 	}
 }
 
@@ -119,7 +112,7 @@ func (a *Arrivals) look(ctx context.Context) error {
 	defer a.mu.Unlock()
 	a.cursor = news.Cursor
 	if cursor == "" || news.Cursor == "" {
-		for w := range a.waits {
+		for w := range a.all() {
 			w.reread = true
 			signal(w.ready)
 		}
@@ -132,7 +125,7 @@ func (a *Arrivals) look(ctx context.Context) error {
 	}
 	a.answered = news.Answered
 	a.hand(news.Pings)
-	for w := range a.waits {
+	for w := range a.all() {
 		if !w.until.IsZero() && !a.answered.Before(w.until) {
 			signal(w.ready)
 		}
@@ -142,17 +135,23 @@ func (a *Arrivals) look(ctx context.Context) error {
 
 // hand gives pings to the turns of their checks. The caller holds mu.
 func (a *Arrivals) hand(pings []vigil.Ping) {
-	if len(pings) == 0 {
-		return
-	}
-	byCheck := make(map[uuid.UUID][]vigil.Ping, len(pings))
-	for _, p := range pings {
-		byCheck[p.CheckID] = append(byCheck[p.CheckID], p)
-	}
-	for w := range a.waits {
-		if of := byCheck[w.check]; len(of) > 0 {
-			w.add(of)
+	for i := range pings {
+		for _, w := range a.waits[pings[i].CheckID] {
+			w.add(pings[i : i+1])
 			signal(w.ready)
+		}
+	}
+}
+
+// all are the turns that wait. The caller holds mu.
+func (a *Arrivals) all() iter.Seq[*arrivalWait] {
+	return func(yield func(*arrivalWait) bool) {
+		for _, waits := range a.waits {
+			for _, w := range waits {
+				if !yield(w) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -183,11 +182,11 @@ func (w *arrivalWait) add(pings []vigil.Ping) {
 func (a *Arrivals) join(check uuid.UUID) *arrivalWait {
 	w := &arrivalWait{check: check, ready: make(chan struct{}, 1), reread: true}
 	a.mu.Lock()
-	a.waits[w] = struct{}{}
+	a.waits[check] = append(a.waits[check], w)
 	fresh := a.cursor == ""
 	a.mu.Unlock()
 	if fresh {
-		a.Wake()
+		signal(a.first)
 	}
 	return w
 }
@@ -195,7 +194,10 @@ func (a *Arrivals) join(check uuid.UUID) *arrivalWait {
 func (a *Arrivals) leave(w *arrivalWait) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.waits, w)
+	left := slices.DeleteFunc(a.waits[w.check], func(other *arrivalWait) bool { return other == w })
+	if a.waits[w.check] = left; len(left) == 0 {
+		delete(a.waits, w.check)
+	}
 }
 
 // arrivalNews is what is known for a turn.

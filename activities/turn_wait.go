@@ -10,16 +10,40 @@ import (
 	"github.com/vigil-monitor/vigil/internal/fair"
 )
 
-// TurnTimeout is how long a turn may take before Temporal gives it up: the longest window, the
-// longest probe and the slack. It does not depend on the plan of a turn, since it finds nothing:
+// TurnTimeout is how long a turn in a region may take before Temporal gives it up: the longest window,
+// the longest probe and the slack. It does not depend on the plan of a turn, since it finds nothing:
 // the turns of a dead worker are adopted, leases find it in seconds, and the sweep finds a loop
 // that is late. It is as short as that because Temporal keeps a row for each timeout until it is
 // over, also when the turn has ended long before.
-const TurnTimeout = longestWindow + vigil.LongestProbe + turnSlack
+func TurnTimeout(region string) time.Duration {
+	window := longestWindow
+	if rowsDecide(region) {
+		window = longestArrivals
+	}
+	return window + vigil.LongestProbe + turnSlack
+}
+
+// rowsDecide reports whether all results in a region arrive, and follow from rows.
+func rowsDecide(region string) bool {
+	return region == vigil.HeartbeatRegion || vigil.IsLocation(region)
+}
+
+// window is the longest time that the turn may cover. A turn whose results arrive loses nothing when
+// it is lost, and its state is in rows, so it may be longer.
+func (t *turnRun) window() time.Duration {
+	if rowsDecide(t.turn.Region) {
+		return min(arrivalsWindow*t.QuietWindow, longestArrivals)
+	}
+	return t.QuietWindow
+}
 
 const (
 	// longestWindow is the longest quiet window that a worker may be given.
 	longestWindow = time.Hour
+	// arrivalsWindow is how many quiet windows a turn covers at most whose results arrive, and
+	// longestArrivals how long that may be.
+	arrivalsWindow  = 12
+	longestArrivals = 6 * time.Hour
 	// turnSlack is for the dispatch of the activity and for storing the last result.
 	turnSlack = 30 * time.Second
 	// Parts of turnSlack: a turn begins no slot in the last lastSlot of it, since the clock of

@@ -191,7 +191,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			why = gone
 		}
 		if why != gone {
-			t.budget.Run(t.lock.key, schedule.Interval, t.Now())
+			t.budget.Run(t.lock.key, schedule.Interval, rowsDecide(t.turn.Region), t.Now())
 			if err := t.compare(ctx, e); err != nil {
 				return nil, err
 			}
@@ -239,7 +239,7 @@ func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, 
 	f.Next, f.Span = t.dueSlot(e, schedule, now), t.span(schedule)
 	f.Taken = f.Revoked && t.named && !t.owns(ctx)
 	if f.New && f.Covered == 1 {
-		f.Most, _ = t.budget.Most(now, schedule.Interval, t.QuietWindow)
+		f.Most, _ = t.most(now, schedule)
 		f.BeyondBudget = !t.budget.Left(now)
 	}
 	if t.covered > 0 && before != "" && t.plan.ExtendedTo.IsZero() && (f.Fires || before != f.Health) {
@@ -326,7 +326,7 @@ func (t *turnRun) end(ctx context.Context, reason vigil.TurnEnd, e *entry, sched
 func (t *turnRun) nextSpan(end vigil.TurnEnd, schedule vigil.Schedule) (int, vigil.TurnReason) {
 	now := t.Now()
 	s := vigil.TurnSpan{End: end, Covers: cmp.Or(t.plan.Span, t.span(schedule))}
-	s.Most, s.Reason = t.budget.Most(now, schedule.Interval, t.QuietWindow)
+	s.Most, s.Reason = t.most(now, schedule)
 	s.Within = end != vigil.TurnHandOver && t.budget.Take(now)
 	return vigil.NextTurnSlots(s)
 }
@@ -338,7 +338,12 @@ func (t *turnRun) span(schedule vigil.Schedule) int {
 	if t.TurnRate == 0 {
 		return 1
 	}
-	return max(1, min(t.turn.Span, int(t.QuietWindow/schedule.Interval)))
+	return max(1, min(t.turn.Span, int(t.window()/schedule.Interval)))
+}
+
+// most returns how many slots the budget of this process demands of a turn, and why.
+func (t *turnRun) most(now time.Time, schedule vigil.Schedule) (int, vigil.TurnReason) {
+	return t.budget.Most(now, schedule.Interval, t.window(), rowsDecide(t.turn.Region))
 }
 
 // firingChanged reports whether other rules fire than in the last vote.

@@ -47,9 +47,6 @@ type Deps struct {
 	// StatusPages shows status pages at /status/ and badges at /badge/ to the public; nil
 	// shows none.
 	StatusPages http.Handler
-	// Pinged is called when a ping is stored, so that the workers of this process look for it at once;
-	// nil is not called.
-	Pinged func()
 	// Sent is called when results of agents are stored, so that the workers of this process look for them at
 	// once; nil is not called. RefusedResults counts those that were not, by their reason; nil counts nothing.
 	Sent           func()

@@ -26,7 +26,7 @@ import (
 type PingStore interface {
 	// AddPing stores a ping for the heartbeat with a token, by its hash. It is committed when it
 	// returns. An unknown token is a CodeNotFound error.
-	AddPing(ctx context.Context, tokenHash []byte, p vigil.Ping) (vigil.Ping, error)
+	AddPing(ctx context.Context, tokenHash []byte, p *vigil.Ping) error
 	// AddSlugPing stores a ping for the heartbeat with a slug in the organization of a ping key, by
 	// the hash of the key. It is committed when it returns. An unknown key is a CodeNotFound error
 	// without a key, an unknown slug one with the key, and a slug of several heartbeats a
@@ -52,7 +52,6 @@ const (
 // used. An answer of 200 says that the ping is committed.
 type pings struct {
 	store   PingStore
-	known   func()
 	limit   *rest.RateWindow // by heartbeat
 	unknown *rest.RateWindow // by address
 	// What makes heartbeats that do not exist, and for which organization, as far as made allows.
@@ -73,12 +72,9 @@ func servePings(routes *resource.Routes, deps Deps, checks *checks.Checks) {
 		unknown = 0
 	}
 	p := &pings{
-		store: deps.Stores.Pings, known: deps.Pinged, limit: rest.NewRateWindow(pingsPerMinute, time.Minute, deps.Now),
+		store: deps.Stores.Pings, limit: rest.NewRateWindow(pingsPerMinute, time.Minute, deps.Now),
 		unknown: rest.NewRateWindow(unknown, time.Minute, deps.Now),
 		checks:  checks, orgs: deps.Stores.Accounts, made: rest.NewRateWindow(madePerMinute, time.Minute, deps.Now),
-	}
-	if p.known == nil {
-		p.known = func() {}
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} { // HEAD comes with GET
 		routes.Lenient(method+" /p/{token}", p.ServeHTTP)
@@ -146,12 +142,9 @@ func (p *pings) add(r *http.Request, token string, ping vigil.Ping) error {
 		return err
 	}
 	hash := sha256.Sum256([]byte(token))
-	_, err := p.store.AddPing(r.Context(), hash[:], ping)
+	err := p.store.AddPing(r.Context(), hash[:], &ping)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return p.notFound(r)
-	}
-	if err == nil {
-		p.known()
 	}
 	return err
 }

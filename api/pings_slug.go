@@ -77,7 +77,6 @@ func (p *pings) addBySlug(r *http.Request, to pingTarget, ping vigil.Ping) (made
 	if err != nil {
 		return false, err
 	}
-	p.known()
 	return made, nil
 }
 

@@ -4,6 +4,7 @@ package storage_test
 
 import (
 	"encoding/json"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,19 +48,20 @@ func TestPings(t *testing.T) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	run := uuid.New()
-	sent, err := s.AddPing(t.Context(), beats.TokenHash(token), vigil.Ping{
+	err = s.AddPing(t.Context(), beats.TokenHash(token), &vigil.Ping{
 		Kind: vigil.PingFail, ExitCode: new(3), Run: run, Body: "no space left", Bytes: 13,
 	})
-	if err != nil || sent.CheckID != check.ID || sent.At.IsZero() {
-		t.Fatalf("%+v, %v", sent, err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	news, err := s.NewPings(t.Context(), first.Cursor, first.SpansUntil)
 	if err != nil || len(news.Pings) != 1 {
 		t.Fatalf("%+v, %v", news, err)
 	}
-	if p := news.Pings[0]; p.ID != sent.ID || p.Kind != vigil.PingFail || *p.ExitCode != 3 || p.Run != run || p.Body != "" || p.Bytes != 13 ||
-		p.CheckID != check.ID || !p.At.Equal(sent.At) {
-		t.Errorf("%+v, sent %+v", p, sent)
+	sent := news.Pings[0]
+	if sent.Kind != vigil.PingFail || *sent.ExitCode != 3 || sent.Run != run || sent.Body != "" || sent.Bytes != 13 ||
+		sent.CheckID != check.ID {
+		t.Errorf("%+v", sent)
 	}
 	if again, err := s.NewPings(t.Context(), news.Cursor, news.SpansUntil); err != nil || len(again.Pings) != 0 {
 		t.Errorf("%+v, %v", again, err)
@@ -82,7 +84,7 @@ func TestPings(t *testing.T) {
 	if err := s.RotatePingToken(t.Context(), org.ID, check.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.AddPing(t.Context(), beats.TokenHash(token), vigil.Ping{Kind: vigil.PingSuccess})
+	err = s.AddPing(t.Context(), beats.TokenHash(token), &vigil.Ping{Kind: vigil.PingSuccess})
 	if vigil.ErrorCode(err) != vigil.CodeNotFound {
 		t.Errorf("the token before: %v", err)
 	}
@@ -93,6 +95,117 @@ func TestPings(t *testing.T) {
 	err = s.DB().NewRaw("SELECT count(*) FROM heartbeats AS h WHERE h::text LIKE ?", "%"+tokenOf(t, s, check)+"%").Scan(t.Context(), &clear)
 	if err != nil || clear != 0 {
 		t.Errorf("%d rows have a token in clear, %v", clear, err)
+	}
+}
+
+// TestPingsTogether proves that of many pings at a time, which share transactions, each is stored once for its own
+// heartbeat, and that each of those with an unknown token gets an error.
+func TestPingsTogether(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	const jobs, each = 5, 60
+	var tokens []string
+	var checks []uuid.UUID
+	for range jobs {
+		check := newCheck(t, s, heartbeat(org.ID, everyMinute))
+		tokens, checks = append(tokens, tokenOf(t, s, check)), append(checks, check.ID)
+	}
+	var sending sync.WaitGroup
+	for i := range jobs * each {
+		sending.Go(func() {
+			ping := vigil.Ping{Kind: vigil.PingSuccess, Run: uuid.New(), Bytes: int64(i)}
+			if i%3 == 0 {
+				ping = vigil.Ping{Kind: vigil.PingFail, ExitCode: new(i % 256), Body: "it's {a} \"list\", NULL", Bytes: int64(i)}
+			}
+			if err := s.AddPing(t.Context(), beats.TokenHash(tokens[i%jobs]), &ping); err != nil {
+				t.Error(err)
+			}
+			if err := s.AddPing(t.Context(), beats.TokenHash("x"+tokens[i%jobs]), &ping); vigil.ErrorCode(err) != vigil.CodeNotFound {
+				t.Errorf("an unknown token: %v", err)
+			}
+		})
+	}
+	sending.Wait()
+	for i, id := range checks {
+		pings, err := s.NewestPings(t.Context(), org.ID, id, 2*each)
+		if err != nil || len(pings) != each {
+			t.Fatalf("%d pings, %v", len(pings), err)
+		}
+		seen := make(map[int64]bool)
+		for _, p := range pings {
+			failed := p.Kind == vigil.PingFail
+			if int(p.Bytes)%jobs != i || seen[p.Bytes] || failed != (p.Bytes%3 == 0) || failed != (p.Run == uuid.Nil) ||
+				failed && (*p.ExitCode != int(p.Bytes%256) || p.Body != "it's {a} \"list\", NULL") {
+				t.Errorf("%+v", p)
+			}
+			seen[p.Bytes] = true
+		}
+	}
+}
+
+// TestPingOnItsWay proves that nothing is known of a time in which a ping was received that is not committed yet, however
+// long that takes, and that it is read before what comes after it is known.
+func TestPingOnItsWay(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	token := tokenOf(t, s, newCheck(t, s, heartbeat(org.ID, everyMinute)))
+	if _, err := s.DB().NewRaw(`CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN PERFORM pg_advisory_xact_lock(42); RETURN NEW; END $$;
+		CREATE TRIGGER stall BEFORE INSERT ON pings FOR EACH ROW EXECUTE FUNCTION stall()`).Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.NewPings(t.Context(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := s.DB().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(42)"); err != nil {
+		t.Fatal(err)
+	}
+	stored := make(chan error, 1)
+	go func() {
+		stored <- s.AddPing(t.Context(), beats.TokenHash(token), &vigil.Ping{Kind: vigil.PingSuccess})
+	}()
+	eventually(t, "the ping waits", func() bool {
+		var waits bool
+		err := s.DB().
+			NewRaw("SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND NOT granted)").
+			Scan(t.Context(), &waits)
+		return err == nil && waits
+	})
+	var during time.Time
+	if err := s.DB().NewRaw("SELECT clock_timestamp()").Scan(t.Context(), &during); err != nil {
+		t.Fatal(err)
+	}
+	answering := func() vigil.PingNews {
+		t.Helper()
+		if err := s.MarkAnswering(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		news, err := s.NewPings(t.Context(), first.Cursor, first.SpansUntil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return news
+	}
+	if news := answering(); len(news.Pings) != 0 || !news.Answered.Before(during) {
+		t.Errorf("%+v while a ping of before %v is on its way", news, during)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-stored; err != nil {
+		t.Fatal(err)
+	}
+	news := answering()
+	if len(news.Pings) != 1 || !news.Pings[0].At.Before(during) || !news.Answered.After(during) {
+		t.Errorf("%+v after the ping of before %v", news, during)
 	}
 }
 

@@ -57,10 +57,13 @@ type Budget struct {
 	rate  float64 // turns a second; 0: no bound
 	burst float64
 
-	mu     sync.Mutex
-	loops  map[Loop]*loop
-	due    int64 // nano-slots a second of all loops
-	slots  int   // that a turn covers, at least 1
+	mu    sync.Mutex
+	loops map[Loop]*loop
+	due   int64 // nano-slots a second of all loops
+	// probed are those of due whose slots are probed by the worker. The results of the others arrive.
+	probed int64
+	slots  int // that a turn covers whose slots are probed, at least 1
+	shares int // that a turn would cover if no loop took more than its share, at least 1
 	tokens float64
 	filled time.Time // when tokens was computed
 	paused []pause   // loops without a turn, in the order of time
@@ -72,6 +75,7 @@ type Budget struct {
 // loop is a loop of this process.
 type loop struct {
 	due     int64 // nano-slots a second
+	probed  int64 // due where the worker probes, else 0
 	running bool
 	waits   bool      // for its next turn, which is expected here
 	since   time.Time // when its turn ended
@@ -88,7 +92,7 @@ type pause struct {
 // 0 is no bound.
 func NewBudget(rate float64) *Budget {
 	burst := max(leastBurst, rate*burstTime.Seconds())
-	return &Budget{rate: rate, burst: burst, tokens: burst, slots: 1, loops: make(map[Loop]*loop)}
+	return &Budget{rate: rate, burst: burst, tokens: burst, slots: 1, shares: 1, loops: make(map[Loop]*loop)}
 }
 
 // Begin records that a turn of a loop has begun.
@@ -102,12 +106,17 @@ func (b *Budget) Begin(key Loop, now time.Time) {
 	}
 }
 
-// Run counts a loop whose turn runs here, at its present interval.
-func (b *Budget) Run(key Loop, interval time.Duration, now time.Time) {
+// Run counts a loop whose turn runs here, at its present interval. Its results arrive, or the worker
+// probes.
+func (b *Budget) Run(key Loop, interval time.Duration, arrives bool, now time.Time) {
 	if b.rate == 0 {
 		return
 	}
 	due := int64(nano * float64(time.Second) / float64(interval))
+	probed := due
+	if arrives {
+		probed = 0
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.loops[key]
@@ -115,11 +124,12 @@ func (b *Budget) Run(key Loop, interval time.Duration, now time.Time) {
 		l = &loop{}
 		b.loops[key] = l
 	}
-	if l.running && l.due == due {
+	if l.running && l.due == due && l.probed == probed {
 		return
 	}
 	b.due += due - l.due
-	l.due, l.running = due, true
+	b.probed += probed - l.probed
+	l.due, l.probed, l.running = due, probed, true
 	b.update(now)
 }
 
@@ -200,15 +210,21 @@ func (b *Budget) update(now time.Time) {
 			b.paused = append(b.paused, pause{key, now})
 		default:
 			b.due -= l.due
+			b.probed -= l.probed
 			delete(b.loops, key)
 		}
 	}
-	turns := float64(b.due) / nano / b.rate
-	if need := turnsCeil(turns); need > b.slots {
-		b.slots = need
-	} else if lower := turnsCeil(turns * lowerBy); lower < b.slots {
-		b.slots = lower
+	b.slots, b.shares = b.demanded(b.slots, b.probed), b.demanded(b.shares, b.due)
+}
+
+// demanded returns how many slots each turn of loops covers that have due nano-slots a second together,
+// when it was as many before. The caller must hold b.mu.
+func (b *Budget) demanded(before int, due int64) int {
+	turns := float64(due) / nano / b.rate
+	if need := turnsCeil(turns); need > before {
+		return need
 	}
+	return min(before, turnsCeil(turns*lowerBy))
 }
 
 func turnsCeil(turns float64) int { return int(max(1, min(math.Ceil(turns), math.MaxInt32))) }
@@ -251,8 +267,10 @@ func (b *Budget) fill(now time.Time) {
 }
 
 // Most returns how many slots a turn of a loop may cover, at least 1, and why: as many as the
-// budget demands, but not more than fit into the window.
-func (b *Budget) Most(now time.Time, interval, window time.Duration) (int, vigil.TurnReason) {
+// budget demands, but not more than fit into the window. Where results arrive it is as many as fit
+// once the budget is less than the slots: nothing is lost with such a turn, so that those which
+// probe have the rest.
+func (b *Budget) Most(now time.Time, interval, window time.Duration, arrives bool) (int, vigil.TurnReason) {
 	if b.rate == 0 {
 		return 1, vigil.TurnEverySlot
 	}
@@ -261,6 +279,8 @@ func (b *Budget) Most(now time.Time, interval, window time.Duration) (int, vigil
 	b.update(now)
 	fit := max(1, int(window/interval))
 	switch {
+	case arrives && b.shares > 1:
+		return fit, vigil.TurnWindow
 	case b.slots == 1:
 		return 1, vigil.TurnEverySlot
 	case fit < b.slots:

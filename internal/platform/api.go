@@ -45,7 +45,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 			_, err := p.temporal.Client.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		},
-		StatusPages: public, Shares: newReadShares(), Pinged: p.arrivals.Wake, Sent: p.inbox.Wake, RefusedResults: p.metrics.RefusedResults(),
+		StatusPages: public, Shares: newReadShares(), Sent: p.inbox.Wake, RefusedResults: p.metrics.RefusedResults(),
 		Codec: codec,
 		Config: api.Config{
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),

@@ -128,13 +128,13 @@ func (s *Store) AddSlugPing(ctx context.Context, keyHash []byte, slug string, p 
 		ID, OrgID uuid.UUID
 		Prefix    string
 		Found     int64
-	}](ctx, s.db, `WITH by_key AS (
+	}](ctx, s.db, "WITH "+receiving+`, by_key AS (
 			SELECT id, org_id, prefix FROM ping_keys WHERE key_hash = @key
 		), found AS (
 			SELECT c.id`+ofSlug+` = @slug::text AND c.org_id = (SELECT org_id FROM by_key) LIMIT 2
 		), stored AS (
 			INSERT INTO pings (check_id, kind, exit_code, run, body, bytes)
-			SELECT id, @kind, @exit, @run, @body, @bytes FROM found WHERE (SELECT count(*) FROM found) = 1
+			SELECT id, @kind, @exit, @run, @body, @bytes FROM receiving, found WHERE (SELECT count(*) FROM found) = 1
 		)
 		SELECT id, org_id, prefix, (SELECT count(*) FROM found) AS found FROM by_key`,
 		pg.Named{

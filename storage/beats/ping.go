@@ -15,36 +15,12 @@ import (
 
 // Store keeps pings.
 type Store struct {
-	db *pg.DB
+	db    *pg.DB
+	batch batch
 }
 
 // New returns the pings of a database.
-func New(db *pg.DB) *Store { return &Store{db} }
-
-// pingLimit bounds how long a ping may take to be stored. A client that got no answer tries again,
-// and a deadline is judged once no ping from before it can be on its way.
-const pingLimit = 5 * time.Second
-
-// AddPing stores a ping for the heartbeat that has a token, by the hash of it, and returns it with
-// the time at which it was received. It is committed then. An unknown token is a CodeNotFound error.
-func (s *Store) AddPing(ctx context.Context, tokenHash []byte, p vigil.Ping) (vigil.Ping, error) {
-	ctx, cancel := context.WithTimeout(ctx, pingLimit)
-	defer cancel()
-	stored, err := pg.Row[struct {
-		ID         int64
-		CheckID    uuid.UUID
-		ReceivedAt time.Time
-	}](ctx, s.db, `INSERT INTO pings (check_id, kind, exit_code, run, body, bytes)
-		SELECT id, @kind, @exit, @run, @body, @bytes FROM heartbeats WHERE token_hash = @token RETURNING id, check_id, received_at`,
-		pg.Named{
-			"token": tokenHash, "kind": string(p.Kind), "exit": p.ExitCode, "run": vigil.NilIfZero(p.Run), "body": p.Body, "bytes": p.Bytes,
-		})
-	if pg.IsNoRow(err) {
-		return vigil.Ping{}, vigil.NotFound("heartbeat")
-	}
-	p.ID, p.CheckID, p.At = stored.ID, stored.CheckID, stored.ReceivedAt.UTC()
-	return p, pg.Wrap("store a ping", err)
-}
+func New(db *pg.DB) *Store { return &Store{db: db} }
 
 // pingColumns are the columns of a pingRow; @end is how many characters of the end of a body.
 const pingColumns = "id, check_id, kind, exit_code, run, received_at, right(body, @end::int) AS body, bytes"
@@ -111,39 +87,46 @@ func (s *Store) NewestPings(ctx context.Context, orgID, checkID uuid.UUID, limit
 const spansSince = "interval '100 days'"
 
 // NewPings returns the pings that were committed since the call that a cursor is of, as PingsSince has
-// them, none for an empty cursor, with the cursor of the next call, until when pings were answered and in which spans
-// they were not. A ping that commits during the call may be returned twice. Next is empty when the
+// them, none for an empty cursor, with the cursor of the next call, until when pings were answered and are known, and in
+// which spans they were not answered. A ping that commits during the call may be returned twice. Next is empty when the
 // cursor is of another database, so that the pings must be read again.
-func (s *Store) NewPings(ctx context.Context, cursor string, spansUntil int64) (vigil.PingNews, error) {
+func (s *Store) NewPings(ctx context.Context, cursor string, spansUntil int64) (news vigil.PingNews, err error) {
 	seen, err := pg.Row[struct {
-		Snapshot   string
-		Ahead      bool
 		AnsweredAt time.Time
 		SpansUntil int64
-		Found      bool
-	}](ctx, s.db, `SELECT now.snapshot::text AS snapshot, `+pg.IsAhead+` AS ahead, (SELECT answered_at FROM ping_answers) AS answered_at,
-			(SELECT coalesce(extract(epoch FROM max(to_at)) * 1000000, 0)::bigint FROM ping_spans) AS spans_until,
-			EXISTS (SELECT FROM pings WHERE `+pg.Committed("received_xid", "last.snapshot", "now.snapshot")+`) AS found
-		FROM `+pg.Snapshots, cursor)
+	}](ctx, s.db, `SELECT least((SELECT answered_at FROM ping_answers), `+received+`) AS answered_at,
+		(SELECT coalesce(extract(epoch FROM max(to_at)) * 1000000, 0)::bigint FROM ping_spans) AS spans_until`)
 	if err != nil {
-		return vigil.PingNews{}, pg.Wrap("look for pings", err)
+		return vigil.PingNews{}, pg.Wrap("look until when pings were answered", err)
 	}
-	if seen.Ahead {
-		return vigil.PingNews{}, nil
-	}
-	news := vigil.PingNews{Cursor: seen.Snapshot, Answered: seen.AnsweredAt, SpansUntil: seen.SpansUntil}
-	if cursor == "" || news.SpansUntil != spansUntil {
+	if cursor == "" || seen.SpansUntil != spansUntil {
 		if news.Spans, err = s.spans(ctx); err != nil {
 			return vigil.PingNews{}, err
 		}
 	}
-	if cursor == "" || !seen.Found {
-		return news, nil
+	rows, err := pg.Rows[struct {
+		pingRow
+		Snapshot string
+		Ahead    bool
+	}](ctx, s.db, `SELECT looks.now::text AS snapshot, ahead,
+			coalesce(id, 0) AS id, coalesce(check_id, '00000000-0000-0000-0000-000000000000') AS check_id, coalesce(kind, '') AS kind,
+			exit_code, run, coalesce(received_at, to_timestamp(0)) AS received_at, '' AS body, coalesce(bytes, 0) AS bytes
+		FROM (SELECT now.snapshot AS now, last.snapshot AS last, `+pg.IsAhead+` AS ahead FROM `+pg.Snapshots+`) AS looks
+		LEFT JOIN pings ON kind <> 'log' AND `+pg.Committed("received_xid", "looks.last", "looks.now")+`
+		ORDER BY received_at, id`, cursor)
+	if err != nil {
+		return vigil.PingNews{}, pg.Wrap("look for pings", err)
 	}
-	news.Pings, err = s.pings(ctx,
-		pg.Committed("received_xid", "@cursor::pg_snapshot", "pg_current_snapshot()")+" AND kind <> 'log' ORDER BY received_at, id",
-		pg.Named{"cursor": cursor, "end": 0})
-	return news, err
+	if rows[0].Ahead {
+		return vigil.PingNews{}, nil
+	}
+	news.Cursor, news.Answered, news.SpansUntil = rows[0].Snapshot, seen.AnsweredAt, seen.SpansUntil
+	for i := range rows {
+		if rows[i].ID != 0 {
+			news.Pings = append(news.Pings, rows[i].ping())
+		}
+	}
+	return news, nil
 }
 
 func (s *Store) spans(ctx context.Context) ([]vigil.PingSpan, error) {
