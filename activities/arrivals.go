@@ -4,8 +4,8 @@ package activities
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
-	"iter"
 	"log/slog"
 	"slices"
 	"sync"
@@ -44,7 +44,8 @@ type Arrivals struct {
 
 	mu         sync.Mutex
 	waits      map[uuid.UUID][]*arrivalWait // several while a turn replaces another
-	cursor     string                       // empty: nothing was read
+	untils     untilHeap
+	cursor     string // empty: nothing was read
 	answered   time.Time
 	spans      []vigil.PingSpan
 	spansUntil int64
@@ -63,7 +64,35 @@ type arrivalWait struct {
 	// Of Arrivals, under its lock.
 	pings  []vigil.Ping // in the order of their receipt
 	until  time.Time    // answered beyond which the turn decides also without a ping
+	at     int          // in Arrivals.untils, -1: it is not
 	reread bool         // pings may have been passed over
+}
+
+// untilHeap are turns in the order of arrivalWait.until (container/heap): a look wakes a few of ten thousand.
+type untilHeap []*arrivalWait
+
+func (h untilHeap) Len() int           { return len(h) }
+func (h untilHeap) Less(i, j int) bool { return h[i].until.Before(h[j].until) }
+
+func (h untilHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+// Push adds a *arrivalWait.
+func (h *untilHeap) Push(w any) {
+	wait, _ := w.(*arrivalWait)
+	wait.at = len(*h)
+	*h = append(*h, wait)
+}
+
+// Pop removes the last one.
+func (h *untilHeap) Pop() any {
+	last := len(*h) - 1
+	w := (*h)[last]
+	(*h)[last], w.at = nil, -1
+	*h = (*h)[:last]
+	return w
 }
 
 // Run looks for pings until ctx ends.
@@ -112,9 +141,11 @@ func (a *Arrivals) look(ctx context.Context) error {
 	defer a.mu.Unlock()
 	a.cursor = news.Cursor
 	if cursor == "" || news.Cursor == "" {
-		for w := range a.all() {
-			w.reread = true
-			signal(w.ready)
+		for _, waits := range a.waits {
+			for _, w := range waits {
+				w.reread = true
+				signal(w.ready)
+			}
 		}
 	}
 	if news.Cursor == "" {
@@ -125,11 +156,7 @@ func (a *Arrivals) look(ctx context.Context) error {
 	}
 	a.answered = news.Answered
 	a.hand(news.Pings)
-	for w := range a.all() {
-		if !w.until.IsZero() && !a.answered.Before(w.until) {
-			signal(w.ready)
-		}
-	}
+	a.wakeDue()
 	return nil
 }
 
@@ -139,19 +166,6 @@ func (a *Arrivals) hand(pings []vigil.Ping) {
 		for _, w := range a.waits[pings[i].CheckID] {
 			w.add(pings[i : i+1])
 			signal(w.ready)
-		}
-	}
-}
-
-// all are the turns that wait. The caller holds mu.
-func (a *Arrivals) all() iter.Seq[*arrivalWait] {
-	return func(yield func(*arrivalWait) bool) {
-		for _, waits := range a.waits {
-			for _, w := range waits {
-				if !yield(w) {
-					return
-				}
-			}
 		}
 	}
 }
@@ -180,7 +194,7 @@ func (w *arrivalWait) add(pings []vigil.Ping) {
 
 // join begins a wait for pings of a check. It must be left. The pings are read with the first read.
 func (a *Arrivals) join(check uuid.UUID) *arrivalWait {
-	w := &arrivalWait{check: check, ready: make(chan struct{}, 1), reread: true}
+	w := &arrivalWait{check: check, ready: make(chan struct{}, 1), at: -1, reread: true}
 	a.mu.Lock()
 	a.waits[check] = append(a.waits[check], w)
 	fresh := a.cursor == ""
@@ -197,6 +211,9 @@ func (a *Arrivals) leave(w *arrivalWait) {
 	left := slices.DeleteFunc(a.waits[w.check], func(other *arrivalWait) bool { return other == w })
 	if a.waits[w.check] = left; len(left) == 0 {
 		delete(a.waits, w.check)
+	}
+	if w.at >= 0 {
+		heap.Remove(&a.untils, w.at)
 	}
 }
 
@@ -240,8 +257,18 @@ func (a *Arrivals) read(ctx context.Context, w *arrivalWait, since time.Time) (a
 func (a *Arrivals) await(w *arrivalWait, until time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	w.until = until
-	if !a.answered.Before(until) {
-		signal(w.ready)
+	if w.until = until; w.at >= 0 {
+		heap.Fix(&a.untils, w.at)
+	} else {
+		heap.Push(&a.untils, w)
+	}
+	a.wakeDue()
+}
+
+// wakeDue wakes the turns that decide also without a ping. The caller holds mu.
+func (a *Arrivals) wakeDue() {
+	for len(a.untils) > 0 && !a.answered.Before(a.untils[0].until) {
+		signal(a.untils[0].ready)
+		heap.Pop(&a.untils)
 	}
 }
