@@ -20,7 +20,8 @@ func TestHeartbeatPages(t *testing.T) {
 	}, &made)
 	path := "/app/checks/" + made.ID
 	page := o.get(t, http.StatusOK, path)
-	page.shows(t, `<th scope="row" class="cut">Heartbeat</th>`, "It comes with the first ping of its job.")
+	page.shows(t, `<th scope="row" class="cut">Heartbeat</th>`, "It comes with the first ping of its job.", ">Loop</h2>")
+	page.without(t, ">Regions</h2>")
 	loops := o.get(t, http.StatusOK, path+"/regions", "Hx-Request", "true")
 	if n := strings.Count(strings.ToLower(loops.text), "heartbeat"); n != 1 {
 		t.Errorf("its place is named %d times: %s", n, loops.text)
