@@ -362,7 +362,7 @@ func (d *dashboard) everyPage() {
 		"/app/channels", "/app/channels/new?type=pager", "/app/maintenance", "/app/maintenance/new",
 		"/app/subscriptions", "/app/subscriptions/new", "/app/drills?verdict=canceled",
 		"/app/api-keys", "/app/api-keys/new", "/app/usage", "/app/audit-log", "/app/organization",
-		"/app/audit-log?resource=channel", "/app/help", "/app/more", "/app/there-is-no-such-page",
+		"/app/audit-log?resource=channel", "/app/help", "/app/more", "/app/wall", "/app/there-is-no-such-page",
 	}...) {
 		b.visit(page)
 		b.judge(page)
@@ -375,6 +375,9 @@ func (d *dashboard) everyPage() {
 		{"incident-dark", d.incident, "dark", 1440},
 		{"incident-phone", d.incident, "dark", 390},
 		{"check-light", d.check, "light", 1440},
+		{"wall", "/app/wall", "light", 1920},
+		{"wall-phone", "/app/wall", "light", 360},
+		{"all-rules", "/app/rules", "light", 1440},
 		{"delivery-light", d.delivery, "light", 1440},
 		{"new-check-light", "/app/checks/new", "light", 1440},
 		{"rules-light", d.check + "/rules", "light", 1440},

@@ -4,6 +4,7 @@ package web
 
 import (
 	"bytes"
+	"encoding/json"
 	"hash/fnv"
 	"net/url"
 	"path"
@@ -36,6 +37,7 @@ func (s *Server) liveKinds() map[string]liveKind {
 		liveIncidents:  {template: "incidents", parts: []string{"incidents-filters", "incidents-list"}, read: s.readIncidents},
 		liveDeliveries: {template: "deliveries", parts: []string{"deliveries-filters", "deliveries-list"}, read: s.readDeliveries},
 		liveDrills:     {template: "drills", parts: []string{"drills-schedules", "drills-filters", "drills-list"}, read: s.readDrills},
+		liveWall:       {template: "wall", parts: []string{"wall-head", "wall-trouble", "wall-calm"}, read: s.readWall},
 		liveDrill: {template: "drill", read: s.readDrillPage, parts: []string{
 			"drill-title", "drill-tools", "drill-verdict", "drill-way", "drill-channels", "drill-facts", "drill-signed",
 		}},
@@ -51,6 +53,7 @@ const (
 	liveDeliveries = "deliveries"
 	liveDrills     = "drills"
 	liveDrill      = "drill"
+	liveWall       = "wall"
 )
 
 // navParts are the parts that every page has.
@@ -146,11 +149,19 @@ func (e *events) parts(kind liveKind, p *page) error {
 			return err
 		}
 	}
-	if e.sent.title == p.Title {
+	tab := strings.ReplaceAll(p.Tab(), "\n", " ")
+	if e.sent.title == tab {
 		return nil
 	}
-	e.sent.title = p.Title
-	return e.send("title", e.now(), strings.ReplaceAll(p.Title, "\n", " "))
+	e.sent.title = tab
+	text, err := json.Marshal(struct {
+		Title string `json:"title"`
+		Icon  string `json:"icon"`
+	}{tab, p.TabIcon()})
+	if err != nil {
+		return err
+	}
+	return e.send("title", e.now(), string(text))
 }
 
 // resultStart begins the row of a result.

@@ -34,6 +34,7 @@ const (
 	navSubscriptions = "subscriptions"
 	navDrills        = "drills"
 	navLocations     = "locations"
+	navRules         = "rules"
 )
 
 // nav is the navigation of a page.
@@ -41,6 +42,7 @@ type nav struct {
 	Groups       []navGroup
 	Organization string
 	Incidents    int64 // that are open
+	Failing      int64 // checks that are
 	Current      string
 	ReadOnly     bool       // the user's role may not change definitions or run drills
 	Blind        *blindNote // nil: every worker has its line
@@ -66,13 +68,14 @@ func (r *request) menu(current string) (nav, error) {
 		return nav{}, err
 	}
 	n := nav{
-		Organization: known.organization, Incidents: known.incidents, Current: current, ReadOnly: known.readOnly, Blind: r.blindNote(),
+		Organization: known.organization, Incidents: known.incidents, Failing: known.failing, Current: current, ReadOnly: known.readOnly, Blind: r.blindNote(),
 	}
 	n.Groups = []navGroup{
 		{Items: []navItem{
 			{Name: navChecks, Text: "Checks", Href: "/app", Icon: "checks", Count: number(known.checks)},
 			{Name: navIncidents, Text: "Incidents", Href: "/app/incidents", Icon: "incidents", Count: known.open(), Alarm: true},
 			{Name: navDeliveries, Text: "Deliveries", Href: "/app/deliveries", Icon: "deliveries"},
+			{Name: navRules, Text: "Rules", Href: "/app/rules", Icon: "rules"},
 			{Name: navChannels, Text: "Channels", Href: "/app/channels", Icon: "channels"},
 			{Name: navSubscriptions, Text: "Subscriptions", Href: "/app/subscriptions", Icon: "list"},
 			{Name: navDrills, Text: "Drills", Href: "/app/drills", Icon: "drills"},
@@ -87,7 +90,7 @@ func (r *request) menu(current string) (nav, error) {
 			{Name: navAudit, Text: "Audit log", Href: "/app/audit-log", Icon: "list"},
 			{Name: navOrganization, Text: "Settings", Href: "/app/organization", Icon: "settings"},
 		}},
-		{Title: "Elsewhere", Items: []navItem{{Text: "API docs", Href: "/docs", Icon: "code", Out: true}}},
+		{Title: "Elsewhere", Items: []navItem{{Text: "Wall", Href: "/app/wall", Icon: "wall"}, {Text: "API docs", Href: "/docs", Icon: "code", Out: true}}},
 	}
 	if ui := r.s.deps.Config.TemporalUIURL; ui != "" {
 		last := &n.Groups[len(n.Groups)-1]
@@ -122,10 +125,10 @@ type navCache struct {
 }
 
 type navFigures struct {
-	organization      string
-	readOnly          bool
-	checks, incidents int64
-	at                time.Time
+	organization               string
+	readOnly                   bool
+	checks, failing, incidents int64
+	at                         time.Time
 }
 
 // open is the number of open incidents as the navigation shows it; empty for none.
@@ -160,7 +163,7 @@ func (c *navCache) read(ctx context.Context, api *client.ClientWithResponses, us
 		return known, nil
 	}
 	known = navFigures{at: c.now()}
-	one, active := int64(1), client.ListIncidentsParamsStatusActive
+	one, yes, active := int64(1), true, client.ListIncidentsParamsStatusActive
 	var acknowledged int64
 	work, ctx := errgroup.WithContext(ctx)
 	work.Go(func() error {
@@ -172,9 +175,12 @@ func (c *navCache) read(ctx context.Context, api *client.ClientWithResponses, us
 		return err
 	})
 	work.Go(func() error {
-		list, err := api.ListChecksWithResponse(ctx, &client.ListChecksParams{Limit: &one})
+		list, err := api.ListChecksWithResponse(ctx, &client.ListChecksParams{Limit: &one, Counts: &yes})
 		if err == nil {
 			known.checks = totalOf(list.JSON200.Meta)
+			if counts := list.JSON200.Meta.Counts; counts != nil {
+				known.failing = counts.Failing
+			}
 		}
 		return err
 	})

@@ -21,6 +21,8 @@ type page struct {
 	// Live are the parameters of the page's stream, such as page=checks; empty for a page
 	// that does not change by itself.
 	Live string
+	// Wall is a page for a screen without keyboard: dark, without navigation.
+	Wall bool
 	// Outside is a page without navigation, such as the sign-in page.
 	Outside bool
 	// Chart loads the chart library.
@@ -92,7 +94,7 @@ func (r *request) render(status int, name string, p page) error {
 		}
 		p.Live += "&parts=" + prints
 	}
-	return r.execute(status, name, "layout", p)
+	return r.execute(status, name, "layout", &p)
 }
 
 // renderPart answers with one part of a page's template, for a request of htmx.

@@ -3,7 +3,9 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -66,19 +68,17 @@ func (s *Server) allRules(r *request) error {
 		Cards: ruleCards(list.JSON200.Data, channels, 0, nil),
 		Pager: r.pager(list.JSON200.Meta, len(list.JSON200.Data), "rule"),
 	}
-	names := make(map[string]string)
 	for k := range checks.JSON200.Data {
 		c := &checks.JSON200.Data[k]
-		names[c.Id.String()] = c.Name
 		body.Checks = append(body.Checks, option{Value: c.Id.String(), Text: c.Name})
 	}
+	names, err := r.checkNames(list.JSON200.Data)
+	if err != nil {
+		return err
+	}
 	for k := range body.Cards {
-		id := list.JSON200.Data[k].CheckId.String()
-		name := names[id]
-		if name == "" {
-			name = "Its check"
-		}
-		body.Cards[k].Check = &link{Text: name, Href: "/app/checks/" + id}
+		id := list.JSON200.Data[k].CheckId
+		body.Cards[k].Check = &link{Text: cmp.Or(names[id], "a deleted check"), Href: "/app/checks/" + id.String()}
 	}
 	if len(body.Cards) == 0 {
 		body.Empty = &empty{
@@ -86,7 +86,30 @@ func (s *Server) allRules(r *request) error {
 			Text: "A rule says when results open an incident, and which channels are notified. Choose a check to add one.",
 		}
 	}
-	return r.render(http.StatusOK, "rules", page{Title: "Rules", Nav: navChecks, Body: body})
+	return r.render(http.StatusOK, "rules", page{Title: "Rules", Nav: navRules, Body: body})
+}
+
+// checkNames returns the names of the checks that rules are of.
+func (r *request) checkNames(rules []client.AlertRule) (map[uuid.UUID]string, error) {
+	var ids []string
+	for k := range rules {
+		if id := rules[k].CheckId.String(); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	names := make(map[uuid.UUID]string, len(ids))
+	if len(ids) == 0 {
+		return names, nil
+	}
+	most := int64(len(ids))
+	of, err := r.api.ListChecksWithResponse(r.Context(), &client.ListChecksParams{Limit: &most, Id: &ids})
+	if err != nil {
+		return nil, err
+	}
+	for k := range of.JSON200.Data {
+		names[of.JSON200.Data[k].Id] = of.JSON200.Data[k].Name
+	}
+	return names, nil
 }
 
 // chooseCheck leads to the form for the chosen check.

@@ -167,6 +167,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.pingKeyRoutes,
 		s.recoverRoutes,
 		s.moreRoutes,
+		s.wallRoutes,
 		s.overviewRoutes,
 		s.checkRoutes,
 		s.liveRoutes,

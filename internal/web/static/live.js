@@ -170,7 +170,12 @@
     source.addEventListener("open", alive);
     source.addEventListener("hello", () => { opened = true; alive(); });
     source.addEventListener("cells", (event) => { alive(); swap(event.data); });
-    source.addEventListener("title", (event) => { document.title = `${event.data} · Vigil`; });
+    source.addEventListener("title", (event) => {
+      const { title, icon } = JSON.parse(event.data);
+      document.title = `${title} · Vigil`;
+      const tab = document.querySelector("link[rel=icon]");
+      tab.href = icon || tab.dataset.own;
+    });
     source.addEventListener("states", (event) => changed(JSON.parse(event.data)));
     source.addEventListener("rows", (event) => came(JSON.parse(event.data)));
     for (const over of ["signed-out", "gone"]) source.addEventListener(over, () => { close(); location.reload(); });
