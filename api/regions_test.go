@@ -4,8 +4,17 @@ package api_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/agentlink"
+	"github.com/vigil-monitor/vigil/internal/location"
+	"github.com/vigil-monitor/vigil/storage/agents"
 )
 
 // The examples of the document are a region as it is returned.
@@ -95,4 +104,56 @@ func TestBlindRegion(t *testing.T) {
 			t.Errorf("%s is blind since %v, want %v", row["key"], got, want)
 		}
 	}
+}
+
+// TestRegionOfSilentAgents tests that a public region that agents serve is online while one reports: not by the worker
+// that keeps its results. A check that begins there hears of it, and a platform whose agents are all away is ready for them.
+func TestRegionOfSilentAgents(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.tier(t, b.signup(t), account.TierPaid)
+	const newark = "na-east-ewr"
+	b.works(t, "w1", newark)
+	place, token, err := b.store.SetRegionToken(t.Context(), newark, "Newark, USA")
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(status, ready, warning string) {
+		t.Helper()
+		b.clock.Advance(2 * time.Second) // answers are kept for a second
+		for _, row := range b.want(t, http.StatusOK, http.MethodGet, "/v1/regions?limit=100", nil).rows(t) {
+			if row["key"] == newark && row["status"] != status {
+				t.Errorf("it is %v, want %s", row["status"], status)
+			}
+		}
+		if said := b.want(t, http.StatusOK, http.MethodGet, "/ready", nil).data(t)["regions"]; said != ready {
+			t.Errorf("ready says %v, want %s", said, ready)
+		}
+		made := a.check(t, with("regions", []string{newark}))
+		if said := warningsIn(made); (said != "") != (warning != "") || !strings.Contains(said, warning) {
+			t.Errorf("a check in it has the warnings %q, want %q", said, warning)
+		}
+	}
+	look("offline", "0 of 33 online", newark+" has no worker")
+
+	begun, err := b.store.OpenSession(t.Context(), agents.TokenHash(token), &agentlink.Hello{
+		Instance: uuid.New(), Name: "pi", Version: "v1", Key: []byte("key"), Types: []vigil.CheckType{vigil.TypeHTTPS},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := b.store.SessionOf(t.Context(), agents.TokenHash(token), begun.Session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.store.ReportOf(t.Context(), location.Seen{Session: session, Report: &agentlink.Report{}}); err != nil {
+		t.Fatal(err)
+	}
+	look("online", "1 of 33 online", "")
+
+	const silent = "UPDATE agents SET seen_at = clock_timestamp() - interval '31 s' WHERE location_id = ?"
+	if _, err := b.store.DB().NewRaw(silent, place.ID).Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	look("offline", "0 of 33 online", newark+" has no worker")
 }

@@ -72,7 +72,7 @@ type readyView struct {
 	Database   string `json:"database" example:"ok"`
 	Migrations string `json:"migrations" example:"ok"`
 	Temporal   string `json:"temporal" example:"ok"`
-	Regions    string `json:"regions" doc:"How many regions have a worker." example:"33 of 33 online"`
+	Regions    string `json:"regions" doc:"How many regions are probed: by a worker, or by agents that report." example:"33 of 33 online"`
 	Probing    string `json:"probing" doc:"Whether probing keeps up: \"ok\", or the regions whose slots are late. A late region is no reason to take this process out of service: reads, acknowledgements and deletes go on." example:"ok"`
 
 	PrivateTargets string `json:"private_targets,omitempty" doc:"Whether private addresses can be checked: \"open\", \"refused\", or why they are refused since a proxy was noticed." example:"refused"`
@@ -148,17 +148,22 @@ func (y *system) check(ctx context.Context) (readyView, error) {
 			view.Temporal = "unreachable"
 		}
 	}
-	online := 0
-	if live, err := y.store.LiveRegions(ctx, resource.LeaseSilence); err == nil {
+	online, worked := 0, false
+	live, err := y.store.LiveRegions(ctx, resource.LeaseSilence)
+	served, servedErr := y.store.ServedRegions(ctx)
+	if err == nil && servedErr == nil {
 		for _, key := range vigil.RegionKeys() { // a worker may serve what is none of them, such as the loops of locations
-			if _, served := live[key]; served {
+			_, works := live[key]
+			able, byAgents := served[key]
+			worked = worked || works // a platform whose agents are all away is ready for them
+			if works && (!byAgents || able != nil) {
 				online++
 			}
 		}
 	}
 	view.Regions = strconv.Itoa(online) + " of " + strconv.Itoa(len(vigil.Regions())) + " online"
 	view.Probing = resource.DescribeLoad(y.loads.Overloaded(ctx))
-	if ready && online > 0 {
+	if ready && worked {
 		return view, nil
 	}
 	details := map[string]any{

@@ -35,7 +35,15 @@ func placed(tb testing.TB, s *storage.Store, org uuid.UUID, key string) (locatio
 // connected opens a session.
 func connected(tb testing.TB, s *storage.Store, hash []byte) location.Session {
 	tb.Helper()
-	begun, err := s.OpenSession(tb.Context(), hash, &agentlink.Hello{Instance: uuid.New(), Name: "pi", Version: "v1", Key: []byte("key")})
+	return connectedWith(tb, s, hash)
+}
+
+// connectedWith opens a session of an agent that can probe types.
+func connectedWith(tb testing.TB, s *storage.Store, hash []byte, types ...vigil.CheckType) location.Session {
+	tb.Helper()
+	begun, err := s.OpenSession(tb.Context(), hash, &agentlink.Hello{
+		Instance: uuid.New(), Name: "pi", Version: "v1", Key: []byte("key"), Types: types,
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}

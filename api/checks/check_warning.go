@@ -30,6 +30,9 @@ func (c *Checks) LiveRegions(ctx context.Context) LiveRegions {
 		return nil
 	}
 	live := maps.Clone(regions)
+	if err := probedBy(ctx, c.store, c.Types, live); err != nil {
+		return nil
+	}
 	for key, able := range locations {
 		live[key] = slices.DeleteFunc(slices.Clone(c.Types.Types()), func(t vigil.CheckType) bool { return slices.Contains(able, t) })
 	}

@@ -39,6 +39,7 @@ type checkStore interface {
 	// InMaintenance returns those of the checks that are in maintenance now.
 	InMaintenance(ctx context.Context, orgID uuid.UUID, checks ...uuid.UUID) (map[uuid.UUID]maintenance.Current, error)
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	servedStore
 	// LiveLocations returns the organization's locations from which an agent reports, each with the types
 	// that its agents can probe.
 	LiveLocations(ctx context.Context, orgID uuid.UUID) (map[string][]vigil.CheckType, error)

@@ -5,6 +5,7 @@ package checks
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/vigil-monitor/vigil"
@@ -22,6 +23,7 @@ const (
 // them cannot run.
 type RegionStore interface {
 	LiveRegions(ctx context.Context, silence time.Duration) (map[string][]vigil.CheckType, error)
+	servedStore
 	// ClockDifferences returns by how much the clocks of workers are wrong, by region.
 	// Regions whose clocks are right are left out.
 	ClockDifferences(ctx context.Context, silence time.Duration) (map[string]time.Duration, error)
@@ -30,8 +32,32 @@ type RegionStore interface {
 	BlindRegions(ctx context.Context, silence time.Duration) (map[string]time.Time, error)
 }
 
+type servedStore interface {
+	// ServedRegions returns the regions that agents serve instead of a worker, each with the types that its agents
+	// can probe, nil for a region from which no agent reports.
+	ServedRegions(ctx context.Context) (map[string][]vigil.CheckType, error)
+}
+
+// probedBy takes what agents can probe for the regions that they serve: one from which no agent reports is not
+// live, whatever worker keeps its results. It changes live, which has the types that a region cannot run.
+func probedBy(ctx context.Context, store servedStore, types resource.CheckTypes, live map[string][]vigil.CheckType) error {
+	served, err := store.ServedRegions(ctx)
+	if err != nil {
+		return err
+	}
+	for key, able := range served {
+		if _, kept := live[key]; !kept || able == nil {
+			delete(live, key)
+			continue
+		}
+		live[key] = slices.DeleteFunc(slices.Clone(types.Types()), func(t vigil.CheckType) bool { return slices.Contains(able, t) })
+	}
+	return nil
+}
+
 type regions struct {
 	store  RegionStore
+	types  resource.CheckTypes
 	states *resource.Cache[regionStates]
 }
 
@@ -49,8 +75,8 @@ const (
 	locationsPath = "/v1/locations"
 )
 
-func newRegions(store RegionStore, now func() time.Time) *regions {
-	return &regions{store: store, states: resource.NewCache[regionStates](onlineTTL, 1, now)}
+func newRegions(store RegionStore, types resource.CheckTypes, now func() time.Time) *regions {
+	return &regions{store: store, types: types, states: resource.NewCache[regionStates](onlineTTL, 1, now)}
 }
 
 // regionView is a Region (spec section 2).
@@ -66,7 +92,7 @@ type regionView struct {
 	Longitude        float64           `json:"longitude" example:"-74.1724"`
 	Primary          bool              `json:"primary" doc:"Whether the region is open to every tier."`
 	Tiers            []account.Tier    `json:"tiers" enum:"free,paid,enterprise" doc:"The tiers that may use the region."`
-	Status           string            `json:"status" enum:"online,offline" doc:"Whether a worker serves the region now."`
+	Status           string            `json:"status" enum:"online,offline" doc:"Whether the region is probed now: by a worker, or by agents that report."`
 	Aliases          []string          `json:"aliases" doc:"Cloud providers' names that are accepted for the region."`
 	UnavailableTypes []vigil.CheckType `json:"unavailable_types" doc:"Check types that the region cannot run right now, such as ping where a machine forbids ICMP. Such checks are accepted; while it is so their executions are missed, never failed."`
 	ClockDifference  *float64          `json:"clock_difference_seconds" nullable:"true" doc:"By how many seconds the clock of a worker of the region is ahead of the database's, negative when it is behind; the largest difference of its workers. Null while all are within 2 seconds. A worker that is wrong by more than 30 seconds does not probe, and a region without another one is offline."`
@@ -83,6 +109,9 @@ func (g *regions) Register(r *rest.Registrar) {
 func (g *regions) listRegions(ctx context.Context, in *struct{ rest.PageQuery }) (*rest.Listing[regionView], error) {
 	states, err := g.states.Get(ctx, "", func(ctx context.Context) (states regionStates, err error) {
 		if states.online, err = g.store.LiveRegions(ctx, resource.LeaseSilence); err == nil {
+			err = probedBy(ctx, g.store, g.types, states.online)
+		}
+		if err == nil {
 			states.clocks, err = g.store.ClockDifferences(ctx, resource.LeaseSilence)
 		}
 		if err == nil {

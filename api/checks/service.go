@@ -59,7 +59,7 @@ func New(store Store, d Deps) *Service {
 	}
 	runs := &checkRuns{store: store, loops: d.Loops, plans: d.Plans, loads: d.Loads}
 	return &Service{Checks: checks, operations: []resource.Operations{
-		newRegions(store, d.Now),
+		newRegions(store, d.Types, d.Now),
 		checkTypes{d.Types},
 		checks,
 		&results{store: store},

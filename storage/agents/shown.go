@@ -100,6 +100,30 @@ func (s *Store) addAgents(ctx context.Context, ids []uuid.UUID, at map[uuid.UUID
 	return nil
 }
 
+// ServedRegions returns the public regions that agents serve, each with the types that those of its agents
+// can probe that report; nil for a region from which none does.
+func (s *Store) ServedRegions(ctx context.Context) (map[string][]vigil.CheckType, error) {
+	var found []struct {
+		Key   string
+		Types []string `bun:"types,array"`
+	}
+	err := s.db.NewRaw(`SELECT l.key, (SELECT array_agg(DISTINCT type) FROM agents AS a, unnest(a.types) AS type
+			WHERE a.location_id = l.id AND ` + reports(agentlink.SilentAfter) + `) AS types
+		FROM locations AS l WHERE l.org_id IS NULL`).Scan(ctx, &found)
+	if err != nil {
+		return nil, pg.Wrap("find the regions that agents serve", err)
+	}
+	served := make(map[string][]vigil.CheckType, len(found))
+	for _, one := range found {
+		var types []vigil.CheckType
+		for _, of := range one.Types {
+			types = append(types, vigil.CheckType(of))
+		}
+		served[one.Key] = types
+	}
+	return served, nil
+}
+
 // LiveLocations returns the organization's locations from which an agent reports, each with the types that
 // its agents can probe.
 func (s *Store) LiveLocations(ctx context.Context, orgID uuid.UUID) (map[string][]vigil.CheckType, error) {

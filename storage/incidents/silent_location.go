@@ -20,13 +20,15 @@ import (
 )
 
 // silentLocation is the condition that a loop (r) is in a location that is silent, as an event has
-// said. Its votes do not count.
-const silentLocation = `r.worker_region = '` + vigil.LocationsRegion + `' AND EXISTS (SELECT FROM locations AS place
-	WHERE place.org_id = r.org_id AND place.key = r.region AND place.silent_since IS NOT NULL)`
+// said, or in a public region whose agents are. Its votes do not count: what its turns count as missed
+// keeps the loop from being overdue.
+const silentLocation = `EXISTS (SELECT FROM locations AS place
+	WHERE place.key = r.region AND (place.org_id = r.org_id OR place.org_id IS NULL) AND place.silent_since IS NOT NULL)`
 
 // locationSilence is a location that became silent, or ceased to be.
 type locationSilence struct {
-	ID, OrgID   uuid.UUID
+	ID          uuid.UUID
+	OrgID       *uuid.UUID // nil: a public region
 	Key, Name   string
 	SeenAt      time.Time
 	SilentSince *time.Time // nil: it became silent
@@ -35,9 +37,10 @@ type locationSilence struct {
 // PublishSilentLocations publishes which locations have had no agent for agentlink.SilentAfter, and which
 // have one again, for up to limit of them, and returns how many there were. Since is when the platform
 // began to look: before that no agent could report. It publishes nothing when the lease is of an older fence.
+// Of a public region it is only recorded: whose checks lack results there hears of them as of any region.
 func (s *Store) PublishSilentLocations(ctx context.Context, lease fleet.SweepLease, since time.Time, limit int) (int, error) {
 	rows, err := pg.Rows[locationSilence](ctx, s.db, `SELECT id, org_id, key, name, seen_at, silent_since FROM locations
-		WHERE org_id IS NOT NULL AND seen_at IS NOT NULL AND CASE WHEN silent_since IS NULL
+		WHERE seen_at IS NOT NULL AND CASE WHEN silent_since IS NULL
 			THEN greatest(seen_at, @since) < clock_timestamp() - @after_ms * interval '1 millisecond'
 			ELSE seen_at > silent_since END
 		ORDER BY seen_at LIMIT @limit`,
@@ -56,9 +59,8 @@ func (s *Store) PublishSilentLocations(ctx context.Context, lease fleet.SweepLea
 func (s *Store) publishSilence(ctx context.Context, lease fleet.SweepLease, row *locationSilence) error {
 	return s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var mark *time.Time
-		about := row.end()
 		if row.SilentSince == nil {
-			mark, about = &row.SeenAt, row.begin()
+			mark = &row.SeenAt
 		}
 		res, err := tx.NewRaw(`UPDATE locations SET silent_since = ?mark
 			WHERE id = ?id AND silent_since IS NOT DISTINCT FROM ?before AND (?mark IS NULL OR seen_at = ?mark) AND ?fenced`,
@@ -66,8 +68,12 @@ func (s *Store) publishSilence(ctx context.Context, lease fleet.SweepLease, row 
 		if err != nil {
 			return err
 		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
+		if n, err := res.RowsAffected(); err != nil || n == 0 || row.OrgID == nil {
 			return err
+		}
+		about := row.end()
+		if mark != nil {
+			about = row.begin()
 		}
 		return s.PublishSystem(ctx, tx, about)
 	})
@@ -94,12 +100,16 @@ func (l *locationSilence) end() events.SystemContent {
 }
 
 func (l *locationSilence) about(kind vigil.EventType, since time.Time, back *time.Time) events.SystemContent {
+	var org uuid.UUID
+	if l.OrgID != nil {
+		org = *l.OrgID
+	}
 	at := since.Add(agentlink.SilentAfter)
 	if back != nil {
 		at = *back
 	}
 	return events.SystemContent{
-		Type: kind, OrgID: l.OrgID, SubjectID: uuid.NewSHA1(l.ID, []byte(since.UTC().Format(time.RFC3339Nano))), Time: at, Since: since,
+		Type: kind, OrgID: org, SubjectID: uuid.NewSHA1(l.ID, []byte(since.UTC().Format(time.RFC3339Nano))), Time: at, Since: since,
 		Severity: vigil.Warning,
 		Data: map[string]any{
 			"location":     map[string]any{"id": l.ID, "key": l.Key, "name": l.Name},

@@ -266,13 +266,15 @@ func (s *Store) ClockDifferences(ctx context.Context, silence time.Duration) (ma
 
 // BlindRegions returns the regions in which a worker with a live lease has no line to the
 // internet, each with since when the first of them has none. That of heartbeats is none of them: no
-// line is needed to judge pings.
+// line is needed to judge pings; nor are those that agents serve, which have lines of their own.
 func (s *Store) BlindRegions(ctx context.Context, silence time.Duration) (map[string]time.Time, error) {
 	rows, err := pg.Rows[struct {
 		Region string    `bun:"region"`
 		Since  time.Time `bun:"since"`
 	}](ctx, s.db, "SELECT region, min(blind_since) AS since FROM "+leasesByRegion+`
-		WHERE blind_since IS NOT NULL AND region <> $2 AND `+live("$1")+" GROUP BY region", pg.Milliseconds(silence), vigil.HeartbeatRegion)
+		WHERE blind_since IS NOT NULL AND region NOT IN ($2, $3) AND `+live("$1")+`
+			AND NOT EXISTS (SELECT FROM locations AS l WHERE l.org_id IS NULL AND l.key = region)
+		GROUP BY region`, pg.Milliseconds(silence), vigil.HeartbeatRegion, vigil.LocationsRegion)
 	blind := make(map[string]time.Time, len(rows))
 	for _, row := range rows {
 		blind[row.Region] = row.Since.UTC()
