@@ -64,7 +64,7 @@ test: ready compose ## Run all tests; a line for each package, then the slowest 
 	@.ci/test $(TESTFLAGS)
 
 .PHONY: ready
-ready: postgres chromium docker roots languages # what the tests need, so that a start of them is not a build
+ready: postgres chromium docker roots languages proxies # what the tests need, so that a start of them is not a build
 	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
 
 .PHONY: flaky
@@ -90,6 +90,10 @@ roots: # find debootstrap, a static BusyBox and rpm, or install the Debian packa
 .PHONY: languages
 languages: # find PHP and Ruby, or install the Debian packages
 	@.ci/languages
+
+.PHONY: proxies
+proxies: # find nginx and nft, or install the Debian packages
+	@.ci/proxies
 
 .PHONY: compose
 compose: $(COMPOSE) # build Docker Compose, with which the tests start docker/compose.yaml
@@ -143,6 +147,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	./bin/vigil bench requests --loops 300 --interval 60s
 	./bin/vigil bench idle
 	./bin/vigil bench heartbeats
+	./bin/vigil bench agents
 	./bin/vigil bench alerts --checks 100 --subscribers 1000
 	./bin/vigil bench reads
 	./bin/vigil bench create --checks 10000 --clients 8
@@ -157,7 +162,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 chaos: build ## Kill, freeze, cut and overload every part, with the counts of a release, and print a table (VIGIL_DRILL_ROUNDS bounds the rounds)
 	VIGIL_DRILL=full go test -count=1 -v -run 'TestTimetables' .
 	VIGIL_DRILL=full go test -count=1 -v -run 'TestOwnership$$' ./workers/
-	VIGIL_DRILL=full go test -count=1 -v -timeout 150m -run 'Killed|RollingRestart|MassOutage|Drill|WideTurns|TestLoop$$|TestDemo$$' ./e2e/
+	VIGIL_DRILL=full go test -count=1 -v -timeout 150m -run 'Killed|RollingRestart|MassOutage|Drill|Agent|WideTurns|TestLoop$$|TestDemo$$' ./e2e/
 	VIGIL_DRILL=full .ci/test-provider -v -run Killed
 
 .PHONY: check

@@ -36,11 +36,17 @@ func newPlace(c client, name string) place {
 // runAgent runs an agent of a location, which may probe this machine.
 func runAgent(t *testing.T, platform string, at place, args ...string) *process {
 	t.Helper()
+	return runAgentIn(t, nil, platform, at, args...)
+}
+
+// runAgentIn is runAgent with an environment.
+func runAgentIn(t *testing.T, env []string, platform string, at place, args ...string) *process {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(at.Token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return launchCommand(t, nil, binary, append([]string{
+	return launchCommand(t, env, binary, append([]string{
 		"agent", "--url", platform, "--token-file", file, "--data-dir", t.TempDir(), "--allow", "127.0.0.0/8", "--canaries", "off",
 	}, args...)...)
 }
@@ -218,4 +224,46 @@ func TestPublicRegionOfAgents(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
+}
+
+// sentAll reports whether the agent of a location has reported since an instant, with nothing left that it could not send.
+func sentAll(c client, at place, since time.Time) bool {
+	c.t.Helper()
+	var seen struct {
+		State  string
+		Agents []struct {
+			SeenAt time.Time `json:"seen_at"`
+			Spool  struct{ Results int }
+		}
+	}
+	c.into(&seen, http.MethodGet, "/v1/locations/"+at.ID, nil)
+	return seen.State == "online" && len(seen.Agents) == 1 && seen.Agents[0].Spool.Results == 0 && seen.Agents[0].SeenAt.After(since)
+}
+
+// eachOnce waits until every probe of checks is a result, and judges that none is lost and none doubled.
+func eachOnce(t *testing.T, c client, site *target, paths map[string]string, within time.Duration) {
+	t.Helper()
+	lost, doubled := 0, 0
+	for id, at := range paths {
+		var of struct {
+			Total int `json:"total_checks"`
+		}
+		probed := site.count(at)
+		began := time.Now()
+		for of.Total < probed && time.Since(began) < within {
+			c.into(&of, http.MethodGet, "/v1/checks/"+id+"/uptime?period=24h", nil)
+			time.Sleep(50 * time.Millisecond)
+		}
+		lost += max(0, probed-of.Total)
+		doubled += max(0, of.Total-probed)
+		slots := make(map[time.Time]bool)
+		for _, r := range resultsOf(c, "/v1/checks/"+id) {
+			if slots[r.Time] {
+				doubled++
+			}
+			slots[r.Time] = true
+		}
+	}
+	figure(t, "probes of the agent without a result", lost, 0, 0)
+	figure(t, "results of the agent without a probe, or twice", doubled, 0, 0)
 }

@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"database/sql"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -20,6 +21,7 @@ import (
 type target struct {
 	*httptest.Server
 	broken atomic.Bool
+	says   atomic.Pointer[string] // what it answers while it fails
 
 	mu   sync.Mutex
 	hits map[string][]time.Time // by path
@@ -28,16 +30,22 @@ type target struct {
 func newTarget(t *testing.T) *target {
 	t.Helper()
 	s := &target{hits: make(map[string][]time.Time)}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		s.hits[r.URL.Path] = append(s.hits[r.URL.Path], time.Now())
-		s.mu.Unlock()
-		if s.broken.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	}))
+	s.Server = httptest.NewServer(http.HandlerFunc(s.answer))
 	t.Cleanup(s.Close)
 	return s
+}
+
+func (s *target) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.hits[r.URL.Path] = append(s.hits[r.URL.Path], time.Now())
+	s.mu.Unlock()
+	if !s.broken.Load() {
+		return
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	if said := s.says.Load(); said != nil {
+		_, _ = io.WriteString(w, *said)
+	}
 }
 
 func (s *target) count(path string) int {
