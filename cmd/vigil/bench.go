@@ -20,6 +20,7 @@ func newBenchCommand() *cobra.Command {
 		long(newBenchIncidentsCommand(), what), long(newBenchReadsCommand(), what), long(newBenchIdleCommand(), what),
 		long(newBenchDashboardCommand(), what), long(newBenchTurnsCommand(), what), long(newBenchRequestsCommand(), what),
 		long(newBenchHeartbeatsCommand(), what),
+		long(newBenchAgentsCommand(), what),
 		newBenchTargetCommand(), newBenchLooperCommand(), newBenchRequesterCommand())
 }
 
@@ -184,6 +185,28 @@ func newBenchHeartbeatsCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&o.Interval, "interval", time.Minute, "interval of the pings of every job")
 	cmd.Flags().DurationVar(&o.Settle, "settle", 10*time.Minute, "how long the jobs ping before the measurement")
 	cmd.Flags().DurationVar(&o.Measure, "for", 2*time.Minute, "how long to measure")
+	return cmd
+}
+
+func newBenchAgentsCommand() *cobra.Command {
+	o := bench.AgentOptions{}
+	cmd := &cobra.Command{
+		Use:   "agents",
+		Short: "Measure what checks cost that an agent probes, beside those of a worker, and the memory of the agent",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Checks < 1 || o.Interval < time.Second || o.Settle < 0 || o.Measure < time.Second {
+				return errors.New("a measurement needs at least one check, an interval of a second and a second of time")
+			}
+			o.Out = cmd.OutOrStdout()
+			return bench.MeasureAgents(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().IntVar(&o.Checks, "checks", 1000, "how many `checks`")
+	cmd.Flags().DurationVar(&o.Interval, "interval", 10*time.Second, "interval of every check")
+	cmd.Flags().DurationVar(&o.Settle, "settle", 2*time.Minute, "how long they are probed before the measurement")
+	cmd.Flags().DurationVar(&o.Measure, "for", time.Minute, "how long to measure")
+	cmd.Flags().StringVar(&o.Program, "program", "", "a vigil-agent to measure instead of the agent in this `program`")
 	return cmd
 }
 

@@ -267,3 +267,21 @@ func TestTask(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What waits for an instant that was wrong begins when the clock is right again.
+func TestClockGoesBack(t *testing.T) {
+	t.Parallel()
+	p := newFakePlatform(t)
+	url, hits := target(t, ok)
+	p.set(httpCheck(time.Second), config(url))
+	r := start(t, p, nil)
+	timingtest.Eventually(t, soon, "it is probed", func() bool { return hits.Load() > 2 })
+	p.with(func() { p.now = func() time.Time { return time.Now().Add(3 * time.Minute) } })
+	timingtest.Eventually(t, 20*time.Second, "the agent follows the platform's clock", func() bool { return r.Status().Clock < -time.Minute })
+	before := hits.Load()
+	timingtest.Eventually(t, soon, "it is probed by it", func() bool { return hits.Load() > before+1 })
+	p.with(func() { p.now = time.Now })
+	timingtest.Eventually(t, 20*time.Second, "the agent follows it back", func() bool { return r.Status().Clock > -time.Second })
+	before = hits.Load()
+	timingtest.Eventually(t, soon, "it is probed again", func() bool { return hits.Load() > before+2 })
+}

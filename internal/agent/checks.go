@@ -78,6 +78,7 @@ type checks struct {
 	known   map[uuid.UUID]*entry
 	cannot  map[uuid.UUID]int64 // checks that cannot run here, and the revision for which that was said
 	due     dueHeap
+	looked  time.Time // what the clock was when the scheduler looked last
 	self    uuid.UUID // the session of this agent in agents
 	agents  []uuid.UUID
 	stopped bool

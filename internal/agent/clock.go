@@ -61,8 +61,21 @@ func (c *clock) set(now time.Time) {
 		return
 	}
 	c.difference += now.Round(0).Sub(c.read.Round(0)) - now.Sub(c.read)
-	c.corrects = c.difference.Abs() > agentlink.ClockTolerance
 	c.samples = c.samples[:0]
+	c.judge(context.Background())
+}
+
+// judge says whether the clock is corrected, when that changes. The caller has the lock.
+func (c *clock) judge(ctx context.Context) {
+	switch far := c.difference.Abs() > agentlink.ClockTolerance; {
+	case far && !c.corrects:
+		c.log.WarnContext(ctx, "the clock of this machine is not that of the platform; slots and times are corrected by the difference",
+			"ahead", c.difference.Round(time.Millisecond).String())
+		c.corrects = true
+	case !far && c.corrects:
+		c.log.InfoContext(ctx, "the clock of this machine is that of the platform again", "ahead", c.difference.Round(time.Millisecond).String())
+		c.corrects = false
+	}
 }
 
 // Difference returns by how much the own clock is ahead of the platform's, 0 before it is known.
@@ -80,6 +93,9 @@ func (c *clock) observe(ctx context.Context, sent, received, platform time.Time)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if wasSet(sent, c.own()) {
+		return // the clock that was asked by is gone
+	}
 	took := received.Sub(sent)
 	at := sent.Add(took / 2)
 	if n := len(c.samples); n > 0 && wasSet(c.samples[n-1].at, at) {
@@ -96,15 +112,7 @@ func (c *clock) observe(ctx context.Context, sent, received, platform time.Time)
 		}
 	}
 	c.difference = best.difference
-	switch far := c.difference.Abs() > agentlink.ClockTolerance; {
-	case far && !c.corrects:
-		c.log.WarnContext(ctx, "the clock of this machine is not that of the platform; slots and times are corrected by the difference",
-			"ahead", c.difference.Round(time.Millisecond).String())
-		c.corrects = true
-	case !far && c.corrects:
-		c.log.InfoContext(ctx, "the clock of this machine is that of the platform again", "ahead", c.difference.Round(time.Millisecond).String())
-		c.corrects = false
-	}
+	c.judge(ctx)
 }
 
 // wasSet reports whether the clock was set between two readings, or the machine was suspended: the

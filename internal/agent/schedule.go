@@ -40,6 +40,7 @@ func (c *checks) run(ctx context.Context, probe func(context.Context, *job)) {
 func (c *checks) begin(probe func(context.Context, *job)) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.follow(c.now())
 	for len(c.due) > 0 && !c.stopped {
 		e := c.due[0]
 		if wait := e.at.Sub(c.now()); wait > 0 {
@@ -63,6 +64,24 @@ func (c *checks) begin(probe func(context.Context, *job)) time.Duration {
 		}()
 	}
 	return look
+}
+
+// follow takes a reading of the corrected clock. When that is before the last one, it was wrong then, and what waits by it
+// would wait for as long as it was wrong. The caller has the lock.
+func (c *checks) follow(now time.Time) {
+	back := c.looked.Round(0).Sub(now.Round(0)) > clockStep
+	if c.looked = now; !back {
+		return
+	}
+	for _, e := range c.known {
+		if e.running {
+			continue
+		}
+		if e.failed != nil && e.failed.again.After(now.Add(e.retry.Delay)) {
+			e.failed = nil
+		}
+		c.arm(e)
+	}
 }
 
 // ended takes the end of an attempt: failed is repeated, and nil ends the slot.

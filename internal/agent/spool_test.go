@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/internal/agent"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant
@@ -230,5 +231,36 @@ func TestClock(t *testing.T) {
 	}
 	if strings.Count(log.String(), "WARN") != 1 || !strings.Contains(log.String(), "again") {
 		t.Error(log.String())
+	}
+}
+
+// An answer that was under way while the clock of the machine was set says nothing about it.
+func TestClockIsSet(t *testing.T) {
+	t.Parallel()
+	for _, readFirst := range []bool{false, true} {
+		var log bytes.Buffer
+		ahead := int64(-180)
+		own := func() time.Time { return timingtest.Wall(time.Now(), ahead) }
+		c := agent.NewClock(own, &log)
+		right := func(when string) {
+			t.Helper()
+			if off := c.Now().Round(0).Sub(time.Now().Round(0)); off.Abs() > time.Second {
+				t.Errorf("%s it is %v ahead", when, off)
+			}
+		}
+		c.Observe(own(), own(), time.Now())
+		right("three minutes behind")
+		sent := own()
+		ahead = 0
+		if readFirst {
+			right("once it is set")
+		}
+		c.Observe(sent, own(), time.Now())
+		right("after an answer to what was asked before")
+		c.Observe(own(), own(), time.Now())
+		right("after another one")
+		if strings.Count(log.String(), "WARN") != 1 || strings.Count(log.String(), "again") != 1 {
+			t.Error(log.String())
+		}
 	}
 }
