@@ -20,8 +20,8 @@ import (
 )
 
 // silentLocation is the condition that a loop (r) is in a location that is silent, as an event has
-// said, or in a public region whose agents are. Its votes do not count: what its turns count as missed
-// keeps the loop from being overdue.
+// said, or in a public region whose agents are. Its votes do not count, also before the loop is
+// overdue.
 const silentLocation = `EXISTS (SELECT FROM locations AS place
 	WHERE place.key = r.region AND (place.org_id = r.org_id OR place.org_id IS NULL) AND place.silent_since IS NOT NULL)`
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"strings"
@@ -47,7 +48,7 @@ func suggestLocations(ctx context.Context, s *session, typed string) ([]string, 
 }
 
 func locationColumns() []console.Column {
-	return console.Columns("KEY", "NAME", "STATE", "AGENTS", "CHECKS", "SINCE", "+ID", "+TOKEN", "+LABELS", "+CREATED")
+	return console.Columns("KEY", "NAME", "STATE", "AGENTS", "CHECKS", "CLOCK", "SINCE", "+ID", "+TOKEN", "+LABELS", "+CREATED")
 }
 
 func locationRow(l client.Location) []console.Cell {
@@ -57,6 +58,7 @@ func locationRow(l client.Location) []console.Cell {
 		locationState(string(l.State)),
 		console.Number(int64(len(l.Agents))),
 		console.Number(l.Checks),
+		clockOf(l.Agents),
 		console.Time(
 			l.SilentSince,
 		),
@@ -65,6 +67,23 @@ func locationRow(l client.Location) []console.Cell {
 		console.Text(labelText(l.Labels)),
 		console.Time(&l.CreatedAt),
 	}
+}
+
+// clockTolerance is from how many seconds on an agent corrects its times by the difference of its clock.
+const clockTolerance = 5
+
+// clockOf says by how much the clock of an agent is ahead that is wrong the most, and nothing while all are right.
+func clockOf(agents []client.Agent) console.Cell {
+	var worst float64
+	for i := range agents {
+		if ahead := agents[i].ClockDifferenceSeconds; math.Abs(ahead) > math.Abs(worst) {
+			worst = ahead
+		}
+	}
+	if math.Abs(worst) < clockTolerance {
+		return console.Text("")
+	}
+	return console.Text(fmt.Sprintf("%+.0f s", worst))
 }
 
 // locationState colors the state of a location as a health.
