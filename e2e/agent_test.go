@@ -123,7 +123,10 @@ func TestAgentsShare(t *testing.T) {
 	p, c := shared(t)
 	site := newTarget(t)
 	office := newPlace(c, "Office")
-	const checks = 12
+	checks := 12
+	if full() {
+		checks = 200
+	}
 	paths := make(map[string]string, checks)
 	for i := range checks {
 		var made check
@@ -169,21 +172,19 @@ func TestAgentsShare(t *testing.T) {
 	if _, err := second.interrupt(); err != nil {
 		t.Error(err)
 	}
+	silent := time.Duration(0)
 	for id, at := range paths {
 		site.mu.Lock()
 		hits := slices.Clone(site.hits[at])
 		site.mu.Unlock()
-		silent := time.Duration(0)
 		for i, hit := range hits {
 			if i > 0 && hit.After(killed) {
 				silent = max(silent, hit.Sub(hits[i-1]))
 			}
 		}
-		if full() && silent > 10*time.Second {
-			t.Errorf("%s was silent for %v", at, silent)
-		}
 		slots := make(map[time.Time]bool)
-		eventually(t, "the results are there", func() bool { return len(resultsOf(c, "/v1/checks/"+id)) >= min(20, len(hits)-1) })
+		// The killed agent had results that it had not sent, and its last slot was probed by both.
+		eventually(t, "the results are there", func() bool { return len(resultsOf(c, "/v1/checks/"+id)) >= min(20, len(hits)-3) })
 		for _, r := range resultsOf(c, "/v1/checks/"+id) {
 			if slots[r.Time] {
 				t.Errorf("%s has two results at %v", at, r.Time)
@@ -191,6 +192,7 @@ func TestAgentsShare(t *testing.T) {
 			slots[r.Time] = true
 		}
 	}
+	figure(t, "the longest silence of a check when one of two agents is killed", silent, 10*time.Second, 0)
 }
 
 // TestPublicRegionOfAgents gives a region of the platform to agents: its worker probes no more, and what they send is the

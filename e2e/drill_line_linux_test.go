@@ -9,13 +9,10 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // The addresses of the internet of a drill: its canaries are the default ones, and its target is
@@ -73,28 +70,7 @@ func newInternet(t *testing.T, host *namespace) *internet {
 }
 
 // listen opens a listener in the namespace. Its connections may be used anywhere.
-func (n *internet) listen(address string) net.Listener {
-	n.t.Helper()
-	var listener net.Listener
-	made := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread, which is in the namespace, ends
-		space, err := os.Open("/run/netns/" + n.name)
-		if err == nil {
-			defer func() { _ = space.Close() }()
-			err = unix.Setns(int(space.Fd()), unix.CLONE_NEWNET)
-		}
-		if err == nil {
-			listener, err = net.Listen("tcp", address)
-		}
-		made <- err
-	}()
-	if err := <-made; err != nil {
-		n.t.Skipf("this machine does not let the test listen in a network namespace: %v", err)
-	}
-	n.t.Cleanup(func() { _ = listener.Close() })
-	return listener
-}
+func (n *internet) listen(address string) net.Listener { return listenIn(n.t, n.name, address) }
 
 // answer accepts the connections to a canary.
 func (n *internet) answer(listener net.Listener) {

@@ -21,7 +21,7 @@ import (
 type target struct {
 	*httptest.Server
 	broken atomic.Bool
-	says   atomic.Pointer[string] // what it answers while it fails
+	says   atomic.Pointer[string] // what it answers at length while it fails; nil: nothing
 
 	mu   sync.Mutex
 	hits map[string][]time.Time // by path
@@ -38,12 +38,16 @@ func newTarget(t *testing.T) *target {
 func (s *target) answer(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.hits[r.URL.Path] = append(s.hits[r.URL.Path], time.Now())
+	n := len(s.hits[r.URL.Path])
 	s.mu.Unlock()
-	if !s.broken.Load() {
-		return
-	}
-	w.WriteHeader(http.StatusServiceUnavailable)
-	if said := s.says.Load(); said != nil {
+	said := s.says.Load()
+	switch {
+	case !s.broken.Load():
+	case said == nil:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default: // each failure is another one, so that it has its evidence
+		w.Header().Set("X-Says", (*said)[:min(4000, len(*said))])
+		w.WriteHeader(http.StatusInternalServerError + n%12)
 		_, _ = io.WriteString(w, *said)
 	}
 }

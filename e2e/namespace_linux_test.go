@@ -5,10 +5,14 @@ package e2e_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // namespace is a host of the test's own: a network namespace with one link to this
@@ -90,4 +94,28 @@ func (n *namespace) allow(s *cluster) {
 	if s.number("SELECT pg_reload_conf()::int") != 1 {
 		n.t.Fatal("the configuration of Postgres was not read again")
 	}
+}
+
+// listenIn opens a listener in a network namespace. Its connections may be used anywhere.
+func listenIn(t *testing.T, namespace, address string) net.Listener {
+	t.Helper()
+	var listener net.Listener
+	made := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread, which is in the namespace, ends
+		space, err := os.Open("/run/netns/" + namespace)
+		if err == nil {
+			defer func() { _ = space.Close() }()
+			err = unix.Setns(int(space.Fd()), unix.CLONE_NEWNET)
+		}
+		if err == nil {
+			listener, err = net.Listen("tcp", address) //nolint:noctx // closed with the test
+		}
+		made <- err
+	}()
+	if err := <-made; err != nil {
+		t.Skipf("this machine does not let the test listen in a network namespace: %v", err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener
 }

@@ -12,22 +12,17 @@ import (
 	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
-// An agent is small: garbage is collected more often than by default, and a burst of probes gives its
-// memory back. GOGC and GOMEMLIMIT win.
+// An agent is small: a burst of probes gives its memory back. GOMEMLIMIT wins.
 const (
-	memoryPercent = 25
 	// memoryLimit is for an agent that has little to do; what is in use counts memoryUse times, since
 	// with a limit that is too low nothing but collection would be done.
-	memoryLimit = 28 << 20
+	memoryLimit = 20 << 20
 	memoryUse   = 3
 	memoryEvery = 2 * time.Second
 )
 
 // keepSmall sets the limits of memory, by what is in use, until ctx ends.
 func keepSmall(ctx context.Context) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(memoryPercent)
-	}
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}

@@ -49,6 +49,7 @@ func New(use, version string) *cobra.Command {
 func run(ctx context.Context, s *Settings, version string, stderr io.Writer) error {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.LogLevel}))
 	go keepSmall(ctx)
+	go keepFew(ctx)
 	if s.unencrypted() {
 		log.WarnContext(ctx, "the connection to the platform is not encrypted: others on the way can read the token", "url", s.URL)
 	}
