@@ -129,7 +129,7 @@ func TestAgentOnABadLine(t *testing.T) {
 	t.Parallel()
 	d := pick(
 		drill{checks: 20, interval: 2 * time.Second, window: 14 * time.Second},
-		drill{checks: 200, interval: 10 * time.Second, window: 3 * time.Minute},
+		drill{checks: 200, interval: 10 * time.Second, window: 2 * time.Minute},
 	)
 	p, c := shared(t)
 	host := newNamespace(t)

@@ -28,6 +28,8 @@ type outbox struct {
 	spool *spool
 	log   *slog.Logger
 	wake  chan struct{} // has a buffer of one
+	// urgent has that a result came which is not calm, and a buffer of one.
+	urgent chan struct{}
 
 	mu      sync.Mutex
 	fresh   []item // in their order
@@ -37,7 +39,7 @@ type outbox struct {
 }
 
 func newOutbox(s *spool, log *slog.Logger) *outbox {
-	return &outbox{spool: s, log: log, wake: make(chan struct{}, 1)}
+	return &outbox{spool: s, log: log, wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 }
 
 // add takes a result. One is calm that says what the one before it said.
@@ -55,8 +57,16 @@ func (o *outbox) add(result agentlink.Result, calm bool, now time.Time) {
 	if full {
 		o.spill(now, false)
 	}
+	if !calm {
+		signal(o.urgent)
+	}
+	signal(o.wake)
+}
+
+// signal notes in a channel with a buffer of one that there is something.
+func signal(in chan struct{}) {
 	select {
-	case o.wake <- struct{}{}:
+	case in <- struct{}{}:
 	default:
 	}
 }

@@ -13,11 +13,14 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/agentlink"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 const (
-	// collect is how long a result waits for others to be sent with it.
-	collect = 200 * time.Millisecond
+	// collect is how long a result waits for others to be sent with it, and collectCalm one that says what the
+	// one before it said: each report costs the platform more than what is in it.
+	collect     = 200 * time.Millisecond
+	collectCalm = 500 * time.Millisecond
 	// reportBytes is how much of a report results may be; the rest is for its other members.
 	reportBytes = agentlink.MostReport - 1024
 )
@@ -30,12 +33,7 @@ func (a *Agent) report(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case <-a.outbox.wake:
-			collecting := time.NewTimer(collect)
-			select {
-			case <-collecting.C:
-			case <-ctx.Done():
-			}
-			collecting.Stop()
+			a.gather(ctx)
 		case <-ticker.C:
 		case <-a.link.changed:
 		case <-leave:
@@ -60,6 +58,19 @@ func (a *Agent) report(ctx context.Context) {
 		a.failed(ctx, err)
 		again = a.Now().Add(backoff(err, failures))
 		a.outbox.spill(a.Now(), false)
+	}
+}
+
+// gather waits for results that are sent together.
+func (a *Agent) gather(ctx context.Context) {
+	calm := time.NewTimer(collectCalm)
+	defer calm.Stop()
+	select {
+	case <-calm.C:
+	case <-a.leave:
+	case <-a.outbox.urgent:
+		_ = timing.Sleep(ctx, collect)
+	case <-ctx.Done():
 	}
 }
 
