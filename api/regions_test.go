@@ -107,7 +107,7 @@ func TestBlindRegion(t *testing.T) {
 }
 
 // TestRegionOfSilentAgents tests that a public region that agents serve is online while one reports: not by the worker
-// that keeps its results. A check that begins there hears of it, and a platform whose agents are all away is ready for them.
+// that keeps its results. A check that begins there has a warning, and a platform whose agents are all away is ready for them.
 func TestRegionOfSilentAgents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

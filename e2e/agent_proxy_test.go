@@ -23,7 +23,7 @@ import (
 // proxyHost is the name of the platform for agents behind a proxy. Only the proxy knows where it is.
 const proxyHost = "vigil.example.com"
 
-// passOn answers as the platform does, by whatever name it is asked.
+// passOn answers as the platform does, by any name.
 func passOn(t *testing.T, platform string) *httputil.ReverseProxy {
 	t.Helper()
 	to, err := url.Parse(platform)

@@ -95,7 +95,7 @@ func TestSilentRegionOfAgents(t *testing.T) {
 	equal(t, voted(), false)
 	for _, event := range a.events() {
 		if event.Type == vigil.EventLocationSilent || event.Type == vigil.EventLocationBack {
-			t.Errorf("an organization is told: %v", event.Type)
+			t.Errorf("an event of an organization: %v", event.Type)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type servedStore interface {
 }
 
 // probedBy takes what agents can probe for the regions that they serve: one from which no agent reports is not
-// live, whatever worker keeps its results. It changes live, which has the types that a region cannot run.
+// live, although a worker keeps its results. It changes live, which has the types that a region cannot run.
 func probedBy(ctx context.Context, store servedStore, types resource.CheckTypes, live map[string][]vigil.CheckType) error {
 	served, err := store.ServedRegions(ctx)
 	if err != nil {

@@ -37,7 +37,7 @@ type locationSilence struct {
 // PublishSilentLocations publishes which locations have had no agent for agentlink.SilentAfter, and which
 // have one again, for up to limit of them, and returns how many there were. Since is when the platform
 // began to look: before that no agent could report. It publishes nothing when the lease is of an older fence.
-// Of a public region it is only recorded: whose checks lack results there hears of them as of any region.
+// Of a public region it is only recorded: who has checks there is notified as for any region.
 func (s *Store) PublishSilentLocations(ctx context.Context, lease fleet.SweepLease, since time.Time, limit int) (int, error) {
 	rows, err := pg.Rows[locationSilence](ctx, s.db, `SELECT id, org_id, key, name, seen_at, silent_since FROM locations
 		WHERE seen_at IS NOT NULL AND CASE WHEN silent_since IS NULL
