@@ -3307,7 +3307,7 @@ class _ReadyRequired(TypedDict):
     take this process out of service: reads, acknowledgements and deletes go on.
     """
     regions: str
-    """How many regions have a worker."""
+    """How many regions are probed: by a worker, or by agents that report."""
     status: Literal["ready"]
     temporal: str
 
@@ -3433,7 +3433,7 @@ class Region(TypedDict):
     primary: bool
     """Whether the region is open to every tier."""
     status: Literal["online", "offline"]
-    """Whether a worker serves the region now."""
+    """Whether the region is probed now: by a worker, or by agents that report."""
     tiers: List[Literal["free", "paid", "enterprise"]]
     """The tiers that may use the region."""
     unavailable_types: List[str]

@@ -3122,7 +3122,7 @@ export interface Ready {
    * process out of service: reads, acknowledgements and deletes go on.
    */
   probing: string;
-  /** How many regions have a worker. */
+  /** How many regions are probed: by a worker, or by agents that report. */
   regions: string;
   status: "ready";
   temporal: string;
@@ -3236,7 +3236,7 @@ export interface Region {
   name: string;
   /** Whether the region is open to every tier. */
   primary: boolean;
-  /** Whether a worker serves the region now. */
+  /** Whether the region is probed now: by a worker, or by agents that report. */
   status: "online" | "offline";
   /** The tiers that may use the region. */
   tiers: ("free" | "paid" | "enterprise")[];
