@@ -172,7 +172,7 @@ func (s *Store) Loops(ctx context.Context, orgID, checkID uuid.UUID) ([]vigil.Lo
 	for i := range rows {
 		since = timing.Earlier(since, rows[i].CountedUntil)
 	}
-	if err := AddPauses(ctx, s.db.Pool, rows, Window{Check: checkID, From: since, To: now}); err != nil {
+	if err := AddPauses(ctx, s.db.Pool, rows, since, now, now); err != nil {
 		return nil, pg.Wrap("read the loops", err)
 	}
 	loops := loopsOf(rows)

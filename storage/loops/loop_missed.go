@@ -41,23 +41,25 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// AddPauses reads the maintenance that pauses probing, when loops of a check have slots in
-// the window that may be missed since their newest results.
-func AddPauses(ctx context.Context, tx querier, loops []Row, w Window) error {
-	open := false
+// AddPauses reads the maintenance that pauses probing, for the loops of checks that have slots in
+// [from, to) that may be missed at now since their newest results. The loops have their check.
+func AddPauses(ctx context.Context, tx querier, loops []Row, from, to, now time.Time) error {
+	var open []uuid.UUID
 	for i := range loops {
-		open = open || loops[i].MissedBetween(w.From, w.To, w.To) > 0
+		if loops[i].MissedBetween(from, to, now) > 0 {
+			open = append(open, loops[i].CheckID)
+		}
 	}
-	if !open {
+	if len(open) == 0 {
 		return nil
 	}
-	found, err := tx.Query(ctx, PausedSpans+" WHERE c.id = $3", w.From, w.To, w.Check)
+	found, err := tx.Query(ctx, PausedSpans+" WHERE c.id = ANY($3)", pgx.QueryExecModeDescribeExec, from, to, open)
 	if err != nil {
 		return fmt.Errorf("read pauses: %w", err)
 	}
 	byCheck, err := CollectSpans(found)
 	for i := range loops {
-		loops[i].Pauses = byCheck[w.Check]
+		loops[i].Pauses = byCheck[loops[i].CheckID]
 	}
 	return err
 }
