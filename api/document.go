@@ -35,6 +35,7 @@ func newAPI(mux *http.ServeMux) huma.API {
 		{Name: resource.TagKeys, Description: "Credentials for programs."},
 		{Name: resource.TagChecks, Description: "What to probe, how often and from where."},
 		{Name: resource.TagLocations, Description: "Places of the organization that agents probe from."},
+		{Name: resource.TagReports, Description: "Figures of a month or another time, by check, by day and in all."},
 		{Name: resource.TagResults, Description: "The outcome of probes."},
 		{Name: resource.TagRules, Description: "When an incident opens, and which channels are notified."},
 		{Name: resource.TagChannels, Description: "Where notifications go: mail, webhooks, push, chat, pagers."},

@@ -20,6 +20,13 @@ import (
 	"github.com/vigil-monitor/vigil/internal/account"
 )
 
+// Files of CSV and reports read much: this many of an organization are made at a time in a process.
+const (
+	filesAtOnce = 2
+	filesPause  = 5 // seconds
+	filesBusy   = "Two reports or files of the organization are being made"
+)
+
 // Server is the HTTP interface. It is safe for concurrent use.
 type Server struct {
 	routes    *resource.Routes
@@ -92,9 +99,10 @@ func assemble(deps Deps) *Server {
 		Now: deps.Now, PublicURL: config.PublicURL, SignupTier: config.SignupTier, SigningKey: config.SigningKey,
 		OlderSigningKeys: config.OlderSigningKeys, UnverifiedPerAddress: config.UnverifiedPerAddress, UnverifiedTotal: config.UnverifiedTotal,
 	})
+	files := resource.NewAtOnce(filesAtOnce, filesBusy, filesPause)
 	checking := checks.New(stores.Checks, checks.Deps{
 		Types: deps.Probes, Loops: deps.Loops, Plans: limits, Notifier: notify, Mailer: deps.Mailer, Loads: loads, Links: links,
-		PublicURL: config.PublicURL, Now: deps.Now,
+		PublicURL: config.PublicURL, Now: deps.Now, Files: files,
 	})
 	alerting := alerts.New(stores.Alerts, alerts.Deps{
 		Channels:         deps.Channels,
@@ -107,6 +115,7 @@ func assemble(deps Deps) *Server {
 		PublicURL:        config.PublicURL,
 		DeliverySchedule: config.DeliverySchedule,
 		Now:              deps.Now,
+		Files:            files,
 	})
 	auth := s.accounts.Auth
 

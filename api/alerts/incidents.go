@@ -31,6 +31,7 @@ type incidents struct {
 	store     incidentStore
 	workflows resource.IncidentWorkflows
 	links     resource.WorkflowLinks
+	files     *resource.AtOnce
 }
 
 // incidentView is an Incident (spec section 2).
@@ -90,6 +91,7 @@ func (i *incidents) Register(r *rest.Registrar) {
 		Method: http.MethodGet, Path: "/v1/incidents", ID: "list-incidents", Tag: resource.TagIncidents,
 		Summary: "List the incidents, newest first",
 	}, i.list)
+	i.registerFile(r)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/incidents/{id}", ID: "get-incident", Tag: resource.TagIncidents, Resource: resourceIncident,
 		Summary: "Get an incident",

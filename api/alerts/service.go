@@ -41,6 +41,8 @@ type Deps struct {
 	// used.
 	DeliverySchedule vigil.RetrySchedule
 	Now              func() time.Time
+	// Files bounds how many files of CSV an organization has written at once.
+	Files *resource.AtOnce
 }
 
 // Service is the part of the API about alerting.
@@ -60,7 +62,7 @@ func New(store Store, d Deps) *Service {
 		&recoveries{store: store, workflows: d.Incidents, now: d.Now},
 		templateVariables{},
 		channelTypes{d.Channels},
-		&incidents{store: store, workflows: d.Incidents, links: d.Links},
+		&incidents{store: store, workflows: d.Incidents, links: d.Links, files: d.Files},
 		&timelines{store: store, links: d.Links},
 		&subscriptions{store: store},
 		&incidentUpdates{store: store, notifier: d.Notifier, publicURL: d.PublicURL},

@@ -13,6 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/listing"
+	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
 // resultStore reads the results of checks.
@@ -20,10 +21,15 @@ type resultStore interface {
 	placeStore
 	Results(ctx context.Context, orgID, checkID uuid.UUID, filter listing.ResultFilter) ([]vigil.Result, listing.Extent, error)
 	Uptime(ctx context.Context, orgID, checkID uuid.UUID, period time.Duration, withExcluded bool) (vigil.Uptime, error)
+	UptimeBetween(ctx context.Context, orgID, checkID uuid.UUID, span overview.Span, withExcluded bool) (overview.SpanUptime, error)
 	summaryStore
 }
 
-type results struct{ store resultStore }
+type results struct {
+	store resultStore
+	now   func() time.Time
+	files *resource.AtOnce
+}
 
 // ResultView is a CheckResult (spec section 2).
 type ResultView struct {
@@ -64,8 +70,12 @@ func (res *results) Register(r *rest.Registrar) {
 	}, res.list)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}/uptime", ID: "get-uptime", Tag: resource.TagResults, Resource: ResourceCheck,
-		Summary: "Get the uptime of a check over a period",
+		Summary: "Get the uptime of a check over a period, or between two instants",
+		Description: "from and to take the place of period. They are met to the slot while results are kept (edge exact), and to the whole " +
+			"hour (UTC) afterwards: an hour that an edge divides belongs to the span in which it begins. Days that follow each other add up " +
+			"to their month in every time zone.",
 	}, res.uptime)
+	res.registerFile(r)
 	res.registerDays(r)
 	res.registerSeries(r)
 }
@@ -157,7 +167,8 @@ type UptimeNumbers struct {
 // uptimeView is an UptimeStats (spec section 2).
 type uptimeView struct {
 	UptimeNumbers
-	Period   string                   `json:"period" enum:"1h,24h,7d,30d,90d"`
+	Period   string                   `json:"period" enum:"1h,24h,7d,30d,90d,custom" doc:"custom where from was sent."`
+	Span     *spanView                `json:"span" doc:"What was asked for with from and to; null for a period."`
 	ByRegion map[string]UptimeNumbers `json:"by_region" doc:"The same numbers for each region, by its key."`
 }
 
@@ -170,9 +181,23 @@ func showUptimeNumbers(u vigil.Uptime) UptimeNumbers {
 	}
 }
 
+// spanView is the time between two edges.
+type spanView struct {
+	From            time.Time          `json:"from" doc:"Where the numbers begin."`
+	To              time.Time          `json:"to" doc:"Where they end: the present where to is later."`
+	Timezone        string             `json:"timezone" example:"Europe/Berlin"`
+	FromEdge        overview.Precision `json:"from_edge" enum:"exact,hour" doc:"exact: from is met to the slot. hour: the results around it are past their retention, and the numbers begin with the next whole hour (UTC), which from says."`
+	ToEdge          overview.Precision `json:"to_edge" enum:"exact,hour" doc:"As from_edge."`
+	MeasuredSeconds float64            `json:"measured_seconds" minimum:"0" doc:"The time that results outside of maintenance stand for. An hour without results adds nothing."`
+	DowntimeSeconds float64            `json:"downtime_seconds" minimum:"0" doc:"The part of it in which the target failed: of each hour, the share of its results that failed."`
+}
+
 type uptimeInput struct {
 	rest.IDPath
 	Period   string `query:"period" enum:"1h,24h,7d,30d,90d" default:"24h" doc:"How far to look back."`
+	From     string `query:"from" maxLength:"64" doc:"Where the time begins, in the place of period: an instant, or a day, which begins in timezone." example:"2026-10-01"`
+	To       string `query:"to" maxLength:"64" doc:"Where it ends, at most 366 days later. Default: the present." example:"2026-11-01"`
+	Timezone string `query:"timezone" default:"UTC" maxLength:"64" doc:"IANA name of the time zone in which the days of from and to begin." example:"Europe/Berlin"`
 	Excluded string `query:"excluded" enum:"omit,count" default:"omit" doc:"Whether results in maintenance count. Response times never include them."`
 }
 
@@ -197,13 +222,39 @@ func (res *results) uptime(ctx context.Context, in *uptimeInput) (*rest.Answer[u
 	if err != nil {
 		return nil, err
 	}
-	uptime, err := res.store.Uptime(ctx, rest.CallerOf(ctx).Org.ID, id, periods(in.Period), in.Excluded == "count")
+	org, withExcluded := rest.CallerOf(ctx).Org.ID, in.Excluded == "count"
+	zone, err := zoneOf(in.Timezone)
 	if err != nil {
 		return nil, err
 	}
-	view := uptimeView{UptimeNumbers: showUptimeNumbers(uptime), Period: in.Period, ByRegion: make(map[string]UptimeNumbers)}
+	if in.From == "" && in.To == "" {
+		uptime, err := res.store.Uptime(ctx, org, id, periods(in.Period), withExcluded)
+		if err != nil {
+			return nil, err
+		}
+		return rest.NewAnswer(showUptime(in.Period, uptime)), nil
+	}
+	span, err := spanOf(in.From, in.To, in.Timezone, res.now())
+	if err != nil {
+		return nil, err
+	}
+	uptime, err := res.store.UptimeBetween(ctx, org, id, span, withExcluded)
+	if err != nil {
+		return nil, err
+	}
+	view := showUptime("custom", uptime.Uptime)
+	view.Span = &spanView{
+		From: uptime.From.At.In(zone), To: uptime.To.At.In(zone), Timezone: zone.String(),
+		FromEdge: uptime.From.Precision, ToEdge: uptime.To.Precision,
+		MeasuredSeconds: uptime.Tally.Measured.Seconds(), DowntimeSeconds: uptime.Tally.Down.Seconds(),
+	}
+	return rest.NewAnswer(view), nil
+}
+
+func showUptime(period string, uptime vigil.Uptime) uptimeView {
+	view := uptimeView{UptimeNumbers: showUptimeNumbers(uptime), Period: period, ByRegion: make(map[string]UptimeNumbers)}
 	for region, numbers := range uptime.ByRegion {
 		view.ByRegion[region] = showUptimeNumbers(numbers)
 	}
-	return rest.NewAnswer(view), nil
+	return view
 }

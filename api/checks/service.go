@@ -27,6 +27,7 @@ type Store interface {
 	pingKeyStore
 	locationStore
 	lateStore
+	reportStore
 }
 
 // Deps is what checks need beside their store.
@@ -41,6 +42,8 @@ type Deps struct {
 	// PublicURL is where people reach this API, without a trailing slash.
 	PublicURL string
 	Now       func() time.Time
+	// Files bounds how many files of CSV an organization has written at once.
+	Files *resource.AtOnce
 }
 
 // Service is the part of the API about checks.
@@ -62,7 +65,8 @@ func New(store Store, d Deps) *Service {
 		newRegions(store, d.Types, d.Now),
 		checkTypes{d.Types},
 		checks,
-		&results{store: store},
+		&results{store: store, now: d.Now, files: d.Files},
+		&reports{store: store, now: d.Now, files: d.Files},
 		runs,
 		newTries(store, runs, d.Types, d.Plans, d.Now),
 		&checkRegions{store: store, loops: d.Loops, links: d.Links},

@@ -17,6 +17,7 @@ const (
 	TagMaintenance  = "Maintenance"
 	TagMembers      = "Members"
 	TagOrganization = "Organization"
+	TagReports      = "Reports"
 	TagResults      = "Results"
 	TagRules        = "Alert rules"
 	TagStatusPages  = "Status pages"
