@@ -59,6 +59,7 @@ type Condition struct {
 	ResponseTimeMS    *int     `json:"response_time_ms,omitempty" minimum:"0" maximum:"86400000" doc:"Fires on a response that takes longer, in milliseconds."`
 	StatusCode        int      `json:"status_code,omitempty" minimum:"100" maximum:"999" doc:"Fires on this status code and higher ones."`
 	DNSChanged        bool     `json:"dns_changed,omitempty" doc:"Fires for the result whose DNS records differ from the ones before."`
+	BurnRate          *burnRate `json:"burn_rate,omitempty" doc:"Fires while failures use the error budget of a target faster than factor times, in a long and a short window."`
 	SSLDaysRemaining  *int     `json:"ssl_days_remaining,omitempty" minimum:"0" maximum:"36500" doc:"Fires while the certificate expires within so many days."`
 	RecoveryThreshold int      `json:"recovery_threshold,omitempty" minimum:"1" maximum:"100" doc:"A rule that fires goes on until so many results in a row do not match; 1 when it is left out. It never makes the rule fire."`
 	Severity          Severity `json:"severity,omitempty" enum:"critical,warning,info" doc:"Severity of the incidents; critical when it is left out. It never makes the rule fire."`
@@ -68,7 +69,8 @@ type Condition struct {
 func acceptedForms() []string {
 	return []string{
 		`condition {health_status: "down"|"up", failure_threshold: N, response_time_ms: N, ` +
-			`status_code: N, dns_changed: true, ssl_days_remaining: N, recovery_threshold: N, ` +
+			`status_code: N, dns_changed: true, ssl_days_remaining: N, burn_rate: {target_percentage: N, factor: N, ` +
+			`window_seconds: N, short_window_seconds: N}, recovery_threshold: N, ` +
 			`severity: "critical"|"warning"|"info"} with at least one key besides recovery_threshold and severity`,
 		`condition {type: "consecutive_failures"|"response_time"|"ssl_expiry", threshold: N, operator: "gte" (optional)}`,
 		`condition_type "consecutive_failures"|"response_time"|"status_code"|"ssl_expiry" with threshold: N`,
@@ -277,6 +279,8 @@ func (c *Condition) setMember(key string, value json.RawMessage) (err error) {
 		c.StatusCode, err = parseWholeNumber(member, value, minStatusCode, maxStatusCode)
 	case KeyRecoveryThreshold:
 		c.RecoveryThreshold, err = parseWholeNumber(member, value, 1, MaxRecoveryThreshold)
+	case keyBurnRate:
+		c.BurnRate, err = parseBurnRate(value)
 	case KeySSLDaysRemaining:
 		c.SSLDaysRemaining, err = pointer(parseWholeNumber(member, value, 0, MaxSSLDays))
 	case KeyDNSChanged:
@@ -356,7 +360,7 @@ func (c Condition) equal(other Condition) bool {
 	return c.HealthStatus == other.HealthStatus && c.FailureThreshold == other.FailureThreshold &&
 		same(c.ResponseTimeMS, other.ResponseTimeMS) && c.StatusCode == other.StatusCode &&
 		c.DNSChanged == other.DNSChanged && same(c.SSLDaysRemaining, other.SSLDaysRemaining) &&
-		c.RecoveryThreshold == other.RecoveryThreshold && c.Severity == other.Severity
+		c.BurnRate.equal(other.BurnRate) && c.RecoveryThreshold == other.RecoveryThreshold && c.Severity == other.Severity
 }
 
 func same(a, b *int) bool {

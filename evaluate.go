@@ -41,6 +41,8 @@ type State struct {
 	DNSSlot time.Time `json:"dns_slot,omitzero"`
 	// Days that the certificate had left when it was last seen; nil before.
 	Days *int `json:"days,omitempty"`
+	// Burns count the results in the windows of rules on burn rates; nil without such a rule.
+	Burns []burnCounts `json:"burns,omitempty"`
 	// Firing are the IDs of the rules that fire, sorted.
 	Firing []uuid.UUID `json:"firing,omitempty"`
 	// Matches describe why they fire, in the same order.
@@ -104,6 +106,8 @@ func Evaluate(rules []Rule, state State, result Result) (State, []Match) {
 		return state, nil
 	}
 	next, facts := fold(state, result)
+	next.Burns = foldBurns(rules, state.Burns, &result)
+	facts.burns = next.Burns
 	var matches []Match
 	for i := range rules {
 		match, fires := rules[i].match(facts)
@@ -162,6 +166,7 @@ type facts struct {
 	failures       int
 	days           *int
 	dnsChanged     bool
+	burns          []burnCounts
 	previousAnswer time.Time // slot of the newest answer before result; zero when unknown
 }
 
@@ -214,6 +219,8 @@ type PastQuery struct {
 	From time.Time
 	// Before is the slot after the last result that is asked for.
 	Before time.Time
+	// Burns are the counts that are asked for, without results.
+	Burns []burnCounts
 	// Days, DNS and Failures: the certificate, the last DNS answer and the failed results in a
 	// row are asked for.
 	Days, DNS, Failures bool
@@ -247,6 +254,7 @@ func (c Condition) matchingKeys(f facts) []string {
 	add(KeyResponseTime, c.ResponseTimeMS != nil && f.result.ResponseTime > time.Duration(*c.ResponseTimeMS)*time.Millisecond)
 	add(KeyStatusCode, c.StatusCode > 0 && f.result.StatusCode >= c.StatusCode)
 	add(KeyDNSChanged, c.DNSChanged && f.dnsChanged)
+	add(keyBurnRate, c.BurnRate != nil && c.BurnRate.matches(f.burns))
 	add(KeySSLDaysRemaining, c.SSLDaysRemaining != nil && f.days != nil && *f.days <= *c.SSLDaysRemaining)
 	return keys
 }

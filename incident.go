@@ -284,6 +284,8 @@ func (t *Trigger) title(check string) string {
 		return fmt.Sprintf("%s answers with status %d", check, t.Result.StatusCode)
 	case matched(KeyResponseTime):
 		return check + " is slow"
+	case matched(keyBurnRate):
+		return check + " burns its error budget"
 	case matched(KeyHealthStatus):
 		return check + " is up"
 	}

@@ -33,7 +33,7 @@ type IncidentRule struct {
 func (t *Trigger) Effects() (failing, slow bool) {
 	for _, key := range t.Matched {
 		switch key {
-		case KeyFailureThreshold, KeyHealthStatus, KeyStatusCode:
+		case KeyFailureThreshold, KeyHealthStatus, KeyStatusCode, keyBurnRate:
 			failing = !t.Result.Success
 		case KeyResponseTime:
 			slow = true

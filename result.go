@@ -49,6 +49,8 @@ type Result struct {
 	Manual bool
 	// HasEvidence: evidence is stored with the result, whether it was read or not.
 	HasEvidence bool `json:",omitempty"`
+	// Excluded: the slot is in maintenance, so that uptime and burn rates leave the result out.
+	Excluded bool `json:",omitempty"`
 	Observation
 }
 

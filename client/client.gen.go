@@ -3463,6 +3463,42 @@ func (e RegionSummaryHealthStatus) Valid() bool {
 	}
 }
 
+// Defines values for ReportFromEdge.
+const (
+	ReportFromEdgeExact ReportFromEdge = "exact"
+	ReportFromEdgeHour  ReportFromEdge = "hour"
+)
+
+// Valid indicates whether the value is a known member of the ReportFromEdge enum.
+func (e ReportFromEdge) Valid() bool {
+	switch e {
+	case ReportFromEdgeExact:
+		return true
+	case ReportFromEdgeHour:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReportToEdge.
+const (
+	ReportToEdgeExact ReportToEdge = "exact"
+	ReportToEdgeHour  ReportToEdge = "hour"
+)
+
+// Valid indicates whether the value is a known member of the ReportToEdge enum.
+func (e ReportToEdge) Valid() bool {
+	switch e {
+	case ReportToEdgeExact:
+		return true
+	case ReportToEdgeHour:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RoleRequestRole.
 const (
 	RoleRequestRoleEditor    RoleRequestRole = "editor"
@@ -3568,6 +3604,42 @@ func (e SeriesPeriod) Valid() bool {
 	case SeriesPeriodN7d:
 		return true
 	case SeriesPeriodN90d:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SpanFromEdge.
+const (
+	SpanFromEdgeExact SpanFromEdge = "exact"
+	SpanFromEdgeHour  SpanFromEdge = "hour"
+)
+
+// Valid indicates whether the value is a known member of the SpanFromEdge enum.
+func (e SpanFromEdge) Valid() bool {
+	switch e {
+	case SpanFromEdgeExact:
+		return true
+	case SpanFromEdgeHour:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SpanToEdge.
+const (
+	SpanToEdgeExact SpanToEdge = "exact"
+	SpanToEdgeHour  SpanToEdge = "hour"
+)
+
+// Valid indicates whether the value is a known member of the SpanToEdge enum.
+func (e SpanToEdge) Valid() bool {
+	switch e {
+	case SpanToEdgeExact:
+		return true
+	case SpanToEdgeHour:
 		return true
 	default:
 		return false
@@ -3858,16 +3930,19 @@ func (e TimelineEntryKind) Valid() bool {
 
 // Defines values for UptimePeriod.
 const (
-	UptimePeriodN1h  UptimePeriod = "1h"
-	UptimePeriodN24h UptimePeriod = "24h"
-	UptimePeriodN30d UptimePeriod = "30d"
-	UptimePeriodN7d  UptimePeriod = "7d"
-	UptimePeriodN90d UptimePeriod = "90d"
+	UptimePeriodCustom UptimePeriod = "custom"
+	UptimePeriodN1h    UptimePeriod = "1h"
+	UptimePeriodN24h   UptimePeriod = "24h"
+	UptimePeriodN30d   UptimePeriod = "30d"
+	UptimePeriodN7d    UptimePeriod = "7d"
+	UptimePeriodN90d   UptimePeriod = "90d"
 )
 
 // Valid indicates whether the value is a known member of the UptimePeriod enum.
 func (e UptimePeriod) Valid() bool {
 	switch e {
+	case UptimePeriodCustom:
+		return true
 	case UptimePeriodN1h:
 		return true
 	case UptimePeriodN24h:
@@ -4234,6 +4309,27 @@ func (e ListIncidentsParamsStatus) Valid() bool {
 	case ListIncidentsParamsStatusActive:
 		return true
 	case ListIncidentsParamsStatusResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExportIncidentsParamsStatus.
+const (
+	ExportIncidentsParamsStatusAcknowledged ExportIncidentsParamsStatus = "acknowledged"
+	ExportIncidentsParamsStatusActive       ExportIncidentsParamsStatus = "active"
+	ExportIncidentsParamsStatusResolved     ExportIncidentsParamsStatus = "resolved"
+)
+
+// Valid indicates whether the value is a known member of the ExportIncidentsParamsStatus enum.
+func (e ExportIncidentsParamsStatus) Valid() bool {
+	switch e {
+	case ExportIncidentsParamsStatusAcknowledged:
+		return true
+	case ExportIncidentsParamsStatusActive:
+		return true
+	case ExportIncidentsParamsStatusResolved:
 		return true
 	default:
 		return false
@@ -4943,6 +5039,21 @@ type BasicAuth struct {
 
 	// Username User name, without a colon
 	Username string `json:"username"`
+}
+
+// Budget defines model for Budget.
+type Budget struct {
+	// AllowedDowntimeSeconds The part of measured_seconds that may be down.
+	AllowedDowntimeSeconds float64 `json:"allowed_downtime_seconds"`
+
+	// AllowedFailures How many of the results may fail: their number, times 100 % less the target.
+	AllowedFailures float64 `json:"allowed_failures"`
+
+	// LeftPercentage Share of the budget that is left, negative when more failed than may; null without a result. Missed results and results in maintenance do not count.
+	LeftPercentage *float64 `json:"left_percentage"`
+
+	// UsedFailures How many failed.
+	UsedFailures int64 `json:"used_failures"`
 }
 
 // BulkCheck defines model for BulkCheck.
@@ -9223,6 +9334,194 @@ type RegionSummary struct {
 // RegionSummaryHealthStatus defines model for RegionSummary.HealthStatus.
 type RegionSummaryHealthStatus string
 
+// Report defines model for Report.
+type Report struct {
+	// Checks By name.
+	Checks []ReportCheck `json:"checks"`
+
+	// Days All checks by day, oldest first.
+	Days []ReportDay `json:"days"`
+	From time.Time   `json:"from"`
+
+	// FromEdge exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour (UTC) that from divides belongs to the time before.
+	FromEdge         ReportFromEdge `json:"from_edge"`
+	TargetPercentage float64        `json:"target_percentage"`
+
+	// Timezone Examples: Europe/Berlin
+	Timezone string `json:"timezone"`
+
+	// To The present where the time is not over yet.
+	To time.Time `json:"to"`
+
+	// ToEdge As from_edge; the hour belongs to this time.
+	ToEdge ReportToEdge `json:"to_edge"`
+
+	// Total The sum of the checks, and of the days. A check with more results has more weight.
+	Total ReportFigures `json:"total"`
+}
+
+// ReportFromEdge exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour (UTC) that from divides belongs to the time before.
+type ReportFromEdge string
+
+// ReportToEdge As from_edge; the hour belongs to this time.
+type ReportToEdge string
+
+// ReportAnswer defines model for ReportAnswer.
+type ReportAnswer struct {
+	Data Report `json:"data"`
+}
+
+// ReportCheck defines model for ReportCheck.
+type ReportCheck struct {
+	// AcknowledgedIncidents How many of them are acknowledged by now.
+	AcknowledgedIncidents int64 `json:"acknowledged_incidents"`
+
+	// Days Where days=true was sent.
+	Days *[]ReportDay `json:"days,omitempty"`
+
+	// DowntimeSeconds The part of it in which the target failed: of each hour, the share of its results that failed.
+	DowntimeSeconds float64 `json:"downtime_seconds"`
+	ErrorBudget     Budget  `json:"error_budget"`
+
+	// ExcludedChecks Results in maintenance; no other number includes them.
+	ExcludedChecks int64              `json:"excluded_checks"`
+	FailedChecks   int64              `json:"failed_checks"`
+	Id             openapi_types.UUID `json:"id"`
+
+	// Incidents Incidents that began in the time.
+	Incidents int64 `json:"incidents"`
+
+	// MeanTimeToAcknowledgeSeconds Mean time from the beginning of an incident to its acknowledgment; null without one.
+	MeanTimeToAcknowledgeSeconds *float64 `json:"mean_time_to_acknowledge_seconds"`
+
+	// MeanTimeToResolveSeconds Mean time from the beginning of an incident to its end; null without one.
+	MeanTimeToResolveSeconds *float64 `json:"mean_time_to_resolve_seconds"`
+
+	// MeasuredSeconds The time that the results stand for. An hour without results adds nothing.
+	MeasuredSeconds float64 `json:"measured_seconds"`
+
+	// MedianTimeToAcknowledgeSeconds Median of the same.
+	MedianTimeToAcknowledgeSeconds *float64 `json:"median_time_to_acknowledge_seconds"`
+
+	// MedianTimeToResolveSeconds Median of the same.
+	MedianTimeToResolveSeconds *float64 `json:"median_time_to_resolve_seconds"`
+
+	// MissedChecks Results that were due and are missing.
+	MissedChecks int64  `json:"missed_checks"`
+	Name         string `json:"name"`
+
+	// ResolvedIncidents How many of them are resolved by now.
+	ResolvedIncidents int64 `json:"resolved_incidents"`
+	SuccessfulChecks  int64 `json:"successful_checks"`
+
+	// TotalChecks Results outside of maintenance.
+	TotalChecks int64 `json:"total_checks"`
+
+	// UptimePercentage Share of the results that succeeded; null without a result.
+	UptimePercentage *float64 `json:"uptime_percentage"`
+}
+
+// ReportDay defines model for ReportDay.
+type ReportDay struct {
+	// AcknowledgedIncidents How many of them are acknowledged by now.
+	AcknowledgedIncidents int64 `json:"acknowledged_incidents"`
+
+	// Day The day in the time zone.
+	//
+	// Examples: 2026-10-25
+	Day openapi_types.Date `json:"day"`
+
+	// DowntimeSeconds The part of it in which the target failed: of each hour, the share of its results that failed.
+	DowntimeSeconds float64 `json:"downtime_seconds"`
+	ErrorBudget     Budget  `json:"error_budget"`
+
+	// ExcludedChecks Results in maintenance; no other number includes them.
+	ExcludedChecks int64 `json:"excluded_checks"`
+	FailedChecks   int64 `json:"failed_checks"`
+
+	// From Where it begins.
+	From time.Time `json:"from"`
+
+	// Incidents Incidents that began in the time.
+	Incidents int64 `json:"incidents"`
+
+	// MeanTimeToAcknowledgeSeconds Mean time from the beginning of an incident to its acknowledgment; null without one.
+	MeanTimeToAcknowledgeSeconds *float64 `json:"mean_time_to_acknowledge_seconds"`
+
+	// MeanTimeToResolveSeconds Mean time from the beginning of an incident to its end; null without one.
+	MeanTimeToResolveSeconds *float64 `json:"mean_time_to_resolve_seconds"`
+
+	// MeasuredSeconds The time that the results stand for. An hour without results adds nothing.
+	MeasuredSeconds float64 `json:"measured_seconds"`
+
+	// MedianTimeToAcknowledgeSeconds Median of the same.
+	MedianTimeToAcknowledgeSeconds *float64 `json:"median_time_to_acknowledge_seconds"`
+
+	// MedianTimeToResolveSeconds Median of the same.
+	MedianTimeToResolveSeconds *float64 `json:"median_time_to_resolve_seconds"`
+
+	// MissedChecks Results that were due and are missing.
+	MissedChecks int64 `json:"missed_checks"`
+
+	// ResolvedIncidents How many of them are resolved by now.
+	ResolvedIncidents int64 `json:"resolved_incidents"`
+	SuccessfulChecks  int64 `json:"successful_checks"`
+
+	// To Where it ends; a day has 23, 24 or 25 hours.
+	To time.Time `json:"to"`
+
+	// TotalChecks Results outside of maintenance.
+	TotalChecks int64 `json:"total_checks"`
+
+	// UptimePercentage Share of the results that succeeded; null without a result.
+	UptimePercentage *float64 `json:"uptime_percentage"`
+}
+
+// ReportFigures defines model for ReportFigures.
+type ReportFigures struct {
+	// AcknowledgedIncidents How many of them are acknowledged by now.
+	AcknowledgedIncidents int64 `json:"acknowledged_incidents"`
+
+	// DowntimeSeconds The part of it in which the target failed: of each hour, the share of its results that failed.
+	DowntimeSeconds float64 `json:"downtime_seconds"`
+	ErrorBudget     Budget  `json:"error_budget"`
+
+	// ExcludedChecks Results in maintenance; no other number includes them.
+	ExcludedChecks int64 `json:"excluded_checks"`
+	FailedChecks   int64 `json:"failed_checks"`
+
+	// Incidents Incidents that began in the time.
+	Incidents int64 `json:"incidents"`
+
+	// MeanTimeToAcknowledgeSeconds Mean time from the beginning of an incident to its acknowledgment; null without one.
+	MeanTimeToAcknowledgeSeconds *float64 `json:"mean_time_to_acknowledge_seconds"`
+
+	// MeanTimeToResolveSeconds Mean time from the beginning of an incident to its end; null without one.
+	MeanTimeToResolveSeconds *float64 `json:"mean_time_to_resolve_seconds"`
+
+	// MeasuredSeconds The time that the results stand for. An hour without results adds nothing.
+	MeasuredSeconds float64 `json:"measured_seconds"`
+
+	// MedianTimeToAcknowledgeSeconds Median of the same.
+	MedianTimeToAcknowledgeSeconds *float64 `json:"median_time_to_acknowledge_seconds"`
+
+	// MedianTimeToResolveSeconds Median of the same.
+	MedianTimeToResolveSeconds *float64 `json:"median_time_to_resolve_seconds"`
+
+	// MissedChecks Results that were due and are missing.
+	MissedChecks int64 `json:"missed_checks"`
+
+	// ResolvedIncidents How many of them are resolved by now.
+	ResolvedIncidents int64 `json:"resolved_incidents"`
+	SuccessfulChecks  int64 `json:"successful_checks"`
+
+	// TotalChecks Results outside of maintenance.
+	TotalChecks int64 `json:"total_checks"`
+
+	// UptimePercentage Share of the results that succeeded; null without a result.
+	UptimePercentage *float64 `json:"uptime_percentage"`
+}
+
 // RequestedSignup defines model for RequestedSignup.
 type RequestedSignup struct {
 	// Email The address that the link was mailed to, which the account gets.
@@ -9579,6 +9878,36 @@ type Slots struct {
 	// Start Instant of the first slot.
 	Start time.Time `json:"start"`
 }
+
+// Span defines model for Span.
+type Span struct {
+	// DowntimeSeconds The part of it in which the target failed: of each hour, the share of its results that failed.
+	DowntimeSeconds float64 `json:"downtime_seconds"`
+
+	// From Where the numbers begin.
+	From time.Time `json:"from"`
+
+	// FromEdge exact: from is met to the slot. hour: the results around it are past their retention, and the numbers begin with the next whole hour (UTC), which from says.
+	FromEdge SpanFromEdge `json:"from_edge"`
+
+	// MeasuredSeconds The time that results outside of maintenance stand for. An hour without results adds nothing.
+	MeasuredSeconds float64 `json:"measured_seconds"`
+
+	// Timezone Examples: Europe/Berlin
+	Timezone string `json:"timezone"`
+
+	// To Where they end: the present where to is later.
+	To time.Time `json:"to"`
+
+	// ToEdge As from_edge.
+	ToEdge SpanToEdge `json:"to_edge"`
+}
+
+// SpanFromEdge exact: from is met to the slot. hour: the results around it are past their retention, and the numbers begin with the next whole hour (UTC), which from says.
+type SpanFromEdge string
+
+// SpanToEdge As from_edge.
+type SpanToEdge string
 
 // Spool defines model for Spool.
 type Spool struct {
@@ -10181,19 +10510,24 @@ type Uptime struct {
 	FailedChecks   int64 `json:"failed_checks"`
 
 	// MissedChecks How many of the due results are missing.
-	MissedChecks      int64        `json:"missed_checks"`
-	P50ResponseTimeMs float64      `json:"p50_response_time_ms"`
-	P95ResponseTimeMs float64      `json:"p95_response_time_ms"`
-	P99ResponseTimeMs float64      `json:"p99_response_time_ms"`
-	Period            UptimePeriod `json:"period"`
-	SuccessfulChecks  int64        `json:"successful_checks"`
-	TotalChecks       int64        `json:"total_checks"`
+	MissedChecks      int64   `json:"missed_checks"`
+	P50ResponseTimeMs float64 `json:"p50_response_time_ms"`
+	P95ResponseTimeMs float64 `json:"p95_response_time_ms"`
+	P99ResponseTimeMs float64 `json:"p99_response_time_ms"`
+
+	// Period custom where from was sent.
+	Period UptimePeriod `json:"period"`
+
+	// Span What was asked for with from and to; null for a period.
+	Span             Span  `json:"span"`
+	SuccessfulChecks int64 `json:"successful_checks"`
+	TotalChecks      int64 `json:"total_checks"`
 
 	// UptimePercentage Share of the results that succeeded; 0 without a result, so read coverage_percentage first: 0 there says that nothing was measured.
 	UptimePercentage float64 `json:"uptime_percentage"`
 }
 
-// UptimePeriod defines model for Uptime.Period.
+// UptimePeriod custom where from was sent.
 type UptimePeriod string
 
 // UptimeAnswer defines model for UptimeAnswer.
@@ -10816,6 +11150,21 @@ type ListResultsParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// ExportResultsParams defines parameters for ExportResults.
+type ExportResultsParams struct {
+	// From Results taken at or after this instant.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Results taken before this instant.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Region Results of one region, by its key or an alias, or of a location, by its key.
+	Region *string `form:"region,omitempty" json:"region,omitempty"`
+
+	// Success Only successes, or only failures.
+	Success *bool `form:"success,omitempty" json:"success,omitempty"`
+}
+
 // GetSeriesParams defines parameters for GetSeries.
 type GetSeriesParams struct {
 	// Period How far to look back.
@@ -10841,6 +11190,15 @@ type TestCheckParams struct {
 type GetUptimeParams struct {
 	// Period How far to look back.
 	Period *GetUptimeParamsPeriod `form:"period,omitempty" json:"period,omitempty"`
+
+	// From Where the time begins, in the place of period: an instant, or a day, which begins in timezone.
+	From *string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Where it ends, at most 366 days later. Default: the present.
+	To *string `form:"to,omitempty" json:"to,omitempty"`
+
+	// Timezone IANA name of the time zone in which the days of from and to begin.
+	Timezone *string `form:"timezone,omitempty" json:"timezone,omitempty"`
 
 	// Excluded Whether results in maintenance count. Response times never include them.
 	Excluded *GetUptimeParamsExcluded `form:"excluded,omitempty" json:"excluded,omitempty"`
@@ -10983,6 +11341,21 @@ type ListIncidentsParams struct {
 
 // ListIncidentsParamsStatus defines parameters for ListIncidents.
 type ListIncidentsParamsStatus string
+
+// ExportIncidentsParams defines parameters for ExportIncidents.
+type ExportIncidentsParams struct {
+	// Status Incidents in one state.
+	Status *ExportIncidentsParamsStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// CheckId Incidents of one check.
+	CheckId *openapi_types.UUID `form:"check_id,omitempty" json:"check_id,omitempty"`
+
+	// AlertRuleId Incidents that one rule names.
+	AlertRuleId *openapi_types.UUID `form:"alert_rule_id,omitempty" json:"alert_rule_id,omitempty"`
+}
+
+// ExportIncidentsParamsStatus defines parameters for ExportIncidents.
+type ExportIncidentsParamsStatus string
 
 // AcknowledgeIncidentParams defines parameters for AcknowledgeIncident.
 type AcknowledgeIncidentParams struct {
@@ -11252,6 +11625,54 @@ type ListRegionsParams struct {
 
 	// Offset How many to skip, counted from the newest.
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// GetUptimeReportParams defines parameters for GetUptimeReport.
+type GetUptimeReportParams struct {
+	// Label Checks with a label: key=value, or key for any value. Given several times, all must match. Default: every check.
+	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Month A calendar month in the time zone. Default: the present one, unless from is sent.
+	Month *string `form:"month,omitempty" json:"month,omitempty"`
+
+	// From Where the time begins, in the place of month: an instant, or a day, which begins in timezone.
+	From *string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Where it ends, at most 366 days later. Default: the present.
+	To *string `form:"to,omitempty" json:"to,omitempty"`
+
+	// Timezone IANA name of the time zone of the days.
+	Timezone *string `form:"timezone,omitempty" json:"timezone,omitempty"`
+
+	// Target Target of uptime in percent, for the error budget.
+	Target *float64 `form:"target,omitempty" json:"target,omitempty"`
+
+	// Days Show the days of each check, too; of at most 300 checks.
+	Days *bool `form:"days,omitempty" json:"days,omitempty"`
+}
+
+// ExportUptimeReportParams defines parameters for ExportUptimeReport.
+type ExportUptimeReportParams struct {
+	// Label Checks with a label: key=value, or key for any value. Given several times, all must match. Default: every check.
+	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Month A calendar month in the time zone. Default: the present one, unless from is sent.
+	Month *string `form:"month,omitempty" json:"month,omitempty"`
+
+	// From Where the time begins, in the place of month: an instant, or a day, which begins in timezone.
+	From *string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Where it ends, at most 366 days later. Default: the present.
+	To *string `form:"to,omitempty" json:"to,omitempty"`
+
+	// Timezone IANA name of the time zone of the days.
+	Timezone *string `form:"timezone,omitempty" json:"timezone,omitempty"`
+
+	// Target Target of uptime in percent, for the error budget.
+	Target *float64 `form:"target,omitempty" json:"target,omitempty"`
+
+	// Days Show the days of each check, too; of at most 300 checks.
+	Days *bool `form:"days,omitempty" json:"days,omitempty"`
 }
 
 // ListStatusPagesParams defines parameters for ListStatusPages.
@@ -16154,6 +16575,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 	ListResults(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ExportResults Download the results of a check as CSV, newest first
+	//
+	// By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is cut off, not complete. Two files of an organization are written at a time.
+	//
+	// Corresponds with GET /v1/checks/{id}/results.csv (the `ExportResults` operationId).
+	ExportResults(ctx context.Context, id openapi_types.UUID, params *ExportResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RotatePingUrl Give a heartbeat another ping_url
 	//
 	// Pings to the address before are answered with 404 from now on.
@@ -16175,7 +16603,9 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 	TestCheck(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetUptime Get the uptime of a check over a period
+	// GetUptime Get the uptime of a check over a period, or between two instants
+	//
+	// from and to take the place of period. They are met to the slot while results are kept (edge exact), and to the whole hour (UTC) afterwards: an hour that an edge divides belongs to the span in which it begins. Days that follow each other add up to their month in every time zone.
 	//
 	// Corresponds with GET /v1/checks/{id}/uptime (the `GetUptime` operationId).
 	GetUptime(ctx context.Context, id openapi_types.UUID, params *GetUptimeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -16308,6 +16738,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/incidents (the `ListIncidents` operationId).
 	ListIncidents(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportIncidents Download incidents as CSV, newest first
+	//
+	// By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is cut off, not complete. Two files of an organization are written at a time.
+	//
+	// Corresponds with GET /v1/incidents.csv (the `ExportIncidents` operationId).
+	ExportIncidents(ctx context.Context, params *ExportIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetIncident Get an incident
 	//
@@ -16788,6 +17225,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/regions (the `ListRegions` operationId).
 	ListRegions(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUptimeReport Get a report of the uptime of checks
+	//
+	// By check, by day and in all, for a month or another time. The days add up to the time and the checks to the total. Checks that were deleted since are not in it.
+	//
+	// Corresponds with GET /v1/reports/uptime (the `GetUptimeReport` operationId).
+	GetUptimeReport(ctx context.Context, params *GetUptimeReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportUptimeReport Download a report of the uptime of checks as CSV
+	//
+	// A row for each check, below it with days=true one for each of its days, and a row of all checks at the end. By RFC 4180; a text that a spreadsheet would read as a formula begins with an apostrophe.
+	//
+	// Corresponds with GET /v1/reports/uptime.csv (the `ExportUptimeReport` operationId).
+	ExportUptimeReport(ctx context.Context, params *ExportUptimeReportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListStatusPages List the status pages, newest first
 	//
@@ -18221,6 +18672,23 @@ func (c *Client) ListResults(ctx context.Context, id openapi_types.UUID, params 
 	return c.Client.Do(req)
 }
 
+// ExportResults Download the results of a check as CSV, newest first
+//
+// By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is cut off, not complete. Two files of an organization are written at a time.
+//
+// Corresponds with GET /v1/checks/{id}/results.csv (the `ExportResults` operationId).
+func (c *Client) ExportResults(ctx context.Context, id openapi_types.UUID, params *ExportResultsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportResultsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // RotatePingUrl Give a heartbeat another ping_url
 //
 // Pings to the address before are answered with 404 from now on.
@@ -18272,7 +18740,9 @@ func (c *Client) TestCheck(ctx context.Context, id openapi_types.UUID, params *T
 	return c.Client.Do(req)
 }
 
-// GetUptime Get the uptime of a check over a period
+// GetUptime Get the uptime of a check over a period, or between two instants
+//
+// from and to take the place of period. They are met to the slot while results are kept (edge exact), and to the whole hour (UTC) afterwards: an hour that an edge divides belongs to the span in which it begins. Days that follow each other add up to their month in every time zone.
 //
 // Corresponds with GET /v1/checks/{id}/uptime (the `GetUptime` operationId).
 func (c *Client) GetUptime(ctx context.Context, id openapi_types.UUID, params *GetUptimeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18596,6 +19066,23 @@ func (c *Client) CancelDrill(ctx context.Context, id openapi_types.UUID, reqEdit
 // Corresponds with GET /v1/incidents (the `ListIncidents` operationId).
 func (c *Client) ListIncidents(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListIncidentsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportIncidents Download incidents as CSV, newest first
+//
+// By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is cut off, not complete. Two files of an organization are written at a time.
+//
+// Corresponds with GET /v1/incidents.csv (the `ExportIncidents` operationId).
+func (c *Client) ExportIncidents(ctx context.Context, params *ExportIncidentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportIncidentsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -19716,6 +20203,40 @@ func (c *Client) RotatePingKey(ctx context.Context, reqEditors ...RequestEditorF
 // Corresponds with GET /v1/regions (the `ListRegions` operationId).
 func (c *Client) ListRegions(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListRegionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUptimeReport Get a report of the uptime of checks
+//
+// By check, by day and in all, for a month or another time. The days add up to the time and the checks to the total. Checks that were deleted since are not in it.
+//
+// Corresponds with GET /v1/reports/uptime (the `GetUptimeReport` operationId).
+func (c *Client) GetUptimeReport(ctx context.Context, params *GetUptimeReportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUptimeReportRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportUptimeReport Download a report of the uptime of checks as CSV
+//
+// A row for each check, below it with days=true one for each of its days, and a row of all checks at the end. By RFC 4180; a text that a spreadsheet would read as a formula begins with an apostrophe.
+//
+// Corresponds with GET /v1/reports/uptime.csv (the `ExportUptimeReport` operationId).
+func (c *Client) ExportUptimeReport(ctx context.Context, params *ExportUptimeReportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportUptimeReportRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -22925,6 +23446,103 @@ func NewListResultsRequest(server string, id openapi_types.UUID, params *ListRes
 	return req, nil
 }
 
+// NewExportResultsRequest constructs an http.Request for the ExportResults method
+func NewExportResultsRequest(server string, id openapi_types.UUID, params *ExportResultsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/checks/%s/results.csv", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Region != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "region", *params.Region, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Success != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "success", *params.Success, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRotatePingUrlRequest constructs an http.Request for the RotatePingUrl method
 func NewRotatePingUrlRequest(server string, id openapi_types.UUID) (*http.Request, error) {
 	var err error
@@ -23146,6 +23764,42 @@ func NewGetUptimeRequest(server string, id openapi_types.UUID, params *GetUptime
 		if params.Period != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "period", *params.Period, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Timezone != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "timezone", *params.Timezone, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -24127,6 +24781,84 @@ func NewListIncidentsRequest(server string, params *ListIncidentsParams) (*http.
 			}
 
 		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.CheckId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "check_id", *params.CheckId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.AlertRuleId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "alert_rule_id", *params.AlertRuleId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewExportIncidentsRequest constructs an http.Request for the ExportIncidents method
+func NewExportIncidentsRequest(server string, params *ExportIncidentsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/incidents.csv")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
 
 		if params.Status != nil {
 
@@ -26797,6 +27529,258 @@ func NewListRegionsRequest(server string, params *ListRegionsParams) (*http.Requ
 	return req, nil
 }
 
+// NewGetUptimeReportRequest constructs an http.Request for the GetUptimeReport method
+func NewGetUptimeReportRequest(server string, params *GetUptimeReportParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/reports/uptime")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Month != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "month", *params.Month, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Timezone != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "timezone", *params.Timezone, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Target != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "target", *params.Target, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: "double"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Days != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "days", *params.Days, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewExportUptimeReportRequest constructs an http.Request for the ExportUptimeReport method
+func NewExportUptimeReportRequest(server string, params *ExportUptimeReportParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/reports/uptime.csv")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Month != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "month", *params.Month, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Timezone != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "timezone", *params.Timezone, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Target != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "target", *params.Target, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: "double"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Days != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "days", *params.Days, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListStatusPagesRequest constructs an http.Request for the ListStatusPages method
 func NewListStatusPagesRequest(server string, params *ListStatusPagesParams) (*http.Request, error) {
 	var err error
@@ -28329,6 +29313,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/checks/{id}/results (the `ListResults` operationId).
 	ListResultsWithResponse(ctx context.Context, id openapi_types.UUID, params *ListResultsParams, reqEditors ...RequestEditorFn) (*ListResultsResponse, error)
 
+	// ExportResultsWithResponse Download the results of a check as CSV, newest first
+	//
+	// By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is cut off, not complete. Two files of an organization are written at a time.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/checks/{id}/results.csv (the `ExportResults` operationId).
+	ExportResultsWithResponse(ctx context.Context, id openapi_types.UUID, params *ExportResultsParams, reqEditors ...RequestEditorFn) (*ExportResultsResponse, error)
+
 	// RotatePingUrlWithResponse Give a heartbeat another ping_url
 	//
 	// Pings to the address before are answered with 404 from now on.
@@ -28356,7 +29349,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/checks/{id}/test (the `TestCheck` operationId).
 	TestCheckWithResponse(ctx context.Context, id openapi_types.UUID, params *TestCheckParams, reqEditors ...RequestEditorFn) (*TestCheckResponse, error)
 
-	// GetUptimeWithResponse Get the uptime of a check over a period
+	// GetUptimeWithResponse Get the uptime of a check over a period, or between two instants
+	//
+	// from and to take the place of period. They are met to the slot while results are kept (edge exact), and to the whole hour (UTC) afterwards: an hour that an edge divides belongs to the span in which it begins. Days that follow each other add up to their month in every time zone.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -28517,6 +29512,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/incidents (the `ListIncidents` operationId).
 	ListIncidentsWithResponse(ctx context.Context, params *ListIncidentsParams, reqEditors ...RequestEditorFn) (*ListIncidentsResponse, error)
+
+	// ExportIncidentsWithResponse Download incidents as CSV, newest first
+	//
+	// By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is cut off, not complete. Two files of an organization are written at a time.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/incidents.csv (the `ExportIncidents` operationId).
+	ExportIncidentsWithResponse(ctx context.Context, params *ExportIncidentsParams, reqEditors ...RequestEditorFn) (*ExportIncidentsResponse, error)
 
 	// GetIncidentWithResponse Get an incident
 	//
@@ -29057,6 +30061,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/regions (the `ListRegions` operationId).
 	ListRegionsWithResponse(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*ListRegionsResponse, error)
+
+	// GetUptimeReportWithResponse Get a report of the uptime of checks
+	//
+	// By check, by day and in all, for a month or another time. The days add up to the time and the checks to the total. Checks that were deleted since are not in it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/reports/uptime (the `GetUptimeReport` operationId).
+	GetUptimeReportWithResponse(ctx context.Context, params *GetUptimeReportParams, reqEditors ...RequestEditorFn) (*GetUptimeReportResponse, error)
+
+	// ExportUptimeReportWithResponse Download a report of the uptime of checks as CSV
+	//
+	// A row for each check, below it with days=true one for each of its days, and a row of all checks at the end. By RFC 4180; a text that a spreadsheet would read as a formula begins with an apostrophe.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/reports/uptime.csv (the `ExportUptimeReport` operationId).
+	ExportUptimeReportWithResponse(ctx context.Context, params *ExportUptimeReportParams, reqEditors ...RequestEditorFn) (*ExportUptimeReportResponse, error)
 
 	// ListStatusPagesWithResponse List the status pages, newest first
 	//
@@ -33950,6 +34972,98 @@ func (r ListResultsResponse) ContentType() string {
 	return ""
 }
 
+// ExportResultsResponse200Headers the declared response headers of an HTTP 200 response for ExportResults
+type ExportResultsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ExportResultsResponse429Headers the declared response headers of an HTTP 429 response for ExportResults
+type ExportResultsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ExportResultsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ExportResultsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ExportResultsResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ExportResultsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ExportResultsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ExportResultsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ExportResultsResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ExportResultsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ExportResultsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportResultsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportResultsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportResultsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportResultsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // RotatePingUrlResponse200Headers the declared response headers of an HTTP 200 response for RotatePingUrl
 type RotatePingUrlResponse200Headers struct {
 	RateLimit       *string
@@ -35969,6 +37083,91 @@ func (r ListIncidentsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListIncidentsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ExportIncidentsResponse200Headers the declared response headers of an HTTP 200 response for ExportIncidents
+type ExportIncidentsResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ExportIncidentsResponse429Headers the declared response headers of an HTTP 429 response for ExportIncidents
+type ExportIncidentsResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ExportIncidentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ExportIncidentsResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ExportIncidentsResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ExportIncidentsResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ExportIncidentsResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ExportIncidentsResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ExportIncidentsResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ExportIncidentsResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportIncidentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportIncidentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportIncidentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportIncidentsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -40760,6 +41959,183 @@ func (r ListRegionsResponse) ContentType() string {
 	return ""
 }
 
+// GetUptimeReportResponse200Headers the declared response headers of an HTTP 200 response for GetUptimeReport
+type GetUptimeReportResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetUptimeReportResponse429Headers the declared response headers of an HTTP 429 response for GetUptimeReport
+type GetUptimeReportResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetUptimeReportResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ReportAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetUptimeReportResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetUptimeReportResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUptimeReportResponse) GetJSON200() *ReportAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetUptimeReportResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetUptimeReportResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetUptimeReportResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetUptimeReportResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetUptimeReportResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUptimeReportResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUptimeReportResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUptimeReportResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUptimeReportResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ExportUptimeReportResponse200Headers the declared response headers of an HTTP 200 response for ExportUptimeReport
+type ExportUptimeReportResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ExportUptimeReportResponse429Headers the declared response headers of an HTTP 429 response for ExportUptimeReport
+type ExportUptimeReportResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ExportUptimeReportResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ExportUptimeReportResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ExportUptimeReportResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ExportUptimeReportResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ExportUptimeReportResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ExportUptimeReportResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ExportUptimeReportResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ExportUptimeReportResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportUptimeReportResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportUptimeReportResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportUptimeReportResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportUptimeReportResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListStatusPagesResponse200Headers the declared response headers of an HTTP 200 response for ListStatusPages
 type ListStatusPagesResponse200Headers struct {
 	RateLimit       *string
@@ -43129,6 +44505,21 @@ func (c *ClientWithResponses) ListResultsWithResponse(ctx context.Context, id op
 	return ParseListResultsResponse(rsp)
 }
 
+// ExportResultsWithResponse Download the results of a check as CSV, newest first
+//
+// By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is cut off, not complete. Two files of an organization are written at a time.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/checks/{id}/results.csv (the `ExportResults` operationId).
+func (c *ClientWithResponses) ExportResultsWithResponse(ctx context.Context, id openapi_types.UUID, params *ExportResultsParams, reqEditors ...RequestEditorFn) (*ExportResultsResponse, error) {
+	rsp, err := c.ExportResults(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportResultsResponse(rsp)
+}
+
 // RotatePingUrlWithResponse Give a heartbeat another ping_url
 //
 // Pings to the address before are answered with 404 from now on.
@@ -43174,7 +44565,9 @@ func (c *ClientWithResponses) TestCheckWithResponse(ctx context.Context, id open
 	return ParseTestCheckResponse(rsp)
 }
 
-// GetUptimeWithResponse Get the uptime of a check over a period
+// GetUptimeWithResponse Get the uptime of a check over a period, or between two instants
+//
+// from and to take the place of period. They are met to the slot while results are kept (edge exact), and to the whole hour (UTC) afterwards: an hour that an edge divides belongs to the span in which it begins. Days that follow each other add up to their month in every time zone.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -43454,6 +44847,21 @@ func (c *ClientWithResponses) ListIncidentsWithResponse(ctx context.Context, par
 		return nil, err
 	}
 	return ParseListIncidentsResponse(rsp)
+}
+
+// ExportIncidentsWithResponse Download incidents as CSV, newest first
+//
+// By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is cut off, not complete. Two files of an organization are written at a time.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/incidents.csv (the `ExportIncidents` operationId).
+func (c *ClientWithResponses) ExportIncidentsWithResponse(ctx context.Context, params *ExportIncidentsParams, reqEditors ...RequestEditorFn) (*ExportIncidentsResponse, error) {
+	rsp, err := c.ExportIncidents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportIncidentsResponse(rsp)
 }
 
 // GetIncidentWithResponse Get an incident
@@ -44378,6 +45786,36 @@ func (c *ClientWithResponses) ListRegionsWithResponse(ctx context.Context, param
 		return nil, err
 	}
 	return ParseListRegionsResponse(rsp)
+}
+
+// GetUptimeReportWithResponse Get a report of the uptime of checks
+//
+// By check, by day and in all, for a month or another time. The days add up to the time and the checks to the total. Checks that were deleted since are not in it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/reports/uptime (the `GetUptimeReport` operationId).
+func (c *ClientWithResponses) GetUptimeReportWithResponse(ctx context.Context, params *GetUptimeReportParams, reqEditors ...RequestEditorFn) (*GetUptimeReportResponse, error) {
+	rsp, err := c.GetUptimeReport(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUptimeReportResponse(rsp)
+}
+
+// ExportUptimeReportWithResponse Download a report of the uptime of checks as CSV
+//
+// A row for each check, below it with days=true one for each of its days, and a row of all checks at the end. By RFC 4180; a text that a spreadsheet would read as a formula begins with an apostrophe.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/reports/uptime.csv (the `ExportUptimeReport` operationId).
+func (c *ClientWithResponses) ExportUptimeReportWithResponse(ctx context.Context, params *ExportUptimeReportParams, reqEditors ...RequestEditorFn) (*ExportUptimeReportResponse, error) {
+	rsp, err := c.ExportUptimeReport(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportUptimeReportResponse(rsp)
 }
 
 // ListStatusPagesWithResponse List the status pages, newest first
@@ -49562,6 +51000,104 @@ func ParseListResultsResponse(rsp *http.Response) (*ListResultsResponse, error) 
 	return response, nil
 }
 
+// ParseExportResultsResponse parses an HTTP response from a ExportResultsWithResponse call
+func ParseExportResultsResponse(rsp *http.Response) (*ExportResultsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportResultsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ExportResultsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ExportResultsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseRotatePingUrlResponse parses an HTTP response from a RotatePingUrlWithResponse call
 func ParseRotatePingUrlResponse(rsp *http.Response) (*RotatePingUrlResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -51724,6 +53260,97 @@ func ParseListIncidentsResponse(rsp *http.Response) (*ListIncidentsResponse, err
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers ListIncidentsResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExportIncidentsResponse parses an HTTP response from a ExportIncidentsWithResponse call
+func ParseExportIncidentsResponse(rsp *http.Response) (*ExportIncidentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportIncidentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ExportIncidentsResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ExportIncidentsResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -56880,6 +58507,195 @@ func ParseListRegionsResponse(rsp *http.Response) (*ListRegionsResponse, error) 
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetUptimeReportResponse parses an HTTP response from a GetUptimeReportWithResponse call
+func ParseGetUptimeReportResponse(rsp *http.Response) (*GetUptimeReportResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUptimeReportResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReportAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetUptimeReportResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetUptimeReportResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExportUptimeReportResponse parses an HTTP response from a ExportUptimeReportWithResponse call
+func ParseExportUptimeReportResponse(rsp *http.Response) (*ExportUptimeReportResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportUptimeReportResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ExportUptimeReportResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ExportUptimeReportResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	}
 
 	return response, nil

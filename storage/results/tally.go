@@ -231,7 +231,7 @@ func readParts(ctx context.Context, tx pgx.Tx, query string, args pg.Named) (par
 
 // edge is the edge that the sums of a check meet.
 func (t *tallies) edge(check uuid.UUID, n int) overview.Edge {
-	if hour := HourOf(t.edges[n]); t.gone[checkHour{check, hour}] {
+	if hour := HourOf(t.edges[n]); !hour.Equal(t.edges[n]) && t.gone[checkHour{check, hour}] {
 		return overview.Edge{At: hour.Add(time.Hour), Precision: overview.ByHour}
 	}
 	return overview.Edge{At: t.edges[n], Precision: overview.Exact}

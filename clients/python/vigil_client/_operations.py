@@ -602,6 +602,59 @@ class Operations:
         """
         self._call("DELETE", "/v1/auth/sessions", timeout=timeout)
 
+    def export_incidents(
+        self,
+        *,
+        status: Optional[Literal["active", "acknowledged", "resolved"]] = None,
+        check_id: Optional[str] = None,
+        alert_rule_id: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """
+        Download incidents as CSV, newest first.
+        By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An
+        answer that ends too early is cut off, not complete. Two files of an organization are written at a
+        time.
+        """
+        self._call("GET", "/v1/incidents.csv", query={"status": status, "check_id": check_id, "alert_rule_id": alert_rule_id}, timeout=timeout)
+
+    def export_results(
+        self,
+        id: str,
+        *,
+        from_: Optional[str] = None,
+        to: Optional[str] = None,
+        region: Optional[str] = None,
+        success: Optional[bool] = None,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """
+        Download the results of a check as CSV, newest first.
+        By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An
+        answer that ends too early is cut off, not complete. Two files of an organization are written at a
+        time.
+        """
+        self._call("GET", f"/v1/checks/{quote(id, safe='')}/results.csv", query={"from": from_, "to": to, "region": region, "success": success}, timeout=timeout)
+
+    def export_uptime_report(
+        self,
+        *,
+        label: Optional[Sequence[str]] = None,
+        month: Optional[str] = None,
+        from_: Optional[str] = None,
+        to: Optional[str] = None,
+        timezone: Optional[str] = None,
+        target: Optional[float] = None,
+        days: Optional[bool] = None,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """
+        Download a report of the uptime of checks as CSV.
+        A row for each check, below it with days=true one for each of its days, and a row of all checks at
+        the end. By RFC 4180; a text that a spreadsheet would read as a formula begins with an apostrophe.
+        """
+        self._call("GET", "/v1/reports/uptime.csv", query={"label": label, "month": month, "from": from_, "to": to, "timezone": timezone, "target": target, "days": days}, timeout=timeout)
+
     def get_alert_rule(
         self,
         id: str,
@@ -813,11 +866,38 @@ class Operations:
         id: str,
         *,
         period: Optional[Literal["1h", "24h", "7d", "30d", "90d"]] = None,
+        from_: Optional[str] = None,
+        to: Optional[str] = None,
+        timezone: Optional[str] = None,
         excluded: Optional[Literal["omit", "count"]] = None,
         timeout: Optional[float] = None,
     ) -> types.Uptime:
-        """Get the uptime of a check over a period"""
-        return self._call("GET", f"/v1/checks/{quote(id, safe='')}/uptime", query={"period": period, "excluded": excluded}, timeout=timeout)
+        """
+        Get the uptime of a check over a period, or between two instants.
+        from and to take the place of period. They are met to the slot while results are kept (edge
+        exact), and to the whole hour (UTC) afterwards: an hour that an edge divides belongs to the span
+        in which it begins. Days that follow each other add up to their month in every time zone.
+        """
+        return self._call("GET", f"/v1/checks/{quote(id, safe='')}/uptime", query={"period": period, "from": from_, "to": to, "timezone": timezone, "excluded": excluded}, timeout=timeout)
+
+    def get_uptime_report(
+        self,
+        *,
+        label: Optional[Sequence[str]] = None,
+        month: Optional[str] = None,
+        from_: Optional[str] = None,
+        to: Optional[str] = None,
+        timezone: Optional[str] = None,
+        target: Optional[float] = None,
+        days: Optional[bool] = None,
+        timeout: Optional[float] = None,
+    ) -> types.Report:
+        """
+        Get a report of the uptime of checks.
+        By check, by day and in all, for a month or another time. The days add up to the time and the
+        checks to the total. Checks that were deleted since are not in it.
+        """
+        return self._call("GET", "/v1/reports/uptime", query={"label": label, "month": month, "from": from_, "to": to, "timezone": timezone, "target": target, "days": days}, timeout=timeout)
 
     def get_usage(
         self,

@@ -611,6 +611,20 @@ class BasicAuth(_BasicAuthRequired, total=False):
     """Password"""
 
 
+class Budget(TypedDict):
+    allowed_downtime_seconds: float
+    """The part of measured_seconds that may be down."""
+    allowed_failures: float
+    """How many of the results may fail: their number, times 100 % less the target."""
+    left_percentage: Optional[float]
+    """
+    Share of the budget that is left, negative when more failed than may; null without a result. Missed
+    results and results in maintenance do not count.
+    """
+    used_failures: int
+    """How many failed."""
+
+
 class _BulkCheckRequired(TypedDict):
     changed: bool
     id: str
@@ -3467,6 +3481,143 @@ class RegionSummary(TypedDict):
     """Of a result that failed; null without an HTTP answer."""
 
 
+_ReportFrom = TypedDict("_ReportFrom", {"from": "str"})
+
+
+class Report(_ReportFrom):
+    checks: List[ReportCheck]
+    """By name."""
+    days: List[ReportDay]
+    """All checks by day, oldest first."""
+    from_edge: Literal["exact", "hour"]
+    """
+    exact: from is met to the slot. hour: the results of a check around it are past their retention, and
+    an hour (UTC) that from divides belongs to the time before.
+    """
+    target_percentage: float
+    timezone: str
+    to: str
+    """The present where the time is not over yet."""
+    to_edge: Literal["exact", "hour"]
+    """As from_edge; the hour belongs to this time."""
+    total: ReportFigures
+    """The sum of the checks, and of the days. A check with more results has more weight."""
+
+
+class ReportAnswer(TypedDict):
+    data: Report
+
+
+class _ReportCheckRequired(TypedDict):
+    acknowledged_incidents: int
+    """How many of them are acknowledged by now."""
+    downtime_seconds: float
+    """The part of it in which the target failed: of each hour, the share of its results that failed."""
+    error_budget: Budget
+    excluded_checks: int
+    """Results in maintenance; no other number includes them."""
+    failed_checks: int
+    id: str
+    incidents: int
+    """Incidents that began in the time."""
+    mean_time_to_acknowledge_seconds: Optional[float]
+    """Mean time from the beginning of an incident to its acknowledgment; null without one."""
+    mean_time_to_resolve_seconds: Optional[float]
+    """Mean time from the beginning of an incident to its end; null without one."""
+    measured_seconds: float
+    """The time that the results stand for. An hour without results adds nothing."""
+    median_time_to_acknowledge_seconds: Optional[float]
+    """Median of the same."""
+    median_time_to_resolve_seconds: Optional[float]
+    """Median of the same."""
+    missed_checks: int
+    """Results that were due and are missing."""
+    name: str
+    resolved_incidents: int
+    """How many of them are resolved by now."""
+    successful_checks: int
+    total_checks: int
+    """Results outside of maintenance."""
+    uptime_percentage: Optional[float]
+    """Share of the results that succeeded; null without a result."""
+
+
+class ReportCheck(_ReportCheckRequired, total=False):
+    days: List[ReportDay]
+    """Where days=true was sent."""
+
+
+_ReportDayFrom = TypedDict("_ReportDayFrom", {"from": "str"})
+
+
+class ReportDay(_ReportDayFrom):
+    acknowledged_incidents: int
+    """How many of them are acknowledged by now."""
+    day: str
+    """The day in the time zone."""
+    downtime_seconds: float
+    """The part of it in which the target failed: of each hour, the share of its results that failed."""
+    error_budget: Budget
+    excluded_checks: int
+    """Results in maintenance; no other number includes them."""
+    failed_checks: int
+    incidents: int
+    """Incidents that began in the time."""
+    mean_time_to_acknowledge_seconds: Optional[float]
+    """Mean time from the beginning of an incident to its acknowledgment; null without one."""
+    mean_time_to_resolve_seconds: Optional[float]
+    """Mean time from the beginning of an incident to its end; null without one."""
+    measured_seconds: float
+    """The time that the results stand for. An hour without results adds nothing."""
+    median_time_to_acknowledge_seconds: Optional[float]
+    """Median of the same."""
+    median_time_to_resolve_seconds: Optional[float]
+    """Median of the same."""
+    missed_checks: int
+    """Results that were due and are missing."""
+    resolved_incidents: int
+    """How many of them are resolved by now."""
+    successful_checks: int
+    to: str
+    """Where it ends; a day has 23, 24 or 25 hours."""
+    total_checks: int
+    """Results outside of maintenance."""
+    uptime_percentage: Optional[float]
+    """Share of the results that succeeded; null without a result."""
+
+
+class ReportFigures(TypedDict):
+    acknowledged_incidents: int
+    """How many of them are acknowledged by now."""
+    downtime_seconds: float
+    """The part of it in which the target failed: of each hour, the share of its results that failed."""
+    error_budget: Budget
+    excluded_checks: int
+    """Results in maintenance; no other number includes them."""
+    failed_checks: int
+    incidents: int
+    """Incidents that began in the time."""
+    mean_time_to_acknowledge_seconds: Optional[float]
+    """Mean time from the beginning of an incident to its acknowledgment; null without one."""
+    mean_time_to_resolve_seconds: Optional[float]
+    """Mean time from the beginning of an incident to its end; null without one."""
+    measured_seconds: float
+    """The time that the results stand for. An hour without results adds nothing."""
+    median_time_to_acknowledge_seconds: Optional[float]
+    """Median of the same."""
+    median_time_to_resolve_seconds: Optional[float]
+    """Median of the same."""
+    missed_checks: int
+    """Results that were due and are missing."""
+    resolved_incidents: int
+    """How many of them are resolved by now."""
+    successful_checks: int
+    total_checks: int
+    """Results outside of maintenance."""
+    uptime_percentage: Optional[float]
+    """Share of the results that succeeded; null without a result."""
+
+
 class RequestedSignup(TypedDict):
     email: str
     """The address that the link was mailed to, which the account gets."""
@@ -3708,6 +3859,26 @@ class Slots(TypedDict):
     """How many results each slot has, over all regions, oldest slot first; 0 for a slot that was missed."""
     start: str
     """Instant of the first slot."""
+
+
+_SpanFrom = TypedDict("_SpanFrom", {"from": "str"})
+
+
+class Span(_SpanFrom):
+    downtime_seconds: float
+    """The part of it in which the target failed: of each hour, the share of its results that failed."""
+    from_edge: Literal["exact", "hour"]
+    """
+    exact: from is met to the slot. hour: the results around it are past their retention, and the numbers
+    begin with the next whole hour (UTC), which from says.
+    """
+    measured_seconds: float
+    """The time that results outside of maintenance stand for. An hour without results adds nothing."""
+    timezone: str
+    to: str
+    """Where they end: the present where to is later."""
+    to_edge: Literal["exact", "hour"]
+    """As from_edge."""
 
 
 class Spool(TypedDict):
@@ -4145,7 +4316,10 @@ class Uptime(TypedDict):
     p50_response_time_ms: float
     p95_response_time_ms: float
     p99_response_time_ms: float
-    period: Literal["1h", "24h", "7d", "30d", "90d"]
+    period: Literal["1h", "24h", "7d", "30d", "90d", "custom"]
+    """custom where from was sent."""
+    span: Span
+    """What was asked for with from and to; null for a period."""
     successful_checks: int
     total_checks: int
     uptime_percentage: float

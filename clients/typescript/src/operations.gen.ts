@@ -10,6 +10,49 @@ export interface DeleteNotificationChannelQuery {
   force?: boolean;
 }
 
+/** What exportIncidents selects. */
+export interface ExportIncidentsQuery {
+  /** Incidents in one state. */
+  status?: "active" | "acknowledged" | "resolved";
+  /** Incidents of one check. */
+  check_id?: string;
+  /** Incidents that one rule names. */
+  alert_rule_id?: string;
+}
+
+/** What exportResults selects. */
+export interface ExportResultsQuery {
+  /** Results taken at or after this instant. */
+  from?: string;
+  /** Results taken before this instant. */
+  to?: string;
+  /** Results of one region, by its key or an alias, or of a location, by its key. */
+  region?: string;
+  /** Only successes, or only failures. */
+  success?: boolean;
+}
+
+/** What exportUptimeReport selects. */
+export interface ExportUptimeReportQuery {
+  /**
+   * Checks with a label: key=value, or key for any value. Given several times, all must match. Default: every
+   * check.
+   */
+  label?: string[];
+  /** A calendar month in the time zone. Default: the present one, unless from is sent. */
+  month?: string;
+  /** Where the time begins, in the place of month: an instant, or a day, which begins in timezone. */
+  from?: string;
+  /** Where it ends, at most 366 days later. Default: the present. */
+  to?: string;
+  /** IANA name of the time zone of the days. */
+  timezone?: string;
+  /** Target of uptime in percent, for the error budget. */
+  target?: number;
+  /** Show the days of each check, too; of at most 300 checks. */
+  days?: boolean;
+}
+
 /** What getMetrics selects. */
 export interface GetMetricsQuery {
   /**
@@ -29,8 +72,35 @@ export interface GetSeriesQuery {
 export interface GetUptimeQuery {
   /** How far to look back. */
   period?: "1h" | "24h" | "7d" | "30d" | "90d";
+  /** Where the time begins, in the place of period: an instant, or a day, which begins in timezone. */
+  from?: string;
+  /** Where it ends, at most 366 days later. Default: the present. */
+  to?: string;
+  /** IANA name of the time zone in which the days of from and to begin. */
+  timezone?: string;
   /** Whether results in maintenance count. Response times never include them. */
   excluded?: "omit" | "count";
+}
+
+/** What getUptimeReport selects. */
+export interface GetUptimeReportQuery {
+  /**
+   * Checks with a label: key=value, or key for any value. Given several times, all must match. Default: every
+   * check.
+   */
+  label?: string[];
+  /** A calendar month in the time zone. Default: the present one, unless from is sent. */
+  month?: string;
+  /** Where the time begins, in the place of month: an instant, or a day, which begins in timezone. */
+  from?: string;
+  /** Where it ends, at most 366 days later. Default: the present. */
+  to?: string;
+  /** IANA name of the time zone of the days. */
+  timezone?: string;
+  /** Target of uptime in percent, for the error budget. */
+  target?: number;
+  /** Show the days of each check, too; of at most 300 checks. */
+  days?: boolean;
 }
 
 /** What listAlertRules selects. */
@@ -802,6 +872,30 @@ export abstract class Operations {
   endSessions(options?: RequestOptions): Promise<void> {
     return this.call("DELETE", "/v1/auth/sessions", {}, options);
   }
+  /**
+   * Download incidents as CSV, newest first.
+   * By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that
+   * ends too early is cut off, not complete. Two files of an organization are written at a time.
+   */
+  exportIncidents(query?: ExportIncidentsQuery, options?: RequestOptions): Promise<void> {
+    return this.call("GET", "/v1/incidents.csv", { query }, options);
+  }
+  /**
+   * Download the results of a check as CSV, newest first.
+   * By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that
+   * ends too early is cut off, not complete. Two files of an organization are written at a time.
+   */
+  exportResults(id: string, query?: ExportResultsQuery, options?: RequestOptions): Promise<void> {
+    return this.call("GET", `/v1/checks/${encodeURIComponent(id)}/results.csv`, { query }, options);
+  }
+  /**
+   * Download a report of the uptime of checks as CSV.
+   * A row for each check, below it with days=true one for each of its days, and a row of all checks at the end.
+   * By RFC 4180; a text that a spreadsheet would read as a formula begins with an apostrophe.
+   */
+  exportUptimeReport(query?: ExportUptimeReportQuery, options?: RequestOptions): Promise<void> {
+    return this.call("GET", "/v1/reports/uptime.csv", { query }, options);
+  }
   /** Get an alert rule */
   getAlertRule(id: string, ruleID: string, options?: RequestOptions): Promise<t.AlertRule> {
     return this.call("GET", `/v1/checks/${encodeURIComponent(id)}/alerts/${encodeURIComponent(ruleID)}`, {}, options);
@@ -904,9 +998,22 @@ export abstract class Operations {
   getSubscription(id: string, options?: RequestOptions): Promise<t.Subscription> {
     return this.call("GET", `/v1/subscriptions/${encodeURIComponent(id)}`, {}, options);
   }
-  /** Get the uptime of a check over a period */
+  /**
+   * Get the uptime of a check over a period, or between two instants.
+   * from and to take the place of period. They are met to the slot while results are kept (edge exact), and to
+   * the whole hour (UTC) afterwards: an hour that an edge divides belongs to the span in which it begins. Days
+   * that follow each other add up to their month in every time zone.
+   */
   getUptime(id: string, query?: GetUptimeQuery, options?: RequestOptions): Promise<t.Uptime> {
     return this.call("GET", `/v1/checks/${encodeURIComponent(id)}/uptime`, { query }, options);
+  }
+  /**
+   * Get a report of the uptime of checks.
+   * By check, by day and in all, for a month or another time. The days add up to the time and the checks to the
+   * total. Checks that were deleted since are not in it.
+   */
+  getUptimeReport(query?: GetUptimeReportQuery, options?: RequestOptions): Promise<t.Report> {
+    return this.call("GET", "/v1/reports/uptime", { query }, options);
   }
   /** Get the organization's usage */
   getUsage(options?: RequestOptions): Promise<t.Usage> {

@@ -574,6 +574,20 @@ export interface BasicAuth {
   username: string;
 }
 
+export interface Budget {
+  /** The part of measured_seconds that may be down. */
+  allowed_downtime_seconds: number;
+  /** How many of the results may fail: their number, times 100 % less the target. */
+  allowed_failures: number;
+  /**
+   * Share of the budget that is left, negative when more failed than may; null without a result. Missed results
+   * and results in maintenance do not count.
+   */
+  left_percentage: number | null;
+  /** How many failed. */
+  used_failures: number;
+}
+
 export interface BulkCheck {
   changed: boolean;
   id: string;
@@ -3271,6 +3285,137 @@ export interface RegionSummary {
   status_code: number | null;
 }
 
+export interface Report {
+  /** By name. */
+  checks: ReportCheck[];
+  /** All checks by day, oldest first. */
+  days: ReportDay[];
+  from: string;
+  /**
+   * exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour
+   * (UTC) that from divides belongs to the time before.
+   */
+  from_edge: "exact" | "hour";
+  target_percentage: number;
+  timezone: string;
+  /** The present where the time is not over yet. */
+  to: string;
+  /** As from_edge; the hour belongs to this time. */
+  to_edge: "exact" | "hour";
+  /** The sum of the checks, and of the days. A check with more results has more weight. */
+  total: ReportFigures;
+}
+
+export interface ReportAnswer {
+  data: Report;
+}
+
+export interface ReportCheck {
+  /** How many of them are acknowledged by now. */
+  acknowledged_incidents: number;
+  /** Where days=true was sent. */
+  days?: ReportDay[];
+  /** The part of it in which the target failed: of each hour, the share of its results that failed. */
+  downtime_seconds: number;
+  error_budget: Budget;
+  /** Results in maintenance; no other number includes them. */
+  excluded_checks: number;
+  failed_checks: number;
+  id: string;
+  /** Incidents that began in the time. */
+  incidents: number;
+  /** Mean time from the beginning of an incident to its acknowledgment; null without one. */
+  mean_time_to_acknowledge_seconds: number | null;
+  /** Mean time from the beginning of an incident to its end; null without one. */
+  mean_time_to_resolve_seconds: number | null;
+  /** The time that the results stand for. An hour without results adds nothing. */
+  measured_seconds: number;
+  /** Median of the same. */
+  median_time_to_acknowledge_seconds: number | null;
+  /** Median of the same. */
+  median_time_to_resolve_seconds: number | null;
+  /** Results that were due and are missing. */
+  missed_checks: number;
+  name: string;
+  /** How many of them are resolved by now. */
+  resolved_incidents: number;
+  successful_checks: number;
+  /** Results outside of maintenance. */
+  total_checks: number;
+  /** Share of the results that succeeded; null without a result. */
+  uptime_percentage: number | null;
+}
+
+export interface ReportDay {
+  /** How many of them are acknowledged by now. */
+  acknowledged_incidents: number;
+  /** The day in the time zone. */
+  day: string;
+  /** The part of it in which the target failed: of each hour, the share of its results that failed. */
+  downtime_seconds: number;
+  error_budget: Budget;
+  /** Results in maintenance; no other number includes them. */
+  excluded_checks: number;
+  failed_checks: number;
+  /** Where it begins. */
+  from: string;
+  /** Incidents that began in the time. */
+  incidents: number;
+  /** Mean time from the beginning of an incident to its acknowledgment; null without one. */
+  mean_time_to_acknowledge_seconds: number | null;
+  /** Mean time from the beginning of an incident to its end; null without one. */
+  mean_time_to_resolve_seconds: number | null;
+  /** The time that the results stand for. An hour without results adds nothing. */
+  measured_seconds: number;
+  /** Median of the same. */
+  median_time_to_acknowledge_seconds: number | null;
+  /** Median of the same. */
+  median_time_to_resolve_seconds: number | null;
+  /** Results that were due and are missing. */
+  missed_checks: number;
+  /** How many of them are resolved by now. */
+  resolved_incidents: number;
+  successful_checks: number;
+  /** Where it ends; a day has 23, 24 or 25 hours. */
+  to: string;
+  /** Results outside of maintenance. */
+  total_checks: number;
+  /** Share of the results that succeeded; null without a result. */
+  uptime_percentage: number | null;
+}
+
+export interface ReportFigures {
+  /** How many of them are acknowledged by now. */
+  acknowledged_incidents: number;
+  /** The part of it in which the target failed: of each hour, the share of its results that failed. */
+  downtime_seconds: number;
+  error_budget: Budget;
+  /** Results in maintenance; no other number includes them. */
+  excluded_checks: number;
+  failed_checks: number;
+  /** Incidents that began in the time. */
+  incidents: number;
+  /** Mean time from the beginning of an incident to its acknowledgment; null without one. */
+  mean_time_to_acknowledge_seconds: number | null;
+  /** Mean time from the beginning of an incident to its end; null without one. */
+  mean_time_to_resolve_seconds: number | null;
+  /** The time that the results stand for. An hour without results adds nothing. */
+  measured_seconds: number;
+  /** Median of the same. */
+  median_time_to_acknowledge_seconds: number | null;
+  /** Median of the same. */
+  median_time_to_resolve_seconds: number | null;
+  /** Results that were due and are missing. */
+  missed_checks: number;
+  /** How many of them are resolved by now. */
+  resolved_incidents: number;
+  successful_checks: number;
+  /** Results outside of maintenance. */
+  total_checks: number;
+  /** Share of the results that succeeded; null without a result. */
+  uptime_percentage: number | null;
+}
+
 export interface RequestedSignup {
   /** The address that the link was mailed to, which the account gets. */
   email: string;
@@ -3500,6 +3645,25 @@ export interface Slots {
   results: number[];
   /** Instant of the first slot. */
   start: string;
+}
+
+export interface Span {
+  /** The part of it in which the target failed: of each hour, the share of its results that failed. */
+  downtime_seconds: number;
+  /** Where the numbers begin. */
+  from: string;
+  /**
+   * exact: from is met to the slot. hour: the results around it are past their retention, and the numbers begin
+   * with the next whole hour (UTC), which from says.
+   */
+  from_edge: "exact" | "hour";
+  /** The time that results outside of maintenance stand for. An hour without results adds nothing. */
+  measured_seconds: number;
+  timezone: string;
+  /** Where they end: the present where to is later. */
+  to: string;
+  /** As from_edge. */
+  to_edge: "exact" | "hour";
 }
 
 export interface Spool {
@@ -3889,7 +4053,10 @@ export interface Uptime {
   p50_response_time_ms: number;
   p95_response_time_ms: number;
   p99_response_time_ms: number;
-  period: "1h" | "24h" | "7d" | "30d" | "90d";
+  /** custom where from was sent. */
+  period: "1h" | "24h" | "7d" | "30d" | "90d" | "custom";
+  /** What was asked for with from and to; null for a period. */
+  span: Span;
   successful_checks: number;
   total_checks: number;
   /**
