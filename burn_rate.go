@@ -93,7 +93,7 @@ func (b *burnRate) judge(member string) error {
 	switch most := 1 / b.budget(); {
 	case b.Factor <= 0:
 		return malformed(member+".factor", "must be above 0")
-	case b.Factor >= most:
+	case b.Factor >= most*(1-1e-9): // 100 less 99.9 is not quite 0.1
 		return malformed(member+".factor", "must be below %.6g: a check that always fails burns that fast at this target", most)
 	case b.Short*minBurnRatio > b.Window || b.Short*maxBurnRatio < b.Window:
 		return malformed(member+".short_window_seconds", "must be from %d to %d, a %dth to a half of window_seconds",
@@ -273,7 +273,7 @@ func foldBurns(rules []Rule, known []burnCounts, result *Result) []burnCounts {
 			next[i].Newest, next[i].Runs = known[at].Newest, known[at].Runs
 		}
 		var failed, total int64
-		if !result.Excluded && !result.Manual {
+		if !result.Excluded {
 			total = 1
 			if !result.Success {
 				failed = 1
@@ -299,16 +299,4 @@ func (s State) WithBurns(counts []burnCounts) State {
 	})
 	s.Burns = append(s.Burns, counts...)
 	return s
-}
-
-// LongestWindow is the longest time before a result whose results decide whether one of the rules fires; 0 where
-// only results in a row do.
-func LongestWindow(rules []Rule) time.Duration {
-	var longest int
-	for i := range rules {
-		if b := rules[i].Condition.BurnRate; b != nil {
-			longest = max(longest, b.Window)
-		}
-	}
-	return time.Duration(longest) * time.Second
 }

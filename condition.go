@@ -54,15 +54,15 @@ const (
 type Condition struct {
 	// Empty, 0 or nil: the key is not present.
 
-	HealthStatus      string   `json:"health_status,omitempty" enum:"down,unhealthy,up,healthy" doc:"Fires on a failing result (down, unhealthy) or on a succeeding one (up, healthy)."`
-	FailureThreshold  int      `json:"failure_threshold,omitempty" minimum:"1" maximum:"1000" doc:"Fires after so many failures in a row."`
-	ResponseTimeMS    *int     `json:"response_time_ms,omitempty" minimum:"0" maximum:"86400000" doc:"Fires on a response that takes longer, in milliseconds."`
-	StatusCode        int      `json:"status_code,omitempty" minimum:"100" maximum:"999" doc:"Fires on this status code and higher ones."`
-	DNSChanged        bool     `json:"dns_changed,omitempty" doc:"Fires for the result whose DNS records differ from the ones before."`
+	HealthStatus      string    `json:"health_status,omitempty" enum:"down,unhealthy,up,healthy" doc:"Fires on a failing result (down, unhealthy) or on a succeeding one (up, healthy)."`
+	FailureThreshold  int       `json:"failure_threshold,omitempty" minimum:"1" maximum:"1000" doc:"Fires after so many failures in a row."`
+	ResponseTimeMS    *int      `json:"response_time_ms,omitempty" minimum:"0" maximum:"86400000" doc:"Fires on a response that takes longer, in milliseconds."`
+	StatusCode        int       `json:"status_code,omitempty" minimum:"100" maximum:"999" doc:"Fires on this status code and higher ones."`
+	DNSChanged        bool      `json:"dns_changed,omitempty" doc:"Fires for the result whose DNS records differ from the ones before."`
 	BurnRate          *burnRate `json:"burn_rate,omitempty" doc:"Fires while failures use the error budget of a target faster than factor times, in a long and a short window."`
-	SSLDaysRemaining  *int     `json:"ssl_days_remaining,omitempty" minimum:"0" maximum:"36500" doc:"Fires while the certificate expires within so many days."`
-	RecoveryThreshold int      `json:"recovery_threshold,omitempty" minimum:"1" maximum:"100" doc:"A rule that fires goes on until so many results in a row do not match; 1 when it is left out. It never makes the rule fire."`
-	Severity          Severity `json:"severity,omitempty" enum:"critical,warning,info" doc:"Severity of the incidents; critical when it is left out. It never makes the rule fire."`
+	SSLDaysRemaining  *int      `json:"ssl_days_remaining,omitempty" minimum:"0" maximum:"36500" doc:"Fires while the certificate expires within so many days."`
+	RecoveryThreshold int       `json:"recovery_threshold,omitempty" minimum:"1" maximum:"100" doc:"A rule that fires goes on until so many results in a row do not match; 1 when it is left out. It never makes the rule fire."`
+	Severity          Severity  `json:"severity,omitempty" enum:"critical,warning,info" doc:"Severity of the incidents; critical when it is left out. It never makes the rule fire."`
 }
 
 // acceptedForms are listed at the end of every error about a condition.

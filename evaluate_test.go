@@ -338,7 +338,7 @@ func TestRebuiltStateFiresTheSameRules(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rules, rows := rapid.SliceOfN(rapid.Custom(drawRule), 0, 5).Draw(t, "rules"), drawRows(t)
-		older := max(0, len(rows)-vigil.RebuildResults(rules))
+		older := max(0, len(rows)-vigil.RebuildResults(rules, 0))
 		before := evaluateAll(nil, vigil.State{}, rows[:older])
 		begin := vigil.State{DNS: before.DNS, DNSSlot: before.DNSSlot, Days: before.Days}
 		folded, rebuilt := evaluateAll(rules, vigil.State{}, rows), evaluateAll(rules, begin, rows[older:])

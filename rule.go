@@ -153,11 +153,16 @@ func CompareIDs(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
 
 // RebuildResults returns how many of the newest results of a region must be evaluated to
 // know which of the rules fire, at least 2: for each rule its failure threshold before the
-// oldest result by which it can fire yet, and one more.
-func RebuildResults(rules []Rule) int {
+// oldest result by which it can fire yet, and one more. Those of its window, where it has one, come
+// every interval; 0 leaves windows out, whose counts are read otherwise.
+func RebuildResults(rules []Rule, interval time.Duration) int {
 	most := 1
 	for _, rule := range rules {
-		most = max(most, max(1, rule.Condition.FailureThreshold)+max(1, rule.Condition.RecoveryThreshold)-1)
+		counted := max(1, rule.Condition.FailureThreshold)
+		if b := rule.Condition.BurnRate; b != nil && interval > 0 {
+			counted = max(counted, int(time.Duration(b.Window)*time.Second/interval)+1)
+		}
+		most = max(most, counted+max(1, rule.Condition.RecoveryThreshold)-1)
 	}
 	return most + 1
 }

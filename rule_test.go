@@ -181,7 +181,7 @@ func TestRebuildResults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := vigil.RebuildResults(test.rules); got != test.want {
+			if got := vigil.RebuildResults(test.rules, 0); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})

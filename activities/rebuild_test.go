@@ -72,6 +72,36 @@ func TestRebuild(t *testing.T) {
 		})
 	})
 
+	t.Run("CountsTheWindowsOfABurnRateFromStoredResults", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWatchFixture(t)
+			input := vigil.ConditionInput{Condition: []byte(
+				`{"burn_rate": {"target_percentage": 99, "factor": 10, "window_seconds": 3600, "short_window_seconds": 300}}`)}
+			condition, err := input.Resolve(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			def := w.define(firing(condition))
+			for i := range 3000 { // many more than are folded again; of the last hour 6 minutes fail
+				slot := def.Starts[region].Add(time.Duration(i) * time.Second)
+				row := vigil.Result{CheckID: def.Check.ID, Region: region, Slot: slot}
+				row.Success = i < 2640
+				w.rows = append(w.rows, row)
+			}
+			w.observe = fails
+			state := w.must(w.watch(turnOf(def, vigil.State{}))).State
+			if !slices.Equal(state.Firing, []uuid.UUID{def.Rules[0].ID}) || state.Matches[0].Keys[0] != "burn_rate" {
+				t.Errorf("firing %v, burns %+v", state.Firing, state.Burns)
+			}
+			asked := len(w.past)
+			w.observe = func(context.Context) vigil.Observation { return vigil.Observation{Success: true} }
+			if state = w.must(w.watch(turnOf(def, state))).State; len(state.Firing) != 1 || len(w.past) != asked {
+				t.Errorf("firing %v after %d more reads", state.Firing, len(w.past)-asked)
+			}
+		})
+	})
+
 	succeeds := func(context.Context) vigil.Observation { return vigil.Observation{Success: true} }
 	for name, test := range map[string]struct {
 		voted   time.Duration // slot of the stored vote since the start of the schedule
@@ -151,6 +181,14 @@ func (w *watchFixture) StateBefore(_ context.Context, q vigil.PastQuery) (vigil.
 	}
 	if q.Failures {
 		out.Failures = since.Failures
+	}
+	for _, counts := range q.Burns {
+		for _, row := range w.rows {
+			if row.CheckID == q.CheckID && row.Region == q.Region && row.Slot.Before(q.Before) && !row.Slot.Before(q.From) {
+				counts = counts.Add(row.Slot, 1, int64(map[bool]int{false: 1}[row.Success]))
+			}
+		}
+		out = out.WithBurns(append(out.Burns[:0:0], counts))
 	}
 	return out, w.historyErr
 }

@@ -172,6 +172,7 @@ func (t *turnRun) write(ctx context.Context, e *entry, row vigil.ResultRow) (sto
 	slot := row.Result.Slot
 	row.Worker, row.Deadline, row.TurnSlots = t.Worker, e.deadline(), t.plan.Span
 	row.Excluded, row.Owned = t.excluded(e, slot), t.adopted || t.covered > 0
+	row.Result.Excluded = row.Excluded
 	if schedule, ok := e.Schedule(t.turn.Region); t.Completer != nil && ok && t.plan.Covers(schedule.Next(slot)) {
 		row.Turn = &t.call.TurnActivity
 	}

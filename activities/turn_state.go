@@ -85,12 +85,31 @@ func (t *turnRun) fold(e *entry, row vigil.Result) {
 	t.state, _ = vigil.Evaluate(e.Rules, state, row)
 }
 
+// foldWith folds a result into a state that has the counts that rules need of the results before: a new rule,
+// and a state that is rebuilt, begin with what is stored.
+func (t *turnRun) foldWith(ctx context.Context, e *entry, row vigil.Result) error {
+	state := t.state.For(e.Check.Type)
+	missing := state.MissingBurns(e.Rules)
+	from := e.StateFrom(t.turn.Region)
+	if len(missing) > 0 && row.Slot.After(from) && t.History != nil {
+		before, err := t.History.StateBefore(ctx, vigil.PastQuery{
+			CheckID: t.turn.CheckID, Region: t.turn.Region, From: from, Before: row.Slot, Burns: missing,
+		})
+		if err != nil {
+			return fmt.Errorf("read the windows of burn rates: %w", err)
+		}
+		t.state = state.WithBurns(before.Burns)
+	}
+	t.fold(e, row)
+	return nil
+}
+
 // rebuild builds the state that a loop has which kept it: from the newest results, and from what
 // those before them left. An earlier loop has reported the votes of these results, so only the
 // state after the last one matters. From before the check was enabled it takes the last DNS
 // answer and nothing else.
 func (t *turnRun) rebuild(ctx context.Context, e *entry) error {
-	n := max(rebuildRows, vigil.RebuildResults(e.Rules))
+	n := max(rebuildRows, vigil.RebuildResults(e.Rules, 0))
 	rows, err := t.History.LatestResults(ctx, t.turn.CheckID, t.turn.Region, n)
 	if err != nil {
 		return err
@@ -101,7 +120,9 @@ func (t *turnRun) rebuild(ctx context.Context, e *entry) error {
 		}
 	}
 	for _, row := range rows {
-		t.fold(e, row)
+		if err := t.foldWith(ctx, e, row); err != nil {
+			return err
+		}
 	}
 	if t.state.Slot.Before(e.StateFrom(t.turn.Region)) {
 		t.state = vigil.State{DNS: t.state.DNS, DNSSlot: t.state.DNSSlot}
@@ -140,8 +161,7 @@ func (t *turnRun) include(ctx context.Context, e *entry, stored vigil.StoredResu
 	if !t.state.Slot.IsZero() && !t.state.Unstored && stored.Previous.After(t.state.Slot) {
 		return t.catchUp(ctx, e)
 	}
-	t.fold(e, stored.Result)
-	return nil
+	return t.foldWith(ctx, e, stored.Result)
 }
 
 // catchUp folds the stored results that the state does not include. It stops after the
@@ -165,7 +185,9 @@ func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
 			return fmt.Errorf("read the results of a lost turn: %w", err)
 		}
 		for _, row := range rows {
-			t.fold(e, row)
+			if err := t.foldWith(ctx, e, row); err != nil {
+				return err
+			}
 			if !t.state.Slot.After(voted) {
 				t.reported = t.state
 			}

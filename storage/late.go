@@ -106,7 +106,7 @@ func (s *Store) lateIncidents(ctx context.Context, def *vigil.Definition, span *
 		reports, _, err := backtest.Run(backtest.Input{
 			Rules: rules, Regions: check.Regions, Silence: lateSilence*check.Interval + pg.FromMilliseconds(span.DeadlineMS),
 			Maintenance: spans, From: span.FromSlot, To: to,
-		}, s.ReplayResults(ctx, check.ID, check.Regions, span.FromSlot, to, max(lateWarm, vigil.RebuildResults(rules))))
+		}, s.ReplayResults(ctx, check.ID, check.Regions, span.FromSlot, to, max(lateWarm, vigil.RebuildResults(rules, check.Interval))))
 		if vigil.ErrorCode(err) == vigil.CodeInvalid { // there are too many results
 			continue
 		}

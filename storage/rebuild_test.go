@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/storage"
 )
@@ -62,6 +64,49 @@ func TestStateBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, ask(0, 12*time.Hour), vigil.State{Days: new(4), Failures: 3})
+}
+
+// TestStateBeforeCountsWindows: the results of windows of burn rates, without those in maintenance.
+func TestStateBeforeCountsWindows(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark))
+	w := newWriter(t, s, storage.WriterOptions{})
+	input := vigil.ConditionInput{Condition: []byte(
+		`{"burn_rate": {"target_percentage": 90, "factor": 2, "window_seconds": 3600, "short_window_seconds": 300}}`)}
+	condition, err := input.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := []vigil.Rule{{ID: uuid.New(), Condition: condition, Enabled: true}}
+	var folded vigil.State
+	slots := slotsOf(scheduleOf(t, s, c, newark), epoch(), epoch().Add(90*time.Minute))
+	for n, slot := range slots {
+		r := ok(c, newark, slot)
+		if n%5 == 0 || n%7 == 0 {
+			r = failed(c, newark, slot)
+		}
+		r.Excluded = n%11 == 0
+		writeExcluded(t.Context(), t, w, r.Excluded, r)
+		folded, _ = vigil.Evaluate(rules, folded, r)
+	}
+	before := slots[len(slots)-1].Add(time.Second)
+	empty := vigil.State{}
+	read, err := s.StateBefore(t.Context(), vigil.PastQuery{CheckID: c.ID, Region: newark, From: epoch(), Before: before, Burns: empty.MissingBurns(rules)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The next result tells the same of both.
+	for n, state := range []vigil.State{folded, {Slot: folded.Slot, Burns: read.Burns}} {
+		if next, _ := vigil.Evaluate(rules, state, failed(c, newark, before.Add(9*time.Second))); len(next.Firing) != 1 {
+			t.Errorf("state %d does not fire: %+v", n, next.Burns)
+		}
+	}
+	got, want := read.Burns[0], folded.Burns[0]
+	if got.Newest != want.Newest || len(got.Runs) != len(want.Runs) && len(got.Runs)+1 != len(want.Runs) {
+		t.Errorf("read %+v, folded %+v", got, want)
+	}
 }
 
 // TestStateBeforeReadsFewRows: a target that never had a certificate or an answer, and has been

@@ -23,7 +23,7 @@ import (
 
 // replayColumns are what rules depend on; metadata is read as its few members, since the
 // rest of it can be 16 KiB a row.
-const replayColumns = `region, slot, id, success, response_time_ms, coalesce(status_code, 0),
+const replayColumns = `region, slot, id, success, excluded <> 0, response_time_ms, coalesce(status_code, 0),
 	metadata->>'` + vigil.MetadataFingerprint + `',
 	coalesce(metadata->'` + vigil.MetadataDays + `', metadata->'` + vigil.MetadataCertDays + `')::text`
 
@@ -91,7 +91,7 @@ func scanReplayed(rows pgx.Rows) (row backtest.Row, err error) {
 	var ms float64
 	var fingerprint, days *string
 	result := &row.Result
-	err = rows.Scan(&row.Region, &result.Slot, &result.ID, &result.Success, &ms, &result.StatusCode, &fingerprint, &days)
+	err = rows.Scan(&row.Region, &result.Slot, &result.ID, &result.Success, &result.Excluded, &ms, &result.StatusCode, &fingerprint, &days)
 	if err != nil {
 		return row, fmt.Errorf("read a row: %w", err)
 	}

@@ -83,7 +83,7 @@ func (r *checkReplay) run(ctx context.Context, store Store) (err error) {
 	if err != nil {
 		return err
 	}
-	warm := max(backtestWarm, vigil.RebuildResults(r.Rules))
+	warm := max(backtestWarm, vigil.RebuildResults(r.Rules, r.check.Interval))
 	r.reports, r.rows, err = backtest.Run(r.Input, store.ReplayResults(ctx, r.check.ID, r.Regions, r.From, r.To, warm))
 	return err
 }

@@ -216,4 +216,3 @@ func (rep *reports) make(
 	defer cancel()
 	return rep.store.Report(ctx, org, query, visit)
 }
-

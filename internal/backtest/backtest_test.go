@@ -123,6 +123,25 @@ func TestBacktest(t *testing.T) {
 	}
 }
 
+func TestBacktestOfABurnRate(t *testing.T) {
+	t.Parallel()
+	input := vigil.ConditionInput{Condition: []byte(
+		`{"burn_rate": {"target_percentage": 99, "factor": 10, "window_seconds": 3600, "short_window_seconds": 300}}`)}
+	condition, err := input.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In an hour 6 results of 60 are the limit, and in five minutes there is none.
+	in, rows := replayed(strings.Repeat("+ ", 60)+strings.Repeat("x ", 7)+strings.Repeat("+ ", 20), enabled(condition))
+	reports, _, err := backtest.Run(in, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := spans(reports[0].Incidents); got != "66-71" {
+		t.Errorf("incidents %q", got)
+	}
+}
+
 func disabledRule(r vigil.Rule) vigil.Rule {
 	r.Enabled = false
 	return r

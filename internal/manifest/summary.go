@@ -99,6 +99,9 @@ func ruleSummary(rule *node) string {
 			}
 		case "response_time_ms":
 			text = "slower than " + m.value.shown() + "ms"
+		case "burn_rate":
+			text = "burns the error budget of " + m.value.get("target_percentage").shown() + "% more than " +
+				m.value.get("factor").shown() + " times as fast as it allows"
 		case "ssl_days_remaining":
 			text = "certificate ends within " + m.value.shown() + " days"
 		case "severity":

@@ -4,6 +4,8 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,10 +24,22 @@ type ruleCondition struct {
 	Min, Max      int
 	Label         string // of the number
 
+	Parts []conditionPart // instead of one number
+
 	special bool // it is for the types that name it
 	// say words a stored value: the words before the choice, the choice and the words after it.
 	say func(value string) [3]string
 }
+
+// conditionPart is one of several numbers of a condition, which may have a fraction.
+type conditionPart struct {
+	Key           string // of the member
+	Before, After string
+	Value, Label  string
+}
+
+// burnRateKey is the condition on the rate at which failures use the error budget.
+const burnRateKey = "burn_rate"
 
 // ruleConditions lists the ways to fire. This list is all that the dashboard knows of a key: the
 // form of a rule and its sentence are made from it.
@@ -59,6 +73,15 @@ func ruleConditions() []ruleCondition {
 			},
 		},
 		{
+			Key: burnRateKey, Before: "when failures burn the error budget", Parts: []conditionPart{
+				{Key: "target_percentage", Before: "of", After: "%", Value: "99.9", Label: "Target of uptime in percent"},
+				{Key: "factor", Before: "more than", After: "times as fast as it allows,", Value: "14.4", Label: "Burn rate"},
+				{Key: "window_seconds", Before: "over", After: "seconds", Value: "3600", Label: "Long window in seconds"},
+				{Key: "short_window_seconds", Before: "and over the last", After: "seconds", Value: "300", Label: "Short window in seconds"},
+			},
+			say: func(value string) [3]string { return [3]string{"when failures ", "burn the error budget " + value, ""} },
+		},
+		{
 			Key: "health_status", Before: "when a result", Options: []option{
 				{Value: "down", Text: "fails"},
 				{Value: "up", Text: "passes"},
@@ -86,6 +109,12 @@ func (c *ruleCondition) value() any {
 		return numberOr(strings.TrimSpace(c.Value))
 	case len(c.Options) > 0:
 		return c.Value
+	case len(c.Parts) > 0:
+		members := make(map[string]any, len(c.Parts))
+		for _, part := range c.Parts {
+			members[part.Key] = fractionOr(strings.TrimSpace(part.Value))
+		}
+		return members
 	}
 	return true
 }
@@ -107,6 +136,14 @@ func conditionValues(c *client.Condition) map[string]string {
 			values[key] = v
 		case float64:
 			values[key] = strconv.FormatFloat(v, 'f', -1, 64)
+		case map[string]any: // the members of a burn rate
+			for name, number := range v {
+				if n, ok := number.(float64); ok {
+					values[key+"."+name] = strconv.FormatFloat(n, 'f', -1, 64)
+				}
+			}
+			values[key] = fmt.Sprintf("of %s %% more than %s times as fast as it allows, over %s and the last %s", values[key+".target_percentage"],
+				values[key+".factor"], secondsText(values[key+".window_seconds"]), secondsText(values[key+".short_window_seconds"]))
 		case bool:
 			if v { // one that is false says nothing
 				values[key] = "true"
@@ -126,6 +163,30 @@ func conditions(c *client.Condition) [][3]string {
 		}
 	}
 	return all
+}
+
+// secondsText writes a number of seconds in the largest unit that has a whole number of them.
+func secondsText(text string) string {
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		return text + " seconds"
+	case n%86_400 == 0:
+		return counted(n/86_400, "day")
+	case n%3600 == 0:
+		return counted(n/3600, "hour")
+	case n%60 == 0:
+		return counted(n/60, "minute")
+	}
+	return counted(n, "second")
+}
+
+// fractionOr is the number that a text says, or the text.
+func fractionOr(text string) any {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) {
+		return n
+	}
+	return text
 }
 
 // numberText writes a number as people read it.

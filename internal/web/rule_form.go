@@ -110,10 +110,24 @@ func (f *ruleForm) declareConditions(checkType string, types *checkTypes, stored
 		} else if value := stored[c.Key]; value != "" {
 			c.On, c.Value = true, value
 		}
+		f.fillParts(&c, stored)
 		for i := range c.Options {
 			c.Options[i].Chosen = c.Options[i].Value == c.Value || c.Options[i].Value == "up" && c.Value == "healthy"
 		}
 		f.Conditions = append(f.Conditions, c)
+	}
+}
+
+// fillParts fills in the numbers of a condition that has several.
+func (f *ruleForm) fillParts(c *ruleCondition, stored map[string]string) {
+	for i := range c.Parts {
+		part := &c.Parts[i]
+		key := c.Key + "." + part.Key
+		if f.values != nil && f.values.Has("condition."+key) {
+			part.Value = f.values.Get("condition." + key)
+		} else if f.values == nil && stored[key] != "" {
+			part.Value = stored[key]
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package results
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -17,7 +18,7 @@ import (
 
 // StateBefore returns what the stored results before a slot leave in the state of a loop, for a
 // fold that goes on with the results from that slot on, as far as it is asked for: Days, DNS with
-// DNSSlot, and Failures. All other members are zero.
+// DNSSlot, Failures, and Burns. All other members are zero.
 //
 // The rollups say in which hour to look, so it reads the results of an hour or two of each, in
 // one partition, and at most one rollup for each hour of their retention.
@@ -43,6 +44,12 @@ func (s *Store) StateBefore(ctx context.Context, q vigil.PastQuery) (vigil.State
 			state.DNS, state.DNSSlot = answer, row.Slot
 		}
 	}
+	if len(q.Burns) > 0 {
+		var err error
+		if state, err = p.burns(ctx, state); err != nil {
+			return vigil.State{}, pg.Wrap("count the windows of burn rates", err)
+		}
+	}
 	if q.Failures {
 		var err error
 		if state.Failures, err = p.failures(ctx); err != nil {
@@ -56,6 +63,34 @@ func (s *Store) StateBefore(ctx context.Context, q vigil.PastQuery) (vigil.State
 type pastReader struct {
 	s *Store
 	q vigil.PastQuery
+}
+
+// burns counts the results of windows before the slot in their steps.
+func (p pastReader) burns(ctx context.Context, state vigil.State) (vigil.State, error) {
+	filled := slices.Clone(p.q.Burns)
+	for i, counts := range filled {
+		var steps []struct {
+			At     int64 `bun:"at"`
+			Total  int64 `bun:"total"`
+			Failed int64 `bun:"failed"`
+		}
+		err := p.s.db.NewRaw(`SELECT floor(extract(epoch FROM r.slot) / ?step)::bigint * ?step AS at, count(*) AS total,
+				count(*) FILTER (WHERE NOT r.success) AS failed
+			FROM results AS r WHERE r.check_id = ?check AND r.region = ?region AND r.slot >= ?from AND r.slot < ?before
+				AND r.excluded = 0 GROUP BY 1 ORDER BY 1`,
+			pg.Named{
+				"step": counts.Step, "check": p.q.CheckID, "region": p.q.Region, "before": p.q.Before,
+				"from": timing.Later(p.q.From, p.q.Before.Add(-time.Duration(counts.Window)*time.Second)),
+			}).Scan(ctx, &steps)
+		if err != nil {
+			return state, err
+		}
+		for _, one := range steps {
+			counts = counts.Add(time.Unix(one.At, 0), one.Total, one.Failed)
+		}
+		filled[i] = counts
+	}
+	return state.WithBurns(filled), nil
 }
 
 // pastKind is a kind of results: the condition of a result (r) and that of the hours (u) that

@@ -33,6 +33,7 @@ type Row struct {
 	ErrorMessage   *string         `bun:"error_message"`
 	Metadata       json.RawMessage `bun:"metadata,type:jsonb"`
 	HasEvidence    bool            `bun:"has_evidence,scanonly"`
+	InMaintenance  bool            `bun:"in_maintenance,scanonly"`
 	// Evidence is read by the queries that name it, since it is large.
 	Evidence json.RawMessage `bun:"evidence,scanonly"`
 }
@@ -40,13 +41,13 @@ type Row struct {
 // Columns are the columns of results that every reader needs. That there is evidence is
 // found without reading it, and without its part of the table.
 const Columns = "r.check_id, r.region, r.slot, r.id, r.time, r.manual, r.success, r.response_time_ms, r.status_code, " +
-	"r.error_message, r.metadata, r.evidence IS NOT NULL AS has_evidence"
+	"r.error_message, r.metadata, r.evidence IS NOT NULL AS has_evidence, r.excluded <> 0 AS in_maintenance"
 
 // Result returns the result of a row.
 func (r *Row) Result() (vigil.Result, error) {
 	out := vigil.Result{
 		ID: r.ID, CheckID: r.CheckID, Region: r.Region, Slot: r.Slot.UTC(), Time: r.Time.UTC(), Manual: r.Manual,
-		HasEvidence: r.HasEvidence,
+		HasEvidence: r.HasEvidence, Excluded: r.InMaintenance,
 		Observation: vigil.Observation{Success: r.Success, ResponseTime: ResponseTime(r.ResponseTimeMS)},
 	}
 	if r.StatusCode != nil {
