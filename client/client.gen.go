@@ -3463,42 +3463,6 @@ func (e RegionSummaryHealthStatus) Valid() bool {
 	}
 }
 
-// Defines values for ReportFromEdge.
-const (
-	ReportFromEdgeExact ReportFromEdge = "exact"
-	ReportFromEdgeHour  ReportFromEdge = "hour"
-)
-
-// Valid indicates whether the value is a known member of the ReportFromEdge enum.
-func (e ReportFromEdge) Valid() bool {
-	switch e {
-	case ReportFromEdgeExact:
-		return true
-	case ReportFromEdgeHour:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ReportToEdge.
-const (
-	ReportToEdgeExact ReportToEdge = "exact"
-	ReportToEdgeHour  ReportToEdge = "hour"
-)
-
-// Valid indicates whether the value is a known member of the ReportToEdge enum.
-func (e ReportToEdge) Valid() bool {
-	switch e {
-	case ReportToEdgeExact:
-		return true
-	case ReportToEdgeHour:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for RoleRequestRole.
 const (
 	RoleRequestRoleEditor    RoleRequestRole = "editor"
@@ -3952,6 +3916,42 @@ func (e UptimePeriod) Valid() bool {
 	case UptimePeriodN7d:
 		return true
 	case UptimePeriodN90d:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UptimeReportFromEdge.
+const (
+	UptimeReportFromEdgeExact UptimeReportFromEdge = "exact"
+	UptimeReportFromEdgeHour  UptimeReportFromEdge = "hour"
+)
+
+// Valid indicates whether the value is a known member of the UptimeReportFromEdge enum.
+func (e UptimeReportFromEdge) Valid() bool {
+	switch e {
+	case UptimeReportFromEdgeExact:
+		return true
+	case UptimeReportFromEdgeHour:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UptimeReportToEdge.
+const (
+	UptimeReportToEdgeExact UptimeReportToEdge = "exact"
+	UptimeReportToEdgeHour  UptimeReportToEdge = "hour"
+)
+
+// Valid indicates whether the value is a known member of the UptimeReportToEdge enum.
+func (e UptimeReportToEdge) Valid() bool {
+	switch e {
+	case UptimeReportToEdgeExact:
+		return true
+	case UptimeReportToEdgeHour:
 		return true
 	default:
 		return false
@@ -5136,6 +5136,21 @@ type BulkSelectorHealth string
 // BulkSelectorState defines model for BulkSelector.State.
 type BulkSelectorState string
 
+// BurnRate defines model for BurnRate.
+type BurnRate struct {
+	// Factor How many times as fast as the target allows failures use the budget in both windows, such as 14.4 for an hour of a target for 30 days. It must be below what a check that always fails reaches, 100 divided by the budget in percent.
+	Factor float64 `json:"factor"`
+
+	// ShortWindowSeconds The short window, a half to a 24th of the long one, such as 300. It ends the alert soon after the failures end.
+	ShortWindowSeconds int64 `json:"short_window_seconds"`
+
+	// TargetPercentage Target of uptime in percent, such as 99.9. What is left to 100 is the error budget.
+	TargetPercentage float64 `json:"target_percentage"`
+
+	// WindowSeconds The long window, such as 3600.
+	WindowSeconds int64 `json:"window_seconds"`
+}
+
 // ChannelDelivery defines model for ChannelDelivery.
 type ChannelDelivery struct {
 	// ConsecutiveFailures How many attempts have failed in a row. An attempt that a user requested counts only when it succeeds.
@@ -5962,6 +5977,9 @@ type CheckWebsocketType string
 
 // Condition When a rule fires: when any of the keys that are present matches, except severity.
 type Condition struct {
+	// BurnRate Fires while failures use the error budget of a target faster than factor times, in a long and a short window.
+	BurnRate *BurnRate `json:"burn_rate,omitempty"`
+
 	// DnsChanged Fires for the result whose DNS records differ from the ones before.
 	DnsChanged *bool `json:"dns_changed,omitempty"`
 
@@ -9334,149 +9352,6 @@ type RegionSummary struct {
 // RegionSummaryHealthStatus defines model for RegionSummary.HealthStatus.
 type RegionSummaryHealthStatus string
 
-// Report defines model for Report.
-type Report struct {
-	// Checks By name.
-	Checks []ReportCheck `json:"checks"`
-
-	// Days All checks by day, oldest first.
-	Days []ReportDay `json:"days"`
-	From time.Time   `json:"from"`
-
-	// FromEdge exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour (UTC) that from divides belongs to the time before.
-	FromEdge         ReportFromEdge `json:"from_edge"`
-	TargetPercentage float64        `json:"target_percentage"`
-
-	// Timezone Examples: Europe/Berlin
-	Timezone string `json:"timezone"`
-
-	// To The present where the time is not over yet.
-	To time.Time `json:"to"`
-
-	// ToEdge As from_edge; the hour belongs to this time.
-	ToEdge ReportToEdge `json:"to_edge"`
-
-	// Total The sum of the checks, and of the days. A check with more results has more weight.
-	Total ReportFigures `json:"total"`
-}
-
-// ReportFromEdge exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour (UTC) that from divides belongs to the time before.
-type ReportFromEdge string
-
-// ReportToEdge As from_edge; the hour belongs to this time.
-type ReportToEdge string
-
-// ReportAnswer defines model for ReportAnswer.
-type ReportAnswer struct {
-	Data Report `json:"data"`
-}
-
-// ReportCheck defines model for ReportCheck.
-type ReportCheck struct {
-	// AcknowledgedIncidents How many of them are acknowledged by now.
-	AcknowledgedIncidents int64 `json:"acknowledged_incidents"`
-
-	// Days Where days=true was sent.
-	Days *[]ReportDay `json:"days,omitempty"`
-
-	// DowntimeSeconds The part of it in which the target failed: of each hour, the share of its results that failed.
-	DowntimeSeconds float64 `json:"downtime_seconds"`
-	ErrorBudget     Budget  `json:"error_budget"`
-
-	// ExcludedChecks Results in maintenance; no other number includes them.
-	ExcludedChecks int64              `json:"excluded_checks"`
-	FailedChecks   int64              `json:"failed_checks"`
-	Id             openapi_types.UUID `json:"id"`
-
-	// Incidents Incidents that began in the time.
-	Incidents int64 `json:"incidents"`
-
-	// MeanTimeToAcknowledgeSeconds Mean time from the beginning of an incident to its acknowledgment; null without one.
-	MeanTimeToAcknowledgeSeconds *float64 `json:"mean_time_to_acknowledge_seconds"`
-
-	// MeanTimeToResolveSeconds Mean time from the beginning of an incident to its end; null without one.
-	MeanTimeToResolveSeconds *float64 `json:"mean_time_to_resolve_seconds"`
-
-	// MeasuredSeconds The time that the results stand for. An hour without results adds nothing.
-	MeasuredSeconds float64 `json:"measured_seconds"`
-
-	// MedianTimeToAcknowledgeSeconds Median of the same.
-	MedianTimeToAcknowledgeSeconds *float64 `json:"median_time_to_acknowledge_seconds"`
-
-	// MedianTimeToResolveSeconds Median of the same.
-	MedianTimeToResolveSeconds *float64 `json:"median_time_to_resolve_seconds"`
-
-	// MissedChecks Results that were due and are missing.
-	MissedChecks int64  `json:"missed_checks"`
-	Name         string `json:"name"`
-
-	// ResolvedIncidents How many of them are resolved by now.
-	ResolvedIncidents int64 `json:"resolved_incidents"`
-	SuccessfulChecks  int64 `json:"successful_checks"`
-
-	// TotalChecks Results outside of maintenance.
-	TotalChecks int64 `json:"total_checks"`
-
-	// UptimePercentage Share of the results that succeeded; null without a result.
-	UptimePercentage *float64 `json:"uptime_percentage"`
-}
-
-// ReportDay defines model for ReportDay.
-type ReportDay struct {
-	// AcknowledgedIncidents How many of them are acknowledged by now.
-	AcknowledgedIncidents int64 `json:"acknowledged_incidents"`
-
-	// Day The day in the time zone.
-	//
-	// Examples: 2026-10-25
-	Day openapi_types.Date `json:"day"`
-
-	// DowntimeSeconds The part of it in which the target failed: of each hour, the share of its results that failed.
-	DowntimeSeconds float64 `json:"downtime_seconds"`
-	ErrorBudget     Budget  `json:"error_budget"`
-
-	// ExcludedChecks Results in maintenance; no other number includes them.
-	ExcludedChecks int64 `json:"excluded_checks"`
-	FailedChecks   int64 `json:"failed_checks"`
-
-	// From Where it begins.
-	From time.Time `json:"from"`
-
-	// Incidents Incidents that began in the time.
-	Incidents int64 `json:"incidents"`
-
-	// MeanTimeToAcknowledgeSeconds Mean time from the beginning of an incident to its acknowledgment; null without one.
-	MeanTimeToAcknowledgeSeconds *float64 `json:"mean_time_to_acknowledge_seconds"`
-
-	// MeanTimeToResolveSeconds Mean time from the beginning of an incident to its end; null without one.
-	MeanTimeToResolveSeconds *float64 `json:"mean_time_to_resolve_seconds"`
-
-	// MeasuredSeconds The time that the results stand for. An hour without results adds nothing.
-	MeasuredSeconds float64 `json:"measured_seconds"`
-
-	// MedianTimeToAcknowledgeSeconds Median of the same.
-	MedianTimeToAcknowledgeSeconds *float64 `json:"median_time_to_acknowledge_seconds"`
-
-	// MedianTimeToResolveSeconds Median of the same.
-	MedianTimeToResolveSeconds *float64 `json:"median_time_to_resolve_seconds"`
-
-	// MissedChecks Results that were due and are missing.
-	MissedChecks int64 `json:"missed_checks"`
-
-	// ResolvedIncidents How many of them are resolved by now.
-	ResolvedIncidents int64 `json:"resolved_incidents"`
-	SuccessfulChecks  int64 `json:"successful_checks"`
-
-	// To Where it ends; a day has 23, 24 or 25 hours.
-	To time.Time `json:"to"`
-
-	// TotalChecks Results outside of maintenance.
-	TotalChecks int64 `json:"total_checks"`
-
-	// UptimePercentage Share of the results that succeeded; null without a result.
-	UptimePercentage *float64 `json:"uptime_percentage"`
-}
-
 // ReportFigures defines model for ReportFigures.
 type ReportFigures struct {
 	// AcknowledgedIncidents How many of them are acknowledged by now.
@@ -10587,6 +10462,149 @@ type UptimeNumbers struct {
 
 	// UptimePercentage Share of the results that succeeded; 0 without a result, so read coverage_percentage first: 0 there says that nothing was measured.
 	UptimePercentage float64 `json:"uptime_percentage"`
+}
+
+// UptimeReport defines model for UptimeReport.
+type UptimeReport struct {
+	// Checks By name.
+	Checks []UptimeReportCheck `json:"checks"`
+
+	// Days All checks by day, oldest first.
+	Days []UptimeReportDay `json:"days"`
+	From time.Time         `json:"from"`
+
+	// FromEdge exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour (UTC) that from divides belongs to the time before.
+	FromEdge         UptimeReportFromEdge `json:"from_edge"`
+	TargetPercentage float64              `json:"target_percentage"`
+
+	// Timezone Examples: Europe/Berlin
+	Timezone string `json:"timezone"`
+
+	// To The present where the time is not over yet.
+	To time.Time `json:"to"`
+
+	// ToEdge As from_edge; the hour belongs to this time.
+	ToEdge UptimeReportToEdge `json:"to_edge"`
+
+	// Total The sum of the checks, and of the days. A check with more results has more weight.
+	Total ReportFigures `json:"total"`
+}
+
+// UptimeReportFromEdge exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour (UTC) that from divides belongs to the time before.
+type UptimeReportFromEdge string
+
+// UptimeReportToEdge As from_edge; the hour belongs to this time.
+type UptimeReportToEdge string
+
+// UptimeReportAnswer defines model for UptimeReportAnswer.
+type UptimeReportAnswer struct {
+	Data UptimeReport `json:"data"`
+}
+
+// UptimeReportCheck defines model for UptimeReportCheck.
+type UptimeReportCheck struct {
+	// AcknowledgedIncidents How many of them are acknowledged by now.
+	AcknowledgedIncidents int64 `json:"acknowledged_incidents"`
+
+	// Days Where days=true was sent.
+	Days *[]UptimeReportDay `json:"days,omitempty"`
+
+	// DowntimeSeconds The part of it in which the target failed: of each hour, the share of its results that failed.
+	DowntimeSeconds float64 `json:"downtime_seconds"`
+	ErrorBudget     Budget  `json:"error_budget"`
+
+	// ExcludedChecks Results in maintenance; no other number includes them.
+	ExcludedChecks int64              `json:"excluded_checks"`
+	FailedChecks   int64              `json:"failed_checks"`
+	Id             openapi_types.UUID `json:"id"`
+
+	// Incidents Incidents that began in the time.
+	Incidents int64 `json:"incidents"`
+
+	// MeanTimeToAcknowledgeSeconds Mean time from the beginning of an incident to its acknowledgment; null without one.
+	MeanTimeToAcknowledgeSeconds *float64 `json:"mean_time_to_acknowledge_seconds"`
+
+	// MeanTimeToResolveSeconds Mean time from the beginning of an incident to its end; null without one.
+	MeanTimeToResolveSeconds *float64 `json:"mean_time_to_resolve_seconds"`
+
+	// MeasuredSeconds The time that the results stand for. An hour without results adds nothing.
+	MeasuredSeconds float64 `json:"measured_seconds"`
+
+	// MedianTimeToAcknowledgeSeconds Median of the same.
+	MedianTimeToAcknowledgeSeconds *float64 `json:"median_time_to_acknowledge_seconds"`
+
+	// MedianTimeToResolveSeconds Median of the same.
+	MedianTimeToResolveSeconds *float64 `json:"median_time_to_resolve_seconds"`
+
+	// MissedChecks Results that were due and are missing.
+	MissedChecks int64  `json:"missed_checks"`
+	Name         string `json:"name"`
+
+	// ResolvedIncidents How many of them are resolved by now.
+	ResolvedIncidents int64 `json:"resolved_incidents"`
+	SuccessfulChecks  int64 `json:"successful_checks"`
+
+	// TotalChecks Results outside of maintenance.
+	TotalChecks int64 `json:"total_checks"`
+
+	// UptimePercentage Share of the results that succeeded; null without a result.
+	UptimePercentage *float64 `json:"uptime_percentage"`
+}
+
+// UptimeReportDay defines model for UptimeReportDay.
+type UptimeReportDay struct {
+	// AcknowledgedIncidents How many of them are acknowledged by now.
+	AcknowledgedIncidents int64 `json:"acknowledged_incidents"`
+
+	// Day The day in the time zone.
+	//
+	// Examples: 2026-10-25
+	Day openapi_types.Date `json:"day"`
+
+	// DowntimeSeconds The part of it in which the target failed: of each hour, the share of its results that failed.
+	DowntimeSeconds float64 `json:"downtime_seconds"`
+	ErrorBudget     Budget  `json:"error_budget"`
+
+	// ExcludedChecks Results in maintenance; no other number includes them.
+	ExcludedChecks int64 `json:"excluded_checks"`
+	FailedChecks   int64 `json:"failed_checks"`
+
+	// From Where it begins.
+	From time.Time `json:"from"`
+
+	// Incidents Incidents that began in the time.
+	Incidents int64 `json:"incidents"`
+
+	// MeanTimeToAcknowledgeSeconds Mean time from the beginning of an incident to its acknowledgment; null without one.
+	MeanTimeToAcknowledgeSeconds *float64 `json:"mean_time_to_acknowledge_seconds"`
+
+	// MeanTimeToResolveSeconds Mean time from the beginning of an incident to its end; null without one.
+	MeanTimeToResolveSeconds *float64 `json:"mean_time_to_resolve_seconds"`
+
+	// MeasuredSeconds The time that the results stand for. An hour without results adds nothing.
+	MeasuredSeconds float64 `json:"measured_seconds"`
+
+	// MedianTimeToAcknowledgeSeconds Median of the same.
+	MedianTimeToAcknowledgeSeconds *float64 `json:"median_time_to_acknowledge_seconds"`
+
+	// MedianTimeToResolveSeconds Median of the same.
+	MedianTimeToResolveSeconds *float64 `json:"median_time_to_resolve_seconds"`
+
+	// MissedChecks Results that were due and are missing.
+	MissedChecks int64 `json:"missed_checks"`
+
+	// ResolvedIncidents How many of them are resolved by now.
+	ResolvedIncidents int64 `json:"resolved_incidents"`
+	SuccessfulChecks  int64 `json:"successful_checks"`
+
+	// To Where it ends; a day has 23, 24 or 25 hours.
+	To time.Time `json:"to"`
+
+	// TotalChecks Results outside of maintenance.
+	TotalChecks int64 `json:"total_checks"`
+
+	// UptimePercentage Share of the results that succeeded; null without a result.
+	UptimePercentage *float64 `json:"uptime_percentage"`
 }
 
 // Usage defines model for Usage.
@@ -41975,7 +41993,7 @@ type GetUptimeReportResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *ReportAnswer
+	JSON200 *UptimeReportAnswer
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -41993,7 +42011,7 @@ type GetUptimeReportResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r GetUptimeReportResponse) GetJSON200() *ReportAnswer {
+func (r GetUptimeReportResponse) GetJSON200() *UptimeReportAnswer {
 	return r.JSON200
 }
 
@@ -58527,7 +58545,7 @@ func ParseGetUptimeReportResponse(rsp *http.Response) (*GetUptimeReportResponse,
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest ReportAnswer
+		var dest UptimeReportAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -361,7 +361,7 @@ func (d *dashboard) everyPage() {
 		d.incident + "?show=vote", d.incident + "?show=delivery", "/app/deliveries", "/app/deliveries?status=exhausted", d.delivery,
 		"/app/channels", "/app/channels/new?type=pager", "/app/maintenance", "/app/maintenance/new",
 		"/app/subscriptions", "/app/subscriptions/new", "/app/drills?verdict=canceled",
-		"/app/api-keys", "/app/api-keys/new", "/app/usage", "/app/audit-log", "/app/organization",
+		"/app/api-keys", "/app/api-keys/new", "/app/usage", "/app/reports", "/app/audit-log", "/app/organization",
 		"/app/audit-log?resource=channel", "/app/help", "/app/more", "/app/wall", "/app/there-is-no-such-page",
 	}...) {
 		b.visit(page)

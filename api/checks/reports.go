@@ -61,24 +61,24 @@ type BudgetView struct {
 	AllowedDowntime float64  `json:"allowed_downtime_seconds" minimum:"0" doc:"The part of measured_seconds that may be down."`
 }
 
-// reportDayView is a day of a report.
-type reportDayView struct {
+// uptimeReportDayView is a day of a report.
+type uptimeReportDayView struct {
 	Day  string    `json:"day" format:"date" doc:"The day in the time zone." example:"2026-10-25"`
 	From time.Time `json:"from" doc:"Where it begins."`
 	To   time.Time `json:"to" doc:"Where it ends; a day has 23, 24 or 25 hours."`
 	ReportFigures
 }
 
-// reportCheckView is a check of a report.
-type reportCheckView struct {
+// uptimeReportCheckView is a check of a report.
+type uptimeReportCheckView struct {
 	ID   uuid.UUID       `json:"id" format:"uuid"`
 	Name string          `json:"name"`
-	Days []reportDayView `json:"days,omitempty" doc:"Where days=true was sent."`
+	Days []uptimeReportDayView `json:"days,omitempty" doc:"Where days=true was sent."`
 	ReportFigures
 }
 
-// reportView is a report of uptime.
-type reportView struct {
+// uptimeReportView is a report of uptime.
+type uptimeReportView struct {
 	From     time.Time          `json:"from"`
 	To       time.Time          `json:"to" doc:"The present where the time is not over yet."`
 	Timezone string             `json:"timezone" example:"Europe/Berlin"`
@@ -86,8 +86,8 @@ type reportView struct {
 	ToEdge   overview.Precision `json:"to_edge" enum:"exact,hour" doc:"As from_edge; the hour belongs to this time."`
 	Target   float64            `json:"target_percentage"`
 	Total    ReportFigures      `json:"total" doc:"The sum of the checks, and of the days. A check with more results has more weight."`
-	Days     []reportDayView    `json:"days" doc:"All checks by day, oldest first."`
-	Checks   []reportCheckView  `json:"checks" doc:"By name."`
+	Days     []uptimeReportDayView    `json:"days" doc:"All checks by day, oldest first."`
+	Checks   []uptimeReportCheckView  `json:"checks" doc:"By name."`
 }
 
 func showFigures(f *overview.Figures, target float64) ReportFigures {
@@ -116,11 +116,11 @@ func inSeconds(a, b *time.Duration) (first, second *float64) {
 	return new(a.Seconds()), new(b.Seconds())
 }
 
-func showDays(days []overview.Figures, edges []time.Time, zone *time.Location, target float64) []reportDayView {
-	views := make([]reportDayView, len(days))
+func showDays(days []overview.Figures, edges []time.Time, zone *time.Location, target float64) []uptimeReportDayView {
+	views := make([]uptimeReportDayView, len(days))
 	for n := range days {
 		from := edges[n].In(zone)
-		views[n] = reportDayView{
+		views[n] = uptimeReportDayView{
 			Day: from.Format(time.DateOnly), From: from, To: edges[n+1].In(zone), ReportFigures: showFigures(&days[n], target),
 		}
 	}
@@ -174,12 +174,12 @@ func (rep *reports) Register(r *rest.Registrar) {
 	rest.DescribeCSV(r, file, "A header, and a row for each check.")
 }
 
-func (rep *reports) get(ctx context.Context, in *ReportInput) (*rest.Answer[reportView], error) {
+func (rep *reports) get(ctx context.Context, in *ReportInput) (*rest.Answer[uptimeReportView], error) {
 	query, err := in.query(rep.now())
 	if err != nil {
 		return nil, err
 	}
-	view := reportView{Target: in.Target, Checks: []reportCheckView{}}
+	view := uptimeReportView{Target: in.Target, Checks: []uptimeReportCheckView{}}
 	var rows []overview.ReportRow
 	report, err := rep.make(ctx, query, func(row *overview.ReportRow) error {
 		rows = append(rows, *row)
@@ -190,7 +190,7 @@ func (rep *reports) get(ctx context.Context, in *ReportInput) (*rest.Answer[repo
 	}
 	zone := report.Span.Zone
 	for i := range rows {
-		one := reportCheckView{ID: rows[i].CheckID, Name: rows[i].Name, ReportFigures: showFigures(&rows[i].Figures, in.Target)}
+		one := uptimeReportCheckView{ID: rows[i].CheckID, Name: rows[i].Name, ReportFigures: showFigures(&rows[i].Figures, in.Target)}
 		if rows[i].Days != nil {
 			one.Days = showDays(rows[i].Days, report.Edges, zone, in.Target)
 		}

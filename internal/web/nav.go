@@ -25,6 +25,7 @@ const (
 	navMaintenance  = "maintenance"
 	navOrganization = "organization"
 	navKeys         = "api-keys"
+	navReports      = "reports"
 	navUsage        = "usage"
 	navAudit        = "audit-log"
 	navMembers      = "members"
@@ -79,6 +80,7 @@ func (r *request) menu(current string) (nav, error) {
 			{Name: navChannels, Text: "Channels", Href: "/app/channels", Icon: "channels"},
 			{Name: navSubscriptions, Text: "Subscriptions", Href: "/app/subscriptions", Icon: "list"},
 			{Name: navDrills, Text: "Drills", Href: "/app/drills", Icon: "drills"},
+			{Name: navReports, Text: "Reports", Href: "/app/reports", Icon: "usage"},
 			{Name: navMaintenance, Text: "Maintenance", Href: "/app/maintenance", Icon: "pause"},
 			{Name: navStatus, Text: "Status page", Href: "/app/status-pages", Icon: "status"},
 		}},

@@ -28,6 +28,7 @@ func TestPagesOfAnEmptyOrganization(t *testing.T) {
 		"/app/api-keys":                    "New key",
 		"/app/api-keys/new":                "What the key may do",
 		"/app/usage":                       "Executions an hour",
+		"/app/reports":                     "No check matches",
 		"/app/organization":                "Rename it",
 		"/app/audit-log":                   "account.signup",
 	} {

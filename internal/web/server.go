@@ -187,6 +187,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.keyRoutes,
 		s.locationRoutes,
 		s.usageRoutes,
+		s.reportRoutes,
 		s.temporalRoutes,
 		s.auditRoutes,
 	}

@@ -891,7 +891,7 @@ class Operations:
         target: Optional[float] = None,
         days: Optional[bool] = None,
         timeout: Optional[float] = None,
-    ) -> types.Report:
+    ) -> types.UptimeReport:
         """
         Get a report of the uptime of checks.
         By check, by day and in all, for a month or another time. The days add up to the time and the

@@ -685,6 +685,24 @@ class BulkSelector(TypedDict, total=False):
     type: str
 
 
+class BurnRate(TypedDict):
+    factor: float
+    """
+    How many times as fast as the target allows failures use the budget in both windows, such as 14.4 for
+    an hour of a target for 30 days. It must be below what a check that always fails reaches, 100 divided
+    by the budget in percent.
+    """
+    short_window_seconds: int
+    """
+    The short window, a half to a 24th of the long one, such as 300. It ends the alert soon after the
+    failures end.
+    """
+    target_percentage: float
+    """Target of uptime in percent, such as 99.9. What is left to 100 is the error budget."""
+    window_seconds: int
+    """The long window, such as 3600."""
+
+
 class ChannelDelivery(TypedDict):
     consecutive_failures: int
     """How many attempts have failed in a row. An attempt that a user requested counts only when it succeeds."""
@@ -1242,6 +1260,11 @@ class CheckWebsocket(TypedDict):
 
 class Condition(TypedDict, total=False):
     """When a rule fires: when any of the keys that are present matches, except severity."""
+    burn_rate: BurnRate
+    """
+    Fires while failures use the error budget of a target faster than factor times, in a long and a short
+    window.
+    """
     dns_changed: bool
     """Fires for the result whose DNS records differ from the ones before."""
     failure_threshold: int
@@ -3481,111 +3504,6 @@ class RegionSummary(TypedDict):
     """Of a result that failed; null without an HTTP answer."""
 
 
-_ReportFrom = TypedDict("_ReportFrom", {"from": "str"})
-
-
-class Report(_ReportFrom):
-    checks: List[ReportCheck]
-    """By name."""
-    days: List[ReportDay]
-    """All checks by day, oldest first."""
-    from_edge: Literal["exact", "hour"]
-    """
-    exact: from is met to the slot. hour: the results of a check around it are past their retention, and
-    an hour (UTC) that from divides belongs to the time before.
-    """
-    target_percentage: float
-    timezone: str
-    to: str
-    """The present where the time is not over yet."""
-    to_edge: Literal["exact", "hour"]
-    """As from_edge; the hour belongs to this time."""
-    total: ReportFigures
-    """The sum of the checks, and of the days. A check with more results has more weight."""
-
-
-class ReportAnswer(TypedDict):
-    data: Report
-
-
-class _ReportCheckRequired(TypedDict):
-    acknowledged_incidents: int
-    """How many of them are acknowledged by now."""
-    downtime_seconds: float
-    """The part of it in which the target failed: of each hour, the share of its results that failed."""
-    error_budget: Budget
-    excluded_checks: int
-    """Results in maintenance; no other number includes them."""
-    failed_checks: int
-    id: str
-    incidents: int
-    """Incidents that began in the time."""
-    mean_time_to_acknowledge_seconds: Optional[float]
-    """Mean time from the beginning of an incident to its acknowledgment; null without one."""
-    mean_time_to_resolve_seconds: Optional[float]
-    """Mean time from the beginning of an incident to its end; null without one."""
-    measured_seconds: float
-    """The time that the results stand for. An hour without results adds nothing."""
-    median_time_to_acknowledge_seconds: Optional[float]
-    """Median of the same."""
-    median_time_to_resolve_seconds: Optional[float]
-    """Median of the same."""
-    missed_checks: int
-    """Results that were due and are missing."""
-    name: str
-    resolved_incidents: int
-    """How many of them are resolved by now."""
-    successful_checks: int
-    total_checks: int
-    """Results outside of maintenance."""
-    uptime_percentage: Optional[float]
-    """Share of the results that succeeded; null without a result."""
-
-
-class ReportCheck(_ReportCheckRequired, total=False):
-    days: List[ReportDay]
-    """Where days=true was sent."""
-
-
-_ReportDayFrom = TypedDict("_ReportDayFrom", {"from": "str"})
-
-
-class ReportDay(_ReportDayFrom):
-    acknowledged_incidents: int
-    """How many of them are acknowledged by now."""
-    day: str
-    """The day in the time zone."""
-    downtime_seconds: float
-    """The part of it in which the target failed: of each hour, the share of its results that failed."""
-    error_budget: Budget
-    excluded_checks: int
-    """Results in maintenance; no other number includes them."""
-    failed_checks: int
-    incidents: int
-    """Incidents that began in the time."""
-    mean_time_to_acknowledge_seconds: Optional[float]
-    """Mean time from the beginning of an incident to its acknowledgment; null without one."""
-    mean_time_to_resolve_seconds: Optional[float]
-    """Mean time from the beginning of an incident to its end; null without one."""
-    measured_seconds: float
-    """The time that the results stand for. An hour without results adds nothing."""
-    median_time_to_acknowledge_seconds: Optional[float]
-    """Median of the same."""
-    median_time_to_resolve_seconds: Optional[float]
-    """Median of the same."""
-    missed_checks: int
-    """Results that were due and are missing."""
-    resolved_incidents: int
-    """How many of them are resolved by now."""
-    successful_checks: int
-    to: str
-    """Where it ends; a day has 23, 24 or 25 hours."""
-    total_checks: int
-    """Results outside of maintenance."""
-    uptime_percentage: Optional[float]
-    """Share of the results that succeeded; null without a result."""
-
-
 class ReportFigures(TypedDict):
     acknowledged_incidents: int
     """How many of them are acknowledged by now."""
@@ -4376,6 +4294,111 @@ class UptimeNumbers(TypedDict):
     Share of the results that succeeded; 0 without a result, so read coverage_percentage first: 0 there
     says that nothing was measured.
     """
+
+
+_UptimeReportFrom = TypedDict("_UptimeReportFrom", {"from": "str"})
+
+
+class UptimeReport(_UptimeReportFrom):
+    checks: List[UptimeReportCheck]
+    """By name."""
+    days: List[UptimeReportDay]
+    """All checks by day, oldest first."""
+    from_edge: Literal["exact", "hour"]
+    """
+    exact: from is met to the slot. hour: the results of a check around it are past their retention, and
+    an hour (UTC) that from divides belongs to the time before.
+    """
+    target_percentage: float
+    timezone: str
+    to: str
+    """The present where the time is not over yet."""
+    to_edge: Literal["exact", "hour"]
+    """As from_edge; the hour belongs to this time."""
+    total: ReportFigures
+    """The sum of the checks, and of the days. A check with more results has more weight."""
+
+
+class UptimeReportAnswer(TypedDict):
+    data: UptimeReport
+
+
+class _UptimeReportCheckRequired(TypedDict):
+    acknowledged_incidents: int
+    """How many of them are acknowledged by now."""
+    downtime_seconds: float
+    """The part of it in which the target failed: of each hour, the share of its results that failed."""
+    error_budget: Budget
+    excluded_checks: int
+    """Results in maintenance; no other number includes them."""
+    failed_checks: int
+    id: str
+    incidents: int
+    """Incidents that began in the time."""
+    mean_time_to_acknowledge_seconds: Optional[float]
+    """Mean time from the beginning of an incident to its acknowledgment; null without one."""
+    mean_time_to_resolve_seconds: Optional[float]
+    """Mean time from the beginning of an incident to its end; null without one."""
+    measured_seconds: float
+    """The time that the results stand for. An hour without results adds nothing."""
+    median_time_to_acknowledge_seconds: Optional[float]
+    """Median of the same."""
+    median_time_to_resolve_seconds: Optional[float]
+    """Median of the same."""
+    missed_checks: int
+    """Results that were due and are missing."""
+    name: str
+    resolved_incidents: int
+    """How many of them are resolved by now."""
+    successful_checks: int
+    total_checks: int
+    """Results outside of maintenance."""
+    uptime_percentage: Optional[float]
+    """Share of the results that succeeded; null without a result."""
+
+
+class UptimeReportCheck(_UptimeReportCheckRequired, total=False):
+    days: List[UptimeReportDay]
+    """Where days=true was sent."""
+
+
+_UptimeReportDayFrom = TypedDict("_UptimeReportDayFrom", {"from": "str"})
+
+
+class UptimeReportDay(_UptimeReportDayFrom):
+    acknowledged_incidents: int
+    """How many of them are acknowledged by now."""
+    day: str
+    """The day in the time zone."""
+    downtime_seconds: float
+    """The part of it in which the target failed: of each hour, the share of its results that failed."""
+    error_budget: Budget
+    excluded_checks: int
+    """Results in maintenance; no other number includes them."""
+    failed_checks: int
+    incidents: int
+    """Incidents that began in the time."""
+    mean_time_to_acknowledge_seconds: Optional[float]
+    """Mean time from the beginning of an incident to its acknowledgment; null without one."""
+    mean_time_to_resolve_seconds: Optional[float]
+    """Mean time from the beginning of an incident to its end; null without one."""
+    measured_seconds: float
+    """The time that the results stand for. An hour without results adds nothing."""
+    median_time_to_acknowledge_seconds: Optional[float]
+    """Median of the same."""
+    median_time_to_resolve_seconds: Optional[float]
+    """Median of the same."""
+    missed_checks: int
+    """Results that were due and are missing."""
+    resolved_incidents: int
+    """How many of them are resolved by now."""
+    successful_checks: int
+    to: str
+    """Where it ends; a day has 23, 24 or 25 hours."""
+    total_checks: int
+    """Results outside of maintenance."""
+    uptime_percentage: Optional[float]
+    """Share of the results that succeeded; null without a result."""
 
 
 class Usage(TypedDict):

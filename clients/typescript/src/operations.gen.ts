@@ -1012,7 +1012,7 @@ export abstract class Operations {
    * By check, by day and in all, for a month or another time. The days add up to the time and the checks to the
    * total. Checks that were deleted since are not in it.
    */
-  getUptimeReport(query?: GetUptimeReportQuery, options?: RequestOptions): Promise<t.Report> {
+  getUptimeReport(query?: GetUptimeReportQuery, options?: RequestOptions): Promise<t.UptimeReport> {
     return this.call("GET", "/v1/reports/uptime", { query }, options);
   }
   /** Get the organization's usage */

@@ -645,6 +645,24 @@ export interface BulkSelector {
   type?: string;
 }
 
+export interface BurnRate {
+  /**
+   * How many times as fast as the target allows failures use the budget in both windows, such as 14.4 for an
+   * hour of a target for 30 days. It must be below what a check that always fails reaches, 100 divided by the
+   * budget in percent.
+   */
+  factor: number;
+  /**
+   * The short window, a half to a 24th of the long one, such as 300. It ends the alert soon after the failures
+   * end.
+   */
+  short_window_seconds: number;
+  /** Target of uptime in percent, such as 99.9. What is left to 100 is the error budget. */
+  target_percentage: number;
+  /** The long window, such as 3600. */
+  window_seconds: number;
+}
+
 export interface ChannelDelivery {
   /** How many attempts have failed in a row. An attempt that a user requested counts only when it succeeds. */
   consecutive_failures: number;
@@ -1200,6 +1218,11 @@ export interface CheckWebsocket {
 
 /** When a rule fires: when any of the keys that are present matches, except severity. */
 export interface Condition {
+  /**
+   * Fires while failures use the error budget of a target faster than factor times, in a long and a short
+   * window.
+   */
+  burn_rate?: BurnRate;
   /** Fires for the result whose DNS records differ from the ones before. */
   dns_changed?: boolean;
   /** Fires after so many failures in a row. */
@@ -3285,105 +3308,6 @@ export interface RegionSummary {
   status_code: number | null;
 }
 
-export interface Report {
-  /** By name. */
-  checks: ReportCheck[];
-  /** All checks by day, oldest first. */
-  days: ReportDay[];
-  from: string;
-  /**
-   * exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour
-   * (UTC) that from divides belongs to the time before.
-   */
-  from_edge: "exact" | "hour";
-  target_percentage: number;
-  timezone: string;
-  /** The present where the time is not over yet. */
-  to: string;
-  /** As from_edge; the hour belongs to this time. */
-  to_edge: "exact" | "hour";
-  /** The sum of the checks, and of the days. A check with more results has more weight. */
-  total: ReportFigures;
-}
-
-export interface ReportAnswer {
-  data: Report;
-}
-
-export interface ReportCheck {
-  /** How many of them are acknowledged by now. */
-  acknowledged_incidents: number;
-  /** Where days=true was sent. */
-  days?: ReportDay[];
-  /** The part of it in which the target failed: of each hour, the share of its results that failed. */
-  downtime_seconds: number;
-  error_budget: Budget;
-  /** Results in maintenance; no other number includes them. */
-  excluded_checks: number;
-  failed_checks: number;
-  id: string;
-  /** Incidents that began in the time. */
-  incidents: number;
-  /** Mean time from the beginning of an incident to its acknowledgment; null without one. */
-  mean_time_to_acknowledge_seconds: number | null;
-  /** Mean time from the beginning of an incident to its end; null without one. */
-  mean_time_to_resolve_seconds: number | null;
-  /** The time that the results stand for. An hour without results adds nothing. */
-  measured_seconds: number;
-  /** Median of the same. */
-  median_time_to_acknowledge_seconds: number | null;
-  /** Median of the same. */
-  median_time_to_resolve_seconds: number | null;
-  /** Results that were due and are missing. */
-  missed_checks: number;
-  name: string;
-  /** How many of them are resolved by now. */
-  resolved_incidents: number;
-  successful_checks: number;
-  /** Results outside of maintenance. */
-  total_checks: number;
-  /** Share of the results that succeeded; null without a result. */
-  uptime_percentage: number | null;
-}
-
-export interface ReportDay {
-  /** How many of them are acknowledged by now. */
-  acknowledged_incidents: number;
-  /** The day in the time zone. */
-  day: string;
-  /** The part of it in which the target failed: of each hour, the share of its results that failed. */
-  downtime_seconds: number;
-  error_budget: Budget;
-  /** Results in maintenance; no other number includes them. */
-  excluded_checks: number;
-  failed_checks: number;
-  /** Where it begins. */
-  from: string;
-  /** Incidents that began in the time. */
-  incidents: number;
-  /** Mean time from the beginning of an incident to its acknowledgment; null without one. */
-  mean_time_to_acknowledge_seconds: number | null;
-  /** Mean time from the beginning of an incident to its end; null without one. */
-  mean_time_to_resolve_seconds: number | null;
-  /** The time that the results stand for. An hour without results adds nothing. */
-  measured_seconds: number;
-  /** Median of the same. */
-  median_time_to_acknowledge_seconds: number | null;
-  /** Median of the same. */
-  median_time_to_resolve_seconds: number | null;
-  /** Results that were due and are missing. */
-  missed_checks: number;
-  /** How many of them are resolved by now. */
-  resolved_incidents: number;
-  successful_checks: number;
-  /** Where it ends; a day has 23, 24 or 25 hours. */
-  to: string;
-  /** Results outside of maintenance. */
-  total_checks: number;
-  /** Share of the results that succeeded; null without a result. */
-  uptime_percentage: number | null;
-}
-
 export interface ReportFigures {
   /** How many of them are acknowledged by now. */
   acknowledged_incidents: number;
@@ -4113,6 +4037,105 @@ export interface UptimeNumbers {
    * that nothing was measured.
    */
   uptime_percentage: number;
+}
+
+export interface UptimeReport {
+  /** By name. */
+  checks: UptimeReportCheck[];
+  /** All checks by day, oldest first. */
+  days: UptimeReportDay[];
+  from: string;
+  /**
+   * exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour
+   * (UTC) that from divides belongs to the time before.
+   */
+  from_edge: "exact" | "hour";
+  target_percentage: number;
+  timezone: string;
+  /** The present where the time is not over yet. */
+  to: string;
+  /** As from_edge; the hour belongs to this time. */
+  to_edge: "exact" | "hour";
+  /** The sum of the checks, and of the days. A check with more results has more weight. */
+  total: ReportFigures;
+}
+
+export interface UptimeReportAnswer {
+  data: UptimeReport;
+}
+
+export interface UptimeReportCheck {
+  /** How many of them are acknowledged by now. */
+  acknowledged_incidents: number;
+  /** Where days=true was sent. */
+  days?: UptimeReportDay[];
+  /** The part of it in which the target failed: of each hour, the share of its results that failed. */
+  downtime_seconds: number;
+  error_budget: Budget;
+  /** Results in maintenance; no other number includes them. */
+  excluded_checks: number;
+  failed_checks: number;
+  id: string;
+  /** Incidents that began in the time. */
+  incidents: number;
+  /** Mean time from the beginning of an incident to its acknowledgment; null without one. */
+  mean_time_to_acknowledge_seconds: number | null;
+  /** Mean time from the beginning of an incident to its end; null without one. */
+  mean_time_to_resolve_seconds: number | null;
+  /** The time that the results stand for. An hour without results adds nothing. */
+  measured_seconds: number;
+  /** Median of the same. */
+  median_time_to_acknowledge_seconds: number | null;
+  /** Median of the same. */
+  median_time_to_resolve_seconds: number | null;
+  /** Results that were due and are missing. */
+  missed_checks: number;
+  name: string;
+  /** How many of them are resolved by now. */
+  resolved_incidents: number;
+  successful_checks: number;
+  /** Results outside of maintenance. */
+  total_checks: number;
+  /** Share of the results that succeeded; null without a result. */
+  uptime_percentage: number | null;
+}
+
+export interface UptimeReportDay {
+  /** How many of them are acknowledged by now. */
+  acknowledged_incidents: number;
+  /** The day in the time zone. */
+  day: string;
+  /** The part of it in which the target failed: of each hour, the share of its results that failed. */
+  downtime_seconds: number;
+  error_budget: Budget;
+  /** Results in maintenance; no other number includes them. */
+  excluded_checks: number;
+  failed_checks: number;
+  /** Where it begins. */
+  from: string;
+  /** Incidents that began in the time. */
+  incidents: number;
+  /** Mean time from the beginning of an incident to its acknowledgment; null without one. */
+  mean_time_to_acknowledge_seconds: number | null;
+  /** Mean time from the beginning of an incident to its end; null without one. */
+  mean_time_to_resolve_seconds: number | null;
+  /** The time that the results stand for. An hour without results adds nothing. */
+  measured_seconds: number;
+  /** Median of the same. */
+  median_time_to_acknowledge_seconds: number | null;
+  /** Median of the same. */
+  median_time_to_resolve_seconds: number | null;
+  /** Results that were due and are missing. */
+  missed_checks: number;
+  /** How many of them are resolved by now. */
+  resolved_incidents: number;
+  successful_checks: number;
+  /** Where it ends; a day has 23, 24 or 25 hours. */
+  to: string;
+  /** Results outside of maintenance. */
+  total_checks: number;
+  /** Share of the results that succeeded; null without a result. */
+  uptime_percentage: number | null;
 }
 
 export interface Usage {
