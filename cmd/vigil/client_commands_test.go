@@ -95,6 +95,10 @@ func clientLines() map[string][]clientLine {
 			{words: "drill schedule disable Monthly", missing: "drill schedule disable " + noID},
 			{words: "drill schedule delete Monthly --yes", missing: "drill schedule delete nothing --yes"},
 		},
+		"report": {
+			{words: "report uptime", reads: "BUDGET LEFT"},
+			{words: "report incidents", reads: "acknowledged_at"},
+		},
 		"tail": {{words: "tail"}},
 		"status-page": {
 			{words: "status-page list", reads: "SLUG"},

@@ -132,13 +132,16 @@ func attemptsOf(r client.Result) console.Cell {
 }
 
 func (a *app) checkUptimeCommand() *cobra.Command {
-	var period, excluded string
+	var period, excluded, from, to, timezone string
 	cmd := &cobra.Command{
 		Use: "uptime <check>", Short: "Show uptime and response times of a check", Args: oneOf("a check"),
 		ValidArgsFunction: a.suggest(suggestChecks),
 	}
 	cmd.Flags().StringVar(&period, "period", "24h", "how far to look back: 1h, 24h, 7d, 30d or 90d")
 	complete(cmd, "period", func() []string { return []string{"1h", "24h", "7d", "30d", "90d"} })
+	cmd.Flags().StringVar(&from, "from", "", "where the time begins, in the place of --period: a day or an `instant`")
+	cmd.Flags().StringVar(&to, "to", "", "where it ends: a day or an `instant`; the present without it")
+	cmd.Flags().StringVar(&timezone, "timezone", "", "IANA time `zone` in which the days of --from and --to begin")
 	cmd.Flags().StringVar(&excluded, "excluded", "", "what becomes of results in maintenance: omit (the default) or count")
 	complete(cmd, "excluded", func() []string { return []string{"omit", "count"} })
 	cmd.RunE = a.does(func(ctx context.Context, s *session, args []string) error {
@@ -148,6 +151,7 @@ func (a *app) checkUptimeCommand() *cobra.Command {
 		}
 		response, err := s.api.GetUptime(ctx, found.ID, &client.GetUptimeParams{
 			Period: optional(client.GetUptimeParamsPeriod(period)), Excluded: optional(client.GetUptimeParamsExcluded(excluded)),
+			From: optional(from), To: optional(to), Timezone: optional(timezone),
 		})
 		answer, body, err := read[client.UptimeAnswer](s, response, err)
 		if err != nil {

@@ -73,6 +73,7 @@ func Commands(host Host) []*cobra.Command {
 		a.orgCommand(),
 		a.keyCommand(),
 		a.pingKeyCommand(),
+		a.reportCommand(),
 		a.usageCommand(),
 		a.regionCommand(),
 		a.locationCommand(),
