@@ -74,7 +74,7 @@ type Event struct {
 	TraceID string
 }
 
-// The types of system events: what happens to channels, deliveries, regions, locations, drills and
+// The types of system events: what happens to channels, deliveries, regions, locations, drills, reports and
 // checks themselves, and to no incident. Rules do not send them to channels.
 const (
 	EventChannelFailing    EventType = "channel.failing"
@@ -88,6 +88,7 @@ const (
 	EventDrillFailed       EventType = "drill.failed"
 	EventCheckPaused       EventType = "check.paused"
 	EventCheckResumed      EventType = "check.resumed"
+	eventReportReady       EventType = "report.ready" // a scheduled report of uptime
 )
 
 // SystemEvents returns the types of system events.
@@ -95,6 +96,7 @@ func SystemEvents() []EventType {
 	return []EventType{
 		EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
 		EventLocationSilent, EventLocationBack, EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed,
+		eventReportReady,
 	}
 }
 
@@ -102,7 +104,8 @@ func SystemEvents() []EventType {
 func (t EventType) System() bool {
 	switch t {
 	case EventChannelFailing, EventChannelRecovered, EventDeliveryExhausted, EventRegionBlind, EventRegionSighted,
-		EventLocationSilent, EventLocationBack, EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed:
+		EventLocationSilent, EventLocationBack, EventDrillPassed, EventDrillFailed, EventCheckPaused, EventCheckResumed,
+		eventReportReady:
 		return true
 	case EventTriggered, EventAcknowledged, EventUpdated, EventResolved, EventTest, EventUnobserved, EventObserved:
 	}

@@ -102,6 +102,7 @@ func describeNulls(schemas map[string]*huma.Schema) {
 		{"Delivery", "fallback_for"},
 		{"Drill", "receipt"},
 		{"DrillSchedule", "last_drill"},
+		{"Uptime", "span"},
 		{"NotificationChannel", "last_drill"},
 		{"DrillDelivered", "opening"},
 		{"DrillDelivered", "recovery"},

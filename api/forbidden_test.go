@@ -299,6 +299,9 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 	monthly := `"recurrence":{"every":"monthly","day":1,"hour":9,"timezone":"UTC"}`
 	add(post, "/v1/locations", `{"name":"x","key":"loc-x","labels":{"a":"b"}}`)
 	add(put, "/v1/locations/{id}", `{"name":"x","labels":{"a":"b"}}`)
+	quarterly := `"recurrence":{"every":"quarterly","day":28,"hour":9,"timezone":"UTC"}`
+	add(post, "/v1/report-schedules", `{"name":"x","channel_ids":["`+channel+`"],"labels":["a=b"],"target_percentage":99,`+quarterly+`}`)
+	add(put, "/v1/report-schedules/{id}", `{"name":"x","channel_ids":["`+channel+`"],"labels":["a=b"],"target_percentage":99,`+quarterly+`}`)
 	add(post, "/v1/drill-schedules", `{"name":"x","channel_ids":["`+channel+`"],`+monthly+`}`)
 	add(put, "/v1/drill-schedules/{id}", `{"name":"x","rule_ids":["`+owned["/v1/alert-rules"]+`"],`+monthly+`}`)
 	add(post, "/v1/incidents/{id}/updates", `{"text":"x","state":"identified"}`)

@@ -74,6 +74,9 @@ func belongings(t *testing.T, b *testServer, a person) map[string]string {
 		"/v1/drill-schedules": text(
 			a.want(t, http.StatusCreated, http.MethodPost, "/v1/drill-schedules", scheduleOf(e.channel.String())).data(t), "id",
 		),
+		"/v1/report-schedules": text(
+			a.want(t, http.StatusCreated, http.MethodPost, "/v1/report-schedules", reportScheduleOf(e.channel.String())).data(t), "id",
+		),
 		"/v1/locations": text(
 			a.want(t, http.StatusCreated, http.MethodPost, "/v1/locations", map[string]any{"name": "Office"}).data(t), "id",
 		),
@@ -100,6 +103,7 @@ func snapshot(t *testing.T, a person) string {
 		"/v1/subscriptions",
 		"/v1/drills",
 		"/v1/drill-schedules",
+		"/v1/report-schedules",
 		"/v1/locations",
 		"/v1/invitations",
 		"/v1/auth/sessions",

@@ -48,7 +48,7 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 	for list, bodies := range map[string][]string{
 		"/v1/checks": append(checks, minimal(checkConfigs())...), "/v1/notification-channels": append(channels, minimal(channelConfigs())...),
 		"/v1/maintenance-windows": windows, "/v1/status-pages": fullPages(check), subscriptions: subscribed,
-		"/v1/drill-schedules": scheduled, "/v1/locations": {`{"name":"Lab","key":"loc-lab","labels":{"a":"b"}}`},
+		"/v1/drill-schedules": scheduled, "/v1/report-schedules": fullReportSchedules(owned), "/v1/locations": {`{"name":"Lab","key":"loc-lab","labels":{"a":"b"}}`},
 	} {
 		for _, body := range bodies {
 			made(list, list+"/{id}", body)
@@ -61,6 +61,7 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 	for path, bodies := range map[string][]string{
 		"/v1/checks": checks, "/v1/notification-channels": channels, "/v1/maintenance-windows": windows, "/v1/status-pages": fullPages(check),
 		"/v1/checks/{id}/alerts": rules, subscriptions: subscribed, "/v1/drill-schedules": scheduled,
+		"/v1/report-schedules": fullReportSchedules(owned),
 		"/v1/locations": {`{"name":"Lab","key":"loc-lab","labels":{"a":"b"}}`},
 	} {
 		for _, missing := range unset(t, c, path, bodies) {

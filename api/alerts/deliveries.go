@@ -39,7 +39,7 @@ type deliveries struct {
 type deliveryView struct {
 	ID            uuid.UUID               `json:"id" format:"uuid"`
 	EventID       uuid.UUID               `json:"event_id" format:"uuid" doc:"The id of the event: that of a webhook's body and of its webhook-id."`
-	EventType     vigil.EventType         `json:"event_type" enum:"incident.triggered,incident.acknowledged,incident.updated,incident.resolved,check.unobserved,check.observed,channel.failing,channel.recovered,delivery.exhausted,region.blind,region.sighted,location.silent,location.back,drill.passed,drill.failed,check.paused,check.resumed"`
+	EventType     vigil.EventType         `json:"event_type" enum:"incident.triggered,incident.acknowledged,incident.updated,incident.resolved,check.unobserved,check.observed,channel.failing,channel.recovered,delivery.exhausted,region.blind,region.sighted,location.silent,location.back,drill.passed,drill.failed,check.paused,check.resumed,report.ready"`
 	IncidentID    *uuid.UUID              `json:"incident_id" format:"uuid" nullable:"true" doc:"The incident; null where the message is about none."`
 	UnobservedID  *uuid.UUID              `json:"unobserved_id" format:"uuid" nullable:"true" doc:"The time without results that a check.unobserved or check.observed is about: unobserved.id of its body; null for other messages."`
 	SubjectID     *uuid.UUID              `json:"subject_id" format:"uuid" nullable:"true" doc:"What a system event is about, for example one time in which a channel fails: its beginning and its end have the same one; null for other messages."`

@@ -16,7 +16,7 @@ import (
 // deliveryMessageView is what a delivery sends.
 type deliveryMessageView struct {
 	EventID   uuid.UUID       `json:"event_id" format:"uuid" doc:"The id of the event: that of a webhook's body and of its webhook-id."`
-	EventType vigil.EventType `json:"event_type" enum:"incident.triggered,incident.acknowledged,incident.updated,incident.resolved,check.unobserved,check.observed,channel.failing,channel.recovered,delivery.exhausted,region.blind,region.sighted,location.silent,location.back,drill.passed,drill.failed,check.paused,check.resumed"`
+	EventType vigil.EventType `json:"event_type" enum:"incident.triggered,incident.acknowledged,incident.updated,incident.resolved,check.unobserved,check.observed,channel.failing,channel.recovered,delivery.exhausted,region.blind,region.sighted,location.silent,location.back,drill.passed,drill.failed,check.paused,check.resumed,report.ready"`
 	Time      time.Time       `json:"time" doc:"When the event happened."`
 	Title     string          `json:"title" doc:"The title that a channel without a template sends."`
 	Body      string          `json:"body" doc:"The text that a channel without a template sends."`

@@ -95,7 +95,7 @@ type channelRecoveryBody struct {
 	Since      time.Time              `json:"since" doc:"From when on the deliveries were made." example:"2026-03-01T00:00:00Z"`
 	Until      *time.Time             `json:"until,omitempty" doc:"Until when, excluded; now without it."`
 	Statuses   []vigil.DeliveryStatus `json:"statuses,omitempty" minItems:"1" maxItems:"3" enum:"exhausted,canceled,superseded" doc:"States of the deliveries; exhausted without it."`
-	EventTypes []vigil.EventType      `json:"event_types,omitempty" minItems:"1" maxItems:"20" enum:"incident.triggered,incident.acknowledged,incident.resolved,check.unobserved,check.observed,channel.failing,channel.recovered,delivery.exhausted,region.blind,region.sighted,location.silent,location.back,drill.passed,drill.failed,check.paused,check.resumed" doc:"Types of their events; all without it."`
+	EventTypes []vigil.EventType      `json:"event_types,omitempty" minItems:"1" maxItems:"20" enum:"incident.triggered,incident.acknowledged,incident.resolved,check.unobserved,check.observed,channel.failing,channel.recovered,delivery.exhausted,region.blind,region.sighted,location.silent,location.back,drill.passed,drill.failed,check.paused,check.resumed,report.ready" doc:"Types of their events; all without it."`
 }
 
 type recoverInput struct {

@@ -23,6 +23,7 @@ type Store interface {
 	subscriptionStore
 	drillStore
 	drillScheduleStore
+	reportScheduleStore
 }
 
 // Deps is what alerting needs beside its store.
@@ -68,6 +69,7 @@ func New(store Store, d Deps) *Service {
 		&incidentUpdates{store: store, notifier: d.Notifier, publicURL: d.PublicURL},
 		&drillResource{store: store, notifier: d.Notifier, plans: d.Plans},
 		&drillSchedules{store: store, plans: d.Plans},
+		&reportSchedules{store: store},
 		&deliveries{store: store, workflows: d.Incidents, links: d.Links, schedule: d.DeliverySchedule},
 	}}
 }

@@ -36,6 +36,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 		Epochs:        p.store,
 		Drills:        sweptDrills{p.store, p.incidents, drills},
 		DefaultDrills: p.makeDefaultDrills(),
+		Reports:       sweptReports{p.store, string(p.settings.PublicURL)},
 		Away:          func(err error) bool { return vigil.ErrorCode(err) == vigil.CodeUnavailable || dispatch.Away(err) },
 		Now:           time.Now,
 		Log:           p.Log,

@@ -101,6 +101,7 @@ type Options struct {
 	Drills        drillStore // nil: drills are left out
 	// DefaultDrills makes the schedule of drills that the operator has by default, once; nil: there is none.
 	DefaultDrills func(ctx context.Context) error
+	Reports       reportStore // nil: no report is sent by a schedule
 	// PublicURL is the address at which the platform is reached, for links in messages.
 	PublicURL string
 	// KeyEnds mails the owners of API keys that end soon; nil: none is mailed.
@@ -124,6 +125,7 @@ type Sweep struct {
 	store         loopStore
 	drills        drillStore
 	defaultDrills func(ctx context.Context) error
+	reports       reportStore
 	housekeeping  housekeeping
 	keyEnds       func(ctx context.Context) error
 	channels      func(ctx context.Context) error
@@ -160,6 +162,7 @@ func New(opts Options) *Sweep {
 		keyEnds:       opts.KeyEnds,
 		drills:        opts.Drills,
 		defaultDrills: opts.DefaultDrills,
+		reports:       opts.Reports,
 		channels:      opts.Channels,
 		now:           opts.Now,
 		log:           opts.Log,
@@ -238,6 +241,9 @@ func (s *Sweep) passes() []pass {
 	if s.drills != nil {
 		all = append(all, pass{"drills", incidentsInterval, passTimeout, ofCommon, s.repairDrills},
 			pass{"drill schedules", incidentsInterval, passTimeout, ofCommon, s.runDrillSchedules})
+	}
+	if s.reports != nil {
+		all = append(all, pass{"report schedules", incidentsInterval, passTimeout, ofCommon, s.runReportSchedules})
 	}
 	if s.defaultDrills != nil {
 		all = append(all, pass{"default drills", incidentsInterval, passTimeout, ofCommon, func(ctx context.Context, _ work) error {

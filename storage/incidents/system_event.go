@@ -21,6 +21,12 @@ import (
 // of the organization it reads that. As publish, it must be the last statement of a transaction. The
 // sweep starts the deliveries at once.
 func (s *Store) PublishSystem(ctx context.Context, tx bun.Tx, c events.SystemContent) error {
+	return s.PublishSystemTo(ctx, tx, c, nil)
+}
+
+// PublishSystemTo is PublishSystem with deliveries to these channels of the organization besides those that are
+// subscribed; one that is gone or disabled gets none.
+func (s *Store) PublishSystemTo(ctx context.Context, tx bun.Tx, c events.SystemContent, channels []uuid.UUID) error {
 	var known []struct {
 		Name   string
 		Stored bool
@@ -43,6 +49,17 @@ func (s *Store) PublishSystem(ctx context.Context, tx bun.Tx, c events.SystemCon
 	to, err := s.systemRecipients(ctx, tx, &event, c.Severity)
 	if err != nil {
 		return err
+	}
+	if len(channels) > 0 {
+		named, err := s.readRecipients(ctx, tx, c.OrgID, []vigil.Rule{{Channels: channels, NotifyOn: vigil.NotifyUnhealthy}})
+		if err != nil {
+			return err
+		}
+		for _, one := range named {
+			if !slices.ContainsFunc(to, func(r vigil.Recipient) bool { return r.ChannelID == one.ChannelID }) {
+				to = append(to, one)
+			}
+		}
 	}
 	return s.publish(ctx, tx, event, to)
 }
