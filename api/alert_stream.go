@@ -34,7 +34,7 @@ func (a *alertStream) Register(r *rest.Registrar) {
 			"A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. " +
 			"System events are about channels, deliveries, regions, locations, drills and checks themselves: channel.failing, channel.recovered, " +
 			"delivery.exhausted, region.blind, region.sighted, location.silent, location.back, drill.passed, drill.failed, " +
-			"check.paused and check.resumed. " +
+			"check.paused, check.resumed and report.ready. " +
 			"Their data has `severity` and a member for what they are about instead of an incident. " +
 			"Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of " +
 			"the newest event, or where it resumes. " +

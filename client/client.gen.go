@@ -559,6 +559,7 @@ const (
 	ChannelRecoveryRequestEventTypesLocationSilent       ChannelRecoveryRequestEventTypes = "location.silent"
 	ChannelRecoveryRequestEventTypesRegionBlind          ChannelRecoveryRequestEventTypes = "region.blind"
 	ChannelRecoveryRequestEventTypesRegionSighted        ChannelRecoveryRequestEventTypes = "region.sighted"
+	ChannelRecoveryRequestEventTypesReportReady          ChannelRecoveryRequestEventTypes = "report.ready"
 )
 
 // Valid indicates whether the value is a known member of the ChannelRecoveryRequestEventTypes enum.
@@ -595,6 +596,8 @@ func (e ChannelRecoveryRequestEventTypes) Valid() bool {
 	case ChannelRecoveryRequestEventTypesRegionBlind:
 		return true
 	case ChannelRecoveryRequestEventTypesRegionSighted:
+		return true
+	case ChannelRecoveryRequestEventTypesReportReady:
 		return true
 	default:
 		return false
@@ -1550,6 +1553,7 @@ const (
 	DeliveryEventTypeLocationSilent       DeliveryEventType = "location.silent"
 	DeliveryEventTypeRegionBlind          DeliveryEventType = "region.blind"
 	DeliveryEventTypeRegionSighted        DeliveryEventType = "region.sighted"
+	DeliveryEventTypeReportReady          DeliveryEventType = "report.ready"
 )
 
 // Valid indicates whether the value is a known member of the DeliveryEventType enum.
@@ -1588,6 +1592,8 @@ func (e DeliveryEventType) Valid() bool {
 	case DeliveryEventTypeRegionBlind:
 		return true
 	case DeliveryEventTypeRegionSighted:
+		return true
+	case DeliveryEventTypeReportReady:
 		return true
 	default:
 		return false
@@ -1640,6 +1646,7 @@ const (
 	DeliveryMessageEventTypeLocationSilent       DeliveryMessageEventType = "location.silent"
 	DeliveryMessageEventTypeRegionBlind          DeliveryMessageEventType = "region.blind"
 	DeliveryMessageEventTypeRegionSighted        DeliveryMessageEventType = "region.sighted"
+	DeliveryMessageEventTypeReportReady          DeliveryMessageEventType = "report.ready"
 )
 
 // Valid indicates whether the value is a known member of the DeliveryMessageEventType enum.
@@ -1678,6 +1685,8 @@ func (e DeliveryMessageEventType) Valid() bool {
 	case DeliveryMessageEventTypeRegionBlind:
 		return true
 	case DeliveryMessageEventTypeRegionSighted:
+		return true
+	case DeliveryMessageEventTypeReportReady:
 		return true
 	default:
 		return false
@@ -2028,16 +2037,16 @@ func (e DrillReceiptVerdict) Valid() bool {
 
 // Defines values for DrillRecurrenceEvery.
 const (
-	Monthly DrillRecurrenceEvery = "monthly"
-	Weekly  DrillRecurrenceEvery = "weekly"
+	DrillRecurrenceEveryMonthly DrillRecurrenceEvery = "monthly"
+	DrillRecurrenceEveryWeekly  DrillRecurrenceEvery = "weekly"
 )
 
 // Valid indicates whether the value is a known member of the DrillRecurrenceEvery enum.
 func (e DrillRecurrenceEvery) Valid() bool {
 	switch e {
-	case Monthly:
+	case DrillRecurrenceEveryMonthly:
 		return true
-	case Weekly:
+	case DrillRecurrenceEveryWeekly:
 		return true
 	default:
 		return false
@@ -3463,6 +3472,27 @@ func (e RegionSummaryHealthStatus) Valid() bool {
 	}
 }
 
+// Defines values for ReportRecurrenceEvery.
+const (
+	ReportRecurrenceEveryMonthly   ReportRecurrenceEvery = "monthly"
+	ReportRecurrenceEveryQuarterly ReportRecurrenceEvery = "quarterly"
+	ReportRecurrenceEveryWeekly    ReportRecurrenceEvery = "weekly"
+)
+
+// Valid indicates whether the value is a known member of the ReportRecurrenceEvery enum.
+func (e ReportRecurrenceEvery) Valid() bool {
+	switch e {
+	case ReportRecurrenceEveryMonthly:
+		return true
+	case ReportRecurrenceEveryQuarterly:
+		return true
+	case ReportRecurrenceEveryWeekly:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RoleRequestRole.
 const (
 	RoleRequestRoleEditor    RoleRequestRole = "editor"
@@ -3637,6 +3667,8 @@ const (
 	SubscriptionCreateEventsRegion               SubscriptionCreateEvents = "region.*"
 	SubscriptionCreateEventsRegionBlind          SubscriptionCreateEvents = "region.blind"
 	SubscriptionCreateEventsRegionSighted        SubscriptionCreateEvents = "region.sighted"
+	SubscriptionCreateEventsReport               SubscriptionCreateEvents = "report.*"
+	SubscriptionCreateEventsReportReady          SubscriptionCreateEvents = "report.ready"
 )
 
 // Valid indicates whether the value is a known member of the SubscriptionCreateEvents enum.
@@ -3692,6 +3724,10 @@ func (e SubscriptionCreateEvents) Valid() bool {
 		return true
 	case SubscriptionCreateEventsRegionSighted:
 		return true
+	case SubscriptionCreateEventsReport:
+		return true
+	case SubscriptionCreateEventsReportReady:
+		return true
 	default:
 		return false
 	}
@@ -3745,6 +3781,8 @@ const (
 	SubscriptionUpdateEventsRegion               SubscriptionUpdateEvents = "region.*"
 	SubscriptionUpdateEventsRegionBlind          SubscriptionUpdateEvents = "region.blind"
 	SubscriptionUpdateEventsRegionSighted        SubscriptionUpdateEvents = "region.sighted"
+	SubscriptionUpdateEventsReport               SubscriptionUpdateEvents = "report.*"
+	SubscriptionUpdateEventsReportReady          SubscriptionUpdateEvents = "report.ready"
 )
 
 // Valid indicates whether the value is a known member of the SubscriptionUpdateEvents enum.
@@ -3799,6 +3837,10 @@ func (e SubscriptionUpdateEvents) Valid() bool {
 	case SubscriptionUpdateEventsRegionBlind:
 		return true
 	case SubscriptionUpdateEventsRegionSighted:
+		return true
+	case SubscriptionUpdateEventsReport:
+		return true
+	case SubscriptionUpdateEventsReportReady:
 		return true
 	default:
 		return false
@@ -9397,6 +9439,151 @@ type ReportFigures struct {
 	UptimePercentage *float64 `json:"uptime_percentage"`
 }
 
+// ReportRecurrence defines model for ReportRecurrence.
+type ReportRecurrence struct {
+	// Day Weekly: the weekday, 1 (Monday) to 7 (Sunday). Monthly: the day of the month. Quarterly: the day of the first month of a quarter.
+	Day int64 `json:"day"`
+
+	// Every Each report is about the calendar week (Monday to Sunday), month or quarter before.
+	Every ReportRecurrenceEvery `json:"every"`
+
+	// Hour Hour of the day in the time zone.
+	Hour int64 `json:"hour"`
+
+	// Timezone IANA name; also that of the days of the report.
+	//
+	// Examples: Europe/Berlin
+	Timezone string `json:"timezone"`
+}
+
+// ReportRecurrenceEvery Each report is about the calendar week (Monday to Sunday), month or quarter before.
+type ReportRecurrenceEvery string
+
+// ReportSchedule defines model for ReportSchedule.
+type ReportSchedule struct {
+	// ChannelIds Channels that get the reports.
+	ChannelIds []string           `json:"channel_ids"`
+	CreatedAt  time.Time          `json:"created_at"`
+	Enabled    bool               `json:"enabled"`
+	Id         openapi_types.UUID `json:"id"`
+
+	// Labels Selectors of the checks, key=value or key, which all match; none: every check.
+	Labels []string `json:"labels"`
+
+	// LastAt The time of the last report; null: none was sent.
+	LastAt *time.Time `json:"last_at"`
+
+	// Name Examples: Shop, monthly
+	Name string `json:"name"`
+
+	// NextAt When the next report is sent; null while the schedule is disabled.
+	NextAt     *time.Time       `json:"next_at"`
+	Recurrence ReportRecurrence `json:"recurrence"`
+
+	// Revision Grows by one with every change of the schedule; the ETag for If-Match.
+	Revision int64 `json:"revision"`
+
+	// SkippedAt The last time that was left out, as a later one had come when the platform was back; null: none was.
+	SkippedAt        *time.Time `json:"skipped_at"`
+	TargetPercentage float64    `json:"target_percentage"`
+	UpdatedAt        time.Time  `json:"updated_at"`
+}
+
+// ReportScheduleAnswer defines model for ReportScheduleAnswer.
+type ReportScheduleAnswer struct {
+	Data ReportSchedule `json:"data"`
+}
+
+// ReportScheduleCreate defines model for ReportScheduleCreate.
+type ReportScheduleCreate struct {
+	// ChannelIds Channels that get the reports.
+	ChannelIds []string `json:"channel_ids"`
+
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Enabled Whether reports are sent. A new schedule is enabled.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
+
+	// Labels Checks with all of these labels: key=value, or key for any value. A new schedule is about every check.
+	Labels *[]string `json:"labels,omitempty"`
+
+	// LastAt Accepted with any value and ignored, so that what was read can be written.
+	LastAt interface{} `json:"last_at,omitempty"`
+
+	// Name Examples: Shop, monthly
+	Name string `json:"name"`
+
+	// NextAt Accepted with any value and ignored, so that what was read can be written.
+	NextAt interface{} `json:"next_at,omitempty"`
+
+	// Recurrence When the reports are sent; replaced as a whole.
+	Recurrence ReportRecurrence `json:"recurrence"`
+
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
+
+	// SkippedAt Accepted with any value and ignored, so that what was read can be written.
+	SkippedAt interface{} `json:"skipped_at,omitempty"`
+
+	// TargetPercentage Target of uptime, for the error budget. A new schedule has 99.9.
+	TargetPercentage *float64 `json:"target_percentage,omitempty"`
+
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+}
+
+// ReportScheduleList defines model for ReportScheduleList.
+type ReportScheduleList struct {
+	Data []ReportSchedule `json:"data"`
+	Meta Meta             `json:"meta"`
+}
+
+// ReportScheduleUpdate defines model for ReportScheduleUpdate.
+type ReportScheduleUpdate struct {
+	// ChannelIds Channels that get the reports.
+	ChannelIds *[]string `json:"channel_ids,omitempty"`
+
+	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
+	CreatedAt interface{} `json:"created_at,omitempty"`
+
+	// Enabled Whether reports are sent. A new schedule is enabled.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// Id Accepted with any value and ignored, so that what was read can be written.
+	Id interface{} `json:"id,omitempty"`
+
+	// Labels Checks with all of these labels: key=value, or key for any value. A new schedule is about every check.
+	Labels *[]string `json:"labels,omitempty"`
+
+	// LastAt Accepted with any value and ignored, so that what was read can be written.
+	LastAt interface{} `json:"last_at,omitempty"`
+
+	// Name Examples: Shop, monthly
+	Name *string `json:"name,omitempty"`
+
+	// NextAt Accepted with any value and ignored, so that what was read can be written.
+	NextAt interface{} `json:"next_at,omitempty"`
+
+	// Recurrence When the reports are sent; replaced as a whole.
+	Recurrence *ReportRecurrence `json:"recurrence,omitempty"`
+
+	// Revision Accepted with any value and ignored, so that what was read can be written.
+	Revision interface{} `json:"revision,omitempty"`
+
+	// SkippedAt Accepted with any value and ignored, so that what was read can be written.
+	SkippedAt interface{} `json:"skipped_at,omitempty"`
+
+	// TargetPercentage Target of uptime, for the error budget. A new schedule has 99.9.
+	TargetPercentage *float64 `json:"target_percentage,omitempty"`
+
+	// UpdatedAt Accepted with any value and ignored, so that what was read can be written.
+	UpdatedAt interface{} `json:"updated_at,omitempty"`
+}
+
 // RequestedSignup defines model for RequestedSignup.
 type RequestedSignup struct {
 	// Email The address that the link was mailed to, which the account gets.
@@ -10394,7 +10581,7 @@ type Uptime struct {
 	Period UptimePeriod `json:"period"`
 
 	// Span What was asked for with from and to; null for a period.
-	Span             Span  `json:"span"`
+	Span             *Span `json:"span"`
 	SuccessfulChecks int64 `json:"successful_checks"`
 	TotalChecks      int64 `json:"total_checks"`
 
@@ -11645,6 +11832,42 @@ type ListRegionsParams struct {
 	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
 }
 
+// ListReportSchedulesParams defines parameters for ListReportSchedules.
+type ListReportSchedulesParams struct {
+	// Limit How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset plus the number of rows received.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Offset How many to skip, counted from the newest.
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateReportScheduleParams defines parameters for CreateReportSchedule.
+type CreateReportScheduleParams struct {
+	// IdempotencyKey A key of your choice, of visible ASCII characters. The same request with the same key gets the first answer again for 24 hours, with `Idempotent-Replayed: true`, and nothing is done twice. A dry run is not kept.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteReportScheduleParams defines parameters for DeleteReportSchedule.
+type DeleteReportScheduleParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// GetReportScheduleParams defines parameters for GetReportSchedule.
+type GetReportScheduleParams struct {
+	// IfNoneMatch The ETag of an earlier answer. While the definition has that revision, the answer is 304 without a body. Health and results change no revision.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// UpdateReportScheduleParams defines parameters for UpdateReportSchedule.
+type UpdateReportScheduleParams struct {
+	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
 // GetUptimeReportParams defines parameters for GetUptimeReport.
 type GetUptimeReportParams struct {
 	// Label Checks with a label: key=value, or key for any value. Given several times, all must match. Default: every check.
@@ -11944,6 +12167,12 @@ type DeleteOrganizationJSONRequestBody = DeleteOrganizationRequest
 
 // RenameOrganizationJSONRequestBody defines body for RenameOrganization for application/json ContentType.
 type RenameOrganizationJSONRequestBody = OrganizationRequest
+
+// CreateReportScheduleJSONRequestBody defines body for CreateReportSchedule for application/json ContentType.
+type CreateReportScheduleJSONRequestBody = ReportScheduleCreate
+
+// UpdateReportScheduleJSONRequestBody defines body for UpdateReportSchedule for application/json ContentType.
+type UpdateReportScheduleJSONRequestBody = ReportScheduleUpdate
 
 // CreateStatusPageJSONRequestBody defines body for CreateStatusPage for application/json ContentType.
 type CreateStatusPageJSONRequestBody = StatusPageCreate
@@ -17244,6 +17473,57 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/regions (the `ListRegions` operationId).
 	ListRegions(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListReportSchedules List the schedules of reports, newest first
+	//
+	// Corresponds with GET /v1/report-schedules (the `ListReportSchedules` operationId).
+	ListReportSchedules(ctx context.Context, params *ListReportSchedulesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateReportScheduleWithBody Send reports by a schedule
+	//
+	// Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is sent once it is back; of several times that came meanwhile only the newest has a report.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/report-schedules (the `CreateReportSchedule` operationId).
+	CreateReportScheduleWithBody(ctx context.Context, params *CreateReportScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateReportSchedule Send reports by a schedule
+	//
+	// Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is sent once it is back; of several times that came meanwhile only the newest has a report.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/report-schedules (the `CreateReportSchedule` operationId).
+	CreateReportSchedule(ctx context.Context, params *CreateReportScheduleParams, body CreateReportScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteReportSchedule Delete a schedule of reports
+	//
+	// Corresponds with DELETE /v1/report-schedules/{id} (the `DeleteReportSchedule` operationId).
+	DeleteReportSchedule(ctx context.Context, id openapi_types.UUID, params *DeleteReportScheduleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetReportSchedule Get a schedule of reports
+	//
+	// Corresponds with GET /v1/report-schedules/{id} (the `GetReportSchedule` operationId).
+	GetReportSchedule(ctx context.Context, id openapi_types.UUID, params *GetReportScheduleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateReportScheduleWithBody Update a schedule of reports
+	//
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/report-schedules/{id} (the `UpdateReportSchedule` operationId).
+	UpdateReportScheduleWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateReportScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateReportSchedule Update a schedule of reports
+	//
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/report-schedules/{id} (the `UpdateReportSchedule` operationId).
+	UpdateReportSchedule(ctx context.Context, id openapi_types.UUID, params *UpdateReportScheduleParams, body UpdateReportScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetUptimeReport Get a report of the uptime of checks
 	//
 	// By check, by day and in all, for a month or another time. The days add up to the time and the checks to the total. Checks that were deleted since are not in it.
@@ -20221,6 +20501,127 @@ func (c *Client) RotatePingKey(ctx context.Context, reqEditors ...RequestEditorF
 // Corresponds with GET /v1/regions (the `ListRegions` operationId).
 func (c *Client) ListRegions(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListRegionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListReportSchedules List the schedules of reports, newest first
+//
+// Corresponds with GET /v1/report-schedules (the `ListReportSchedules` operationId).
+func (c *Client) ListReportSchedules(ctx context.Context, params *ListReportSchedulesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListReportSchedulesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateReportScheduleWithBody Send reports by a schedule
+//
+// Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is sent once it is back; of several times that came meanwhile only the newest has a report.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/report-schedules (the `CreateReportSchedule` operationId).
+func (c *Client) CreateReportScheduleWithBody(ctx context.Context, params *CreateReportScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateReportScheduleRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateReportSchedule Send reports by a schedule
+//
+// Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is sent once it is back; of several times that came meanwhile only the newest has a report.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/report-schedules (the `CreateReportSchedule` operationId).
+func (c *Client) CreateReportSchedule(ctx context.Context, params *CreateReportScheduleParams, body CreateReportScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateReportScheduleRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteReportSchedule Delete a schedule of reports
+//
+// Corresponds with DELETE /v1/report-schedules/{id} (the `DeleteReportSchedule` operationId).
+func (c *Client) DeleteReportSchedule(ctx context.Context, id openapi_types.UUID, params *DeleteReportScheduleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteReportScheduleRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetReportSchedule Get a schedule of reports
+//
+// Corresponds with GET /v1/report-schedules/{id} (the `GetReportSchedule` operationId).
+func (c *Client) GetReportSchedule(ctx context.Context, id openapi_types.UUID, params *GetReportScheduleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetReportScheduleRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateReportScheduleWithBody Update a schedule of reports
+//
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/report-schedules/{id} (the `UpdateReportSchedule` operationId).
+func (c *Client) UpdateReportScheduleWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateReportScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateReportScheduleRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateReportSchedule Update a schedule of reports
+//
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/report-schedules/{id} (the `UpdateReportSchedule` operationId).
+func (c *Client) UpdateReportSchedule(ctx context.Context, id openapi_types.UUID, params *UpdateReportScheduleParams, body UpdateReportScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateReportScheduleRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -27547,6 +27948,299 @@ func NewListRegionsRequest(server string, params *ListRegionsParams) (*http.Requ
 	return req, nil
 }
 
+// NewListReportSchedulesRequest constructs an http.Request for the ListReportSchedules method
+func NewListReportSchedulesRequest(server string, params *ListReportSchedulesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/report-schedules")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateReportScheduleRequest calls the generic CreateReportSchedule builder with application/json body
+func NewCreateReportScheduleRequest(server string, params *CreateReportScheduleParams, body CreateReportScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateReportScheduleRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateReportScheduleRequestWithBody constructs an http.Request for the CreateReportSchedule method, with any body, and a specified content type
+func NewCreateReportScheduleRequestWithBody(server string, params *CreateReportScheduleParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/report-schedules")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteReportScheduleRequest constructs an http.Request for the DeleteReportSchedule method
+func NewDeleteReportScheduleRequest(server string, id openapi_types.UUID, params *DeleteReportScheduleParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/report-schedules/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetReportScheduleRequest constructs an http.Request for the GetReportSchedule method
+func NewGetReportScheduleRequest(server string, id openapi_types.UUID, params *GetReportScheduleParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/report-schedules/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfNoneMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateReportScheduleRequest calls the generic UpdateReportSchedule builder with application/json body
+func NewUpdateReportScheduleRequest(server string, id openapi_types.UUID, params *UpdateReportScheduleParams, body UpdateReportScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateReportScheduleRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateReportScheduleRequestWithBody constructs an http.Request for the UpdateReportSchedule method, with any body, and a specified content type
+func NewUpdateReportScheduleRequestWithBody(server string, id openapi_types.UUID, params *UpdateReportScheduleParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/report-schedules/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewGetUptimeReportRequest constructs an http.Request for the GetUptimeReport method
 func NewGetUptimeReportRequest(server string, params *GetUptimeReportParams) (*http.Request, error) {
 	var err error
@@ -30079,6 +30773,63 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/regions (the `ListRegions` operationId).
 	ListRegionsWithResponse(ctx context.Context, params *ListRegionsParams, reqEditors ...RequestEditorFn) (*ListRegionsResponse, error)
+
+	// ListReportSchedulesWithResponse List the schedules of reports, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/report-schedules (the `ListReportSchedules` operationId).
+	ListReportSchedulesWithResponse(ctx context.Context, params *ListReportSchedulesParams, reqEditors ...RequestEditorFn) (*ListReportSchedulesResponse, error)
+
+	// CreateReportScheduleWithBodyWithResponse Send reports by a schedule
+	//
+	// Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is sent once it is back; of several times that came meanwhile only the newest has a report.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/report-schedules (the `CreateReportSchedule` operationId).
+	CreateReportScheduleWithBodyWithResponse(ctx context.Context, params *CreateReportScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateReportScheduleResponse, error)
+
+	// CreateReportScheduleWithResponse Send reports by a schedule
+	//
+	// Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is sent once it is back; of several times that came meanwhile only the newest has a report.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/report-schedules (the `CreateReportSchedule` operationId).
+	CreateReportScheduleWithResponse(ctx context.Context, params *CreateReportScheduleParams, body CreateReportScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateReportScheduleResponse, error)
+
+	// DeleteReportScheduleWithResponse Delete a schedule of reports
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/report-schedules/{id} (the `DeleteReportSchedule` operationId).
+	DeleteReportScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteReportScheduleParams, reqEditors ...RequestEditorFn) (*DeleteReportScheduleResponse, error)
+
+	// GetReportScheduleWithResponse Get a schedule of reports
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/report-schedules/{id} (the `GetReportSchedule` operationId).
+	GetReportScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *GetReportScheduleParams, reqEditors ...RequestEditorFn) (*GetReportScheduleResponse, error)
+
+	// UpdateReportScheduleWithBodyWithResponse Update a schedule of reports
+	//
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/report-schedules/{id} (the `UpdateReportSchedule` operationId).
+	UpdateReportScheduleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateReportScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateReportScheduleResponse, error)
+
+	// UpdateReportScheduleWithResponse Update a schedule of reports
+	//
+	// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/report-schedules/{id} (the `UpdateReportSchedule` operationId).
+	UpdateReportScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateReportScheduleParams, body UpdateReportScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateReportScheduleResponse, error)
 
 	// GetUptimeReportWithResponse Get a report of the uptime of checks
 	//
@@ -41977,6 +42728,525 @@ func (r ListRegionsResponse) ContentType() string {
 	return ""
 }
 
+// ListReportSchedulesResponse200Headers the declared response headers of an HTTP 200 response for ListReportSchedules
+type ListReportSchedulesResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListReportSchedulesResponse429Headers the declared response headers of an HTTP 429 response for ListReportSchedules
+type ListReportSchedulesResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListReportSchedulesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ReportScheduleList
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListReportSchedulesResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListReportSchedulesResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListReportSchedulesResponse) GetJSON200() *ReportScheduleList {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListReportSchedulesResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListReportSchedulesResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListReportSchedulesResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListReportSchedulesResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListReportSchedulesResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListReportSchedulesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListReportSchedulesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListReportSchedulesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListReportSchedulesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateReportScheduleResponse201Headers the declared response headers of an HTTP 201 response for CreateReportSchedule
+type CreateReportScheduleResponse201Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// CreateReportScheduleResponse429Headers the declared response headers of an HTTP 429 response for CreateReportSchedule
+type CreateReportScheduleResponse429Headers struct {
+	RetryAfter *int
+}
+
+type CreateReportScheduleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *ReportScheduleAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateReportScheduleResponse201Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CreateReportScheduleResponse429Headers
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateReportScheduleResponse) GetJSON201() *ReportScheduleAnswer {
+	return r.JSON201
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r CreateReportScheduleResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r CreateReportScheduleResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r CreateReportScheduleResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r CreateReportScheduleResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r CreateReportScheduleResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r CreateReportScheduleResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r CreateReportScheduleResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateReportScheduleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateReportScheduleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateReportScheduleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateReportScheduleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteReportScheduleResponse204Headers the declared response headers of an HTTP 204 response for DeleteReportSchedule
+type DeleteReportScheduleResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// DeleteReportScheduleResponse429Headers the declared response headers of an HTTP 429 response for DeleteReportSchedule
+type DeleteReportScheduleResponse429Headers struct {
+	RetryAfter *int
+}
+
+type DeleteReportScheduleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *DeleteReportScheduleResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeleteReportScheduleResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteReportScheduleResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteReportScheduleResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteReportScheduleResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteReportScheduleResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r DeleteReportScheduleResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteReportScheduleResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteReportScheduleResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteReportScheduleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteReportScheduleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteReportScheduleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteReportScheduleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetReportScheduleResponse200Headers the declared response headers of an HTTP 200 response for GetReportSchedule
+type GetReportScheduleResponse200Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// GetReportScheduleResponse304Headers the declared response headers of an HTTP 304 response for GetReportSchedule
+type GetReportScheduleResponse304Headers struct {
+	ETag *string
+}
+
+// GetReportScheduleResponse429Headers the declared response headers of an HTTP 429 response for GetReportSchedule
+type GetReportScheduleResponse429Headers struct {
+	RetryAfter *int
+}
+
+type GetReportScheduleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ReportScheduleAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetReportScheduleResponse200Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetReportScheduleResponse304Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetReportScheduleResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetReportScheduleResponse) GetJSON200() *ReportScheduleAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r GetReportScheduleResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r GetReportScheduleResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r GetReportScheduleResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r GetReportScheduleResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r GetReportScheduleResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r GetReportScheduleResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r GetReportScheduleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetReportScheduleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetReportScheduleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetReportScheduleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// UpdateReportScheduleResponse200Headers the declared response headers of an HTTP 200 response for UpdateReportSchedule
+type UpdateReportScheduleResponse200Headers struct {
+	ETag            *string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// UpdateReportScheduleResponse429Headers the declared response headers of an HTTP 429 response for UpdateReportSchedule
+type UpdateReportScheduleResponse429Headers struct {
+	RetryAfter *int
+}
+
+type UpdateReportScheduleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ReportScheduleAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON412 the response for an HTTP 412 `application/json` response
+	JSON412 *PreconditionFailed
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateReportScheduleResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *UpdateReportScheduleResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateReportScheduleResponse) GetJSON200() *ReportScheduleAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r UpdateReportScheduleResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r UpdateReportScheduleResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r UpdateReportScheduleResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r UpdateReportScheduleResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON412 returns the response for an HTTP 412 `application/json` response
+func (r UpdateReportScheduleResponse) GetJSON412() *PreconditionFailed {
+	return r.JSON412
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r UpdateReportScheduleResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r UpdateReportScheduleResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r UpdateReportScheduleResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateReportScheduleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateReportScheduleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateReportScheduleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateReportScheduleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetUptimeReportResponse200Headers the declared response headers of an HTTP 200 response for GetUptimeReport
 type GetUptimeReportResponse200Headers struct {
 	RateLimit       *string
@@ -45804,6 +47074,105 @@ func (c *ClientWithResponses) ListRegionsWithResponse(ctx context.Context, param
 		return nil, err
 	}
 	return ParseListRegionsResponse(rsp)
+}
+
+// ListReportSchedulesWithResponse List the schedules of reports, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/report-schedules (the `ListReportSchedules` operationId).
+func (c *ClientWithResponses) ListReportSchedulesWithResponse(ctx context.Context, params *ListReportSchedulesParams, reqEditors ...RequestEditorFn) (*ListReportSchedulesResponse, error) {
+	rsp, err := c.ListReportSchedules(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListReportSchedulesResponse(rsp)
+}
+
+// CreateReportScheduleWithBodyWithResponse Send reports by a schedule
+//
+// Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is sent once it is back; of several times that came meanwhile only the newest has a report.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/report-schedules (the `CreateReportSchedule` operationId).
+func (c *ClientWithResponses) CreateReportScheduleWithBodyWithResponse(ctx context.Context, params *CreateReportScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateReportScheduleResponse, error) {
+	rsp, err := c.CreateReportScheduleWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateReportScheduleResponse(rsp)
+}
+
+// CreateReportScheduleWithResponse Send reports by a schedule
+//
+// Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is sent once it is back; of several times that came meanwhile only the newest has a report.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/report-schedules (the `CreateReportSchedule` operationId).
+func (c *ClientWithResponses) CreateReportScheduleWithResponse(ctx context.Context, params *CreateReportScheduleParams, body CreateReportScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateReportScheduleResponse, error) {
+	rsp, err := c.CreateReportSchedule(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateReportScheduleResponse(rsp)
+}
+
+// DeleteReportScheduleWithResponse Delete a schedule of reports
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/report-schedules/{id} (the `DeleteReportSchedule` operationId).
+func (c *ClientWithResponses) DeleteReportScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteReportScheduleParams, reqEditors ...RequestEditorFn) (*DeleteReportScheduleResponse, error) {
+	rsp, err := c.DeleteReportSchedule(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteReportScheduleResponse(rsp)
+}
+
+// GetReportScheduleWithResponse Get a schedule of reports
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/report-schedules/{id} (the `GetReportSchedule` operationId).
+func (c *ClientWithResponses) GetReportScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *GetReportScheduleParams, reqEditors ...RequestEditorFn) (*GetReportScheduleResponse, error) {
+	rsp, err := c.GetReportSchedule(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetReportScheduleResponse(rsp)
+}
+
+// UpdateReportScheduleWithBodyWithResponse Update a schedule of reports
+//
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/report-schedules/{id} (the `UpdateReportSchedule` operationId).
+func (c *ClientWithResponses) UpdateReportScheduleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateReportScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateReportScheduleResponse, error) {
+	rsp, err := c.UpdateReportScheduleWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateReportScheduleResponse(rsp)
+}
+
+// UpdateReportScheduleWithResponse Update a schedule of reports
+//
+// Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/report-schedules/{id} (the `UpdateReportSchedule` operationId).
+func (c *ClientWithResponses) UpdateReportScheduleWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateReportScheduleParams, body UpdateReportScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateReportScheduleResponse, error) {
+	rsp, err := c.UpdateReportSchedule(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateReportScheduleResponse(rsp)
 }
 
 // GetUptimeReportWithResponse Get a report of the uptime of checks
@@ -58525,6 +59894,582 @@ func ParseListRegionsResponse(rsp *http.Response) (*ListRegionsResponse, error) 
 			headers.XRequestId = &value
 		}
 		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListReportSchedulesResponse parses an HTTP response from a ListReportSchedulesWithResponse call
+func ParseListReportSchedulesResponse(rsp *http.Response) (*ListReportSchedulesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListReportSchedulesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReportScheduleList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListReportSchedulesResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListReportSchedulesResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateReportScheduleResponse parses an HTTP response from a CreateReportScheduleWithResponse call
+func ParseCreateReportScheduleResponse(rsp *http.Response) (*CreateReportScheduleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateReportScheduleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest ReportScheduleAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateReportScheduleResponse201Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers201 = &headers
+	case rsp.StatusCode == 429:
+		var headers CreateReportScheduleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteReportScheduleResponse parses an HTTP response from a DeleteReportScheduleWithResponse call
+func ParseDeleteReportScheduleResponse(rsp *http.Response) (*DeleteReportScheduleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteReportScheduleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers DeleteReportScheduleResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeleteReportScheduleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetReportScheduleResponse parses an HTTP response from a GetReportScheduleWithResponse call
+func ParseGetReportScheduleResponse(rsp *http.Response) (*GetReportScheduleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetReportScheduleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReportScheduleAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetReportScheduleResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetReportScheduleResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers304 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetReportScheduleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseUpdateReportScheduleResponse parses an HTTP response from a UpdateReportScheduleWithResponse call
+func ParseUpdateReportScheduleResponse(rsp *http.Response) (*UpdateReportScheduleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateReportScheduleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReportScheduleAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 412:
+		var dest PreconditionFailed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON412 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateReportScheduleResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers UpdateReportScheduleResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	}
 
 	return response, nil

@@ -98,6 +98,13 @@ func clientLines() map[string][]clientLine {
 		"report": {
 			{words: "report uptime", reads: "BUDGET LEFT"},
 			{words: "report incidents", reads: "acknowledged_at"},
+			{words: "report schedule list", reads: "No schedules of reports"},
+			{words: "report schedule get " + noID, missing: "report schedule get " + noID},
+			{words: "report schedule create other --channel oncall", missing: "report schedule create other --channel nothing"},
+			{words: "report schedule enable " + noID, missing: "report schedule enable " + noID},
+			{words: "report schedule disable " + noID, missing: "report schedule disable " + noID},
+			{words: "report schedule edit " + noID, missing: "report schedule edit " + noID},
+			{words: "report schedule delete " + noID + " --yes", missing: "report schedule delete nothing --yes"},
 		},
 		"tail": {{words: "tail"}},
 		"status-page": {

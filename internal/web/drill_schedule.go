@@ -113,7 +113,7 @@ func drillWhat(d *client.DrillSchedule, offers drillOffers) string {
 // recurrenceText words when the drills of a schedule run: monthly on day 1, 09:00 (UTC).
 func recurrenceText(c *client.DrillRecurrence) string {
 	on := "monthly on day " + strconv.FormatInt(c.Day, 10)
-	if c.Every == client.Weekly {
+	if c.Every == client.DrillRecurrenceEveryWeekly {
 		on = "weekly on " + weekday(c.Day)
 	}
 	return fmt.Sprintf("%s, %02d:00 (%s)", on, c.Hour, c.Timezone)
@@ -141,7 +141,7 @@ func drillScheduleForm(r *request, d *client.DrillSchedule) (*drillScheduleBody,
 		return nil, err
 	}
 	begin := newDrillAsked()
-	name, at := "", client.DrillRecurrence{Every: client.Monthly, Day: 1, Hour: 9, Timezone: r.prefs.Zone.String()}
+	name, at := "", client.DrillRecurrence{Every: client.DrillRecurrenceEveryMonthly, Day: 1, Hour: 9, Timezone: r.prefs.Zone.String()}
 	if d != nil {
 		name, at = d.Name, d.Recurrence
 		begin = drillAsked{severity: string(d.Severity), within: d.ExpectWithinSeconds, pager: d.ConfirmPager}
@@ -174,7 +174,7 @@ func drillScheduleForm(r *request, d *client.DrillSchedule) (*drillScheduleBody,
 // addRecurrence declares when drills run.
 func (f *drillForm) addRecurrence(at *client.DrillRecurrence) {
 	day, week := "1", "1"
-	if at.Every == client.Weekly {
+	if at.Every == client.DrillRecurrenceEveryWeekly {
 		week = strconv.FormatInt(at.Day, 10)
 	} else {
 		day = strconv.FormatInt(at.Day, 10)
@@ -207,7 +207,7 @@ func (f *drillForm) recurrence() client.DrillRecurrence {
 		Every: client.DrillRecurrenceEvery(f.get("recurrence.every")), Day: f.number("recurrence.day"), Hour: f.number("recurrence.hour"),
 		Timezone: strings.TrimSpace(f.get("recurrence.timezone")),
 	}
-	if at.Every == client.Weekly {
+	if at.Every == client.DrillRecurrenceEveryWeekly {
 		at.Day = f.number("weekday")
 	}
 	return at

@@ -364,6 +364,21 @@ class Operations:
         """
         return self._call("POST", "/v1/ping-key", timeout=timeout)
 
+    def create_report_schedule(
+        self,
+        body: types.ReportScheduleCreate,
+        *,
+        idempotency_key: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> types.ReportSchedule:
+        """
+        Send reports by a schedule.
+        Each time has one report, as the event report.ready with a delivery to each channel. When the
+        platform was away, it is sent once it is back; of several times that came meanwhile only the
+        newest has a report.
+        """
+        return self._call("POST", "/v1/report-schedules", body=body, keyed=True, idempotency_key=idempotency_key, timeout=timeout)
+
     def create_status_page(
         self,
         body: types.StatusPageCreate,
@@ -546,6 +561,16 @@ class Operations:
         Pings with it are answered with 404 from now on. The heartbeats stay, and so do their `ping_url`.
         """
         self._call("DELETE", "/v1/ping-key", timeout=timeout)
+
+    def delete_report_schedule(
+        self,
+        id: str,
+        *,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """Delete a schedule of reports"""
+        self._call("DELETE", f"/v1/report-schedules/{quote(id, safe='')}", if_match=if_match, timeout=timeout)
 
     def delete_status_page(
         self,
@@ -828,6 +853,15 @@ class Operations:
     ) -> types.Recovery:
         """Get a recovery of a channel"""
         return self._call("GET", f"/v1/notification-channels/{quote(id, safe='')}/recoveries/{quote(recovery_id, safe='')}", timeout=timeout)
+
+    def get_report_schedule(
+        self,
+        id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.ReportSchedule:
+        """Get a schedule of reports"""
+        return self._call("GET", f"/v1/report-schedules/{quote(id, safe='')}", timeout=timeout)
 
     def get_series(
         self,
@@ -1265,6 +1299,15 @@ class Operations:
     ) -> Pages[types.Region]:
         """List the regions that checks can run in"""
         return self._list("/v1/regions", {"limit": limit}, timeout)
+
+    def list_report_schedules(
+        self,
+        *,
+        limit: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Pages[types.ReportSchedule]:
+        """List the schedules of reports, newest first"""
+        return self._list("/v1/report-schedules", {"limit": limit}, timeout)
 
     def list_results(
         self,
@@ -1740,6 +1783,21 @@ class Operations:
         written as `***` is kept. The type of a channel cannot change.
         """
         return self._call("PUT", f"/v1/notification-channels/{quote(id, safe='')}", body=body, if_match=if_match, timeout=timeout)
+
+    def update_report_schedule(
+        self,
+        id: str,
+        body: types.ReportScheduleUpdate,
+        *,
+        if_match: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> types.ReportSchedule:
+        """
+        Update a schedule of reports.
+        Members that are left out stay as they are. The next time changes with recurrence and enabled
+        only.
+        """
+        return self._call("PUT", f"/v1/report-schedules/{quote(id, safe='')}", body=body, if_match=if_match, timeout=timeout)
 
     def update_status_page(
         self,

@@ -767,7 +767,7 @@ class _ChannelRecoveryRequestRequired(TypedDict):
 
 
 class ChannelRecoveryRequest(_ChannelRecoveryRequestRequired, total=False):
-    event_types: List[Literal["incident.triggered", "incident.acknowledged", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "location.silent", "location.back", "drill.passed", "drill.failed", "check.paused", "check.resumed"]]
+    event_types: List[Literal["incident.triggered", "incident.acknowledged", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "location.silent", "location.back", "drill.passed", "drill.failed", "check.paused", "check.resumed", "report.ready"]]
     """Types of their events; all without it."""
     statuses: List[Literal["exhausted", "canceled", "superseded"]]
     """States of the deliveries; exhausted without it."""
@@ -1400,7 +1400,7 @@ class _DeliveryRequired(TypedDict):
     created_at: str
     event_id: str
     """The id of the event: that of a webhook's body and of its webhook-id."""
-    event_type: Literal["incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "location.silent", "location.back", "drill.passed", "drill.failed", "check.paused", "check.resumed"]
+    event_type: Literal["incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "location.silent", "location.back", "drill.passed", "drill.failed", "check.paused", "check.resumed", "report.ready"]
     fallback_for: Optional[FallbackFor]
     """
     The delivery in whose place this one is, because its channel could not be reached; null for every
@@ -1469,7 +1469,7 @@ class DeliveryMessage(TypedDict):
     """The text that a channel without a template sends."""
     event_id: str
     """The id of the event: that of a webhook's body and of its webhook-id."""
-    event_type: Literal["incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "location.silent", "location.back", "drill.passed", "drill.failed", "check.paused", "check.resumed"]
+    event_type: Literal["incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.unobserved", "check.observed", "channel.failing", "channel.recovered", "delivery.exhausted", "region.blind", "region.sighted", "location.silent", "location.back", "drill.passed", "drill.failed", "check.paused", "check.resumed", "report.ready"]
     payload: Any
     """
     The body that a webhook receives, the same on every attempt. Its data.message has the words of the
@@ -3536,6 +3536,82 @@ class ReportFigures(TypedDict):
     """Share of the results that succeeded; null without a result."""
 
 
+class ReportRecurrence(TypedDict):
+    day: int
+    """
+    Weekly: the weekday, 1 (Monday) to 7 (Sunday). Monthly: the day of the month. Quarterly: the day of
+    the first month of a quarter.
+    """
+    every: Literal["weekly", "monthly", "quarterly"]
+    """Each report is about the calendar week (Monday to Sunday), month or quarter before."""
+    hour: int
+    """Hour of the day in the time zone."""
+    timezone: str
+    """IANA name; also that of the days of the report."""
+
+
+class ReportSchedule(TypedDict):
+    channel_ids: List[str]
+    """Channels that get the reports."""
+    created_at: str
+    enabled: bool
+    id: str
+    labels: List[str]
+    """Selectors of the checks, key=value or key, which all match; none: every check."""
+    last_at: Optional[str]
+    """The time of the last report; null: none was sent."""
+    name: str
+    next_at: Optional[str]
+    """When the next report is sent; null while the schedule is disabled."""
+    recurrence: ReportRecurrence
+    revision: int
+    """Grows by one with every change of the schedule; the ETag for If-Match."""
+    skipped_at: Optional[str]
+    """The last time that was left out, as a later one had come when the platform was back; null: none was."""
+    target_percentage: float
+    updated_at: str
+
+
+class ReportScheduleAnswer(TypedDict):
+    data: ReportSchedule
+
+
+class _ReportScheduleCreateRequired(TypedDict):
+    channel_ids: List[str]
+    """Channels that get the reports."""
+    name: str
+    recurrence: ReportRecurrence
+    """When the reports are sent; replaced as a whole."""
+
+
+class ReportScheduleCreate(_ReportScheduleCreateRequired, total=False):
+    enabled: bool
+    """Whether reports are sent. A new schedule is enabled."""
+    labels: List[str]
+    """Checks with all of these labels: key=value, or key for any value. A new schedule is about every check."""
+    target_percentage: float
+    """Target of uptime, for the error budget. A new schedule has 99.9."""
+
+
+class ReportScheduleList(TypedDict):
+    data: List[ReportSchedule]
+    meta: Meta
+
+
+class ReportScheduleUpdate(TypedDict, total=False):
+    channel_ids: List[str]
+    """Channels that get the reports."""
+    enabled: bool
+    """Whether reports are sent. A new schedule is enabled."""
+    labels: List[str]
+    """Checks with all of these labels: key=value, or key for any value. A new schedule is about every check."""
+    name: str
+    recurrence: ReportRecurrence
+    """When the reports are sent; replaced as a whole."""
+    target_percentage: float
+    """Target of uptime, for the error budget. A new schedule has 99.9."""
+
+
 class RequestedSignup(TypedDict):
     email: str
     """The address that the link was mailed to, which the account gets."""
@@ -3969,7 +4045,7 @@ class SubscriptionAnswer(TypedDict):
 class _SubscriptionCreateRequired(TypedDict):
     channel_id: str
     """The channel that receives the events."""
-    events: List[Literal["*", "incident.*", "incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.*", "check.unobserved", "check.observed", "channel.*", "channel.failing", "channel.recovered", "delivery.*", "delivery.exhausted", "region.*", "region.blind", "region.sighted", "location.*", "location.silent", "location.back", "drill.*", "drill.passed", "drill.failed", "check.paused", "check.resumed"]]
+    events: List[Literal["*", "incident.*", "incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.*", "check.unobserved", "check.observed", "channel.*", "channel.failing", "channel.recovered", "delivery.*", "delivery.exhausted", "region.*", "region.blind", "region.sighted", "location.*", "location.silent", "location.back", "drill.*", "drill.passed", "drill.failed", "check.paused", "check.resumed", "report.*", "report.ready"]]
     """
     Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and
     incident.updated reach channels by subscription only.
@@ -4017,7 +4093,7 @@ class SubscriptionUpdate(TypedDict, total=False):
     """The channel that receives the events."""
     enabled: bool
     """Whether the channel receives events by it. A new subscription is enabled."""
-    events: List[Literal["*", "incident.*", "incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.*", "check.unobserved", "check.observed", "channel.*", "channel.failing", "channel.recovered", "delivery.*", "delivery.exhausted", "region.*", "region.blind", "region.sighted", "location.*", "location.silent", "location.back", "drill.*", "drill.passed", "drill.failed", "check.paused", "check.resumed"]]
+    events: List[Literal["*", "incident.*", "incident.triggered", "incident.acknowledged", "incident.updated", "incident.resolved", "check.*", "check.unobserved", "check.observed", "channel.*", "channel.failing", "channel.recovered", "delivery.*", "delivery.exhausted", "region.*", "region.blind", "region.sighted", "location.*", "location.silent", "location.back", "drill.*", "drill.passed", "drill.failed", "check.paused", "check.resumed", "report.*", "report.ready"]]
     """
     Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and
     incident.updated reach channels by subscription only.
@@ -4236,7 +4312,7 @@ class Uptime(TypedDict):
     p99_response_time_ms: float
     period: Literal["1h", "24h", "7d", "30d", "90d", "custom"]
     """custom where from was sent."""
-    span: Span
+    span: Optional[Span]
     """What was asked for with from and to; null for a period."""
     successful_checks: int
     total_checks: int

@@ -429,6 +429,15 @@ export interface ListRegionsQuery {
   limit?: number;
 }
 
+/** What listReportSchedules selects. */
+export interface ListReportSchedulesQuery {
+  /**
+   * How many to show. More than 100 is read as 100. A page of very large rows (8 MiB) has fewer: go on at offset
+   * plus the number of rows received.
+   */
+  limit?: number;
+}
+
 /** What listResults selects. */
 export interface ListResultsQuery {
   /** Results taken at or after this instant. */
@@ -730,6 +739,14 @@ export abstract class Operations {
     return this.call("POST", "/v1/ping-key", {}, options);
   }
   /**
+   * Send reports by a schedule.
+   * Each time has one report, as the event report.ready with a delivery to each channel. When the platform was
+   * away, it is sent once it is back; of several times that came meanwhile only the newest has a report.
+   */
+  createReportSchedule(body: t.ReportScheduleCreate, options?: RequestOptions): Promise<t.ReportSchedule> {
+    return this.call("POST", "/v1/report-schedules", { body, keyed: true }, options);
+  }
+  /**
    * Create a status page.
    * The page shows the chosen checks to the public, at /status/ and its slug, under the names that are given
    * here. It is also at .json and .atom, and each of its checks has a badge at /badge/{check_id}.svg.
@@ -838,6 +855,13 @@ export abstract class Operations {
    */
   deletePingKey(options?: RequestOptions): Promise<void> {
     return this.call("DELETE", "/v1/ping-key", {}, options);
+  }
+  /**
+   * Delete a schedule of reports
+   * With options.ifMatch it changes that revision only.
+   */
+  deleteReportSchedule(id: string, options?: RequestOptions): Promise<void> {
+    return this.call("DELETE", `/v1/report-schedules/${encodeURIComponent(id)}`, {}, options);
   }
   /**
    * Delete a status page
@@ -981,6 +1005,10 @@ export abstract class Operations {
   /** Get a recovery of a channel */
   getRecovery(id: string, recoveryID: string, options?: RequestOptions): Promise<t.Recovery> {
     return this.call("GET", `/v1/notification-channels/${encodeURIComponent(id)}/recoveries/${encodeURIComponent(recoveryID)}`, {}, options);
+  }
+  /** Get a schedule of reports */
+  getReportSchedule(id: string, options?: RequestOptions): Promise<t.ReportSchedule> {
+    return this.call("GET", `/v1/report-schedules/${encodeURIComponent(id)}`, {}, options);
   }
   /**
    * Get the response times of a check over a period, for a chart.
@@ -1176,6 +1204,10 @@ export abstract class Operations {
   /** List the regions that checks can run in */
   listRegions(query?: ListRegionsQuery, options?: RequestOptions): Pages<t.Region> {
     return this.list("/v1/regions", query, options);
+  }
+  /** List the schedules of reports, newest first */
+  listReportSchedules(query?: ListReportSchedulesQuery, options?: RequestOptions): Pages<t.ReportSchedule> {
+    return this.list("/v1/report-schedules", query, options);
   }
   /** List the results of a check, newest first */
   listResults(id: string, query?: ListResultsQuery, options?: RequestOptions): Pages<t.Result> {
@@ -1434,6 +1466,14 @@ export abstract class Operations {
    */
   updateNotificationChannel(id: string, body: t.NotificationChannelUpdate, options?: RequestOptions): Promise<t.NotificationChannel> {
     return this.call("PUT", `/v1/notification-channels/${encodeURIComponent(id)}`, { body }, options);
+  }
+  /**
+   * Update a schedule of reports.
+   * Members that are left out stay as they are. The next time changes with recurrence and enabled only.
+   * With options.ifMatch it changes that revision only.
+   */
+  updateReportSchedule(id: string, body: t.ReportScheduleUpdate, options?: RequestOptions): Promise<t.ReportSchedule> {
+    return this.call("PUT", `/v1/report-schedules/${encodeURIComponent(id)}`, { body }, options);
   }
   /**
    * Update a status page.

@@ -720,7 +720,7 @@ export interface ChannelMember {
 
 export interface ChannelRecoveryRequest {
   /** Types of their events; all without it. */
-  event_types?: ("incident.triggered" | "incident.acknowledged" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "location.silent" | "location.back" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed")[];
+  event_types?: ("incident.triggered" | "incident.acknowledged" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "location.silent" | "location.back" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed" | "report.ready")[];
   /** From when on the deliveries were made. */
   since: string;
   /** States of the deliveries; exhausted without it. */
@@ -1343,7 +1343,7 @@ export interface Delivery {
   created_at: string;
   /** The id of the event: that of a webhook's body and of its webhook-id. */
   event_id: string;
-  event_type: "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "location.silent" | "location.back" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed";
+  event_type: "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "location.silent" | "location.back" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed" | "report.ready";
   /** The delivery in whose place this one is, because its channel could not be reached; null for every other. */
   fallback_for: FallbackFor | null;
   /** When it ended; null while it is pending. */
@@ -1406,7 +1406,7 @@ export interface DeliveryMessage {
   body: string;
   /** The id of the event: that of a webhook's body and of its webhook-id. */
   event_id: string;
-  event_type: "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "location.silent" | "location.back" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed";
+  event_type: "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.unobserved" | "check.observed" | "channel.failing" | "channel.recovered" | "delivery.exhausted" | "region.blind" | "region.sighted" | "location.silent" | "location.back" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed" | "report.ready";
   /**
    * The body that a webhook receives, the same on every attempt. Its data.message has the words of the channel's
    * own template. One that is no JSON is shown as a text.
@@ -3340,6 +3340,79 @@ export interface ReportFigures {
   uptime_percentage: number | null;
 }
 
+export interface ReportRecurrence {
+  /**
+   * Weekly: the weekday, 1 (Monday) to 7 (Sunday). Monthly: the day of the month. Quarterly: the day of the
+   * first month of a quarter.
+   */
+  day: number;
+  /** Each report is about the calendar week (Monday to Sunday), month or quarter before. */
+  every: "weekly" | "monthly" | "quarterly";
+  /** Hour of the day in the time zone. */
+  hour: number;
+  /** IANA name; also that of the days of the report. */
+  timezone: string;
+}
+
+export interface ReportSchedule {
+  /** Channels that get the reports. */
+  channel_ids: string[];
+  created_at: string;
+  enabled: boolean;
+  id: string;
+  /** Selectors of the checks, key=value or key, which all match; none: every check. */
+  labels: string[];
+  /** The time of the last report; null: none was sent. */
+  last_at: string | null;
+  name: string;
+  /** When the next report is sent; null while the schedule is disabled. */
+  next_at: string | null;
+  recurrence: ReportRecurrence;
+  /** Grows by one with every change of the schedule; the ETag for If-Match. */
+  revision: number;
+  /** The last time that was left out, as a later one had come when the platform was back; null: none was. */
+  skipped_at: string | null;
+  target_percentage: number;
+  updated_at: string;
+}
+
+export interface ReportScheduleAnswer {
+  data: ReportSchedule;
+}
+
+export interface ReportScheduleCreate {
+  /** Channels that get the reports. */
+  channel_ids: string[];
+  /** Whether reports are sent. A new schedule is enabled. */
+  enabled?: boolean;
+  /** Checks with all of these labels: key=value, or key for any value. A new schedule is about every check. */
+  labels?: string[];
+  name: string;
+  /** When the reports are sent; replaced as a whole. */
+  recurrence: ReportRecurrence;
+  /** Target of uptime, for the error budget. A new schedule has 99.9. */
+  target_percentage?: number;
+}
+
+export interface ReportScheduleList {
+  data: ReportSchedule[];
+  meta: Meta;
+}
+
+export interface ReportScheduleUpdate {
+  /** Channels that get the reports. */
+  channel_ids?: string[];
+  /** Whether reports are sent. A new schedule is enabled. */
+  enabled?: boolean;
+  /** Checks with all of these labels: key=value, or key for any value. A new schedule is about every check. */
+  labels?: string[];
+  name?: string;
+  /** When the reports are sent; replaced as a whole. */
+  recurrence?: ReportRecurrence;
+  /** Target of uptime, for the error budget. A new schedule has 99.9. */
+  target_percentage?: number;
+}
+
 export interface RequestedSignup {
   /** The address that the link was mailed to, which the account gets. */
   email: string;
@@ -3748,7 +3821,7 @@ export interface SubscriptionCreate {
    * Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and
    * incident.updated reach channels by subscription only.
    */
-  events: ("*" | "incident.*" | "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.*" | "check.unobserved" | "check.observed" | "channel.*" | "channel.failing" | "channel.recovered" | "delivery.*" | "delivery.exhausted" | "region.*" | "region.blind" | "region.sighted" | "location.*" | "location.silent" | "location.back" | "drill.*" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed")[];
+  events: ("*" | "incident.*" | "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.*" | "check.unobserved" | "check.observed" | "channel.*" | "channel.failing" | "channel.recovered" | "delivery.*" | "delivery.exhausted" | "region.*" | "region.blind" | "region.sighted" | "location.*" | "location.silent" | "location.back" | "drill.*" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed" | "report.*" | "report.ready")[];
   /** The program that manages the subscription. Absent keeps it, and null releases the subscription. */
   managed_by?: ManagedBy | null;
   name: string;
@@ -3788,7 +3861,7 @@ export interface SubscriptionUpdate {
    * Types of events, and patterns: incident.* is all of that noun, * all. incident.acknowledged and
    * incident.updated reach channels by subscription only.
    */
-  events?: ("*" | "incident.*" | "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.*" | "check.unobserved" | "check.observed" | "channel.*" | "channel.failing" | "channel.recovered" | "delivery.*" | "delivery.exhausted" | "region.*" | "region.blind" | "region.sighted" | "location.*" | "location.silent" | "location.back" | "drill.*" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed")[];
+  events?: ("*" | "incident.*" | "incident.triggered" | "incident.acknowledged" | "incident.updated" | "incident.resolved" | "check.*" | "check.unobserved" | "check.observed" | "channel.*" | "channel.failing" | "channel.recovered" | "delivery.*" | "delivery.exhausted" | "region.*" | "region.blind" | "region.sighted" | "location.*" | "location.silent" | "location.back" | "drill.*" | "drill.passed" | "drill.failed" | "check.paused" | "check.resumed" | "report.*" | "report.ready")[];
   /** The program that manages the subscription. Absent keeps it, and null releases the subscription. */
   managed_by?: ManagedBy | null;
   name?: string;
@@ -3980,7 +4053,7 @@ export interface Uptime {
   /** custom where from was sent. */
   period: "1h" | "24h" | "7d" | "30d" | "90d" | "custom";
   /** What was asked for with from and to; null for a period. */
-  span: Span;
+  span: Span | null;
   successful_checks: number;
   total_checks: number;
   /**

@@ -53,7 +53,7 @@ func drillScheduleRow(one client.DrillSchedule) []console.Cell {
 // drillsRepeat says when the drills of a schedule run, such as "monthly, day 1, 09:00" or "weekly, Monday, 09:00".
 func drillsRepeat(r client.DrillRecurrence) string {
 	day := fmt.Sprintf("day %d", r.Day)
-	if r.Every == client.Weekly {
+	if r.Every == client.DrillRecurrenceEveryWeekly {
 		day = time.Weekday(r.Day % daysOfWeek).String()
 	}
 	return fmt.Sprintf("%s, %s, %02d:00", r.Every, day, r.Hour)
@@ -144,7 +144,7 @@ func (a *app) drillScheduleCreateCommand() *cobra.Command {
 	}
 	f.subject(a, cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&often, "every", string(client.Monthly), "how often: monthly or weekly")
+	flags.StringVar(&often, "every", string(client.DrillRecurrenceEveryMonthly), "how often: monthly or weekly")
 	flags.Int64Var(&day, "day", 1, "`day` of the month, 1 to 28, or of the week, 1 (Monday) to 7")
 	flags.Int64Var(&hour, "hour", 9, "`hour` of the day in the time zone")
 	flags.StringVar(&timezone, "timezone", "UTC", "IANA time `zone`, such as Europe/Berlin")
