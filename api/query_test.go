@@ -55,8 +55,8 @@ func TestUnknownParameters(t *testing.T) {
 
 	for _, c := range []struct{ path, message string }{
 		{
-			at + "/uptime?from=2026-10-01T00:00:00Z&to=2026-11-01T00:00:00Z",
-			"from: is not a query parameter of this request, nor is to; it has ",
+			at + "/uptime?since=2026-10-01T00:00:00Z&until=2026-11-01T00:00:00Z",
+			"since: is not a query parameter of this request, nor is until; it has ",
 		},
 		{at + "/uptime?Period=7d", `did you mean "period"?`},
 		{"/v1/checks?limit=1&LIMIT=2", `did you mean "limit"?`},
@@ -72,12 +72,12 @@ func TestUnknownParameters(t *testing.T) {
 		}
 	}
 
-	got := a.want(t, http.StatusBadRequest, http.MethodGet, at+"/uptime?from=1&to=2", nil)
+	got := a.want(t, http.StatusBadRequest, http.MethodGet, at+"/uptime?since=1&until=2", nil)
 	details, _ := got.body["details"].(map[string]any)
-	if got := encoded(t, details["known"]); got != `["period","excluded"]` {
+	if got := encoded(t, details["known"]); got != `["period","from","to","timezone","excluded"]` {
 		t.Errorf("the known ones are %s", got)
 	}
-	if problems, _ := details["problems"].([]any); text(details, "member") != "from" || len(problems) != 2 {
+	if problems, _ := details["problems"].([]any); text(details, "member") != "since" || len(problems) != 2 {
 		t.Errorf("the details are %v", details)
 	}
 }

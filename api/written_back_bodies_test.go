@@ -130,6 +130,7 @@ func fullRules(channel string) []string {
 		`{"condition":{"response_time_ms":5,"recovery_threshold":2,"severity":"info"}` + plain,
 		`{"condition":{"health_status":"down","ssl_days_remaining":7}` + plain,
 		`{"condition":{"status_code":500,"dns_changed":true}` + plain,
+		`{"condition":{"burn_rate":{"target_percentage":99.5,"factor":14.4,"window_seconds":3600,"short_window_seconds":300}}` + plain,
 		`{"condition":{"type":"response_time","threshold":5,"operator":"gte"}` + plain,
 		`{"condition_type":"response_time","threshold":5` + plain,
 	}
