@@ -180,7 +180,11 @@ func TestBurnRateIsRefused(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"1", "null", "[]", `"fast"`, "{}"} {
-		if _, err := (vigil.ConditionInput{Condition: json.RawMessage(`{"burn_rate": ` + text + `}`)}).Resolve(nil); vigil.ErrorCode(err) != vigil.CodeInvalid {
+		if _, err := (vigil.ConditionInput{Condition: json.RawMessage(`{"burn_rate": ` + text + `}`)}).Resolve(
+			nil,
+		); vigil.ErrorCode(
+			err,
+		) != vigil.CodeInvalid {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

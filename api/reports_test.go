@@ -71,13 +71,20 @@ func TestReports(t *testing.T) {
 	check := a.check(t)
 	quiet := a.check(t)
 	id := uuid.MustParse(text(check, "id"))
-	a.want(t, http.StatusOK, http.MethodPut, "/v1/checks/"+id.String(), map[string]any{"name": "=1+1", "labels": map[string]any{"team": "shop"}})
+	a.want(
+		t,
+		http.StatusOK,
+		http.MethodPut,
+		"/v1/checks/"+id.String(),
+		map[string]any{"name": "=1+1", "labels": map[string]any{"team": "shop"}},
+	)
 	a.want(t, http.StatusOK, http.MethodPut, "/v1/checks/"+text(quiet, "id"), map[string]any{"name": "Quiet", "enabled": false})
 	b.outcomes(t, a, id, true, false, true, true)
 	from := url.QueryEscape(b.clock.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 
 	t.Run("AreByCheckByDayAndInAll", func(t *testing.T) {
-		report := a.want(t, http.StatusOK, http.MethodGet, "/v1/reports/uptime?label=team%3Dshop&timezone=Europe/Berlin&target=50&days=true", nil).data(t)
+		report := a.want(t, http.StatusOK, http.MethodGet, "/v1/reports/uptime?label=team%3Dshop&timezone=Europe/Berlin&target=50&days=true", nil).
+			data(t)
 		total, _ := report["total"].(map[string]any)
 		checks, _ := report["checks"].([]any)
 		if len(checks) != 1 || total["uptime_percentage"] != 75.0 || total["failed_checks"] != 1.0 || total["missed_checks"] != 0.0 {
@@ -93,7 +100,10 @@ func TestReports(t *testing.T) {
 		if all := a.want(t, http.StatusOK, http.MethodGet, "/v1/reports/uptime", nil).data(t); len(all["checks"].([]any)) != 2 {
 			t.Errorf("all checks %v", all["checks"])
 		}
-		if other := stranger.want(t, http.StatusOK, http.MethodGet, "/v1/reports/uptime?label=team%3Dshop", nil).data(t); len(other["checks"].([]any)) != 0 {
+		if other := stranger.want(t, http.StatusOK, http.MethodGet, "/v1/reports/uptime?label=team%3Dshop", nil).
+			data(t); len(
+			other["checks"].([]any),
+		) != 0 {
 			t.Errorf("another organization sees %v", other)
 		}
 	})
@@ -137,7 +147,12 @@ func TestReports(t *testing.T) {
 		if len(rows) != 5 || rows[3][4] != "false" || rows[3][7] != "'=HYPERLINK(\"http://evil.example\"), \"quoted\"\nand a line" {
 			t.Errorf("%q", rows)
 		}
-		if rows := table(t, a.want(t, http.StatusOK, http.MethodGet, "/v1/checks/"+id.String()+"/results.csv?success=false", nil)); len(rows) != 2 {
+		if rows := table(
+			t,
+			a.want(t, http.StatusOK, http.MethodGet, "/v1/checks/"+id.String()+"/results.csv?success=false", nil),
+		); len(
+			rows,
+		) != 2 {
 			t.Errorf("failures %q", rows)
 		}
 		stranger.want(t, http.StatusNotFound, http.MethodGet, "/v1/checks/"+id.String()+"/results.csv", nil)

@@ -174,8 +174,10 @@ func fullDrillSchedules(owned map[string]string) []string {
 
 // fullReportSchedules is the same for schedules of reports.
 func fullReportSchedules(owned map[string]string) []string {
-	return []string{`{"name":"x","channel_ids":["` + owned["/v1/notification-channels"] + `"],"labels":["a=b"],"target_percentage":95.5,"enabled":false,
-		"recurrence":{"every":"weekly","day":7,"hour":23,"timezone":"Europe/Berlin"}}`}
+	return []string{
+		`{"name":"x","channel_ids":["` + owned["/v1/notification-channels"] + `"],"labels":["a=b"],"target_percentage":95.5,"enabled":false,
+		"recurrence":{"every":"weekly","day":7,"hour":23,"timezone":"Europe/Berlin"}}`,
+	}
 }
 
 // fullPages is the same for status pages.

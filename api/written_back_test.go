@@ -62,7 +62,7 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 		"/v1/checks": checks, "/v1/notification-channels": channels, "/v1/maintenance-windows": windows, "/v1/status-pages": fullPages(check),
 		"/v1/checks/{id}/alerts": rules, subscriptions: subscribed, "/v1/drill-schedules": scheduled,
 		"/v1/report-schedules": fullReportSchedules(owned),
-		"/v1/locations": {`{"name":"Lab","key":"loc-lab","labels":{"a":"b"}}`},
+		"/v1/locations":        {`{"name":"Lab","key":"loc-lab","labels":{"a":"b"}}`},
 	} {
 		for _, missing := range unset(t, c, path, bodies) {
 			t.Errorf("POST %s: no body here sets %s to what is not its default", path, missing)

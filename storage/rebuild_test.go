@@ -97,7 +97,7 @@ func TestStateBeforeCountsWindows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The next result tells the same of both.
+	// The next result says the same of both.
 	for n, state := range []vigil.State{folded, {Slot: folded.Slot, Burns: read.Burns}} {
 		if next, _ := vigil.Evaluate(rules, state, failed(c, newark, before.Add(9*time.Second))); len(next.Firing) != 1 {
 			t.Errorf("state %d does not fire: %+v", n, next.Burns)

@@ -23,7 +23,10 @@ const incidentsFilePage = 100
 func (i *incidents) registerFile(r *rest.Registrar) {
 	const path = "/v1/incidents.csv"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: path, ID: "export-incidents", Tag: resource.TagIncidents,
+		Method:  http.MethodGet,
+		Path:    path,
+		ID:      "export-incidents",
+		Tag:     resource.TagIncidents,
 		Summary: "Download incidents as CSV, newest first",
 		Description: "By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is " +
 			"cut off, not complete. Two files of an organization are written at a time.",

@@ -149,8 +149,16 @@ func (d *reportSchedules) Register(r *rest.Registrar) {
 		Summary: "List the schedules of reports, newest first",
 	}, d.list)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodPost, Path: list, ID: "create-report-schedule", Tag: resource.TagReports, Scope: account.ScopeWrite,
-		Audit: "report_schedule.create", Status: http.StatusCreated, Idempotent: true, Revisioned: true, Summary: "Send reports by a schedule",
+		Method:     http.MethodPost,
+		Path:       list,
+		ID:         "create-report-schedule",
+		Tag:        resource.TagReports,
+		Scope:      account.ScopeWrite,
+		Audit:      "report_schedule.create",
+		Status:     http.StatusCreated,
+		Idempotent: true,
+		Revisioned: true,
+		Summary:    "Send reports by a schedule",
 		Description: "Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is sent " +
 			"once it is back; of several times that came meanwhile only the newest has a report.",
 		Errors: []int{http.StatusConflict},

@@ -71,23 +71,23 @@ type uptimeReportDayView struct {
 
 // uptimeReportCheckView is a check of a report.
 type uptimeReportCheckView struct {
-	ID   uuid.UUID       `json:"id" format:"uuid"`
-	Name string          `json:"name"`
+	ID   uuid.UUID             `json:"id" format:"uuid"`
+	Name string                `json:"name"`
 	Days []uptimeReportDayView `json:"days,omitempty" doc:"Where days=true was sent."`
 	ReportFigures
 }
 
 // uptimeReportView is a report of uptime.
 type uptimeReportView struct {
-	From     time.Time          `json:"from"`
-	To       time.Time          `json:"to" doc:"The present where the time is not over yet."`
-	Timezone string             `json:"timezone" example:"Europe/Berlin"`
-	FromEdge overview.Precision `json:"from_edge" enum:"exact,hour" doc:"exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour (UTC) that from divides belongs to the time before."`
-	ToEdge   overview.Precision `json:"to_edge" enum:"exact,hour" doc:"As from_edge; the hour belongs to this time."`
-	Target   float64            `json:"target_percentage"`
-	Total    ReportFigures      `json:"total" doc:"The sum of the checks, and of the days. A check with more results has more weight."`
-	Days     []uptimeReportDayView    `json:"days" doc:"All checks by day, oldest first."`
-	Checks   []uptimeReportCheckView  `json:"checks" doc:"By name."`
+	From     time.Time               `json:"from"`
+	To       time.Time               `json:"to" doc:"The present where the time is not over yet."`
+	Timezone string                  `json:"timezone" example:"Europe/Berlin"`
+	FromEdge overview.Precision      `json:"from_edge" enum:"exact,hour" doc:"exact: from is met to the slot. hour: the results of a check around it are past their retention, and an hour (UTC) that from divides belongs to the time before."`
+	ToEdge   overview.Precision      `json:"to_edge" enum:"exact,hour" doc:"As from_edge; the hour belongs to this time."`
+	Target   float64                 `json:"target_percentage"`
+	Total    ReportFigures           `json:"total" doc:"The sum of the checks, and of the days. A check with more results has more weight."`
+	Days     []uptimeReportDayView   `json:"days" doc:"All checks by day, oldest first."`
+	Checks   []uptimeReportCheckView `json:"checks" doc:"By name."`
 }
 
 func showFigures(f *overview.Figures, target float64) ReportFigures {
@@ -158,14 +158,20 @@ func (in *ReportInput) query(now time.Time) (q overview.ReportQuery, err error) 
 func (rep *reports) Register(r *rest.Registrar) {
 	const path, file = "/v1/reports/uptime", "/v1/reports/uptime.csv"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: path, ID: "get-uptime-report", Tag: resource.TagReports,
+		Method:  http.MethodGet,
+		Path:    path,
+		ID:      "get-uptime-report",
+		Tag:     resource.TagReports,
 		Summary: "Get a report of the uptime of checks",
 		Description: "By check, by day and in all, for a month or another time. The days add up to the time and the checks to the total. Checks " +
 			"that were deleted since are not in it.",
 		Errors: []int{http.StatusTooManyRequests},
 	}, rep.get)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: file, ID: "export-uptime-report", Tag: resource.TagReports,
+		Method:  http.MethodGet,
+		Path:    file,
+		ID:      "export-uptime-report",
+		Tag:     resource.TagReports,
 		Summary: "Download a report of the uptime of checks as CSV",
 		Description: "A row for each check, below it with days=true one for each of its days, and a row of all checks at the end. By RFC 4180; a " +
 			"text that a spreadsheet would read as a formula begins with an apostrophe.",

@@ -23,8 +23,12 @@ const filePage = 500
 func (res *results) registerFile(r *rest.Registrar) {
 	const path = "/v1/checks/{id}/results.csv"
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: path, ID: "export-results", Tag: resource.TagResults, Resource: ResourceCheck,
-		Summary: "Download the results of a check as CSV, newest first",
+		Method:   http.MethodGet,
+		Path:     path,
+		ID:       "export-results",
+		Tag:      resource.TagResults,
+		Resource: ResourceCheck,
+		Summary:  "Download the results of a check as CSV, newest first",
 		Description: "By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is " +
 			"cut off, not complete. Two files of an organization are written at a time.",
 		Errors: []int{http.StatusTooManyRequests},

@@ -27,8 +27,10 @@ func instantOf(member, text string, zone *time.Location) (time.Time, error) {
 		at, _ := vigil.InstantOf(day, zone)
 		return at, nil
 	}
-	return time.Time{}, vigil.Invalid(member,
-		"must be an instant such as 2026-10-01T00:00:00Z (a + in a query is written as %%2B), or a day such as 2026-10-01, which begins in timezone")
+	return time.Time{}, vigil.Invalid(
+		member,
+		"must be an instant such as 2026-10-01T00:00:00Z (a + in a query is written as %%2B), or a day such as 2026-10-01, which begins in timezone",
+	)
 }
 
 // spanOf returns the span of parameters. Without to it ends at the present. The store refuses the bounds that

@@ -26,7 +26,7 @@ type CSV struct {
 const csvBuffer = 32 << 10
 
 // StreamCSV answers with a file of this name, without its ending. write writes the rows below the header; when
-// it fails the connection is cut, so that nobody takes a part of the file for all of it. done is called at
+// it fails the connection is cut, so that no client takes a part of the file for all of it. done is called at
 // the end.
 func StreamCSV(name string, header []string, done func(), write func(*CSV) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(to huma.Context) {

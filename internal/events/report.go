@@ -70,9 +70,22 @@ func ReportReady(
 ) SystemContent {
 	span := report.Span
 	data := envelopeReport{
-		ID: s.ID, Name: truncate(s.Name), From: span.From.UTC(), To: span.To.UTC(), Timezone: span.Zone.String(),
-		Labels: append([]string{}, s.Labels...), Checks: report.Checks, Target: s.Target, Down: report.Down.Seconds(), Incidents: report.Incidents,
-		Missed: report.Missed, Excluded: report.Excluded, BudgetLeft: report.Budget(s.Target).LeftPercentage(), Worst: []envelopeReportCheck{},
+		ID:       s.ID,
+		Name:     truncate(s.Name),
+		From:     span.From.UTC(),
+		To:       span.To.UTC(),
+		Timezone: span.Zone.String(),
+		Labels: append(
+			[]string{},
+			s.Labels...),
+		Checks:     report.Checks,
+		Target:     s.Target,
+		Down:       report.Down.Seconds(),
+		Incidents:  report.Incidents,
+		Missed:     report.Missed,
+		Excluded:   report.Excluded,
+		BudgetLeft: report.Budget(s.Target).LeftPercentage(),
+		Worst:      []envelopeReportCheck{},
 	}
 	uptime := "no results"
 	if report.Total > 0 {
@@ -134,7 +147,10 @@ func reportText(report *overview.Report, data envelopeReport, worst WorstChecks)
 		lines = append(lines, fmt.Sprintf("Of the error budget of %g %%, %.0f %% is left.", data.Target, *data.BudgetLeft))
 	}
 	for i := range worst {
-		lines = append(lines, fmt.Sprintf("%s: %s %%, down %s", truncate(worst[i].Name), floored(worst[i].Uptime().Percentage()), took(worst[i].Down)))
+		lines = append(
+			lines,
+			fmt.Sprintf("%s: %s %%, down %s", truncate(worst[i].Name), floored(worst[i].Uptime().Percentage()), took(worst[i].Down)),
+		)
 	}
 	return strings.Join(lines, "\n")
 }

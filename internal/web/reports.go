@@ -54,7 +54,8 @@ type reportQuery struct{ month, label, zone, target string }
 
 func (r *request) reportQuery() reportQuery {
 	q := r.URL.Query()
-	query := reportQuery{q.Get("month"), strings.TrimSpace(q.Get("label")), strings.TrimSpace(q.Get("timezone")), strings.TrimSpace(q.Get("target"))}
+	trimmed := func(name string) string { return strings.TrimSpace(q.Get(name)) }
+	query := reportQuery{trimmed("month"), trimmed("label"), trimmed("timezone"), trimmed("target")}
 	if query.zone == "" {
 		query.zone = r.prefs.Zone.String()
 	}

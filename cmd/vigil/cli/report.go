@@ -16,8 +16,13 @@ import (
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	return Group("report", "Show figures of a month or another time, or write them as CSV", a.reportUptimeCommand(), a.reportIncidentsCommand(),
-		a.reportScheduleCommand())
+	return Group(
+		"report",
+		"Show figures of a month or another time, or write them as CSV",
+		a.reportUptimeCommand(),
+		a.reportIncidentsCommand(),
+		a.reportScheduleCommand(),
+	)
 }
 
 // reportFlags select a report.

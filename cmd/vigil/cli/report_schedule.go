@@ -151,7 +151,10 @@ func (a *app) reportScheduleCreateCommand() *cobra.Command {
 
 func (a *app) reportScheduleEditCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "edit <schedule>", Aliases: []string{"update"}, Short: "Change a schedule of reports in your editor", Args: oneOf("a report schedule"),
+		Use:               "edit <schedule>",
+		Aliases:           []string{"update"},
+		Short:             "Change a schedule of reports in your editor",
+		Args:              oneOf("a report schedule"),
 		Long:              "Open a schedule as YAML in your editor (VISUAL or EDITOR), and send what you changed.",
 		ValidArgsFunction: a.suggest(suggestReportSchedules),
 	}
