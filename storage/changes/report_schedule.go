@@ -155,7 +155,9 @@ func readReportSchedule(ctx context.Context, query *bun.SelectQuery, orgID, id u
 }
 
 // ReportSchedules returns a page of an organization's schedules, newest first, and the extent of the list.
-func (s *Store) ReportSchedules(ctx context.Context, orgID uuid.UUID, page listing.Page) ([]overview.ReportSchedule, listing.Extent, error) {
+func (s *Store) ReportSchedules(
+	ctx context.Context, orgID uuid.UUID, page listing.Page,
+) ([]overview.ReportSchedule, listing.Extent, error) {
 	rows, extent, err := pg.SmallRows[reportScheduleRow]{
 		What: "schedules of reports", Alias: "rs", Order: pg.NewestFirst(),
 		Selected: func(query *bun.SelectQuery) *bun.SelectQuery { return query.Where("rs.org_id = ?", orgID) },

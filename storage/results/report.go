@@ -154,7 +154,8 @@ func (r *reportReader) chunk(ctx context.Context, rows []overview.ReportRow, vis
 
 // incidents adds the incidents of checks to the figures of the days on which they began.
 func (r *reportReader) incidents(ctx context.Context, ids []uuid.UUID, figures func(check uuid.UUID, day int) *overview.Figures) error {
-	found, err := r.tx.Query(ctx, `SELECT check_id, width_bucket(started_at, @edges::timestamptz[]) - 1, started_at, acknowledged_at, resolved_at
+	found, err := r.tx.Query(ctx, `SELECT check_id, width_bucket(started_at, @edges::timestamptz[]) - 1,
+			started_at, acknowledged_at, resolved_at
 		FROM incidents WHERE org_id = @org AND check_id = ANY(@checks::uuid[]) AND started_at >= @from AND started_at < @to`,
 		pgx.QueryExecModeDescribeExec, pg.Named{
 			"org": r.org, "checks": ids, "edges": r.report.Edges, "from": r.report.Edges[0], "to": r.report.Edges[len(r.report.Edges)-1],

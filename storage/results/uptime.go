@@ -37,7 +37,9 @@ func responseTimes(
 }
 
 // rawTimes reads response times from results.
-func rawTimes(ctx context.Context, tx pgx.Tx, check uuid.UUID, from, to time.Time) (byRegion map[string]vigil.Uptime, successes int64, err error) {
+func rawTimes(
+	ctx context.Context, tx pgx.Tx, check uuid.UUID, from, to time.Time,
+) (byRegion map[string]vigil.Uptime, successes int64, err error) {
 	found, err := tx.Query(ctx, `
 		SELECT coalesce(region, ''), count(*), coalesce(avg(response_time_ms) FILTER (WHERE excluded = 0), 0),
 			coalesce(percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY response_time_ms)
