@@ -175,7 +175,8 @@ func (s *Store) StatusDays(
 	for len(checks) > 0 {
 		n := min(len(checks), statusDayChecks)
 		found, err := s.db.Pool.Query(ctx, `
-			SELECT check_id, floor(extract(epoch FROM hour) / 86400)::bigint, sum(total)::bigint, sum(total - successes)::bigint
+			SELECT check_id, floor(extract(epoch FROM hour) / 86400)::bigint, sum(total)::bigint, sum(total - successes)::bigint,
+				count(DISTINCT hour) FILTER (WHERE total > 0), sum(sum_ms)
 			FROM result_rollups WHERE check_id = ANY($1::text[]::uuid[]) AND hour >= $2 AND hour < $3 GROUP BY 1, 2`,
 			pg.UUIDTexts(checks[:n]), from, to)
 		if err != nil {
@@ -184,7 +185,7 @@ func (s *Store) StatusDays(
 		var id uuid.UUID
 		var dayNumber int64
 		var count overview.DayCount
-		_, err = pgx.ForEachRow(found, []any{&id, &dayNumber, &count.Total, &count.Failed}, func() error {
+		_, err = pgx.ForEachRow(found, []any{&id, &dayNumber, &count.Total, &count.Failed, &count.Hours, &count.SumMS}, func() error {
 			if days[id] == nil {
 				days[id] = make(map[time.Time]overview.DayCount)
 			}

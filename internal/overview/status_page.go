@@ -148,6 +148,10 @@ type PublicIncident struct {
 type DayCount struct {
 	Total  int64
 	Failed int64
+	// Hours is in how many hours of the day there is a result, 0 to 24.
+	Hours int64
+	// SumMS is the sum of the response times of the results that did not fail, in milliseconds.
+	SumMS float64
 }
 
 // slugForm is that of a label of a host name.

@@ -4,6 +4,8 @@ package statuspage_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -238,4 +240,10 @@ func has(t *testing.T, page string, texts ...string) {
 		}
 		rest = after
 	}
+}
+
+// digestOf is the source of a script in a policy.
+func digestOf(script string) string {
+	sum := sha256.Sum256([]byte(script))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

@@ -10,13 +10,14 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/vigil-monitor/vigil"
 )
 
-//go:embed page.html page.css
+//go:embed page.html page.css page.js
 var files embed.FS
 
 // pages writes HTML. The style is in the page, which so is one request, and the policy
@@ -32,18 +33,30 @@ func newPages() (*pages, error) {
 		return nil, fmt.Errorf("read the style of status pages: %w", err)
 	}
 	style := string(css)
+	js, err := files.ReadFile("page.js")
+	if err != nil {
+		return nil, fmt.Errorf("read the script of status pages: %w", err)
+	}
 	parsed, err := template.New("page.html").Funcs(template.FuncMap{
-		"style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // the program's own file
-		"mark":  func(s state) string { return s.String() },
-		"word":  word,
+		"style":  func() template.CSS { return template.CSS(style) }, //nolint:gosec // the program's own file
+		"script": func() template.JS { return template.JS(js) },      //nolint:gosec // the program's own file
+		"list":   func(all ...any) []any { return all },
+		"days":   func(all []*badDay) string { return counted(len(all), "day") },
+		"mark":   func(s state) string { return s.String() },
+		"word":   word,
 	}).ParseFS(files, "page.html")
 	if err != nil {
 		return nil, fmt.Errorf("read the template of status pages: %w", err)
 	}
-	digest := sha256.Sum256(css)
-	policy := "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
-		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	policy := "default-src 'none'; img-src data:; style-src " + sourceOf(css) + "; script-src " + sourceOf(js) +
+		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	return &pages{template: parsed, policy: policy}, nil
+}
+
+// sourceOf names a style or script in a policy: by its digest.
+func sourceOf(text []byte) string {
+	digest := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'"
 }
 
 // shown is what the template gets.
@@ -52,11 +65,13 @@ type shown struct {
 	Title   string // of the browser's tab
 	Initial string
 	Renewed string
+	First   string // the oldest day of the bars, such as 2026-08-24
 }
 
 func (p *pages) page(v *view) ([]byte, error) {
 	return p.write("page", shown{
 		View: v, Title: v.Headline + " · " + v.Page.Title, Initial: initial(v.Page.Title), Renewed: v.At.Format("2 Jan 2006, 15:04") + " UTC",
+		First: firstDay(v.At).Format(time.DateOnly),
 	})
 }
 
@@ -134,6 +149,7 @@ func (s *service) Bars(v *view) bars {
 	if len(bad) > 0 {
 		label += "; failures on " + vigil.JoinWords(bad)
 	}
+	drawn.Name = s.name
 	drawn.Label = strings.TrimSpace(label)
 	return drawn
 }

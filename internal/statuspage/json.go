@@ -29,6 +29,7 @@ type jsonMaintenance struct {
 
 type jsonGroup struct {
 	Name     string        `json:"name"`
+	State    string        `json:"state"` // the worst of its services
 	Services []jsonService `json:"services"`
 }
 
@@ -73,7 +74,7 @@ func (v *view) json() ([]byte, error) {
 		page.Maintenance = append(page.Maintenance, jsonMaintenance{Services: one.names, StartsAt: one.Start, EndsAt: one.End})
 	}
 	for _, g := range v.Groups {
-		group := jsonGroup{Name: g.Name}
+		group := jsonGroup{Name: g.Name, State: g.State.String()}
 		for _, s := range g.Services {
 			group.Services = append(group.Services, s.json(v))
 		}

@@ -101,7 +101,7 @@ func (s *Server) page(ctx context.Context, slug string) (*made, time.Duration, e
 	}
 	return s.made.get(ctx, slug, func(ctx context.Context) (*made, error) {
 		now := s.Now()
-		report, err := s.Store.StatusReport(ctx, slug, midnight(now).AddDate(0, 0, 1-incidentDays))
+		report, err := s.Store.StatusReport(ctx, slug, firstDay(now))
 		if err != nil {
 			return nil, err
 		}

@@ -52,15 +52,37 @@ func TestPage(t *testing.T) {
 		if file := os.Getenv("VIGIL_STATUS_PAGE_FILE"); file != "" {
 			ok(t, os.WriteFile(file, []byte(page), 0o600))
 		}
-		has(t, page, "<title>Checkout is failing in some regions · Harbor</title>", ">Harbor<", "21 Nov 2026, 12:00 UTC",
+		has(
+			t,
+			page,
+			"<title>Checkout is failing in some regions · Harbor</title>",
+			">Harbor<",
+			"21 Nov 2026, 12:00 UTC",
 			"<h1>Checkout is failing in some regions</h1>",
 			"Since 11:59 UTC, seen from Europe and Asia Pacific. Search is slow. Everything else works.",
-			"Checkout</span>", "Failing since 11:59", "99.95 % up", "Search</span>", "Slow since 11:51", "Payments</span>", "Working", "100 % up",
-			"Website</span>", "Mail</span>", "<h2>Incidents</h2>",
-			"<h3>20 November</h3>", "<b>Checkout was failing</b> · 21:50 to 22:20 UTC, 30 min · from Europe and Asia Pacific",
-			"<h3>2 November</h3>", "<b>Checkout was failing</b> · 08:40 to 08:59 UTC, 19 min · from all regions", "Watched by Vigil")
+			"Checkout</span>",
+			"Failing since 11:59",
+			"99.95 % up",
+			"Search</span>",
+			"Slow since 11:51",
+			"Payments</span>",
+			"Working",
+			"100 % up",
+			"Website</span>",
+			"Mail</span>",
+			"<h2>Incidents</h2>",
+			"<h3>20 November</h3>",
+			"<b>Checkout was failing</b> · 21:50 to 22:20 UTC, 30 min · from Europe and Asia Pacific",
+			"<h3>2 November</h3>",
+			"<b>Checkout was failing</b> · 08:40 to 08:59 UTC, 19 min · from all regions",
+			"<summary>Earlier incidents",
+			"<h3>2 September</h3>",
+			"Watched by Vigil",
+		)
+		has(t, page, `data-none="0-8"`, "Details of 4 days", `<li data-day="89">`, "99.87 % up, down less than 1 min", "since 11:59 UTC",
+			`<li data-day="88">`, "<b>20 November</b> 97.91 % up, down about 30 min", `<a href="#i-`, "21:50 to 22:20 UTC, 30 min</a>")
 		has(t, page, `aria-label="99.95 % up in the last 90 days; failures on 2 November, 20 November and 21 November"`)
-		for _, absent := range []string{"3 November", "September", "<script", "style=", "http-equiv"} {
+		for _, absent := range []string{"<b>Website", "3 November", "style=", "http-equiv", "onclick"} {
 			if strings.Contains(page, absent) {
 				t.Errorf("the page has %q", absent)
 			}

@@ -48,6 +48,7 @@ type service struct {
 	paused    bool                // its check is disabled
 	stale     bool                // it was checked, and no region has a recent result
 	days      []overview.DayCount // oldest first; the last is today
+	bad       []*badDay           // oldest first
 }
 
 // decide sets the state of a check, with its open incident or nil. With a rule that

@@ -33,14 +33,19 @@ type view struct {
 	// Maintenance runs or is announced, the earliest first.
 	Maintenance []maintenance
 	Days        []incidentDay
-	all         []*service
-	byID        map[uuid.UUID]*service
-	entries     []incident // newest first, for feed and JSON
+	// Earlier has the incidents of the days before those, which only the bars lead to.
+	Earlier []incidentDay
+	all     []*service
+	byID    map[uuid.UUID]*service
+	entries []incident // newest first, for feed and JSON
 }
 
 type group struct {
 	Name     string
 	Services []*service
+	// State is the worst of its services, and Word says how many have it.
+	State state
+	Word  string
 }
 
 type incidentDay struct {
@@ -85,10 +90,12 @@ func newView(report *overview.StatusReport, days map[uuid.UUID]map[time.Time]ove
 		}
 		slices.SortStableFunc(g.Services, func(a, b *service) int { return cmp.Compare(a.state, b.state) })
 		if len(g.Services) > 0 {
+			g.decide()
 			v.Groups = append(v.Groups, g)
 		}
 	}
 	v.decide()
+	v.addDays()
 	for i := range report.Maintenance {
 		v.addMaintenance(&report.Maintenance[i])
 	}
@@ -254,18 +261,24 @@ func (v *view) addIncident(from *overview.PublicIncident, of *service) {
 			one.changed = at
 		}
 	}
-	v.entries = append(v.entries, one)
+	if one.End.IsZero() || !one.Start.Before(midnight(v.At).AddDate(0, 0, 1-incidentDays)) {
+		v.entries = append(v.entries, one)
+	}
+	of.addToDays(&one, v.At)
 	if one.End.IsZero() {
 		if len(one.Updates) > 0 {
 			v.Open = append(v.Open, one)
 		}
 		return
 	}
-	date := midnight(one.Start)
-	if n := len(v.Days); n == 0 || !v.Days[n-1].Date.Equal(date) {
-		v.Days = append(v.Days, incidentDay{Date: date, Name: dateOf(date, v.At)})
+	date, into := midnight(one.Start), &v.Days
+	if date.Before(midnight(v.At).AddDate(0, 0, 1-incidentDays)) {
+		into = &v.Earlier
 	}
-	last := &v.Days[len(v.Days)-1]
+	if n := len(*into); n == 0 || !(*into)[n-1].Date.Equal(date) {
+		*into = append(*into, incidentDay{Date: date, Name: dateOf(date, v.At)})
+	}
+	last := &(*into)[len(*into)-1]
 	last.Incidents = append(last.Incidents, one)
 }
 

@@ -67,3 +67,11 @@ func uptime(total, failed int64) string {
 	hundredths := 10_000 * (total - failed) / total
 	return fmt.Sprintf("%d.%02d", hundredths/100, hundredths%100)
 }
+
+// counted is a number of things, for people.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
