@@ -47,6 +47,8 @@ type Deps struct {
 	// StatusPages shows status pages at /status/ and badges at /badge/ to the public; nil
 	// shows none.
 	StatusPages http.Handler
+	// LookupTXT reads TXT records, by which hosts of status pages are proved; nil proves none.
+	LookupTXT func(ctx context.Context, name string) ([]string, error)
 	// Sent is called when results of agents are stored, so that the workers of this process look for them at
 	// once; nil is not called. RefusedResults counts those that were not, by their reason; nil counts nothing.
 	Sent           func()

@@ -16,6 +16,10 @@ import (
 // request.
 func (s *Server) Guard(pages http.Handler) http.Handler { return s.outside(pages) }
 
+// Public is Guard for what is for everybody, such as status pages at hosts of their own: an address reads it
+// as often as status pages in a minute.
+func (s *Server) Public(pages http.HandlerFunc) http.Handler { return s.outside(s.limited(pages)) }
+
 // Authenticated admits the callers that the operations of the API admit, with the same
 // credentials, within the rate of their organization, and answers others as the API does.
 // It belongs inside of Guard; rest.CallerOf returns the caller to what is behind it.

@@ -27,7 +27,9 @@ const keysPath = "/.well-known/vigil-keys"
 
 // servePublic serves what needs no credential and is no operation: public keys, status pages and
 // badges.
-func servePublic(routes *resource.Routes, deps Deps) {
+//
+// It returns what limits how often an address reads that.
+func servePublic(routes *resource.Routes, deps Deps) (limited func(http.HandlerFunc) http.HandlerFunc) {
 	limit := publicPerMinute
 	if deps.Config.AddressRate == 0 {
 		limit = 0
@@ -36,7 +38,7 @@ func servePublic(routes *resource.Routes, deps Deps) {
 	if deps.PrivateTargets != nil {
 		window.Unless(deps.PrivateTargets.Open)
 	}
-	limited := func(serve http.HandlerFunc) http.HandlerFunc {
+	limited = func(serve http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if wait := window.Count(rest.Network(rest.RequestOf(r.Context()).Address)); wait > 0 {
 				rest.WriteError(r.Context(), w, rest.ErrTooMany("Too many requests from this address", wait))
@@ -47,10 +49,14 @@ func servePublic(routes *resource.Routes, deps Deps) {
 	}
 	routes.Strict("GET "+keysPath, limited(publicKeys(deps.Stores.Keys)))
 	if deps.StatusPages == nil {
-		return
+		return limited
 	}
-	routes.Lenient("GET /status/{page}", limited(deps.StatusPages.ServeHTTP))
-	routes.Lenient("GET /badge/{badge}", limited(deps.StatusPages.ServeHTTP))
+	for _, pattern := range []string{
+		"GET /status/{page}", "GET /status/{page}/{action}", "POST /status/{page}/{action}", "GET /badge/{badge}", "GET /badge/{badge}/{figure}",
+	} {
+		routes.Lenient(pattern, limited(deps.StatusPages.ServeHTTP))
+	}
+	return limited
 }
 
 // publicKeys answers with the public keys of the platform.

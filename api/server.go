@@ -45,6 +45,8 @@ type Server struct {
 	outside    func(http.Handler) http.Handler // see Guard
 	limiter    *rest.Limiter
 	rateOf     func(account.Tier) int64 // requests of an organization in a window
+	// limited limits how often an address reads what is for the public.
+	limited func(http.HandlerFunc) http.HandlerFunc
 }
 
 // New assembles the API. Call Close when no request is in flight any more.
@@ -102,7 +104,7 @@ func assemble(deps Deps) *Server {
 	files := resource.NewAtOnce(filesAtOnce, filesBusy, filesPause)
 	checking := checks.New(stores.Checks, checks.Deps{
 		Types: deps.Probes, Loops: deps.Loops, Plans: limits, Notifier: notify, Mailer: deps.Mailer, Loads: loads, Links: links,
-		PublicURL: config.PublicURL, Now: deps.Now, Files: files,
+		PublicURL: config.PublicURL, LookupTXT: deps.LookupTXT, Now: deps.Now, Files: files,
 	})
 	alerting := alerts.New(stores.Alerts, alerts.Deps{
 		Channels:         deps.Channels,
@@ -135,7 +137,7 @@ func assemble(deps Deps) *Server {
 	})
 	s.pages = s.accounts.Pages
 	s.codec = newCodecEndpoint(deps, auth, addresses)
-	servePublic(s.routes, deps)
+	s.limited = servePublic(s.routes, deps)
 	servePings(s.routes, deps, checking.Checks)
 	s.limiter, s.rateOf = limiter, limits.Rate
 	s.outside = outside(deps)

@@ -82,6 +82,12 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 		"INSERT INTO signups (user_id, network, created_at) VALUES (?3, '192.0.2.0/24', now())",
 		"INSERT INTO incident_texts (id, incident_id, author, created_at) VALUES (gen_random_uuid(), ?2, 'Ada', now())",
 		"INSERT INTO status_page_checks (page_id, check_id, in_group, place, name) SELECT id, ?1, 0, 0, '' FROM status_pages WHERE org_id = ?0",
+		"INSERT INTO status_page_logos (page_id, media_type, image) SELECT id, 'image/png', '' FROM status_pages WHERE org_id = ?0",
+		"INSERT INTO status_page_readers (id, org_id, page_id, type, address, digest, created_at, asked_at, confirmed_at) " +
+			"SELECT ?0, ?0, id, 'email', 'ada@example.com', '', now(), now(), now() FROM status_pages WHERE org_id = ?0",
+		"INSERT INTO status_page_notes (id, page_id, key, kind, title, body, at, created_at) " +
+			"SELECT ?0, id, 'k', 'incident.begins', '', '', now(), now() FROM status_pages WHERE org_id = ?0",
+		"INSERT INTO status_page_messages (note_id, reader_id, at, next_attempt_at) VALUES (?0, ?0, now(), now())",
 		"INSERT INTO result_reclassifications (check_id, region, from_at, to_at, due_at) VALUES (?1, 'na-east-ewr', now(), now(), now())",
 		"INSERT INTO delivery_addresses (id, delivery_id, channel_id, type, config, created_at) " +
 			"SELECT gen_random_uuid(), id, channel_id, 'webhook', '{}', now() FROM deliveries WHERE org_id = ?0 LIMIT 1",

@@ -43,6 +43,7 @@ func (s *Store) sealedTables() []sealedTable {
 		{"delivery_addresses", "config", ofChannel},
 		{"heartbeats", "secret", ofToken},
 		{"ping_keys", "secret", ofToken},
+		{"status_page_readers", "config", func(string) secret.Fields { return readerFields() }},
 	}
 }
 

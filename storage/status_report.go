@@ -36,12 +36,12 @@ const failureKeys = `ARRAY['failure_threshold', 'health_status', 'status_code']`
 // are those that are open, and those that began since the given time. An unknown slug, and
 // one of a disabled page, is a CodeNotFound error.
 func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) (overview.StatusReport, error) {
-	page, err := s.publicPage(ctx, slug)
+	page, hash, err := s.publicPage(ctx, slug)
 	if err != nil {
 		return overview.StatusReport{}, err
 	}
 	ids := pg.UUIDTexts(page.Checks())
-	report := overview.StatusReport{Page: page, Checks: make(map[uuid.UUID]overview.ReportedCheck, len(ids))}
+	report := overview.StatusReport{Page: page, PasswordHash: hash, Checks: make(map[uuid.UUID]overview.ReportedCheck, len(ids))}
 	batch := &pgx.Batch{}
 	queueStates(batch, ids, s.db.Instant(), report.Checks)
 	queuePublicIncidents(batch, ids, since, &report.Incidents)
@@ -57,14 +57,42 @@ func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) 
 	return report, nil
 }
 
-func (s *Store) publicPage(ctx context.Context, slug string) (overview.StatusPage, error) {
+func (s *Store) publicPage(ctx context.Context, slug string) (overview.StatusPage, string, error) {
 	var row changes.StatusPageRow
 	err := s.db.NewSelect().Model(&row).ColumnExpr("sp.*").ColumnExpr(changes.PageChecks).Where("sp.slug = ? AND sp.enabled", slug).Scan(ctx)
 	if err != nil {
-		return overview.StatusPage{}, pg.Found("status page", err)
+		return overview.StatusPage{}, "", pg.Found("status page", err)
 	}
 	page, err := row.Page()
-	return page, pg.Wrap("read a status page", err)
+	return page, row.PasswordHash, pg.Wrap("read a status page", err)
+}
+
+// StatusHosts returns the slugs of the enabled status pages that may be served at a host of their own, by
+// the host.
+func (s *Store) StatusHosts(ctx context.Context) (map[string]string, error) {
+	var rows []struct {
+		Host string `bun:"host"`
+		Slug string `bun:"slug"`
+	}
+	err := s.db.NewRaw("SELECT host, slug FROM status_pages WHERE enabled AND host_verified_at IS NOT NULL").Scan(ctx, &rows)
+	if err != nil {
+		return nil, pg.Wrap("read the hosts of status pages", err)
+	}
+	hosts := make(map[string]string, len(rows))
+	for _, row := range rows {
+		hosts[row.Host] = row.Slug
+	}
+	return hosts, nil
+}
+
+// StatusLogo returns the picture of a status page. A page without one is a CodeNotFound error.
+func (s *Store) StatusLogo(ctx context.Context, pageID uuid.UUID) (overview.Logo, error) {
+	var row struct {
+		MediaType string `bun:"media_type"`
+		Image     []byte `bun:"image"`
+	}
+	err := s.db.NewRaw("SELECT media_type, image FROM status_page_logos WHERE page_id = ?", pageID).Scan(ctx, &row)
+	return overview.Logo{MediaType: row.MediaType, Image: row.Image}, pg.Found("logo", err)
 }
 
 // queueStates reads the newest result of each check and region.

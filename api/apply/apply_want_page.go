@@ -22,7 +22,7 @@ func (d *decider) wantPage(w *project.Wanted) error {
 	if exists {
 		before = d.stored.pages[id]
 		after = *before
-		after.NoIndex, after.Groups = false, nil
+		after.NoIndex, after.Groups, after.StatusLooks = false, nil, overview.StatusLooks{}
 	} else {
 		var err error
 		if after.ID, err = d.newID(project.KindStatusPage, w.Key); err != nil {
@@ -164,6 +164,9 @@ func (d *decider) pageItem(p *overview.StatusPage, key string) *project.Item {
 	}
 	return &project.Item{
 		Kind: project.KindStatusPage, Key: key, ID: p.ID, Name: p.Title, Version: p.Version, Applied: p.AppliedVersion,
-		Members: project.Members{"slug": p.Slug, "title": p.Title, "noindex": p.NoIndex, "enabled": p.Enabled, "groups": groups},
+		Members: project.Members{
+			"slug": p.Slug, "title": p.Title, "noindex": p.NoIndex, "enabled": p.Enabled, "groups": groups,
+			"accent": p.Accent, "host": p.Host, "response_times": p.ResponseTimes, "subscriptions": p.Subscriptions,
+		},
 	}
 }

@@ -3,6 +3,7 @@
 package checks
 
 import (
+	"context"
 	"time"
 
 	"github.com/vigil-monitor/vigil/api/accounts"
@@ -41,6 +42,8 @@ type Deps struct {
 	Links    resource.WorkflowLinks
 	// PublicURL is where people reach this API, without a trailing slash.
 	PublicURL string
+	// LookupTXT reads TXT records; nil reads none.
+	LookupTXT func(ctx context.Context, name string) ([]string, error)
 	Now       func() time.Time
 	// Files bounds how many files of CSV an organization has written at once.
 	Files *resource.AtOnce
@@ -72,7 +75,7 @@ func New(store Store, d Deps) *Service {
 		&checkRegions{store: store, loops: d.Loops, links: d.Links},
 		&usage{store: store, plans: d.Plans},
 		&checkMetrics{store: store, usage: store, plans: d.Plans, limit: resource.NewAtOnce(metricsAtOnce, metricsBusy, metricsPause)},
-		&statusPages{store: store, publicURL: d.PublicURL},
+		&statusPages{store: store, publicURL: d.PublicURL, lookupTXT: d.LookupTXT},
 		&windows{store: store, now: d.Now},
 		pings,
 		&pingKeys{store: store, publicURL: d.PublicURL},

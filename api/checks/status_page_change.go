@@ -16,12 +16,21 @@ import (
 // StatusPageMembers are the members of a status page that can be written. What else a page
 // shows may come along and is ignored.
 type StatusPageMembers struct {
-	Slug      rest.Field[string]            `json:"slug,omitzero" doc:"The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters, digits and hyphens." example:"acme"`
-	Title     rest.Field[string]            `json:"title,omitzero" example:"Acme status"`
-	Groups    rest.Field[[]statusGroupView] `json:"groups,omitzero" maxItems:"50" doc:"Replaces the checks that the page shows: up to 50 groups with 200 checks in all."`
-	NoIndex   rest.Field[bool]              `json:"noindex,omitzero" doc:"Whether search engines are asked to leave the page out. A new page is not left out."`
-	Enabled   rest.Field[bool]              `json:"enabled,omitzero" doc:"Whether the public can see the page. A new page is enabled."`
-	ManagedBy resource.ManagedMember        `json:"managed_by,omitzero" doc:"The program that manages the page. Absent keeps it, and null releases the page."`
+	Slug          rest.Field[string]            `json:"slug,omitzero" doc:"The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters, digits and hyphens." example:"acme"`
+	Title         rest.Field[string]            `json:"title,omitzero" example:"Acme status"`
+	Groups        rest.Field[[]statusGroupView] `json:"groups,omitzero" maxItems:"50" doc:"Replaces the checks that the page shows: up to 50 groups with 200 checks in all."`
+	NoIndex       rest.Field[bool]              `json:"noindex,omitzero" doc:"Whether search engines are asked to leave the page out. A new page is not left out."`
+	Enabled       rest.Field[bool]              `json:"enabled,omitzero" doc:"Whether the public can see the page. A new page is enabled."`
+	Accent        rest.Field[string]            `json:"accent,omitzero" maxLength:"7" doc:"The color of links and buttons, such as #3a4cc8. It must stand out from white and, lightened, from the dark background; the message says by how much it fails. Empty: the standard one." example:"#0f5fa8"`
+	Host          rest.Field[string]            `json:"host,omitzero" maxLength:"253" doc:"A name of your own under which the page is served at /, once a TXT record shows that it is yours; see POST /v1/status-pages/{id}/host. Empty: none." example:"status.example.com"`
+	ResponseTimes rest.Field[bool]              `json:"response_times,omitzero" doc:"Whether badges with the response times of the checks are public. Those of a new page are not."`
+	Subscriptions rest.Field[bool]              `json:"subscriptions,omitzero" doc:"Whether readers may subscribe to messages by mail and by webhook. Those of a new page may not."`
+	ManagedBy     resource.ManagedMember        `json:"managed_by,omitzero" doc:"The program that manages the page. Absent keeps it, and null releases the page."`
+
+	Protected      any `json:"protected,omitempty" readOnly:"true" doc:"Ignored."`
+	LogoURL        any `json:"logo_url,omitempty" readOnly:"true" doc:"Ignored."`
+	HostVerifiedAt any `json:"host_verified_at,omitempty" readOnly:"true" doc:"Ignored."`
+	Subscribers    any `json:"subscribers,omitempty" readOnly:"true" doc:"Ignored."`
 
 	ID        any `json:"id,omitempty" readOnly:"true" doc:"Ignored."`
 	URL       any `json:"url,omitempty" readOnly:"true" doc:"Ignored."`
@@ -65,9 +74,31 @@ func (m *StatusPageMembers) Change(page *overview.StatusPage) (err error) {
 		page.Enabled = m.Enabled.Value
 	}
 	if m.Groups.Given {
-		page.Groups, err = statusGroups(m.Groups.Value)
+		if page.Groups, err = statusGroups(m.Groups.Value); err != nil {
+			return err
+		}
 	}
-	return err
+	return m.changeLooks(&page.StatusLooks)
+}
+
+func (m *StatusPageMembers) changeLooks(looks *overview.StatusLooks) (err error) {
+	if m.Accent.Given {
+		if looks.Accent, err = overview.ParseAccent(m.Accent.Value); err != nil {
+			return err
+		}
+	}
+	if m.Host.Given {
+		if looks.Host, err = overview.ParseHost(m.Host.Value); err != nil {
+			return err
+		}
+	}
+	if m.ResponseTimes.Given {
+		looks.ResponseTimes = m.ResponseTimes.Value
+	}
+	if m.Subscriptions.Given {
+		looks.Subscriptions = m.Subscriptions.Value
+	}
+	return nil
 }
 
 // statusGroups reads groups; whose checks they are is for the store to say.

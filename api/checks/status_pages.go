@@ -28,26 +28,43 @@ type statusPageStore interface {
 	StatusPage(ctx context.Context, orgID, id uuid.UUID) (overview.StatusPage, error)
 	UpdateStatusPage(ctx context.Context, orgID, id uuid.UUID, change func(*overview.StatusPage) error) (overview.StatusPage, error)
 	DeleteStatusPage(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) error
+	// SetStatusPassword stores the argon2id hash of the password of a page; empty: none.
+	SetStatusPassword(ctx context.Context, orgID, id uuid.UUID, hash string) (overview.StatusPage, error)
+	// SetStatusLogo stores the picture of a page; nil: none.
+	SetStatusLogo(ctx context.Context, orgID, id uuid.UUID, logo *overview.Logo) (overview.StatusPage, error)
+	// VerifyStatusHost notes that the page may have its host, and that no other page has it any more.
+	VerifyStatusHost(ctx context.Context, orgID, id uuid.UUID, host string) (overview.StatusPage, error)
+	StatusReaders(ctx context.Context, orgID, pageID, after uuid.UUID, limit int) ([]overview.Reader, error)
+	DeleteStatusReader(ctx context.Context, orgID, pageID, id uuid.UUID) error
 }
 
 type statusPages struct {
 	store     statusPageStore
 	publicURL string
+	lookupTXT func(ctx context.Context, name string) ([]string, error)
 }
 
 // statusPageView is a status page.
 type statusPageView struct {
-	ID        uuid.UUID               `json:"id" format:"uuid"`
-	Slug      string                  `json:"slug" example:"acme" doc:"The last part of the page's address, unique among all organizations."`
-	Title     string                  `json:"title" example:"Acme status"`
-	Groups    []statusGroupView       `json:"groups" doc:"The checks that the page shows, under headings."`
-	NoIndex   bool                    `json:"noindex" doc:"Whether search engines are asked to leave the page out."`
-	Enabled   bool                    `json:"enabled" doc:"Whether the public can see the page."`
-	ManagedBy *resource.ManagedByView `json:"managed_by" doc:"The program that manages the page, such as a project of files; null when none does."`
-	URL       string                  `json:"url" doc:"Where the public sees the page."`
-	Revision  int64                   `json:"revision,omitempty" doc:"Grows by one with every change of the page, also when one of its checks is deleted; the ETag for If-Match."`
-	CreatedAt time.Time               `json:"created_at"`
-	UpdatedAt time.Time               `json:"updated_at"`
+	ID             uuid.UUID               `json:"id" format:"uuid"`
+	Slug           string                  `json:"slug" example:"acme" doc:"The last part of the page's address, unique among all organizations."`
+	Title          string                  `json:"title" example:"Acme status"`
+	Groups         []statusGroupView       `json:"groups" doc:"The checks that the page shows, under headings."`
+	NoIndex        bool                    `json:"noindex" doc:"Whether search engines are asked to leave the page out."`
+	Enabled        bool                    `json:"enabled" doc:"Whether the public can see the page."`
+	Accent         string                  `json:"accent" doc:"The color of links and buttons, such as #3a4cc8; empty: the standard one."`
+	Host           string                  `json:"host" doc:"The name under which the page is served at /; empty: none."`
+	HostVerifiedAt *time.Time              `json:"host_verified_at" doc:"When a TXT record showed that the page may have its host; null: not yet, so that it is not served there."`
+	ResponseTimes  bool                    `json:"response_times" doc:"Whether badges with the response times of the checks are public."`
+	Subscriptions  bool                    `json:"subscriptions" doc:"Whether readers may subscribe to messages."`
+	Subscribers    int64                   `json:"subscribers" doc:"How many readers have subscribed and confirmed it."`
+	Protected      bool                    `json:"protected" doc:"Whether readers need a password; see PUT /v1/status-pages/{id}/password."`
+	LogoURL        string                  `json:"logo_url" doc:"Where the picture at the top of the page is; empty: it has none."`
+	ManagedBy      *resource.ManagedByView `json:"managed_by" doc:"The program that manages the page, such as a project of files; null when none does."`
+	URL            string                  `json:"url" doc:"Where the public sees the page."`
+	Revision       int64                   `json:"revision,omitempty" doc:"Grows by one with every change of the page, also when one of its checks is deleted; the ETag for If-Match."`
+	CreatedAt      time.Time               `json:"created_at"`
+	UpdatedAt      time.Time               `json:"updated_at"`
 }
 
 // CurrentRevision is the page's, for its ETag.
@@ -67,17 +84,22 @@ type statusCheckView struct {
 
 func (s *statusPages) show(page overview.StatusPage) statusPageView {
 	view := statusPageView{
-		ID:        page.ID,
-		Slug:      page.Slug,
-		Title:     page.Title,
-		Groups:    make([]statusGroupView, len(page.Groups)),
-		NoIndex:   page.NoIndex,
-		Enabled:   page.Enabled,
+		ID:      page.ID,
+		Slug:    page.Slug,
+		Title:   page.Title,
+		Groups:  make([]statusGroupView, len(page.Groups)),
+		NoIndex: page.NoIndex,
+		Enabled: page.Enabled,
+		Accent:  page.Accent, Host: page.Host, HostVerifiedAt: resource.InUTC(page.HostVerifiedAt), ResponseTimes: page.ResponseTimes,
+		Subscriptions: page.Subscriptions, Subscribers: page.Subscribers, Protected: page.Protected,
 		ManagedBy: resource.ShowManagedBy(page.ManagedBy),
 		URL:       s.publicURL + "/status/" + page.Slug,
 		Revision:  page.Version,
 		CreatedAt: page.CreatedAt.UTC(),
 		UpdatedAt: page.UpdatedAt.UTC(),
+	}
+	if page.Logo {
+		view.LogoURL = view.URL + "/logo"
 	}
 	for i, group := range page.Groups {
 		view.Groups[i] = statusGroupView{Name: group.Name, Checks: make([]statusCheckView, len(group.Checks))}
@@ -126,6 +148,7 @@ func (s *statusPages) Register(r *rest.Registrar) {
 		Audit: "status_page.delete", Resource: resourceStatusPage, Revisioned: true, Status: http.StatusNoContent,
 		Summary: "Delete a status page",
 	}, s.delete)
+	s.registerExtras(r, one)
 }
 
 type listStatusPagesInput struct {

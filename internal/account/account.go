@@ -205,6 +205,7 @@ const (
 	LimitMaintenanceWindows Limited = "maintenance_windows"
 	LimitSubscriptions      Limited = "subscriptions"
 	LimitLocations          Limited = "locations"
+	LimitSubscribers        Limited = "status_page_subscribers" // of all pages, who have confirmed
 )
 
 // CountLimits returns how many resources of each kind the tiers allow: free, paid and
@@ -221,6 +222,7 @@ func CountLimits() map[Limited][3]int64 {
 		LimitMaintenanceWindows: {3, 100, 1_000},
 		LimitSubscriptions:      {20, 200, 2_000},
 		LimitLocations:          {1, 5, 50},
+		LimitSubscribers:        {100, 5_000, 100_000},
 	}
 }
 

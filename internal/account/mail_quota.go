@@ -19,10 +19,11 @@ type MailQuota struct {
 
 // The limits of mails about accounts.
 const (
-	linksPerUser      = 10 // an hour
-	linksPerRecipient = 20 // a day
-	noticesPerUser    = 20 // a day
-	asksPerOrg        = 50 // a day
+	linksPerUser      = 10  // an hour
+	linksPerRecipient = 20  // a day
+	noticesPerUser    = 20  // a day
+	asksPerOrg        = 50  // a day
+	asksPerPage       = 200 // an hour
 )
 
 const day = 24 * time.Hour
@@ -57,6 +58,12 @@ func ConfirmationQuotas(orgID uuid.UUID, address string) []MailQuota {
 		{Name: "confirmations/organization/" + orgID.String(), Limit: asksPerOrg, Window: day},
 		recipientQuota(address),
 	}
+}
+
+// ReaderQuotas limits the mails that ask somebody to confirm that they want the messages of a status page:
+// 200 an hour for each page, and 20 a day to each address, together with the links of accounts.
+func ReaderQuotas(pageID uuid.UUID, address string) []MailQuota {
+	return []MailQuota{{Name: "readers/page/" + pageID.String(), Limit: asksPerPage, Window: time.Hour}, recipientQuota(address)}
 }
 
 // AlertQuotas limits the mails of an organization's email channels in an hour, in all and

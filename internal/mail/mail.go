@@ -182,6 +182,9 @@ func (m *Mailer) report(ctx context.Context, mail *Message, err error) error {
 	return err
 }
 
+// CheckAddress says what is wrong with an address of a recipient; never the address itself.
+func CheckAddress(address string) error { return checkAddress(address) }
+
 // checkAddress says what is wrong with an address; never the address itself.
 func checkAddress(address string) error {
 	parsed, err := mail.ParseAddress(address)

@@ -92,7 +92,8 @@ func (e *exporter) page(x exported, path string) object {
 		}
 	}
 	x.members["groups"] = written
-	return e.resource(pagesSection, x, path, "slug", "title", "enabled", "noindex", "groups")
+	return e.resource(pagesSection, x, path, "slug", "title", "enabled", "noindex", "accent", "host", "response_times",
+		"subscriptions", "groups")
 }
 
 // group names its checks by their keys. A check with a public name keeps it.

@@ -29,6 +29,15 @@ type StatusPage struct {
 	// NoIndex asks search engines to leave the page out.
 	NoIndex bool
 	Enabled bool
+	StatusLooks
+	// HostVerifiedAt is when DNS showed that the page may have its host; nil: not yet.
+	HostVerifiedAt *time.Time `json:"-"`
+	// Protected: readers need a password.
+	Protected bool `json:"-"`
+	// Logo: the page has a picture at its top.
+	Logo bool `json:"-"`
+	// Subscribers is how many readers have confirmed that they want messages.
+	Subscribers int64 `json:"-"`
 	// Version increases by one with every change of the page, also when one of its checks is
 	// deleted; the API shows it as the revision.
 	Version int64
@@ -39,6 +48,18 @@ type StatusPage struct {
 	AppliedVersion int64 `json:"-"`
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+}
+
+// StatusLooks are the choices of a page about its form and what else it gives away.
+type StatusLooks struct {
+	// Accent is the color of links and buttons, such as #3a4cc8; empty: that of the style.
+	Accent string `json:",omitempty"`
+	// Host is the name under which the page is served at /; empty: none.
+	Host string `json:",omitempty"`
+	// ResponseTimes: badges with the response times of checks are public.
+	ResponseTimes bool `json:",omitempty"`
+	// Subscriptions: readers may ask for messages.
+	Subscriptions bool `json:",omitempty"`
 }
 
 // StatusPageFilter selects status pages. Zero members select all.
@@ -97,11 +118,15 @@ type IncidentUpdate struct {
 
 // StatusReport is what an enabled status page is made of.
 type StatusReport struct {
-	Page   StatusPage
-	Checks map[uuid.UUID]ReportedCheck
+	Page StatusPage
+	// PasswordHash is the argon2id hash of the password that readers need; empty: none. It is never
+	// shown.
+	PasswordHash string
+	Checks       map[uuid.UUID]ReportedCheck
 	// Incidents of the checks, newest first.
 	Incidents []PublicIncident
-	// Maintenance of the checks that runs or is announced, the earliest first.
+	// Maintenance of the checks that runs or is announced, or ended within the last hour, the earliest
+	// first.
 	Maintenance []PublicMaintenance
 }
 
@@ -111,6 +136,8 @@ const MaintenanceAnnounced = 14 * 24 * time.Hour
 // PublicMaintenance is an occurrence of a maintenance window as a status page needs it. The
 // name of the window is not for the public.
 type PublicMaintenance struct {
+	// Key names the occurrence; it is not for the public.
+	Key      string
 	StartsAt time.Time
 	EndsAt   time.Time
 	CheckIDs []uuid.UUID // of the page

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -27,7 +28,10 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 		}
 	}
 	s := &p.settings
-	public, err := statuspage.New(statuspage.Options{Store: p.store, PublicURL: string(s.PublicURL), Now: time.Now, Log: p.Log})
+	public, err := statuspage.New(statuspage.Options{
+		Store: p.store, PublicURL: string(s.PublicURL), Keys: p.secrets.readerKeys(), Readers: p.readers(), Now: time.Now, Log: p.Log,
+		Network: func(r *http.Request) string { return rest.Network(rest.RequestOf(r.Context()).Address) },
+	})
 	if err != nil {
 		return err
 	}
@@ -39,14 +43,26 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 		return err
 	}
 	server, err := api.New(api.Deps{
-		Stores: storesOf(p.store), Loops: p.loops, Incidents: p.incidents, Probes: p.probes, Channels: p.channels, Mailer: p.mailer,
-		Log: p.Log, Now: time.Now, Answered: p.metrics.Answered(), PrivateTargets: p.Private,
+		Stores:         storesOf(p.store),
+		Loops:          p.loops,
+		Incidents:      p.incidents,
+		Probes:         p.probes,
+		Channels:       p.channels,
+		Mailer:         p.mailer,
+		Log:            p.Log,
+		Now:            time.Now,
+		Answered:       p.metrics.Answered(),
+		PrivateTargets: p.Private,
 		Temporal: func(ctx context.Context) error {
 			_, err := p.temporal.Client.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		},
-		StatusPages: public, Shares: newReadShares(), Sent: p.inbox.Wake, RefusedResults: p.metrics.RefusedResults(),
-		Codec: codec,
+		LookupTXT:      p.lookupTXT,
+		StatusPages:    public,
+		Shares:         newReadShares(),
+		Sent:           p.inbox.Wake,
+		RefusedResults: p.metrics.RefusedResults(),
+		Codec:          codec,
 		Config: api.Config{
 			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
 			Version:          p.program.Version, PublicURL: string(s.PublicURL), SignupTier: account.Tier(s.SignupTier),
@@ -78,7 +94,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 	// The last part to start is the first to stop: answers end before the server.
 	p.onStop(func(context.Context) { server.Close() })
 	go p.markAnswering(ctx)
-	p.serve("the API", rest.JSONErrors(listener), mounted(server, dashboard, assistants), 3*time.Second).RegisterOnShutdown(func() {
+	p.serve("the API", rest.JSONErrors(listener), mounted(server, dashboard, assistants, public), 3*time.Second).RegisterOnShutdown(func() {
 		server.EndStreams()
 		dashboard.EndStreams()
 	})

@@ -52,6 +52,16 @@ func (p *Platform) StartControl(ctx context.Context) error {
 			p.Log.WarnContext(ctx, "sweep not stopped cleanly", "error", err)
 		}
 	})
+	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		p.newTeller().Run(telling)
+	}()
+	p.onStopWorkers(func(context.Context) {
+		stopTelling()
+		<-told
+	})
 	opts := workers.ControlOptions{
 		Drills: drills, Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment, TurnRate: p.settings.TurnRate,
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{

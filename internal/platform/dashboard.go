@@ -17,6 +17,7 @@ import (
 	"github.com/vigil-monitor/vigil/api"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/mcp"
+	"github.com/vigil-monitor/vigil/internal/statuspage"
 	"github.com/vigil-monitor/vigil/internal/web"
 )
 
@@ -83,15 +84,23 @@ func uiRefusal(err error) error {
 
 // mounted answers /app with the dashboard, /mcp and the texts for assistants with the MCP
 // server, /docs/guide with the documentation, and everything else with the API. A browser that
-// opens / is led to /app; every other client gets the API's answer.
-func mounted(server *api.Server, dashboard http.Handler, assistants *mcp.Server) http.Handler {
+// opens / is led to /app; every other client gets the API's answer. At the host of a status page is
+// that page and nothing else.
+func mounted(server *api.Server, dashboard http.Handler, assistants *mcp.Server, public *statuspage.Server) http.Handler {
 	pages := server.Guard(dashboard)
 	tools := server.Guard(rest.WithoutParameters(assistants))
 	texts := server.Guard(rest.WithoutParameters(http.HandlerFunc(assistants.ServeText)))
 	manual := newGuide()
 	guarded := server.Guard(manual)
 	first := rest.TimeBodies(http.RedirectHandler("/app", http.StatusFound), 0)
+	atHost := server.Public(func(w http.ResponseWriter, r *http.Request) {
+		public.ServeHost(w, r, public.PageAt(r.Context(), r.Host))
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if public != nil && public.PageAt(r.Context(), r.Host) != "" {
+			atHost.ServeHTTP(w, r)
+			return
+		}
 		if r.URL.Path == "/app" || strings.HasPrefix(r.URL.Path, "/app/") {
 			pages.ServeHTTP(w, r)
 			return

@@ -54,7 +54,7 @@ func TestRootLeadsBrowsersToTheDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "page "+r.URL.Path) })
-	handler := mounted(server, pages, assistants)
+	handler := mounted(server, pages, assistants, nil)
 	for _, tt := range []struct {
 		method, path, accept string
 		status               int

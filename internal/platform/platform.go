@@ -94,6 +94,7 @@ type Platform struct {
 	probing   *probe.Registry // probes, and those of drills
 	channels  *notify.Registry
 	mailer    *mail.Mailer
+	lookupTXT func(ctx context.Context, name string) ([]string, error)
 	Private   *privateTargets
 	api       http.Handler // of /v1, once ServeAPI was called
 	Demo      *demo.Demo   // nil: none is played
@@ -146,6 +147,7 @@ func newPlatform(ctx context.Context, p *Process, in inputs) (*Platform, error) 
 		probing:   probe.NewRegistry(guard, probe.WithDrills()),
 		channels:  notify.NewRegistry(guard, channels...),
 		mailer:    mailer,
+		lookupTXT: guard.LookupTXT,
 		Private:   &privateTargets{guard: guard, store: in.store, log: p.Log},
 	}, nil
 }

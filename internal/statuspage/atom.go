@@ -44,7 +44,7 @@ type atomText struct {
 func (v *view) atom() ([]byte, error) {
 	feed := atomFeed{
 		ID: "urn:uuid:" + v.Page.ID.String(), Title: v.Page.Title, Author: v.Page.Title,
-		Links: []atomLink{{"self", "application/atom+xml", v.URL + ".atom"}, {"alternate", "text/html", v.URL}},
+		Links: []atomLink{{"self", "application/atom+xml", v.Feed}, {"alternate", "text/html", v.URL}},
 	}
 	updated := v.Page.UpdatedAt.UTC()
 	for _, one := range v.entries {

@@ -49,6 +49,10 @@ type site struct {
 	now   func() time.Time
 	reads *counted
 
+	server *statuspage.Server
+	teller *statuspage.Teller
+	outbox outbox
+
 	mu sync.Mutex
 	at time.Time
 }
@@ -105,11 +109,27 @@ func newSite(t *testing.T, names ...string) *site {
 	s.page, err = s.store.CreateStatusPage(t.Context(), s.page)
 	ok(t, err)
 	s.reads = &counted{Store: s.store}
-	server, err := statuspage.New(statuspage.Options{
-		Store: s.reads, PublicURL: "https://vigil.example.com", Now: s.now, Log: slog.New(slog.DiscardHandler),
+	keys := [][]byte{[]byte("a key of the tests")}
+	s.server, err = statuspage.New(statuspage.Options{
+		Store: s.reads, PublicURL: "https://vigil.example.com", Keys: keys, Now: s.now, Log: slog.New(slog.DiscardHandler),
+		Network: func(r *http.Request) string { return r.Header.Get("Test-Network") },
+		Readers: &statuspage.Readers{
+			Store: s.store, CheckEmail: mailAddress, CheckHook: func(string) error { return nil },
+			NewSecret: func() (string, error) { return "whsec_c2VjcmV0", nil },
+		},
 	})
 	ok(t, err)
-	listener := httptest.NewServer(server)
+	s.teller = statuspage.NewTeller(statuspage.TellerOptions{
+		Store: s.store, PublicURL: "https://vigil.example.com", Tokens: statuspage.Tokens{Keys: keys}, Schedule: vigil.DefaultRetrySchedule(),
+		Random: func() float64 { return 0.5 }, Now: s.now, Log: slog.New(slog.DiscardHandler), Send: s.outbox.send,
+	})
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slug := s.server.PageAt(r.Context(), r.Host); slug != "" {
+			s.server.ServeHost(w, r, slug)
+			return
+		}
+		s.server.ServeHTTP(w, r)
+	}))
 	t.Cleanup(listener.Close)
 	s.url = listener.URL
 	return s

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
 //go:embed page.html page.css page.js
@@ -24,7 +25,28 @@ var files embed.FS
 // names its digest.
 type pages struct {
 	template *template.Template
-	policy   string
+	// style and script are their sources in a policy.
+	style, script string
+}
+
+// policyOf is the Content-Security-Policy of a page with a style of its own beside the one of all pages;
+// empty: none.
+func (p *pages) policyOf(accent string) string {
+	style := p.style
+	if accent != "" {
+		style += " " + sourceOf([]byte(accent))
+	}
+	return "default-src 'none'; img-src 'self' data:; style-src " + style + "; script-src " + p.script +
+		"; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+}
+
+// accentStyle is the style of a page with an accent color; empty: it has none.
+func accentStyle(accent string) string {
+	if accent == "" {
+		return ""
+	}
+	return ":root{--acc:" + accent + ";--on-acc:#fff}@media(prefers-color-scheme:dark){:root{--acc:" + overview.DarkAccent(accent) +
+		";--on-acc:#0f1114}}"
 }
 
 func newPages() (*pages, error) {
@@ -48,9 +70,7 @@ func newPages() (*pages, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the template of status pages: %w", err)
 	}
-	policy := "default-src 'none'; img-src data:; style-src " + sourceOf(css) + "; script-src " + sourceOf(js) +
-		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	return &pages{template: parsed, policy: policy}, nil
+	return &pages{template: parsed, style: sourceOf(css), script: sourceOf(js)}, nil
 }
 
 // sourceOf names a style or script in a policy: by its digest.
@@ -62,21 +82,41 @@ func sourceOf(text []byte) string {
 // shown is what the template gets.
 type shown struct {
 	View    *view
+	Accent  template.CSS
 	Title   string // of the browser's tab
 	Initial string
 	Renewed string
 	First   string // the oldest day of the bars, such as 2026-08-24
 }
 
-func (p *pages) page(v *view) ([]byte, error) {
+func (p *pages) page(v *view, accent string) ([]byte, error) {
 	return p.write("page", shown{
-		View: v, Title: v.Headline + " · " + v.Page.Title, Initial: initial(v.Page.Title), Renewed: v.At.Format("2 Jan 2006, 15:04") + " UTC",
+		Accent: template.CSS(accent), //nolint:gosec // made of a color that was parsed
+		View:   v, Title: v.Headline + " · " + v.Page.Title, Initial: initial(v.Page.Title), Renewed: v.At.Format("2 Jan 2006, 15:04") + " UTC",
 		First: firstDay(v.At).Format(time.DateOnly),
 	})
 }
 
-// message is a page that only says something.
-type message struct{ Title, Detail string }
+// message is a page that only says something, or asks for something.
+type message struct {
+	Title, Detail string
+	Form          *form
+	Back          string // address that a link leads back to; empty: there is none
+}
+
+// form is a form of a page.
+type form struct {
+	Action, Button string
+	Error          string // what was wrong; empty: nothing
+	Fields         []field
+}
+
+type field struct {
+	Name, Label, Type, Value string
+	Help                     string
+	Complete                 string // autocomplete
+	Options                  []string
+}
 
 func (p *pages) message(m message) ([]byte, error) { return p.write("message", m) }
 

@@ -4,15 +4,11 @@ package statuspage
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,6 +35,10 @@ type Store interface {
 	StatusDays(ctx context.Context, checks []uuid.UUID, from, to time.Time) (map[uuid.UUID]map[time.Time]overview.DayCount, error)
 	// PublicSlug is vigil.CodeNotFound for a check that no enabled page shows.
 	PublicSlug(ctx context.Context, checkID uuid.UUID) (string, error)
+	// StatusHosts returns the slugs of pages by their hosts.
+	StatusHosts(ctx context.Context) (map[string]string, error)
+	// StatusLogo is vigil.CodeNotFound for a page without one.
+	StatusLogo(ctx context.Context, pageID uuid.UUID) (overview.Logo, error)
 }
 
 // Options are what a Server needs.
@@ -46,18 +46,28 @@ type Options struct {
 	Store Store
 	// PublicURL is where people reach the platform, without a trailing slash.
 	PublicURL string
-	Now       func() time.Time
-	Log       *slog.Logger
+	// Keys sign the cookies of readers who gave a password: the first signs, and all are accepted.
+	Keys [][]byte
+	// Network names the network that a request comes from, for limits; nil: its address.
+	Network func(*http.Request) string
+	// Readers are those who subscribe; nil: nobody can.
+	Readers *Readers
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
-// Server shows status pages at /status/ and badges at /badge/. It is safe for concurrent
-// use.
+// Server shows status pages at /status/ and badges at /badge/, and pages with a host of their own at /
+// of that host. It is safe for concurrent use.
 type Server struct {
 	Options
-	pages   *pages
-	made    *cache[*made]
-	history *cache[map[uuid.UUID]map[time.Time]overview.DayCount]
-	slugs   *cache[string] // by the id of a check
+	pages    *pages
+	made     *cache[*made]
+	history  *cache[map[uuid.UUID]map[time.Time]overview.DayCount]
+	slugs    *cache[string] // by the id of a check
+	hosts    *cache[map[string]string]
+	logos    *cache[overview.Logo]
+	attempts *window // of passwords
+	known    *window // passwords that were right, see knows
 }
 
 // New returns a Server.
@@ -66,42 +76,54 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Network == nil {
+		opts.Network = func(r *http.Request) string { return r.RemoteAddr }
+	}
+	if opts.Readers != nil {
+		opts.Readers.asks = newWindow(readerAsks, 10*time.Minute, opts.Now)
+	}
 	return &Server{
 		Options: opts, pages: written,
-		made:    newCache[*made](lifetime, staleness, opts.Now),
-		history: newCache[map[uuid.UUID]map[time.Time]overview.DayCount](historyLifetime, staleness, opts.Now),
-		slugs:   newCache[string](lifetime, staleness, opts.Now),
+		made:     newCache[*made](lifetime, staleness, opts.Now),
+		history:  newCache[map[uuid.UUID]map[time.Time]overview.DayCount](historyLifetime, staleness, opts.Now),
+		slugs:    newCache[string](lifetime, staleness, opts.Now),
+		hosts:    newCache[map[string]string](lifetime, staleness, opts.Now),
+		logos:    newCache[overview.Logo](historyLifetime, staleness, opts.Now),
+		attempts: newWindow(passwordAttempts, time.Minute, opts.Now),
+		known:    newWindow(0, historyLifetime, opts.Now),
 	}, nil
 }
 
 // made is a page and its forms, each of which is written when it is first asked for.
 type made struct {
 	view             *view
+	hash             string // of the password
+	policy           string // of the HTML
 	html, json, atom func() (document, error)
 }
 
-// document is an answer.
-type document struct {
-	body []byte
-	tag  string
+// spot is where a page is served: below /status/ of the platform, or at / of a host.
+type spot struct {
+	slug   string
+	atHost bool
+	// base is the address of the page, and within what the addresses below it begin with, for links
+	// in the page.
+	base, within string
 }
 
-func written(write func() ([]byte, error)) func() (document, error) {
-	return sync.OnceValues(func() (document, error) {
-		body, err := write()
-		digest := sha256.Sum256(body)
-		return document{body: body, tag: `"` + hex.EncodeToString(digest[:8]) + `"`}, err
-	})
+// placeOf is the place of a page on the platform.
+func (s *Server) placeOf(slug string) spot {
+	return spot{slug: slug, base: s.PublicURL + "/status/" + slug, within: slug + "/"}
 }
 
-// page returns the page with a slug.
-func (s *Server) page(ctx context.Context, slug string) (*made, time.Duration, error) {
-	if !overview.ValidSlug(slug) {
+// page returns the page at a place.
+func (s *Server) page(ctx context.Context, at spot) (*made, time.Duration, error) {
+	if !overview.ValidSlug(at.slug) {
 		return nil, 0, vigil.NotFound("status page") // a text that Postgres may not even be asked for
 	}
-	return s.made.get(ctx, slug, func(ctx context.Context) (*made, error) {
+	return s.made.get(ctx, at.base, func(ctx context.Context) (*made, error) {
 		now := s.Now()
-		report, err := s.Store.StatusReport(ctx, slug, firstDay(now))
+		report, err := s.Store.StatusReport(ctx, at.slug, firstDay(now))
 		if err != nil {
 			return nil, err
 		}
@@ -109,9 +131,11 @@ func (s *Server) page(ctx context.Context, slug string) (*made, time.Duration, e
 		if err != nil {
 			return nil, err
 		}
-		v := newView(&report, days, now, s.PublicURL+"/status/"+slug)
+		v := newView(&report, days, now, at)
+		accent := accentStyle(report.Page.Accent)
 		return &made{
-			view: v, html: written(func() ([]byte, error) { return s.pages.page(v) }), json: written(v.json), atom: written(v.atom),
+			view: v, hash: report.PasswordHash, policy: s.pages.policyOf(accent),
+			html: written(func() ([]byte, error) { return s.pages.page(v, accent) }), json: written(v.json), atom: written(v.atom),
 		}, nil
 	})
 }
@@ -143,112 +167,197 @@ func (s *Server) days(
 	return days, nil
 }
 
-// ServeHTTP answers GET and HEAD.
+// ServeHTTP answers what is below /status/ and /badge/ of the platform.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	header := w.Header()
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Content-Security-Policy", s.pages.policy)
+	s.guard(w)
 	name, isPage := strings.CutPrefix(r.URL.Path, "/status/")
 	if !isPage {
-		name = strings.TrimPrefix(r.URL.Path, "/badge/")
-		s.serveBadge(w, r, name)
+		s.serveBadge(w, r, strings.TrimPrefix(r.URL.Path, "/badge/"), "")
+		return
+	}
+	name, action, _ := strings.Cut(name, "/")
+	if name == "-" { // no slug is
+		s.serveToken(w, r, action)
 		return
 	}
 	slug, form, _ := strings.Cut(name, ".")
-	page, fresh, err := s.page(r.Context(), slug)
-	if err == nil && form != "" && form != "json" && form != "atom" {
-		err = vigil.NotFound("status page")
+	if action == "" && form != "" {
+		action = "." + form
+	} else if form != "" {
+		action = "." + form + "/" + action // is nothing
 	}
+	s.servePage(w, r, s.placeOf(slug), action)
+}
+
+// PageAt returns the slug of the page that a host of its own serves; empty for every other host.
+func (s *Server) PageAt(ctx context.Context, host string) string {
+	host, _, _ = strings.Cut(strings.ToLower(host), ":")
+	host = strings.TrimSuffix(host, ".")
+	if s.PublicURL == "http://"+host || s.PublicURL == "https://"+host {
+		return ""
+	}
+	hosts, _, err := s.hosts.get(ctx, "", s.Store.StatusHosts)
+	if err != nil {
+		s.Log.WarnContext(ctx, "the hosts of status pages were not read", "error", err)
+		return ""
+	}
+	return hosts[host]
+}
+
+// ServeHost answers a request to the host of a page; see PageAt. Nothing but the page is there.
+func (s *Server) ServeHost(w http.ResponseWriter, r *http.Request, slug string) {
+	s.guard(w)
+	scheme, _, _ := strings.Cut(s.PublicURL, "://")
+	host := strings.ToLower(r.Host)
+	at := spot{slug: slug, atHost: true, base: scheme + "://" + host}
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	if badge, isBadge := strings.CutPrefix(path, "badge/"); isBadge {
+		s.serveBadge(w, r, badge, slug)
+		return
+	}
+	if form, isForm := strings.CutPrefix(path, "status."); isForm {
+		path = "." + form
+	}
+	s.servePage(w, r, at, path)
+}
+
+// guard sets what every answer has.
+func (s *Server) guard(w http.ResponseWriter) {
+	header := w.Header()
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Security-Policy", s.pages.policyOf(""))
+}
+
+// servePage answers what is about one page. action is what follows its address.
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request, at spot, action string) {
+	page, fresh, err := s.page(r.Context(), at)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if page.view.Page.NoIndex {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	header := w.Header()
+	if page.view.Page.NoIndex || page.hash != "" {
 		header.Set("X-Robots-Tag", "noindex")
 	}
-	write, kind := page.html, "text/html; charset=utf-8"
-	switch form {
-	case "json":
-		write, kind = page.json, "application/json"
-		header.Set("Access-Control-Allow-Origin", "*")
-	case "atom":
-		write, kind = page.atom, "application/atom+xml; charset=utf-8"
+	if action == "password" && r.Method == http.MethodPost && page.hash != "" {
+		s.takePassword(w, r, at, page)
+		return
 	}
-	s.serve(w, r, write, kind, fresh)
+	if s.servesReader(w, r, at, page, action) { // what a mail leads to needs no password
+		return
+	}
+	if !s.admitted(w, r, page) {
+		s.askPassword(w, r, at, page, action)
+		return
+	}
+	sent := sending{fresh: fresh, private: page.hash != ""}
+	switch {
+	case !reads:
+		header.Set("Allow", "GET, HEAD")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case action == "":
+		header.Set("Content-Security-Policy", page.policy)
+		sent.kind, sent.write = "text/html; charset=utf-8", page.html
+		s.serve(w, r, sent)
+	case action == ".json":
+		sent.kind, sent.write, sent.shared = "application/json", page.json, page.hash == ""
+		s.serve(w, r, sent)
+	case action == ".atom":
+		sent.kind, sent.write = "application/atom+xml; charset=utf-8", page.atom
+		s.serve(w, r, sent)
+	case action == "logo":
+		s.serveLogo(w, r, page, sent)
+	case action == "password":
+		s.redirect(w, r, at)
+	default:
+		s.fail(w, r, vigil.NotFound("status page"))
+	}
 }
 
-func (s *Server) serveBadge(w http.ResponseWriter, r *http.Request, name string) {
-	text, isBadge := strings.CutSuffix(name, ".svg")
+// redirect leads to the page.
+func (s *Server) redirect(w http.ResponseWriter, r *http.Request, at spot) {
+	to := "/"
+	if !at.atHost {
+		to = "/status/" + at.slug
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+func (s *Server) serveLogo(w http.ResponseWriter, r *http.Request, page *made, sent sending) {
+	id := page.view.Page.ID
+	logo, _, err := s.logos.get(r.Context(), fmt.Sprintf("%s %d", id, page.view.Page.Version),
+		func(ctx context.Context) (overview.Logo, error) { return s.Store.StatusLogo(ctx, id) })
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	sent.kind, sent.write = logo.MediaType, written(func() ([]byte, error) { return logo.Image, nil })
+	s.serve(w, r, sent)
+}
+
+// serveBadge answers with a badge of a check: its state, or a figure. only is the page that it must be
+// on; empty: any.
+func (s *Server) serveBadge(w http.ResponseWriter, r *http.Request, name, only string) {
+	text, figure, _ := strings.Cut(strings.TrimSuffix(name, ".svg"), "/")
 	id, err := uuid.Parse(text)
-	if err != nil || !isBadge || id.String() != text {
+	write := badgeOf(figure)
+	if err != nil || !strings.HasSuffix(name, ".svg") || id.String() != text || write == nil {
 		s.fail(w, r, vigil.NotFound("badge"))
 		return
 	}
-	slug, _, err := s.slugs.get(r.Context(), text, func(ctx context.Context) (string, error) { return s.Store.PublicSlug(ctx, id) })
-	if err != nil {
-		s.fail(w, r, err)
-		return
+	slug := only
+	if only == "" {
+		if slug, _, err = s.slugs.get(
+			r.Context(),
+			text,
+			func(ctx context.Context) (string, error) { return s.Store.PublicSlug(ctx, id) },
+		); err != nil {
+			s.fail(w, r, err)
+			return
+		}
 	}
-	page, fresh, err := s.page(r.Context(), slug)
+	page, fresh, err := s.page(r.Context(), s.placeOf(slug))
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	of := page.view.service(id)
-	if of == nil {
+	if of == nil || !s.admitted(w, r, page) || strings.HasPrefix(figure, responseTime) && !page.view.Page.ResponseTimes {
 		s.fail(w, r, vigil.NotFound("badge"))
 		return
 	}
-	w.Header().Set("Access-Control-Allow-Origin", "*")
-	s.serve(w, r, written(of.badge), "image/svg+xml", fresh)
-}
-
-// serve writes a document, or 304.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, write func() (document, error), kind string, fresh time.Duration) {
-	doc, err := write()
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	header := w.Header()
-	header.Set("Content-Type", kind)
-	header.Set("Cache-Control", "public, max-age="+strconv.Itoa(max(1, int(fresh.Seconds()))))
-	header.Set("Etag", doc.tag)
-	if matches(r.Header.Values("If-None-Match"), doc.tag) {
-		header.Del("Content-Type")
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	header.Set("Content-Length", strconv.Itoa(len(doc.body)))
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(doc.body) // the reader may be gone
-	}
-}
-
-// matches reports whether If-None-Match names a tag, by the weak comparison of RFC 9110.
-func matches(lines []string, tag string) bool {
-	for candidate := range strings.SplitSeq(strings.Join(lines, ","), ",") {
-		candidate = strings.TrimSpace(candidate)
-		if candidate == "*" || strings.TrimPrefix(candidate, "W/") == tag {
-			return true
-		}
-	}
-	return false
+	s.serve(w, r, sending{
+		kind: "image/svg+xml", fresh: fresh, private: page.hash != "", shared: page.hash == "",
+		write: written(func() ([]byte, error) { return write(of) }),
+	})
 }
 
 // fail answers with a page that says what is wrong.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusNotFound
-	says := message{"There is no status page here", "The address may be wrong, or its owner may have closed the page."}
+	says := message{Title: "There is no status page here", Detail: "The address may be wrong, or its owner may have closed the page."}
 	if vigil.ErrorCode(err) != vigil.CodeNotFound {
-		status, says = http.StatusServiceUnavailable, message{"This page cannot be shown right now", "Please try again in a minute."}
+		status = http.StatusServiceUnavailable
+		says = message{Title: "This page cannot be shown right now", Detail: "Please try again in a minute."}
 		w.Header().Set("Retry-After", "30")
 		s.Log.WarnContext(r.Context(), "status page not shown", "path", r.URL.Path, "error", err)
 	}
+	s.say(w, r, status, says)
+}
+
+// say answers with a page that only says something, or asks for something.
+func (s *Server) say(w http.ResponseWriter, r *http.Request, status int, says message) {
 	body, err := s.pages.message(says)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	if err != nil {
+		s.Log.ErrorContext(r.Context(), "a page was not written", "error", err)
+		status = http.StatusInternalServerError
+	}
 	w.WriteHeader(status)
 	if err == nil && r.Method != http.MethodHead {
 		_, _ = w.Write(body) // the reader may be gone

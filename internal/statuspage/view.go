@@ -22,14 +22,17 @@ const (
 
 // view is a status page at a time, ready to be written in any form.
 type view struct {
-	Page     overview.StatusPage
-	At       time.Time // UTC, of the whole minute
-	URL      string
-	State    state
-	Headline string
-	Detail   string
-	Groups   []group
-	Open     []incident // that have updates or say more than the headline
+	Page overview.StatusPage
+	At   time.Time // UTC, of the whole minute
+	URL  string
+	// Feed and JSON are the addresses of its other forms, and Subscribe that of the form for
+	// readers; empty: they cannot. Picture is that of the logo; empty: there is none.
+	Feed, JSON, Subscribe, Picture string
+	State                          state
+	Headline                       string
+	Detail                         string
+	Groups                         []group
+	Open                           []incident // that have updates or say more than the headline
 	// Maintenance runs or is announced, the earliest first.
 	Maintenance []maintenance
 	Days        []incidentDay
@@ -69,6 +72,7 @@ type incident struct {
 }
 
 type update struct {
+	id    uuid.UUID
 	State string // capitalized
 	state string
 	Text  string
@@ -77,9 +81,10 @@ type update struct {
 }
 
 // newView makes the page of a report.
-func newView(report *overview.StatusReport, days map[uuid.UUID]map[time.Time]overview.DayCount, at time.Time, url string) *view {
+func newView(report *overview.StatusReport, days map[uuid.UUID]map[time.Time]overview.DayCount, at time.Time, where spot) *view {
 	at = at.UTC().Truncate(time.Minute)
-	v := &view{Page: report.Page, At: at, URL: url, byID: make(map[uuid.UUID]*service)}
+	v := &view{Page: report.Page, At: at, URL: where.base, byID: make(map[uuid.UUID]*service)}
+	v.address(where)
 	for _, listed := range report.Page.Groups {
 		g := group{Name: listed.Name}
 		for _, check := range listed.Checks {
@@ -255,7 +260,7 @@ func (v *view) addIncident(from *overview.PublicIncident, of *service) {
 	for _, u := range from.Updates {
 		at := u.CreatedAt.UTC()
 		one.Updates = append(one.Updates, update{
-			State: capitalized(string(u.State)), state: string(u.State), Text: u.Text, At: at, When: clock(at, v.At) + " UTC",
+			id: u.ID, State: capitalized(string(u.State)), state: string(u.State), Text: u.Text, At: at, When: clock(at, v.At) + " UTC",
 		})
 		if at.After(one.changed) {
 			one.changed = at
@@ -323,4 +328,18 @@ func capitalized(word string) string {
 		return ""
 	}
 	return string(word[0]-'a'+'A') + word[1:]
+}
+
+// address sets the addresses of what belongs to the page.
+func (v *view) address(where spot) {
+	v.Feed, v.JSON = where.base+".atom", where.base+".json"
+	if where.atHost {
+		v.Feed, v.JSON = where.base+"/status.atom", where.base+"/status.json"
+	}
+	if v.Page.Subscriptions {
+		v.Subscribe = formAction(where, "subscribe")
+	}
+	if v.Page.Logo {
+		v.Picture = formAction(where, "logo")
+	}
 }

@@ -75,3 +75,6 @@ func counted(n int, thing string) string {
 	}
 	return strconv.Itoa(n) + " " + thing + "s"
 }
+
+// joined lists words, for people.
+func joined(words []string) string { return vigil.JoinWords(words) }

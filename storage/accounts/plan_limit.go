@@ -62,6 +62,10 @@ func limitedResources() map[account.Limited]counted {
 		account.LimitLocations: {
 			query: "SELECT count(*) FROM locations WHERE org_id = ?", where: "The organization", noun: "locations",
 		},
+		account.LimitSubscribers: {
+			query: "SELECT count(*) FROM status_page_readers WHERE org_id = ? AND confirmed_at IS NOT NULL",
+			where: "The organization", noun: "subscribers of status pages",
+		},
 		account.LimitAPIKeys: {query: "SELECT count(*) FROM api_keys WHERE org_id = ?", where: "The organization", noun: "API keys"},
 	}
 }

@@ -26,29 +26,40 @@ import (
 type StatusPageRow struct {
 	bun.BaseModel `bun:"table:status_pages,alias:sp"`
 
-	ID        uuid.UUID `bun:"id,pk,type:uuid"`
-	OrgID     uuid.UUID `bun:"org_id,type:uuid"`
-	Slug      string    `bun:"slug"`
-	Title     string    `bun:"title"`
-	Groups    []string  `bun:"groups,array"`
-	NoIndex   bool      `bun:"noindex"`
-	Enabled   bool      `bun:"enabled"`
-	Version   int64     `bun:"version"`
-	CreatedAt time.Time `bun:"created_at"`
-	UpdatedAt time.Time `bun:"updated_at"`
+	ID             uuid.UUID  `bun:"id,pk,type:uuid"`
+	OrgID          uuid.UUID  `bun:"org_id,type:uuid"`
+	Slug           string     `bun:"slug"`
+	Title          string     `bun:"title"`
+	Groups         []string   `bun:"groups,array"`
+	NoIndex        bool       `bun:"noindex"`
+	Enabled        bool       `bun:"enabled"`
+	Accent         string     `bun:"accent"`
+	Host           string     `bun:"host"`
+	ResponseTimes  bool       `bun:"response_times"`
+	Subscriptions  bool       `bun:"subscriptions"`
+	HostVerifiedAt *time.Time `bun:"host_verified_at"`
+	PasswordHash   string     `bun:"password_hash"`
+	Version        int64      `bun:"version"`
+	CreatedAt      time.Time  `bun:"created_at"`
+	UpdatedAt      time.Time  `bun:"updated_at"`
 
 	definitions.ManagedRow
 
-	Checks json.RawMessage `bun:"checks,scanonly"`
+	Checks  json.RawMessage `bun:"checks,scanonly"`
+	Logo    bool            `bun:"logo,scanonly"`
+	Readers int64           `bun:"readers,scanonly"`
 }
 
 // PageChecks is SQL about a row of status_pages: its checks, in their order.
 const PageChecks = `(SELECT jsonb_agg(jsonb_build_object('check_id', pc.check_id, 'in_group', pc.in_group, 'name', pc.name)
-	ORDER BY pc.in_group, pc.place) FROM status_page_checks AS pc WHERE pc.page_id = sp.id) AS checks`
+	ORDER BY pc.in_group, pc.place) FROM status_page_checks AS pc WHERE pc.page_id = sp.id) AS checks,
+	EXISTS (SELECT FROM status_page_logos AS pl WHERE pl.page_id = sp.id) AS logo,
+	(SELECT count(*) FROM status_page_readers AS sr WHERE sr.page_id = sp.id AND sr.confirmed_at IS NOT NULL) AS readers`
 
 func rowOfStatusPage(p *overview.StatusPage) *StatusPageRow {
 	row := &StatusPageRow{
 		ID: p.ID, OrgID: p.OrgID, Slug: p.Slug, Title: p.Title, Groups: make([]string, len(p.Groups)), NoIndex: p.NoIndex, Enabled: p.Enabled,
+		Accent: p.Accent, Host: p.Host, ResponseTimes: p.ResponseTimes, Subscriptions: p.Subscriptions,
 		Version: p.Version, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 		ManagedRow: definitions.ManagedColumns(p.ManagedBy, p.AppliedVersion),
 	}
@@ -63,6 +74,8 @@ func (r *StatusPageRow) Page() (overview.StatusPage, error) {
 	page := overview.StatusPage{
 		ID: r.ID, OrgID: r.OrgID, Slug: r.Slug, Title: r.Title, Groups: make([]overview.StatusGroup, len(r.Groups)), NoIndex: r.NoIndex,
 		Enabled: r.Enabled, Version: r.Version, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		StatusLooks:    overview.StatusLooks{Accent: r.Accent, Host: r.Host, ResponseTimes: r.ResponseTimes, Subscriptions: r.Subscriptions},
+		HostVerifiedAt: r.HostVerifiedAt, Protected: r.PasswordHash != "", Logo: r.Logo, Subscribers: r.Readers,
 		ManagedBy: r.ManagedBy(), AppliedVersion: r.Applied,
 	}
 	for i, name := range r.Groups {
@@ -218,6 +231,7 @@ func (s *Store) UpdateStatusPage(
 		}
 		after = before
 		after.Slug, after.Title, after.Groups, after.NoIndex, after.Enabled = draft.Slug, draft.Title, draft.Groups, draft.NoIndex, draft.Enabled
+		after.StatusLooks = draft.StatusLooks
 		after.ManagedBy, after.AppliedVersion = draft.ManagedBy, definitions.ManagedChange(
 			before.ManagedBy,
 			draft.ManagedBy,
@@ -240,7 +254,13 @@ func storePage(ctx context.Context, tx bun.Tx, p *overview.StatusPage, isNew boo
 	if isNew {
 		_, err = tx.NewInsert().Model(row).Exec(ctx)
 	} else {
-		_, err = tx.NewUpdate().Model(row).WherePK().ExcludeColumn("id", "org_id", "created_at").Exec(ctx)
+		// Another host is to be verified again.
+		_, err = tx.NewRaw("UPDATE status_pages SET host_verified_at = NULL WHERE id = ? AND host <> ?", p.ID, p.Host).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("leave the host: %w", err)
+		}
+		_, err = tx.NewUpdate().Model(row).WherePK().ExcludeColumn("id", "org_id", "created_at", "password_hash", "host_verified_at").
+			Exec(ctx)
 	}
 	if err != nil {
 		return slugTaken(err, p)
@@ -258,7 +278,7 @@ func lockStatusPage(ctx context.Context, tx bun.Tx, orgID, id uuid.UUID) error {
 }
 
 func samePage(a, b *overview.StatusPage) bool {
-	return a.Slug == b.Slug && a.Title == b.Title && a.NoIndex == b.NoIndex && a.Enabled == b.Enabled &&
+	return a.Slug == b.Slug && a.Title == b.Title && a.NoIndex == b.NoIndex && a.Enabled == b.Enabled && a.StatusLooks == b.StatusLooks &&
 		vigil.SameManager(a.ManagedBy, b.ManagedBy) &&
 		slices.EqualFunc(a.Groups, b.Groups, func(x, y overview.StatusGroup) bool {
 			return x.Name == y.Name && slices.Equal(x.Checks, y.Checks)
