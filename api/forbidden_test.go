@@ -287,6 +287,8 @@ func specimens(t *testing.T, owned map[string]string) []specimen {
 		`{"slug":"x","title":"x","groups":[{"name":"g","checks":[{"check_id":"`+owned["/v1/checks"]+`","name":"n"}]}]}`)
 	add(put, "/v1/status-pages/{id}",
 		`{"title":"x","groups":[{"name":"g","checks":[{"check_id":"`+owned["/v1/checks"]+`","name":"n"}]}]}`)
+	add(put, "/v1/status-pages/{id}/password", `{"password":"a long password"}`)
+	add(put, "/v1/status-pages/{id}/logo", `{"image":"`+pngLogo+`"}`)
 	window := `"starts_at":"` + localTime(
 		1e15,
 	) + `","duration_seconds":3600,"scope":{"check_ids":["` + owned["/v1/checks"] + `"]},"timezone":"UTC"`

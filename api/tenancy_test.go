@@ -147,6 +147,10 @@ func TestTenancy(t *testing.T) {
 				body = map[string]any{"since": "2026-03-01T00:00:00Z"}
 			case strings.HasSuffix(path, "/rotate-secret"):
 				body = map[string]any{"force": true}
+			case strings.HasSuffix(path, "/password"):
+				body = map[string]any{"password": "stolen page"}
+			case strings.HasSuffix(path, "/logo"):
+				body = map[string]any{"image": pngLogo}
 			case strings.HasPrefix(path, "/v1/status-pages"):
 				body = map[string]any{"title": "stolen"}
 			case method == http.MethodPost && strings.HasSuffix(path, "/alerts"):
