@@ -582,6 +582,34 @@ class Operations:
         """Delete a status page"""
         self._call("DELETE", f"/v1/status-pages/{quote(id, safe='')}", if_match=if_match, timeout=timeout)
 
+    def delete_status_page_logo(
+        self,
+        id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """Remove the logo of a status page"""
+        self._call("DELETE", f"/v1/status-pages/{quote(id, safe='')}/logo", timeout=timeout)
+
+    def delete_status_page_password(
+        self,
+        id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """Open a status page to everybody"""
+        self._call("DELETE", f"/v1/status-pages/{quote(id, safe='')}/password", timeout=timeout)
+
+    def delete_status_page_subscriber(
+        self,
+        id: str,
+        subscriber_id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> None:
+        """Remove a subscriber of a status page"""
+        self._call("DELETE", f"/v1/status-pages/{quote(id, safe='')}/subscribers/{quote(subscriber_id, safe='')}", timeout=timeout)
+
     def delete_subscription(
         self,
         id: str,
@@ -1333,6 +1361,19 @@ class Operations:
         """List your sessions of the dashboard, the one used last first"""
         return self._list("/v1/auth/sessions", {"limit": limit}, timeout)
 
+    def list_status_page_subscribers(
+        self,
+        id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> List[types.Subscriber]:
+        """
+        List the subscribers of a status page.
+        Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a
+        credential needs the scope write. Of a webhook only the host is shown.
+        """
+        return self._call("GET", f"/v1/status-pages/{quote(id, safe='')}/subscribers", timeout=timeout)
+
     def list_status_pages(
         self,
         *,
@@ -1598,6 +1639,34 @@ class Operations:
         """
         return self._call("POST", f"/v1/checks/{quote(id, safe='')}/rotate-ping-url", timeout=timeout)
 
+    def set_status_page_logo(
+        self,
+        id: str,
+        body: types.LogoInputRequest,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.StatusPage:
+        """
+        Set the logo of a status page.
+        A PNG or JPEG of at most 256 KiB and 2,000 pixels on each side. It is written again, so that
+        nothing but the picture remains. SVG is refused: it can hold scripts.
+        """
+        return self._call("PUT", f"/v1/status-pages/{quote(id, safe='')}/logo", body=body, timeout=timeout)
+
+    def set_status_page_password(
+        self,
+        id: str,
+        body: types.PasswordInputRequest,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.StatusPage:
+        """
+        Set the password of a status page.
+        Readers need it for the page, its feed, its JSON and its badges. It is stored as a hash and never
+        shown. Another password ends what readers had.
+        """
+        return self._call("PUT", f"/v1/status-pages/{quote(id, safe='')}/password", body=body, timeout=timeout)
+
     def signup(
         self,
         body: types.SignupRequest,
@@ -1835,3 +1904,17 @@ class Operations:
     ) -> types.Verified:
         """Confirm an email address with the token of a mailed link"""
         return self._call("POST", "/v1/auth/verify", body=body, timeout=timeout)
+
+    def verify_status_page_host(
+        self,
+        id: str,
+        *,
+        timeout: Optional[float] = None,
+    ) -> types.StatusPage:
+        """
+        Verify the host of a status page.
+        Looks for the TXT record _vigil-status.<host> with the text vigil-status-page=<id of the page>,
+        and serves the page at the host when it is there. A host belongs to the page that showed the
+        record last.
+        """
+        return self._call("POST", f"/v1/status-pages/{quote(id, safe='')}/host", timeout=timeout)

@@ -2537,6 +2537,11 @@ class LoginRequest(TypedDict):
     password: str
 
 
+class LogoInputRequest(TypedDict):
+    image: str
+    """The PNG or JPEG in base64."""
+
+
 class Loop(TypedDict):
     firing_rules: List[str]
     """Ids of the alert rules that fire in this region."""
@@ -3151,6 +3156,11 @@ class PagerConfig(TypedDict, total=False):
     """
     username: str
     """User name of an alertmanager behind HTTP basic authentication."""
+
+
+class PasswordInputRequest(TypedDict):
+    password: str
+    """What readers give: 8 to 200 characters."""
 
 
 class _PasswordRequestRequired(TypedDict):
@@ -3898,18 +3908,37 @@ class StatusGroup(TypedDict):
 
 
 class _StatusPageRequired(TypedDict):
+    accent: str
+    """The color of links and buttons, such as #3a4cc8; empty: the standard one."""
     created_at: str
     enabled: bool
     """Whether the public can see the page."""
     groups: List[StatusGroup]
     """The checks that the page shows, under headings."""
+    host: str
+    """The name under which the page is served at /; empty: none."""
+    host_verified_at: Optional[str]
+    """
+    When a TXT record showed that the page may have its host; null: not yet, so that it is not served
+    there.
+    """
     id: str
+    logo_url: str
+    """Where the picture at the top of the page is; empty: it has none."""
     managed_by: Optional[ManagedBy]
     """The program that manages the page, such as a project of files; null when none does."""
     noindex: bool
     """Whether search engines are asked to leave the page out."""
+    protected: bool
+    """Whether readers need a password; see PUT /v1/status-pages/{id}/password."""
+    response_times: bool
+    """Whether badges with the response times of the checks are public."""
     slug: str
     """The last part of the page's address, unique among all organizations."""
+    subscribers: int
+    """How many readers have subscribed and confirmed it."""
+    subscriptions: bool
+    """Whether readers may subscribe to messages."""
     title: str
     updated_at: str
     url: str
@@ -3938,14 +3967,28 @@ class _StatusPageCreateRequired(TypedDict):
 
 
 class StatusPageCreate(_StatusPageCreateRequired, total=False):
+    accent: str
+    """
+    The color of links and buttons, such as #3a4cc8. It must stand out from white and, lightened, from the
+    dark background; the message says by how much it fails. Empty: the standard one.
+    """
     enabled: bool
     """Whether the public can see the page. A new page is enabled."""
     groups: List[StatusGroup]
     """Replaces the checks that the page shows: up to 50 groups with 200 checks in all."""
+    host: str
+    """
+    A name of your own under which the page is served at /, once a TXT record shows that it is yours; see
+    POST /v1/status-pages/{id}/host. Empty: none.
+    """
     managed_by: Optional[ManagedBy]
     """The program that manages the page. Absent keeps it, and null releases the page."""
     noindex: bool
     """Whether search engines are asked to leave the page out. A new page is not left out."""
+    response_times: bool
+    """Whether badges with the response times of the checks are public. Those of a new page are not."""
+    subscriptions: bool
+    """Whether readers may subscribe to messages by mail and by webhook. Those of a new page may not."""
 
 
 class StatusPageList(TypedDict):
@@ -3954,19 +3997,33 @@ class StatusPageList(TypedDict):
 
 
 class StatusPageUpdate(TypedDict, total=False):
+    accent: str
+    """
+    The color of links and buttons, such as #3a4cc8. It must stand out from white and, lightened, from the
+    dark background; the message says by how much it fails. Empty: the standard one.
+    """
     enabled: bool
     """Whether the public can see the page. A new page is enabled."""
     groups: List[StatusGroup]
     """Replaces the checks that the page shows: up to 50 groups with 200 checks in all."""
+    host: str
+    """
+    A name of your own under which the page is served at /, once a TXT record shows that it is yours; see
+    POST /v1/status-pages/{id}/host. Empty: none.
+    """
     managed_by: Optional[ManagedBy]
     """The program that manages the page. Absent keeps it, and null releases the page."""
     noindex: bool
     """Whether search engines are asked to leave the page out. A new page is not left out."""
+    response_times: bool
+    """Whether badges with the response times of the checks are public. Those of a new page are not."""
     slug: str
     """
     The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters,
     digits and hyphens.
     """
+    subscriptions: bool
+    """Whether readers may subscribe to messages by mail and by webhook. Those of a new page may not."""
     title: str
 
 
@@ -4007,6 +4064,18 @@ class StepResult(_StepResultRequired, total=False):
     """Metadata of the step's type"""
     status_code: int
     """Status of the answer, HTTP types only"""
+
+
+class Subscriber(TypedDict):
+    address: str
+    """The mail address, or the host of the webhook."""
+    confirmed_at: str
+    id: str
+    type: Literal["email", "webhook"]
+
+
+class SubscriberAnswer(TypedDict):
+    data: List[Subscriber]
 
 
 class _SubscriptionRequired(TypedDict):

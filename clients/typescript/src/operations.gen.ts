@@ -870,6 +870,18 @@ export abstract class Operations {
   deleteStatusPage(id: string, options?: RequestOptions): Promise<void> {
     return this.call("DELETE", `/v1/status-pages/${encodeURIComponent(id)}`, {}, options);
   }
+  /** Remove the logo of a status page */
+  deleteStatusPageLogo(id: string, options?: RequestOptions): Promise<void> {
+    return this.call("DELETE", `/v1/status-pages/${encodeURIComponent(id)}/logo`, {}, options);
+  }
+  /** Open a status page to everybody */
+  deleteStatusPagePassword(id: string, options?: RequestOptions): Promise<void> {
+    return this.call("DELETE", `/v1/status-pages/${encodeURIComponent(id)}/password`, {}, options);
+  }
+  /** Remove a subscriber of a status page */
+  deleteStatusPageSubscriber(id: string, subscriber_id: string, options?: RequestOptions): Promise<void> {
+    return this.call("DELETE", `/v1/status-pages/${encodeURIComponent(id)}/subscribers/${encodeURIComponent(subscriber_id)}`, {}, options);
+  }
   /**
    * Delete a subscription.
    * The channel still gets the ends of the incidents that it got the beginnings of.
@@ -1217,6 +1229,14 @@ export abstract class Operations {
   listSessions(query?: ListSessionsQuery, options?: RequestOptions): Pages<t.Session> {
     return this.list("/v1/auth/sessions", query, options);
   }
+  /**
+   * List the subscribers of a status page.
+   * Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential
+   * needs the scope write. Of a webhook only the host is shown.
+   */
+  listStatusPageSubscribers(id: string, options?: RequestOptions): Promise<t.Subscriber[]> {
+    return this.call("GET", `/v1/status-pages/${encodeURIComponent(id)}/subscribers`, {}, options);
+  }
   /** List the status pages, newest first */
   listStatusPages(query?: ListStatusPagesQuery, options?: RequestOptions): Pages<t.StatusPage> {
     return this.list("/v1/status-pages", query, options);
@@ -1361,6 +1381,22 @@ export abstract class Operations {
   rotatePingUrl(id: string, options?: RequestOptions): Promise<t.PingURL> {
     return this.call("POST", `/v1/checks/${encodeURIComponent(id)}/rotate-ping-url`, {}, options);
   }
+  /**
+   * Set the logo of a status page.
+   * A PNG or JPEG of at most 256 KiB and 2,000 pixels on each side. It is written again, so that nothing but the
+   * picture remains. SVG is refused: it can hold scripts.
+   */
+  setStatusPageLogo(id: string, body: t.LogoInputRequest, options?: RequestOptions): Promise<t.StatusPage> {
+    return this.call("PUT", `/v1/status-pages/${encodeURIComponent(id)}/logo`, { body }, options);
+  }
+  /**
+   * Set the password of a status page.
+   * Readers need it for the page, its feed, its JSON and its badges. It is stored as a hash and never shown.
+   * Another password ends what readers had.
+   */
+  setStatusPagePassword(id: string, body: t.PasswordInputRequest, options?: RequestOptions): Promise<t.StatusPage> {
+    return this.call("PUT", `/v1/status-pages/${encodeURIComponent(id)}/password`, { body }, options);
+  }
   /** Create an account with a password */
   signup(body: t.SignupRequest, options?: RequestOptions): Promise<t.Auth> {
     return this.call("POST", "/v1/auth/signup", { body }, options);
@@ -1494,5 +1530,13 @@ export abstract class Operations {
   /** Confirm an email address with the token of a mailed link */
   verifyEmail(body: t.VerifyRequest, options?: RequestOptions): Promise<t.Verified> {
     return this.call("POST", "/v1/auth/verify", { body }, options);
+  }
+  /**
+   * Verify the host of a status page.
+   * Looks for the TXT record _vigil-status.<host> with the text vigil-status-page=<id of the page>, and serves
+   * the page at the host when it is there. A host belongs to the page that showed the record last.
+   */
+  verifyStatusPageHost(id: string, options?: RequestOptions): Promise<t.StatusPage> {
+    return this.call("POST", `/v1/status-pages/${encodeURIComponent(id)}/host`, {}, options);
   }
 }

@@ -2400,6 +2400,11 @@ export interface LoginRequest {
   password: string;
 }
 
+export interface LogoInputRequest {
+  /** The PNG or JPEG in base64. */
+  image: string;
+}
+
 export interface Loop {
   /** Ids of the alert rules that fire in this region. */
   firing_rules: string[];
@@ -2977,6 +2982,11 @@ export interface PagerConfig {
   url?: string;
   /** User name of an alertmanager behind HTTP basic authentication. */
   username?: string;
+}
+
+export interface PasswordInputRequest {
+  /** What readers give: 8 to 200 characters. */
+  password: string;
 }
 
 export interface PasswordRequest {
@@ -3686,20 +3696,36 @@ export interface StatusGroup {
 }
 
 export interface StatusPage {
+  /** The color of links and buttons, such as #3a4cc8; empty: the standard one. */
+  accent: string;
   created_at: string;
   /** Whether the public can see the page. */
   enabled: boolean;
   /** The checks that the page shows, under headings. */
   groups: StatusGroup[];
+  /** The name under which the page is served at /; empty: none. */
+  host: string;
+  /** When a TXT record showed that the page may have its host; null: not yet, so that it is not served there. */
+  host_verified_at: string | null;
   id: string;
+  /** Where the picture at the top of the page is; empty: it has none. */
+  logo_url: string;
   /** The program that manages the page, such as a project of files; null when none does. */
   managed_by: ManagedBy | null;
   /** Whether search engines are asked to leave the page out. */
   noindex: boolean;
+  /** Whether readers need a password; see PUT /v1/status-pages/{id}/password. */
+  protected: boolean;
+  /** Whether badges with the response times of the checks are public. */
+  response_times: boolean;
   /** Grows by one with every change of the page, also when one of its checks is deleted; the ETag for If-Match. */
   revision?: number;
   /** The last part of the page's address, unique among all organizations. */
   slug: string;
+  /** How many readers have subscribed and confirmed it. */
+  subscribers: number;
+  /** Whether readers may subscribe to messages. */
+  subscriptions: boolean;
   title: string;
   updated_at: string;
   /** Where the public sees the page. */
@@ -3711,19 +3737,33 @@ export interface StatusPageAnswer {
 }
 
 export interface StatusPageCreate {
+  /**
+   * The color of links and buttons, such as #3a4cc8. It must stand out from white and, lightened, from the dark
+   * background; the message says by how much it fails. Empty: the standard one.
+   */
+  accent?: string;
   /** Whether the public can see the page. A new page is enabled. */
   enabled?: boolean;
   /** Replaces the checks that the page shows: up to 50 groups with 200 checks in all. */
   groups?: StatusGroup[];
+  /**
+   * A name of your own under which the page is served at /, once a TXT record shows that it is yours; see POST
+   * /v1/status-pages/{id}/host. Empty: none.
+   */
+  host?: string;
   /** The program that manages the page. Absent keeps it, and null releases the page. */
   managed_by?: ManagedBy | null;
   /** Whether search engines are asked to leave the page out. A new page is not left out. */
   noindex?: boolean;
+  /** Whether badges with the response times of the checks are public. Those of a new page are not. */
+  response_times?: boolean;
   /**
    * The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters, digits and
    * hyphens.
    */
   slug: string;
+  /** Whether readers may subscribe to messages by mail and by webhook. Those of a new page may not. */
+  subscriptions?: boolean;
   title: string;
 }
 
@@ -3733,19 +3773,33 @@ export interface StatusPageList {
 }
 
 export interface StatusPageUpdate {
+  /**
+   * The color of links and buttons, such as #3a4cc8. It must stand out from white and, lightened, from the dark
+   * background; the message says by how much it fails. Empty: the standard one.
+   */
+  accent?: string;
   /** Whether the public can see the page. A new page is enabled. */
   enabled?: boolean;
   /** Replaces the checks that the page shows: up to 50 groups with 200 checks in all. */
   groups?: StatusGroup[];
+  /**
+   * A name of your own under which the page is served at /, once a TXT record shows that it is yours; see POST
+   * /v1/status-pages/{id}/host. Empty: none.
+   */
+  host?: string;
   /** The program that manages the page. Absent keeps it, and null releases the page. */
   managed_by?: ManagedBy | null;
   /** Whether search engines are asked to leave the page out. A new page is not left out. */
   noindex?: boolean;
+  /** Whether badges with the response times of the checks are public. Those of a new page are not. */
+  response_times?: boolean;
   /**
    * The last part of the page's address, unique among all organizations: 1 to 63 lower-case letters, digits and
    * hyphens.
    */
   slug?: string;
+  /** Whether readers may subscribe to messages by mail and by webhook. Those of a new page may not. */
+  subscriptions?: boolean;
   title?: string;
 }
 
@@ -3780,6 +3834,18 @@ export interface StepResult {
   success: boolean;
   /** Type of the step */
   type: string;
+}
+
+export interface Subscriber {
+  /** The mail address, or the host of the webhook. */
+  address: string;
+  confirmed_at: string;
+  id: string;
+  type: "email" | "webhook";
+}
+
+export interface SubscriberAnswer {
+  data: Subscriber[];
 }
 
 export interface Subscription {
