@@ -47,8 +47,28 @@ type statusPageBody struct {
 	Badge          *badge
 	Groups         []string // that exist, to choose from
 	Query          string
+	Label          string
 	More           string // how many checks are not listed
+	Preview        []previewGroup
+	Shown          []shownBadge // of the checks that the stored page shows
+	Host           *hostProof   // nil: nothing is to be verified
+	Subscribers    string
 }
+
+// previewGroup is a heading of the page and the names below it, as they are in the form.
+type previewGroup struct {
+	Name  string
+	Names []string
+}
+
+// shownBadge is a service with the addresses of its badges.
+type shownBadge struct {
+	Name      string
+	Addresses []string
+}
+
+// hostProof is the record that shows that a host may serve the page.
+type hostProof struct{ Name, Text, Action string }
 
 // statusPageForm declares the form with what is stored; nil for a new page. Its rows come
 // with renderStatusPage.
@@ -71,6 +91,21 @@ func statusPageForm(r *request, p *client.StatusPage) *pageForm {
 	})
 	f.add(field{
 		Name: "enabled", Label: "Public", Type: "checkbox", Checked: stored.Enabled, Help: "Otherwise the page and its badges answer 404.",
+	})
+	f.add(field{
+		Name: "subscriptions", Label: "Readers may subscribe by mail and webhook", Type: "checkbox", Checked: stored.Subscriptions || p == nil,
+		Help: "They are told when an incident or maintenance begins and ends, and what you publish.",
+	})
+	f.add(field{
+		Name: "response_times", Label: "Badges with response times are public", Type: "checkbox", Checked: stored.ResponseTimes,
+	})
+	f.add(field{
+		Name: "accent", Label: "Color", Value: stored.Accent, Mono: true, Placeholder: "#0f5fa8",
+		Help: "Of links and buttons. It must be readable on white; on dark backgrounds it is lightened.",
+	})
+	f.add(field{
+		Name: "host", Label: "Domain of its own", Value: stored.Host, Mono: true, Placeholder: "status.example.com",
+		Help: "The page is served there once a TXT record shows that it is yours. Your proxy needs its certificate.",
 	})
 	f.add(field{Name: "noindex", Label: "Ask search engines to leave it out", Type: "checkbox", Checked: stored.Noindex})
 	return f
@@ -157,18 +192,89 @@ func (f *pageForm) rowMember(place []string) string {
 // formChecks is how many checks the form offers besides those that the page shows.
 const formChecks = 100
 
+// asks reports whether the form was sent to be shown again: to find checks, to move one, or to look at the
+// page. Nothing is saved then, and what was typed stays.
+func (f *pageForm) asks() bool {
+	for _, name := range []string{"find", "add", "up", "down", "preview"} {
+		if f.values.Has(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// moved returns the ids of the form's checks after the button of one moved it by a row.
+func (f *pageForm) moved() []string {
+	ids := slices.Clone(f.values["check"])
+	if at := slices.Index(ids, f.get("up")); at > 0 {
+		ids[at-1], ids[at] = ids[at], ids[at-1]
+	}
+	if at := slices.Index(ids, f.get("down")); at >= 0 && at < len(ids)-1 {
+		ids[at], ids[at+1] = ids[at+1], ids[at]
+	}
+	return ids
+}
+
+// preview is the page as the form has it.
+func (f *pageForm) preview() []previewGroup {
+	var shown []previewGroup
+	for _, group := range *f.groups() {
+		one := previewGroup{Name: group.Name}
+		for _, check := range group.Checks {
+			one.Names = append(one.Names, check.Name)
+		}
+		shown = append(shown, one)
+	}
+	return shown
+}
+
+// badgesOf lists the addresses of the badges of a page's services.
+func badgesOf(r *request, p *client.StatusPage) []shownBadge {
+	var shown []shownBadge
+	for _, group := range p.Groups {
+		for _, check := range group.Checks {
+			base := r.s.deps.Config.PublicURL + "/badge/" + check.CheckId.String()
+			one := shownBadge{Name: check.Name, Addresses: []string{base + ".svg"}}
+			for _, figure := range []string{"uptime-7d", "uptime-30d", "uptime-90d"} {
+				one.Addresses = append(one.Addresses, base+"/"+figure+".svg")
+			}
+			if p.ResponseTimes {
+				one.Addresses = append(one.Addresses, base+"/response-time-30d.svg")
+			}
+			shown = append(shown, one)
+		}
+	}
+	return shown
+}
+
 // renderStatusPage shows the form. The checks of the page come first, in its order, and
 // then the others by name; the parameter query finds some among many.
 func (s *Server) renderStatusPage(r *request, p *client.StatusPage, f *pageForm) error {
 	body := &statusPageBody{
-		Form: f, Title: "New status page", Action: "/app/status-pages", Button: "Create status page", Query: r.URL.Query().Get("query"),
+		Form:   f,
+		Title:  "New status page",
+		Action: "/app/status-pages",
+		Button: "Create status page",
+		Query: strings.TrimSpace(
+			cmp.Or(f.get("query"), r.URL.Query().Get("query")),
+		),
+		Label:   strings.TrimSpace(f.get("label")),
+		Preview: f.preview(),
+	}
+	// What was sent has the order, and a stored page the order of its groups.
+	for _, id := range f.moved() {
+		f.offer(id, "", "")
 	}
 	if p != nil {
 		row := statusPageRowOf(r, p)
 		body.Title, body.Action, body.Button, body.Delete, body.Revision = p.Title, row.Href, "Save", row.Href+"/delete", revisionOf(p.Revision)
 		body.Badge = &badge{State: row.Mark.State, Text: row.Mark.Word}
 		if p.Enabled {
-			body.URL, body.Address = row.URL, row.Address
+			body.URL, body.Address, body.Shown = row.URL, row.Address, badgesOf(r, p)
+		}
+		body.Subscribers = counted(p.Subscribers, "subscriber")
+		if p.Host != "" && p.HostVerifiedAt == nil {
+			body.Host = &hostProof{"_vigil-status." + p.Host, "vigil-status-page=" + p.Id.String(), row.Href + "/host"}
 		}
 		for _, group := range p.Groups {
 			if group.Name != "" {
@@ -178,9 +284,6 @@ func (s *Server) renderStatusPage(r *request, p *client.StatusPage, f *pageForm)
 				f.offer(check.CheckId.String(), check.Name, group.Name)
 			}
 		}
-	}
-	for _, id := range f.values["check"] {
-		f.offer(id, "", "")
 	}
 	if err := s.offerChecks(r, f, body); err != nil {
 		return err
@@ -195,6 +298,9 @@ func (s *Server) offerChecks(r *request, f *pageForm, body *statusPageBody) erro
 	if body.Query != "" {
 		params.Query = &body.Query
 	}
+	if body.Label != "" {
+		params.Label = &[]string{body.Label}
+	}
 	list, err := r.api.ListChecksWithResponse(r.Context(), params)
 	if err != nil {
 		return err
@@ -204,6 +310,11 @@ func (s *Server) offerChecks(r *request, f *pageForm, body *statusPageBody) erro
 		check := &list.JSON200.Data[k]
 		names[check.Id.String()] = check
 		f.offer(check.Id.String(), "", "")
+		if f.values.Has("add") && (body.Query != "" || body.Label != "") {
+			if name := f.of["name."+check.Id.String()]; name.Value == "" {
+				name.Value = check.Name
+			}
+		}
 	}
 	if more := totalOf(list.JSON200.Meta) - int64(len(list.JSON200.Data)); more > 0 {
 		body.More = counted(more, "more check")

@@ -3,6 +3,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -31,6 +32,7 @@ func (s *Server) statusPageRoutes(on *routes) {
 	on.page("POST /app/status-pages", s.createStatusPage)
 	on.page("GET /app/status-pages/{id}", s.statusPage)
 	on.page("POST /app/status-pages/{id}", s.updateStatusPage)
+	on.page("POST /app/status-pages/{id}/host", s.verifyStatusHost)
 	on.page("GET /app/status-pages/{id}/delete", s.confirmStatusPageDelete)
 	on.page("POST /app/status-pages/{id}/delete", s.deleteStatusPage)
 }
@@ -94,8 +96,13 @@ func (s *Server) newStatusPage(r *request) error {
 
 func (s *Server) createStatusPage(r *request) error {
 	f := statusPageForm(r, nil)
+	if f.asks() {
+		return s.renderStatusPage(r, nil, f)
+	}
+	accent, host := f.get("accent"), f.get("host")
 	made, err := r.api.CreateStatusPageWithResponse(r.Context(), nil, client.CreateStatusPageJSONRequestBody{
 		Slug: f.get("slug"), Title: f.get("title"), Groups: f.groups(), Noindex: f.checked("noindex"), Enabled: f.checked("enabled"),
+		Accent: &accent, Host: &host, Subscriptions: f.checked("subscriptions"), ResponseTimes: f.checked("response_times"),
 	})
 	if err != nil {
 		if f.refusedPage(err) {
@@ -121,9 +128,13 @@ func (s *Server) updateStatusPage(r *request) error {
 		return err
 	}
 	f := statusPageForm(r, p)
-	slug, title := f.get("slug"), f.get("title")
+	if f.asks() {
+		return s.renderStatusPage(r, p, f)
+	}
+	slug, title, accent, host := f.get("slug"), f.get("title"), f.get("accent"), f.get("host")
 	_, err = r.api.UpdateStatusPageWithResponse(r.Context(), p.Id, &client.UpdateStatusPageParams{IfMatch: f.ifMatch()},
 		client.UpdateStatusPageJSONRequestBody{
+			Accent: &accent, Host: &host, Subscriptions: f.checked("subscriptions"), ResponseTimes: f.checked("response_times"),
 			Slug: &slug, Title: &title, Groups: f.groups(), Noindex: f.checked("noindex"), Enabled: f.checked("enabled"),
 		})
 	if err != nil {
@@ -133,6 +144,24 @@ func (s *Server) updateStatusPage(r *request) error {
 		return err
 	}
 	r.flash(flash{Mark: "done", Text: "Saved. The public sees it within 30 seconds"})
+	return r.redirect("/app/status-pages/" + p.Id.String())
+}
+
+// verifyStatusHost looks for the record of a page's host.
+func (s *Server) verifyStatusHost(r *request) error {
+	p, err := readStatusPage(r)
+	if err != nil {
+		return err
+	}
+	if _, err := r.api.VerifyStatusPageHostWithResponse(r.Context(), p.Id); err != nil {
+		known, ok := errors.AsType[*APIError](err)
+		if !ok || known.Status != http.StatusConflict {
+			return err
+		}
+		r.flash(flash{Mark: "down", Text: known.Message})
+		return r.redirect("/app/status-pages/" + p.Id.String())
+	}
+	r.flash(flash{Mark: "done", Text: "Verified. The page is at " + p.Host + " within 30 seconds"})
 	return r.redirect("/app/status-pages/" + p.Id.String())
 }
 

@@ -3,6 +3,7 @@
 package web_test
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -64,11 +65,42 @@ func TestStatusPageForms(t *testing.T) {
 	path := regexp.MustCompile(`/app/status-pages/[0-9a-f-]{36}`).FindString(made.text)
 	b.get(t, http.StatusOK, "/app/status-pages").shows(t, "Harbor", "1 service", "/status/harbor-web", "may list it")
 
-	form.Set("revision", "1")
+	// What is found, moved and looked at is not saved, and what was typed stays.
+	find := maps.Clone(form)
+	find.Set("title", "Harbor typed")
+	find.Set("query", "mail")
+	find.Set("add", "1")
+	b.post(t, http.StatusOK, path, find).shows(t, `value="Harbor typed"`, `value="Checkout"`, `value="mail prod"`, `value="mail"`)
+	find.Del("add")
+	find.Set("name."+second.String(), "Mail")
+	find.Set("up", second.String())
+	moved := b.post(t, http.StatusOK, path, find)
+	if strings.Index(moved.text, `value="Mail"`) > strings.Index(moved.text, `value="Checkout"`) {
+		t.Error("the button does not move the check up")
+	}
+	moved.shows(t, "<h2>Preview</h2>", "<h3>Shop</h3>", "<li>Checkout</li>")
+	b.get(t, http.StatusOK, path).
+		shows(t, `value="Harbor"`, "/badge/"+first.String()+".svg", "/badge/"+first.String()+"/uptime-30d.svg", "data-copy")
+	if err := s.store.DB().
+		NewRaw("UPDATE checks SET name = 'renamed' WHERE id = ? RETURNING id", first).
+		Scan(t.Context(), &uuid.UUID{}); err != nil {
+		t.Fatal(err)
+	}
+	b.get(t, http.StatusOK, path).shows(t, "renamed", `value="Checkout"`)
+	bad := maps.Clone(form)
+	bad.Set("accent", "#ffcc00")
+	b.post(t, http.StatusUnprocessableEntity, path, bad).shows(t, `id="f-accent-error"`, "too light", `value="Checkout"`)
+	hosted := maps.Clone(form)
+	hosted.Set("host", "status.example.com")
+	b.follow(t, path, hosted).shows(t, "_vigil-status.status.example.com TXT", "vigil-status-page=", "Verify")
+	b.follow(t, path+"/host", url.Values{}).shows(t, "There is no TXT record")
+	b.follow(t, path, form)
+
+	form.Set("revision", "3")
 	form.Del("enabled")
 	form.Set("noindex", "true")
 	form.Set("name."+second.String(), "Mail")
-	b.follow(t, path, form).shows(t, "Saved.", "Closed", `value="Mail"`, `name="revision" value="2"`)
+	b.follow(t, path, form).shows(t, "Saved.", "Closed", `value="Mail"`, `name="revision" value="4"`)
 	b.post(t, http.StatusPreconditionFailed, path, form).shows(t, "has changed", `value="Mail"`)
 	pages, _, err := s.store.StatusPages(t.Context(), org, overview.StatusPageFilter{Page: listing.Page{Limit: 10}})
 	if err != nil || len(pages) != 1 || pages[0].Enabled || !pages[0].NoIndex || len(pages[0].Groups) != 2 || len(pages[0].Checks()) != 2 ||

@@ -35,6 +35,50 @@
     }
   };
 
+  // Rows of a table are ordered by their buttons, which keep the focus, and by dragging, without the server.
+  const orders = (within) => {
+    for (const body of all("[data-orders] tbody", within)) {
+      let dragged = null;
+      for (const row of all("tr", body)) {
+        for (const [name, step] of [["up", "previousElementSibling"], ["down", "nextElementSibling"]]) {
+          const button = $(`button[name=${name}]`, row);
+          button.addEventListener("click", (event) => {
+            event.preventDefault();
+            const other = row[step];
+            if (other && name === "up") other.before(row);
+            if (other && name === "down") other.after(row);
+            button.focus();
+          });
+        }
+        const handle = $("th", row);
+        handle.draggable = true;
+        handle.addEventListener("dragstart", (event) => {
+          dragged = row;
+          event.dataTransfer.effectAllowed = "move";
+        });
+        row.addEventListener("dragover", (event) => {
+          if (!dragged || dragged === row) return;
+          event.preventDefault();
+          const box = row.getBoundingClientRect();
+          if (event.clientY < box.top + box.height / 2) row.before(dragged); else row.after(dragged);
+        });
+        row.addEventListener("drop", (event) => { if (dragged) event.preventDefault(); });
+        handle.addEventListener("dragend", () => { dragged = null; });
+      }
+    }
+  };
+
+  // Enter in a field presses the button that it names, instead of the first one of the form.
+  const enters = (within) => {
+    for (const input of all("[data-enter]", within)) {
+      input.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter") return;
+        event.preventDefault();
+        $(input.dataset.enter).click();
+      });
+    }
+  };
+
   // Countdowns and ages go on by the server's clock.
   const loaded = $("main[data-now]");
   const ahead = loaded ? Date.parse(loaded.dataset.now) - Date.now() : 0;
@@ -65,7 +109,7 @@
   setInterval(() => { if (!document.hidden) tick(); }, 1000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) tick(); });
 
-  const prepare = (within) => { copies(within); filters(within); };
+  const prepare = (within) => { copies(within); filters(within); orders(within); enters(within); };
   prepare(document);
   // htmx:load is sent for each part that htmx adds, and for the page once.
   document.addEventListener("htmx:load", (event) => { if (event.target !== document.body) prepare(event.target); });
