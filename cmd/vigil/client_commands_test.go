@@ -112,6 +112,11 @@ func clientLines() map[string][]clientLine {
 			{words: "status-page get $SLUG", reads: "Shop status", missing: "status-page get " + noPage},
 			{words: "status-page create another-$SLUG", missing: "status-page create another-$SLUG --check nothing"},
 			{words: "status-page edit $SLUG", missing: "status-page edit " + noPage},
+			{words: "status-page password $SLUG --remove", missing: "status-page password " + noPage + " --remove"},
+			{words: "status-page logo $SLUG --remove", missing: "status-page logo " + noPage + " --remove"},
+			{words: "status-page verify-host $SLUG", missing: "status-page verify-host " + noPage},
+			{words: "status-page subscribers $SLUG", reads: "No subscribers", missing: "status-page subscribers " + noPage},
+			{words: "status-page unsubscribe $SLUG " + noID + " --yes", missing: "status-page unsubscribe " + noPage + " " + noID + " --yes"},
 			{words: "status-page delete $SLUG --yes", missing: "status-page delete " + noPage + " --yes"},
 		},
 		"member": {

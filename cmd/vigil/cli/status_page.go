@@ -19,7 +19,8 @@ import (
 
 func (a *app) statusPageCommand() *cobra.Command {
 	return Group("status-page", "List, read, create and change public status pages",
-		a.pageListCommand(), a.pageGetCommand(), a.pageCreateCommand(), a.pageEditCommand(), a.pageDeleteCommand())
+		a.pageListCommand(), a.pageGetCommand(), a.pageCreateCommand(), a.pageEditCommand(), a.pageDeleteCommand(),
+		a.pagePasswordCommand(), a.pageLogoCommand(), a.pageHostCommand(), a.pageSubscribersCommand(), a.pageUnsubscribeCommand())
 }
 
 // statusPages returns what lists status pages.
