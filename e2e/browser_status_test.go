@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // TestBrowserStatusPage makes a status page in the dashboard, and follows as the public
@@ -92,6 +94,30 @@ func TestBrowserStatusPage(t *testing.T) {
 			t.Errorf("the public page shows %q", private)
 		}
 	}
+	// A day answers to the keys, and its incident is a link in it.
+	eval[bool](public, `document.querySelector(".keys").focus() || true`)
+	public.until("today answers", `document.activeElement.getAttribute("aria-valuetext").includes("down")`)
+	public.keys(kb.ArrowLeft)
+	public.until("yesterday answers", `document.activeElement.getAttribute("aria-valuenow") === "88" && !document.querySelector(".tip").hidden`)
+	public.judge("a public page with a day that answers")
+	public.keys(kb.Escape)
+	public.until("the day is closed", `document.querySelector(".tip").hidden`)
+	public.resize(360, 740)
+	eval[bool](public, `(() => {
+		const keys = document.querySelector(".keys"), box = keys.getBoundingClientRect();
+		keys.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1, clientX: box.right - 2, clientY: box.top + 5 }));
+		return true;
+	})()`)
+	public.until("the tapped day answers", `document.querySelector(".tip").innerText.includes("up")`)
+	public.judge("a public page with a day that answers, on a phone")
+	public.visit("/status/harbor/subscribe")
+	public.shows("Subscribe to Harbor")
+	public.judge("the form to subscribe")
+	public.fill("By mail", "reader@harbor.example")
+	public.press("Subscribe")
+	public.shows("Look into your mailbox")
+	public.judge("the answer to a reader")
+	public.visit("/status/harbor")
 	for _, theme := range []string{"light", "dark"} {
 		public.picture("status-"+theme, theme, 1080)
 	}

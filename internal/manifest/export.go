@@ -225,6 +225,7 @@ func serverMember(name string) bool {
 	return slices.Contains([]string{
 		"id", "org_id", "check_id", "created_at", "updated_at", "revision", "health_status", "last_checked", "expires_at", "summary",
 		"condition_type", "threshold", "disabled_reason", "secret_overlap_ends_at", "recipients", "url", "managed_by",
+		"protected", "logo_url", "host_verified_at", "subscribers",
 	}, name)
 }
 

@@ -191,8 +191,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // PageAt returns the slug of the page that a host of its own serves; empty for every other host.
 func (s *Server) PageAt(ctx context.Context, host string) string {
-	host, _, _ = strings.Cut(strings.ToLower(host), ":")
-	host = strings.TrimSuffix(host, ".")
+	host = plainHost(host)
 	if s.PublicURL == "http://"+host || s.PublicURL == "https://"+host {
 		return ""
 	}
@@ -204,12 +203,22 @@ func (s *Server) PageAt(ctx context.Context, host string) string {
 	return hosts[host]
 }
 
+// plainHost is a host without its port, in lower case.
+func plainHost(host string) string {
+	host, _, _ = strings.Cut(strings.ToLower(host), ":")
+	return strings.TrimSuffix(host, ".")
+}
+
 // ServeHost answers a request to the host of a page; see PageAt. Nothing but the page is there.
 func (s *Server) ServeHost(w http.ResponseWriter, r *http.Request, slug string) {
 	s.guard(w)
-	scheme, _, _ := strings.Cut(s.PublicURL, "://")
-	host := strings.ToLower(r.Host)
-	at := spot{slug: slug, atHost: true, base: scheme + "://" + host}
+	// The port is that of the platform, whatever the request says: what strangers write names no page.
+	scheme, own, _ := strings.Cut(s.PublicURL, "://")
+	base := scheme + "://" + plainHost(r.Host)
+	if _, port, given := strings.Cut(own, ":"); given {
+		base += ":" + port
+	}
+	at := spot{slug: slug, atHost: true, base: base}
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if badge, isBadge := strings.CutPrefix(path, "badge/"); isBadge {
 		s.serveBadge(w, r, badge, slug)

@@ -139,7 +139,8 @@ func channelKind() *kind {
 func pageKind() *kind {
 	return &kind{
 		Name: "status_page", Noun: "status-page", Create: "StatusPageCreate", Answer: "StatusPage", Managed: true,
-		Lookup: []string{"slug"}, Shown: []string{"url"}, Defaults: map[string]any{"noindex": false},
+		Lookup: []string{"slug"}, Shown: []string{"url"},
+		Defaults: map[string]any{"noindex": false, "accent": "", "host": "", "response_times": false, "subscriptions": false},
 		Doc: "A status page shows the public how some checks are.",
 		calls: calls{
 			create: func(ctx context.Context, c *client.Client, _ place, body io.Reader, more edit) (*http.Response, error) {
