@@ -71,8 +71,8 @@ func (s *statusPages) registerExtras(r *rest.Registrar, one string) {
 		Audit:    "status_page.verify_host",
 		Resource: resourceStatusPage,
 		Summary:  "Verify the host of a status page",
-		Description: "Looks for the TXT record _vigil-status.<host> with the text vigil-status-page=<id of the page>, and serves the page at the " +
-			"host when it is there. A host belongs to the page that showed the record last.",
+		Description: "Looks for the TXT record _vigil-status.<host> with the text vigil-status-page=<id of the page>, and serves the page " +
+			"at the host when it is there. A host belongs to the page that showed the record last.",
 		Errors: []int{http.StatusConflict},
 	}, s.verifyHost)
 	rest.Register(r, rest.Operation{

@@ -103,8 +103,8 @@ func ParseHost(text string) (string, error) {
 	return text, nil
 }
 
-// The TXT record that shows that a page may have its host: its name begins with HostRecord, and its text
-// is HostProof of the page.
+// HostRecord begins the name of the TXT record that shows that a page may have its host. Its text is
+// HostProof of the page.
 const HostRecord = "_vigil-status."
 
 // HostProof is the text of the record.

@@ -27,7 +27,10 @@ type bounded struct {
 func (b *bounded) StatusReport(context.Context, string, time.Time) (overview.StatusReport, error) {
 	report := overview.StatusReport{Page: b.page, Checks: make(map[uuid.UUID]overview.ReportedCheck)}
 	for _, id := range b.page.Checks() {
-		report.Checks[id] = overview.ReportedCheck{Enabled: true, Regions: []overview.RegionHealth{{Region: newark, Health: "healthy", Probed: true}}}
+		report.Checks[id] = overview.ReportedCheck{
+			Enabled: true,
+			Regions: []overview.RegionHealth{{Region: newark, Health: "healthy", Probed: true}},
+		}
 	}
 	return report, nil
 }
@@ -51,9 +54,14 @@ func (b *bounded) StatusDays(
 //
 // readers/s is how many pages a second are read whole.
 func BenchmarkReaders(b *testing.B) {
-	store := &bounded{page: overview.StatusPage{ID: uuid.New(), Slug: "harbor", Title: "Harbor", Enabled: true, Groups: []overview.StatusGroup{{}}}}
+	store := &bounded{
+		page: overview.StatusPage{ID: uuid.New(), Slug: "harbor", Title: "Harbor", Enabled: true, Groups: []overview.StatusGroup{{}}},
+	}
 	for i := range 20 {
-		store.page.Groups[0].Checks = append(store.page.Groups[0].Checks, overview.PublicCheck{CheckID: uuid.New(), Name: fmt.Sprintf("Service %d", i)})
+		store.page.Groups[0].Checks = append(
+			store.page.Groups[0].Checks,
+			overview.PublicCheck{CheckID: uuid.New(), Name: fmt.Sprintf("Service %d", i)},
+		)
 	}
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	server, err := statuspage.New(statuspage.Options{

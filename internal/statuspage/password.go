@@ -139,7 +139,7 @@ func (s *Server) takePassword(w http.ResponseWriter, r *http.Request, at spot, p
 	default:
 		until := s.Now().Add(admittedFor)
 		id, text := page.view.Page.ID, strconv.FormatInt(until.Unix(), 10)
-		http.SetCookie(w, &http.Cookie{
+		http.SetCookie(w, &http.Cookie{ //nolint:gosec // secure wherever the platform is reached by https
 			Name: cookieName(id), Value: text + "." + s.sign("reader", id.String(), text, page.hash), Path: "/", Expires: until, HttpOnly: true,
 			Secure: strings.HasPrefix(s.PublicURL, "https://"), SameSite: http.SameSiteLaxMode,
 		})

@@ -135,8 +135,8 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request, at spot, page
 	}
 	if reader.Kind == overview.ReaderWebhook {
 		says.Title = "The webhook is asked"
-		says.Detail = "If this address is not subscribed yet, it gets a POST with a challenge within a minute, and is subscribed once it answers " +
-			"with the text of the challenge. Its messages are signed as Standard Webhooks describes, with the secret that is in that POST."
+		says.Detail = "If this address is not subscribed yet, it gets a POST with a challenge within a minute, and is subscribed once it " +
+			"answers with the text of the challenge. Its messages are signed as Standard Webhooks describes, with the secret that is in that POST."
 	}
 	s.say(w, r, http.StatusAccepted, says)
 }
