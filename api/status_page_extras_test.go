@@ -69,7 +69,7 @@ func TestStatusPageLooks(t *testing.T) {
 	}
 }
 
-// TestStatusPageHosts: a host belongs to the page whose id is in its DNS, whoever claimed it first.
+// TestStatusPageHosts: a host belongs to the page whose id is in its DNS, not to the page that claimed it first.
 func TestStatusPageHosts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -126,7 +126,7 @@ func TestStatusPageSubscribers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.tier(t, b.signup(t), account.TierPaid)
-	page := a.want(t, http.StatusCreated, http.MethodPost, "/v1/status-pages", pageOf("heard")).data(t)
+	page := a.want(t, http.StatusCreated, http.MethodPost, "/v1/status-pages", pageOf("messages")).data(t)
 	path := "/v1/status-pages/" + text(page, "id")
 	if rows := a.want(t, http.StatusOK, http.MethodGet, path+"/subscribers", nil).rows(t); len(rows) != 0 {
 		t.Errorf("subscribers %v", rows)

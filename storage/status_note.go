@@ -29,7 +29,7 @@ func (s *Store) PagesWithReaders(ctx context.Context) ([]string, error) {
 }
 
 // TellReaders stores what a page has to tell, and a message to each reader who had confirmed when it
-// happened. What was told already is not told again, whoever calls, and however often. It returns how
+// happened. What was notified already is not notified again, by any process, and however often. It returns how
 // many notes are new.
 func (s *Store) TellReaders(ctx context.Context, pageID uuid.UUID, notes []overview.Note) (fresh int, err error) {
 	now := s.db.Instant()
@@ -61,18 +61,18 @@ func (s *Store) TellReaders(ctx context.Context, pageID uuid.UUID, notes []overv
 	return fresh, nil
 }
 
-// ToldKeys returns which of the keys a page has told.
-func (s *Store) ToldKeys(ctx context.Context, pageID uuid.UUID) (map[string]bool, error) {
+// NotedKeys returns which of the keys a page has notified.
+func (s *Store) NotedKeys(ctx context.Context, pageID uuid.UUID) (map[string]bool, error) {
 	var keys []string
 	if err := s.db.NewRaw("SELECT key FROM status_page_notes WHERE page_id = ? AND kind <> ?", pageID, overview.NoteConfirm).
 		Scan(ctx, &keys); err != nil {
-		return nil, pg.Wrap("read what was told", err)
+		return nil, pg.Wrap("read what was notified", err)
 	}
-	told := make(map[string]bool, len(keys))
+	notified := make(map[string]bool, len(keys))
 	for _, key := range keys {
-		told[key] = true
+		notified[key] = true
 	}
-	return told, nil
+	return notified, nil
 }
 
 // ClaimReaderMessages returns up to limit messages that are due, for each reader the earliest alone.
@@ -169,7 +169,7 @@ func (s *Store) ReaderMessageEnded(ctx context.Context, noteID, readerID uuid.UU
 	return pg.Wrap("store the outcome of a message", err)
 }
 
-// DropReaders deletes readers who did not confirm in time, and what was told long ago.
+// DropReaders deletes readers who did not confirm in time, and what was notified long ago.
 func (s *Store) DropReaders(ctx context.Context) error {
 	now := s.db.Instant()
 	for _, old := range []struct {

@@ -63,7 +63,7 @@ func (s *Store) reader(row *readerRow) (overview.Reader, error) {
 }
 
 // AskReader stores that somebody wants the messages of a page, and a message that asks to confirm it. What
-// is known already, and was asked lately, changes nothing, so that nobody learns who reads a page. The
+// is known already, and was asked lately, changes nothing, so that no one learns who reads a page. The
 // quotas of mails count those questions; one that is used up, and a page or plan that takes no more readers, are
 // CodeRateLimited and CodePlanLimit errors.
 func (s *Store) AskReader(ctx context.Context, r overview.Reader) error {

@@ -18,9 +18,9 @@ const (
 	ReaderAskedAgain = 15 * time.Minute
 	// MaxOpenReaders is how many readers of a page may have to confirm at a time.
 	MaxOpenReaders = 500
-	// NoteAge is how old news may be to be told: while nothing was sent, older news have become stale.
+	// NoteAge is how old news may be to be notified: while nothing was sent, older news have become stale.
 	NoteAge = 24 * time.Hour
-	// NotesKept is how long is known what was told.
+	// NotesKept is how long is known what was notified.
 	NotesKept = 30 * 24 * time.Hour
 )
 
@@ -30,7 +30,7 @@ const (
 	ReaderWebhook = "webhook"
 )
 
-// Reader asked to be told what a status page says.
+// Reader asked to be notified what a status page says.
 type Reader struct {
 	ID     uuid.UUID
 	OrgID  uuid.UUID
@@ -53,7 +53,7 @@ func (r *Reader) Digest() []byte {
 // NoteConfirm is the kind of the note that asks a reader to confirm; it is about nothing else.
 const NoteConfirm = "confirm"
 
-// Note is what a status page tells its readers, once.
+// Note is what a status page notifies its readers, once.
 type Note struct {
 	Key  string // what it is about, unique for the page
 	Kind string // incident.begins, incident.update, incident.ends, maintenance.begins, maintenance.ends or NoteConfirm

@@ -53,14 +53,14 @@ func (p *Platform) StartControl(ctx context.Context) error {
 		}
 	})
 	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
-	told := make(chan struct{})
+	notified := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(notified)
 		p.newTeller().Run(telling)
 	}()
 	p.onStopWorkers(func(context.Context) {
 		stopTelling()
-		<-told
+		<-notified
 	})
 	opts := workers.ControlOptions{
 		Drills: drills, Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment, TurnRate: p.settings.TurnRate,

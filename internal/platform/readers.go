@@ -75,7 +75,7 @@ func (p *Platform) hook(address, secret string) (notify.Sender, error) {
 	return p.channels.Parse(vigil.ChannelWebhook, text)
 }
 
-// newTeller returns what tells readers of status pages what happened.
+// newTeller returns what notifies readers of status pages what happened.
 func (p *Platform) newTeller() *statuspage.Teller {
 	return statuspage.NewTeller(statuspage.TellerOptions{
 		Store: p.store, Send: p.sendLetter, Schedule: vigil.RetrySchedule(p.settings.DeliverySchedule), PublicURL: string(p.settings.PublicURL),

@@ -12,7 +12,7 @@
 // for a view, when it is first asked for.
 //
 // send.go compresses forms and answers 304, password.go asks readers of a page for its password,
-// readers.go lets them subscribe, notes.go says what there is to tell, and teller.go tells it: each note and
+// readers.go lets them subscribe, notes.go says what there is to tell, and teller.go notifies it: each note and
 // message is a row that is made once, and a message that may have arrived is not sent again.
 //
 // The store is a small interface whose types hold public facts only, so that a mistake here cannot

@@ -29,7 +29,7 @@ func (v *view) addMaintenance(from *overview.PublicMaintenance) {
 			}
 		}
 	}
-	if len(one.names) == 0 || !one.End.After(v.At) { // what is over is told to readers alone
+	if len(one.names) == 0 || !one.End.After(v.At) { // what is over is notified to readers alone
 		return
 	}
 	one.Services = vigil.JoinWords(one.names)

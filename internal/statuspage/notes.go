@@ -11,13 +11,13 @@ import (
 	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
-// notesOf are what a page has to tell its readers of what happened lately, in the words of the page. told
-// are the keys of what was told.
-func notesOf(report *overview.StatusReport, told map[string]bool, at time.Time) []overview.Note {
+// notesOf are what a page has to tell its readers of what happened lately, in the words of the page. notified
+// are the keys of what was notified.
+func notesOf(report *overview.StatusReport, notified map[string]bool, at time.Time) []overview.Note {
 	v := newView(report, nil, at, spot{})
 	var notes []overview.Note
 	add := func(note overview.Note) {
-		if !told[note.Key] && note.At.After(at.Add(-overview.NoteAge)) && !note.At.After(at) {
+		if !notified[note.Key] && note.At.After(at.Add(-overview.NoteAge)) && !note.At.After(at) {
 			notes = append(notes, note)
 		}
 	}

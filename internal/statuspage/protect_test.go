@@ -158,7 +158,7 @@ func TestAHostOfItsOwn(t *testing.T) {
 	s := newSite(t, "Shop")
 	s.change(t, func(p *overview.StatusPage) { p.Host, p.Subscriptions = "status.example.com", true })
 	if slug := s.server.PageAt(t.Context(), "status.example.com"); slug != "" {
-		t.Error("a host that nobody has verified is served")
+		t.Error("a host that no one has verified is served")
 	}
 	_, err := s.store.VerifyStatusHost(t.Context(), s.page.OrgID, s.page.ID, "status.example.com")
 	ok(t, err)

@@ -61,10 +61,10 @@ func TestSubscribingByMailIsConfirmedByAButton(t *testing.T) {
 	has(t, s.read(t, "/status/harbor"), `href="/status/harbor/subscribe"`, `href="https://vigil.example.com/status/harbor.atom"`)
 	has(t, s.read(t, "/status/harbor/subscribe"), "Subscribe to Harbor", `type="email"`, `type="url"`)
 	for name, form := range map[string]url.Values{
-		"neither": {}, "both": {"email": {"a@example.com"}, "webhook": {"https://example.com/"}}, "no address": {"email": {"<b>nobody"}},
+		"neither": {}, "both": {"email": {"a@example.com"}, "webhook": {"https://example.com/"}}, "no address": {"email": {"<b>no one"}},
 	} {
 		a := s.post(t, "/status/harbor/subscribe", form, "Test-Network", name)
-		if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, `role="alert"`) || strings.Contains(a.body, "<b>nobody") {
+		if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, `role="alert"`) || strings.Contains(a.body, "<b>no one") {
 			t.Errorf("%s: %d %s", name, a.status, a.body)
 		}
 	}
@@ -97,16 +97,16 @@ func TestSubscribingByMailIsConfirmedByAButton(t *testing.T) {
 	}
 }
 
-// TestReadersAreToldOnce follows an incident: its beginning, an update and its end, each told once however
+// TestReadersAreNotifiedOnce follows an incident: its beginning, an update and its end, each notified once however
 // often a process looks.
-func TestReadersAreToldOnce(t *testing.T) {
+func TestReadersAreNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "Checkout", "Mail")
 	s.open(t)
 	old := s.incident(t, s.check(1), vigil.KeyFailureThreshold, s.now().Add(-time.Hour), time.Time{}, newark)
 	s.subscribes(t, "reader@example.com")
 	if letters := s.tell(t); len(letters) != 0 {
-		t.Errorf("a new reader is told of what is old: %+v", letters)
+		t.Errorf("a new reader is notified of what is old: %+v", letters)
 	}
 	open := s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
 	s.advance(time.Second)
@@ -121,7 +121,7 @@ func TestReadersAreToldOnce(t *testing.T) {
 		}
 	}
 	if again := s.tell(t); len(again) != 0 {
-		t.Errorf("told twice: %+v", again)
+		t.Errorf("notified twice: %+v", again)
 	}
 	_, _, err := s.store.CreateIncidentUpdate(t.Context(), overview.IncidentUpdate{
 		OrgID: s.page.OrgID, IncidentID: open, State: overview.UpdateIdentified, Text: "A database is down.", Author: "ada@example.com",
@@ -139,13 +139,13 @@ func TestReadersAreToldOnce(t *testing.T) {
 		t.Errorf("the end: %+v", letters)
 	}
 	if again := s.tell(t); len(again) != 0 {
-		t.Errorf("told twice: %+v", again)
+		t.Errorf("notified twice: %+v", again)
 	}
 }
 
-// TestAKilledProcessTellsNobodyTwice: a process that dies after it handed a message over leaves it as
+// TestAKilledProcessNotifiesOnce: a process that dies after it handed a message over leaves it as
 // unknown, and one that dies before leaves it to the next.
-func TestAKilledProcessTellsNobodyTwice(t *testing.T) {
+func TestAKilledProcessNotifiesOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "Checkout")
 	s.open(t)
@@ -164,23 +164,23 @@ func TestAKilledProcessTellsNobodyTwice(t *testing.T) {
 		_ = s.teller.Tell(t.Context())
 	}()
 	s.outbox.die = false
-	told := map[string]int{}
+	notified := map[string]int{}
 	for range 3 {
 		for _, letter := range s.tell(t) {
-			told[letter.To.Address]++
+			notified[letter.To.Address]++
 		}
 		s.advance(3 * time.Minute)
 	}
 	for _, letter := range s.outbox.take() {
-		told[letter.To.Address]++
+		notified[letter.To.Address]++
 	}
-	for address, n := range told {
+	for address, n := range notified {
 		if n != 1 {
-			t.Errorf("%s was told %d times", address, n)
+			t.Errorf("%s was notified %d times", address, n)
 		}
 	}
-	if len(told) != 3 {
-		t.Errorf("told %v", told)
+	if len(notified) != 3 {
+		t.Errorf("notified %v", notified)
 	}
 	if n := s.count(t, "SELECT count(*) FROM status_page_messages WHERE status = 'unknown'"); n != 1 {
 		t.Errorf("%d messages may have arrived, want 1", n)
@@ -243,7 +243,7 @@ func TestUnsubscribing(t *testing.T) {
 	s.exec(t, "UPDATE incidents SET status = 'resolved', resolved_at = ?", s.now())
 	s.advance(time.Second)
 	if letters := s.tell(t); len(letters) != 0 {
-		t.Errorf("told after all: %+v", letters)
+		t.Errorf("notified after all: %+v", letters)
 	}
 }
 

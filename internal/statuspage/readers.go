@@ -59,7 +59,7 @@ func subscribeForm(at spot, page *made, email, hook, wrong string) message {
 	}
 	return message{
 		Title: "Subscribe to " + page.view.Page.Title,
-		Detail: "Be told when an incident or maintenance begins and ends, and what is published about it. Give one of the two. " +
+		Detail: "Be notified when an incident or maintenance begins and ends, and what is published about it. Give one of the two. " +
 			"Every message has a link to unsubscribe, which also deletes your address here.",
 		Back: back,
 		Form: &form{
@@ -223,7 +223,7 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request, action strin
 		button.Button = "Confirm"
 		s.say(w, r, http.StatusOK, message{
 			Title:  "Subscribe to " + title,
-			Detail: "Confirm that you want to be told what happens. Each message has a link to unsubscribe.",
+			Detail: "Confirm that you want to be notified what happens. Each message has a link to unsubscribe.",
 			Form:   button,
 		})
 	}

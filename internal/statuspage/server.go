@@ -50,7 +50,7 @@ type Options struct {
 	Keys [][]byte
 	// Network names the network that a request comes from, for limits; nil: its address.
 	Network func(*http.Request) string
-	// Readers are those who subscribe; nil: nobody can.
+	// Readers are those who subscribe; nil: no one can.
 	Readers *Readers
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -212,7 +212,7 @@ func plainHost(host string) string {
 // ServeHost answers a request to the host of a page; see PageAt. Nothing but the page is there.
 func (s *Server) ServeHost(w http.ResponseWriter, r *http.Request, slug string) {
 	s.guard(w)
-	// The port is that of the platform, whatever the request says: what strangers write names no page.
+	// The port is that of the platform, not what the request says: what strangers write names no page.
 	scheme, own, _ := strings.Cut(s.PublicURL, "://")
 	base := scheme + "://" + plainHost(r.Host)
 	if _, port, given := strings.Cut(own, ":"); given {

@@ -14,11 +14,11 @@ import (
 	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
-// TellerStore keeps what is told to readers.
+// TellerStore keeps what is notified to readers.
 type TellerStore interface {
 	StatusReport(ctx context.Context, slug string, since time.Time) (overview.StatusReport, error)
 	PagesWithReaders(ctx context.Context) ([]string, error)
-	ToldKeys(ctx context.Context, pageID uuid.UUID) (map[string]bool, error)
+	NotedKeys(ctx context.Context, pageID uuid.UUID) (map[string]bool, error)
 	TellReaders(ctx context.Context, pageID uuid.UUID, notes []overview.Note) (int, error)
 	ClaimReaderMessages(ctx context.Context, limit int) ([]overview.ReaderMessage, error)
 	// HandReaderMessage is CodeNotFound for a message that must not be sent.
@@ -68,7 +68,7 @@ type TellerOptions struct {
 	Log       *slog.Logger
 }
 
-// Teller tells readers what their pages say. Any number of them may work on one store.
+// Teller notifies readers what their pages say. Any number of them may work on one store.
 type Teller struct{ TellerOptions }
 
 // NewTeller returns a Teller.
@@ -83,11 +83,11 @@ const (
 	dropEvery = 120
 )
 
-// Run tells until the context ends.
+// Run notifies until the context ends.
 func (t *Teller) Run(ctx context.Context) {
 	for round := 0; ctx.Err() == nil; round++ {
 		if err := t.Tell(ctx); err != nil && ctx.Err() == nil {
-			t.Log.WarnContext(ctx, "subscribers of status pages were not told", "error", err)
+			t.Log.WarnContext(ctx, "subscribers of status pages were not notified", "error", err)
 		}
 		if round%dropEvery == 0 {
 			if err := t.Store.DropReaders(ctx); err != nil && ctx.Err() == nil {
@@ -132,11 +132,11 @@ func (t *Teller) note(ctx context.Context, slug string) error {
 	if err != nil {
 		return err
 	}
-	told, err := t.Store.ToldKeys(ctx, report.Page.ID)
+	notified, err := t.Store.NotedKeys(ctx, report.Page.ID)
 	if err != nil {
 		return err
 	}
-	notes := notesOf(&report, told, now)
+	notes := notesOf(&report, notified, now)
 	if len(notes) == 0 {
 		return nil
 	}

@@ -94,7 +94,7 @@ func statusPageForm(r *request, p *client.StatusPage) *pageForm {
 	})
 	f.add(field{
 		Name: "subscriptions", Label: "Readers may subscribe by mail and webhook", Type: "checkbox", Checked: stored.Subscriptions || p == nil,
-		Help: "They are told when an incident or maintenance begins and ends, and what you publish.",
+		Help: "They are notified when an incident or maintenance begins and ends, and what you publish.",
 	})
 	f.add(field{
 		Name: "response_times", Label: "Badges with response times are public", Type: "checkbox", Checked: stored.ResponseTimes,

@@ -67,7 +67,7 @@ func (s *Store) SetStatusLogo(ctx context.Context, orgID, id uuid.UUID, logo *ov
 }
 
 // VerifyStatusHost notes that a page may have its host, as DNS has shown. A page that had it before, of
-// whatever organization, has it no more. A host that the page has not any more is a CodeConflict error.
+// any organization, has it no more. A host that the page has not any more is a CodeConflict error.
 func (s *Store) VerifyStatusHost(ctx context.Context, orgID, id uuid.UUID, host string) (overview.StatusPage, error) {
 	return s.withPage(
 		ctx,

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 
 -- accent is a color such as #3a4cc8, empty for that of the style. host is the name under which the page
--- is served at /, once DNS has shown that it may be: only then nobody else's page can have it.
+-- is served at /, once DNS has shown that it may be: only then no one else's page can have it.
 -- password_hash is empty for a page that everybody may read.
 ALTER TABLE status_pages
     ADD COLUMN IF NOT EXISTS accent           text    NOT NULL DEFAULT '',

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 
--- Who asked to be told what a page says. address is a mail address in lower case, or empty for a webhook,
+-- Who asked to be notified what a page says. address is a mail address in lower case, or empty for a webhook,
 -- whose address and secret are sealed in config. digest is of the type and address, so that one asks once.
 -- Tokens of links are signatures, so none is stored. A reader who unsubscribes is deleted.
 CREATE TABLE IF NOT EXISTS status_page_readers (
@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS status_page_readers (
 CREATE INDEX IF NOT EXISTS status_page_readers_org_idx ON status_page_readers (org_id) WHERE confirmed_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS status_page_readers_open_idx ON status_page_readers (asked_at) WHERE confirmed_at IS NULL;
 
--- What a page tells its readers, each once: key says what it is about. at is when it happened.
+-- What a page notifies its readers, each once: key says what it is about. at is when it happened.
 CREATE TABLE IF NOT EXISTS status_page_notes (
     id         uuid        PRIMARY KEY,
     page_id    uuid        NOT NULL REFERENCES status_pages ON DELETE CASCADE,
