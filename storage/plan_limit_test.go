@@ -37,6 +37,11 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 	org, user := newOrg(t, s)
 	c := newCheck(t, s, draft(org.ID, newark))
 	channel := storedChannel(t, s, org.ID)
+	readers, _ := newOrg(t, s)
+	page, err := s.CreateStatusPage(t.Context(), overview.StatusPage{OrgID: readers.ID, Slug: uuid.NewString(), Title: "Acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	plan := account.PlanOf(account.TierFree, time.Second)
 	plan.ExecutionsPerHour = account.Unlimited
 	details := func(limit int64) map[string]any {
@@ -104,6 +109,19 @@ func limitedResources(t *testing.T, s *storage.Store) []limited {
 					OrgID: org.ID, Name: "all", ChannelID: channel.ID, Events: []string{"*"}, Enabled: true,
 				})
 				return err
+			},
+		},
+		{
+			kind: account.LimitSubscribers, details: details(100), org: readers,
+			create: func(t *testing.T, s *storage.Store) error {
+				t.Helper()
+				id := uuid.New() // one who has asked, and confirms
+				_, err := s.DB().NewRaw(`INSERT INTO status_page_readers (id, org_id, page_id, type, digest, created_at, asked_at)
+					VALUES (?0, ?1, ?2, 'email', sha256(?0::text::bytea), now(), now())`, id, readers.ID, page.ID).Exec(t.Context())
+				if err != nil {
+					return err
+				}
+				return s.ConfirmReader(t.Context(), id)
 			},
 		},
 		{
