@@ -3640,6 +3640,24 @@ func (e SpanToEdge) Valid() bool {
 	}
 }
 
+// Defines values for SubscriberType.
+const (
+	SubscriberTypeEmail   SubscriberType = "email"
+	SubscriberTypeWebhook SubscriberType = "webhook"
+)
+
+// Valid indicates whether the value is a known member of the SubscriberType enum.
+func (e SubscriberType) Valid() bool {
+	switch e {
+	case SubscriberTypeEmail:
+		return true
+	case SubscriberTypeWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SubscriptionCreateEvents.
 const (
 	SubscriptionCreateEventsAsterisk             SubscriptionCreateEvents = "*"
@@ -7856,6 +7874,14 @@ type LoginRequest struct {
 	Password *string `json:"password,omitempty"`
 }
 
+// LogoInputRequest defines model for LogoInputRequest.
+type LogoInputRequest struct {
+	// Image The PNG or JPEG in base64.
+	//
+	// Examples: iVBORw0KGgo=
+	Image string `json:"image"`
+}
+
 // Loop defines model for Loop.
 type Loop struct {
 	// FiringRules Ids of the alert rules that fire in this region.
@@ -8894,6 +8920,14 @@ type PagerConfig struct {
 //
 // Examples: pagerduty
 type PagerConfigFormat string
+
+// PasswordInputRequest defines model for PasswordInputRequest.
+type PasswordInputRequest struct {
+	// Password What readers give: 8 to 200 characters.
+	//
+	// Examples: correct horse
+	Password string `json:"password"`
+}
 
 // PasswordRequest defines model for PasswordRequest.
 type PasswordRequest struct {
@@ -10006,20 +10040,37 @@ type StatusGroup struct {
 
 // StatusPage defines model for StatusPage.
 type StatusPage struct {
+	// Accent The color of links and buttons, such as #3a4cc8; empty: the standard one.
+	Accent    string    `json:"accent"`
 	CreatedAt time.Time `json:"created_at"`
 
 	// Enabled Whether the public can see the page.
 	Enabled bool `json:"enabled"`
 
 	// Groups The checks that the page shows, under headings.
-	Groups []StatusGroup      `json:"groups"`
-	Id     openapi_types.UUID `json:"id"`
+	Groups []StatusGroup `json:"groups"`
+
+	// Host The name under which the page is served at /; empty: none.
+	Host string `json:"host"`
+
+	// HostVerifiedAt When a TXT record showed that the page may have its host; null: not yet, so that it is not served there.
+	HostVerifiedAt *time.Time         `json:"host_verified_at"`
+	Id             openapi_types.UUID `json:"id"`
+
+	// LogoUrl Where the picture at the top of the page is; empty: it has none.
+	LogoUrl string `json:"logo_url"`
 
 	// ManagedBy The program that manages the page, such as a project of files; null when none does.
 	ManagedBy *ManagedBy `json:"managed_by"`
 
 	// Noindex Whether search engines are asked to leave the page out.
 	Noindex bool `json:"noindex"`
+
+	// Protected Whether readers need a password; see PUT /v1/status-pages/{id}/password.
+	Protected bool `json:"protected"`
+
+	// ResponseTimes Whether badges with the response times of the checks are public.
+	ResponseTimes bool `json:"response_times"`
 
 	// Revision Grows by one with every change of the page, also when one of its checks is deleted; the ETag for If-Match.
 	Revision *int64 `json:"revision,omitempty"`
@@ -10028,6 +10079,12 @@ type StatusPage struct {
 	//
 	// Examples: acme
 	Slug string `json:"slug"`
+
+	// Subscribers How many readers have subscribed and confirmed it.
+	Subscribers int64 `json:"subscribers"`
+
+	// Subscriptions Whether readers may subscribe to messages.
+	Subscriptions bool `json:"subscriptions"`
 
 	// Title Examples: Acme status
 	Title     string    `json:"title"`
@@ -10044,6 +10101,11 @@ type StatusPageAnswer struct {
 
 // StatusPageCreate defines model for StatusPageCreate.
 type StatusPageCreate struct {
+	// Accent The color of links and buttons, such as #3a4cc8. It must stand out from white and, lightened, from the dark background; the message says by how much it fails. Empty: the standard one.
+	//
+	// Examples: #0f5fa8
+	Accent *string `json:"accent,omitempty"`
+
 	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
@@ -10053,14 +10115,31 @@ type StatusPageCreate struct {
 	// Groups Replaces the checks that the page shows: up to 50 groups with 200 checks in all.
 	Groups *[]StatusGroup `json:"groups,omitempty"`
 
+	// Host A name of your own under which the page is served at /, once a TXT record shows that it is yours; see POST /v1/status-pages/{id}/host. Empty: none.
+	//
+	// Examples: status.example.com
+	Host *string `json:"host,omitempty"`
+
+	// HostVerifiedAt Accepted with any value and ignored, so that what was read can be written.
+	HostVerifiedAt interface{} `json:"host_verified_at,omitempty"`
+
 	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
+
+	// LogoUrl Accepted with any value and ignored, so that what was read can be written.
+	LogoUrl interface{} `json:"logo_url,omitempty"`
 
 	// ManagedBy The program that manages the page. Absent keeps it, and null releases the page.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
 	// Noindex Whether search engines are asked to leave the page out. A new page is not left out.
 	Noindex *bool `json:"noindex,omitempty"`
+
+	// Protected Accepted with any value and ignored, so that what was read can be written.
+	Protected interface{} `json:"protected,omitempty"`
+
+	// ResponseTimes Whether badges with the response times of the checks are public. Those of a new page are not.
+	ResponseTimes *bool `json:"response_times,omitempty"`
 
 	// Revision Accepted with any value and ignored, so that what was read can be written.
 	Revision interface{} `json:"revision,omitempty"`
@@ -10069,6 +10148,12 @@ type StatusPageCreate struct {
 	//
 	// Examples: acme
 	Slug string `json:"slug"`
+
+	// Subscribers Accepted with any value and ignored, so that what was read can be written.
+	Subscribers interface{} `json:"subscribers,omitempty"`
+
+	// Subscriptions Whether readers may subscribe to messages by mail and by webhook. Those of a new page may not.
+	Subscriptions *bool `json:"subscriptions,omitempty"`
 
 	// Title Examples: Acme status
 	Title string `json:"title"`
@@ -10088,6 +10173,11 @@ type StatusPageList struct {
 
 // StatusPageUpdate defines model for StatusPageUpdate.
 type StatusPageUpdate struct {
+	// Accent The color of links and buttons, such as #3a4cc8. It must stand out from white and, lightened, from the dark background; the message says by how much it fails. Empty: the standard one.
+	//
+	// Examples: #0f5fa8
+	Accent *string `json:"accent,omitempty"`
+
 	// CreatedAt Accepted with any value and ignored, so that what was read can be written.
 	CreatedAt interface{} `json:"created_at,omitempty"`
 
@@ -10097,14 +10187,31 @@ type StatusPageUpdate struct {
 	// Groups Replaces the checks that the page shows: up to 50 groups with 200 checks in all.
 	Groups *[]StatusGroup `json:"groups,omitempty"`
 
+	// Host A name of your own under which the page is served at /, once a TXT record shows that it is yours; see POST /v1/status-pages/{id}/host. Empty: none.
+	//
+	// Examples: status.example.com
+	Host *string `json:"host,omitempty"`
+
+	// HostVerifiedAt Accepted with any value and ignored, so that what was read can be written.
+	HostVerifiedAt interface{} `json:"host_verified_at,omitempty"`
+
 	// Id Accepted with any value and ignored, so that what was read can be written.
 	Id interface{} `json:"id,omitempty"`
+
+	// LogoUrl Accepted with any value and ignored, so that what was read can be written.
+	LogoUrl interface{} `json:"logo_url,omitempty"`
 
 	// ManagedBy The program that manages the page. Absent keeps it, and null releases the page.
 	ManagedBy *ManagedBy `json:"managed_by,omitempty"`
 
 	// Noindex Whether search engines are asked to leave the page out. A new page is not left out.
 	Noindex *bool `json:"noindex,omitempty"`
+
+	// Protected Accepted with any value and ignored, so that what was read can be written.
+	Protected interface{} `json:"protected,omitempty"`
+
+	// ResponseTimes Whether badges with the response times of the checks are public. Those of a new page are not.
+	ResponseTimes *bool `json:"response_times,omitempty"`
 
 	// Revision Accepted with any value and ignored, so that what was read can be written.
 	Revision interface{} `json:"revision,omitempty"`
@@ -10113,6 +10220,12 @@ type StatusPageUpdate struct {
 	//
 	// Examples: acme
 	Slug *string `json:"slug,omitempty"`
+
+	// Subscribers Accepted with any value and ignored, so that what was read can be written.
+	Subscribers interface{} `json:"subscribers,omitempty"`
+
+	// Subscriptions Whether readers may subscribe to messages by mail and by webhook. Those of a new page may not.
+	Subscriptions *bool `json:"subscriptions,omitempty"`
 
 	// Title Examples: Acme status
 	Title *string `json:"title,omitempty"`
@@ -10165,6 +10278,25 @@ type StepResult struct {
 
 	// Type Type of the step
 	Type string `json:"type"`
+}
+
+// Subscriber defines model for Subscriber.
+type Subscriber struct {
+	// Address The mail address, or the host of the webhook.
+	//
+	// Examples: ada@example.com
+	Address     string             `json:"address"`
+	ConfirmedAt time.Time          `json:"confirmed_at"`
+	Id          openapi_types.UUID `json:"id"`
+	Type        SubscriberType     `json:"type"`
+}
+
+// SubscriberType defines model for Subscriber.Type.
+type SubscriberType string
+
+// SubscriberAnswer defines model for SubscriberAnswer.
+type SubscriberAnswer struct {
+	Data []Subscriber `json:"data"`
 }
 
 // Subscription defines model for Subscription.
@@ -12179,6 +12311,12 @@ type CreateStatusPageJSONRequestBody = StatusPageCreate
 
 // UpdateStatusPageJSONRequestBody defines body for UpdateStatusPage for application/json ContentType.
 type UpdateStatusPageJSONRequestBody = StatusPageUpdate
+
+// SetStatusPageLogoJSONRequestBody defines body for SetStatusPageLogo for application/json ContentType.
+type SetStatusPageLogoJSONRequestBody = LogoInputRequest
+
+// SetStatusPagePasswordJSONRequestBody defines body for SetStatusPagePassword for application/json ContentType.
+type SetStatusPagePasswordJSONRequestBody = PasswordInputRequest
 
 // CreateSubscriptionJSONRequestBody defines body for CreateSubscription for application/json ContentType.
 type CreateSubscriptionJSONRequestBody = SubscriptionCreate
@@ -17589,6 +17727,71 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/status-pages/{id} (the `UpdateStatusPage` operationId).
 	UpdateStatusPage(ctx context.Context, id openapi_types.UUID, params *UpdateStatusPageParams, body UpdateStatusPageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// VerifyStatusPageHost Verify the host of a status page
+	//
+	// Looks for the TXT record _vigil-status.<host> with the text vigil-status-page=<id of the page>, and serves the page at the host when it is there. A host belongs to the page that showed the record last.
+	//
+	// Corresponds with POST /v1/status-pages/{id}/host (the `VerifyStatusPageHost` operationId).
+	VerifyStatusPageHost(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteStatusPageLogo Remove the logo of a status page
+	//
+	// Corresponds with DELETE /v1/status-pages/{id}/logo (the `DeleteStatusPageLogo` operationId).
+	DeleteStatusPageLogo(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetStatusPageLogoWithBody Set the logo of a status page
+	//
+	// A PNG or JPEG of at most 256 KiB and 2,000 pixels on each side. It is written again, so that nothing but the picture remains. SVG is refused: it can hold scripts.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/status-pages/{id}/logo (the `SetStatusPageLogo` operationId).
+	SetStatusPageLogoWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetStatusPageLogo Set the logo of a status page
+	//
+	// A PNG or JPEG of at most 256 KiB and 2,000 pixels on each side. It is written again, so that nothing but the picture remains. SVG is refused: it can hold scripts.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/status-pages/{id}/logo (the `SetStatusPageLogo` operationId).
+	SetStatusPageLogo(ctx context.Context, id openapi_types.UUID, body SetStatusPageLogoJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteStatusPagePassword Open a status page to everybody
+	//
+	// Corresponds with DELETE /v1/status-pages/{id}/password (the `DeleteStatusPagePassword` operationId).
+	DeleteStatusPagePassword(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetStatusPagePasswordWithBody Set the password of a status page
+	//
+	// Readers need it for the page, its feed, its JSON and its badges. It is stored as a hash and never shown. Another password ends what readers had.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/status-pages/{id}/password (the `SetStatusPagePassword` operationId).
+	SetStatusPagePasswordWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetStatusPagePassword Set the password of a status page
+	//
+	// Readers need it for the page, its feed, its JSON and its badges. It is stored as a hash and never shown. Another password ends what readers had.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/status-pages/{id}/password (the `SetStatusPagePassword` operationId).
+	SetStatusPagePassword(ctx context.Context, id openapi_types.UUID, body SetStatusPagePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListStatusPageSubscribers List the subscribers of a status page
+	//
+	// Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
+	//
+	// Corresponds with GET /v1/status-pages/{id}/subscribers (the `ListStatusPageSubscribers` operationId).
+	ListStatusPageSubscribers(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteStatusPageSubscriber Remove a subscriber of a status page
+	//
+	// Corresponds with DELETE /v1/status-pages/{id}/subscribers/{subscriber_id} (the `DeleteStatusPageSubscriber` operationId).
+	DeleteStatusPageSubscriber(ctx context.Context, id openapi_types.UUID, subscriberId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// StreamAlerts Stream the alerts of the organization
 	//
 	// Server-sent events. The event is the type (incident.triggered, incident.acknowledged, incident.resolved, check.unobserved, check.observed, and those of system events), the data is the body of a webhook. check.unobserved says that a check is not probed although it should be, and check.observed that it is again, or need not be: their data has `unobserved` with `id`, `since`, `ended_at` and `end` instead of an incident, and the `rules` with `unobserved` `notify`. A check.observed whose `end` is rule_changed has no `ended_at`: its channels are notified no more, and the check is as it was. System events are about channels, deliveries, regions, locations, drills and checks themselves: channel.failing, channel.recovered, delivery.exhausted, region.blind, region.sighted, location.silent, location.back, drill.passed, drill.failed, check.paused, check.resumed and report.ready. Their data has `severity` and a member for what they are about instead of an incident. Ids are `<unix ms>-<seq>`; seq grows by one with each event of the organization. The stream begins with an id and no data: that of the newest event, or where it resumes. `stream.gap` with `requested` and `oldest` comes first when events were asked for that are not kept any more. By default 10 streams may be open for a key and 50 for an organization, in each process of the API.
@@ -20777,6 +20980,161 @@ func (c *Client) UpdateStatusPageWithBody(ctx context.Context, id openapi_types.
 // Corresponds with PUT /v1/status-pages/{id} (the `UpdateStatusPage` operationId).
 func (c *Client) UpdateStatusPage(ctx context.Context, id openapi_types.UUID, params *UpdateStatusPageParams, body UpdateStatusPageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateStatusPageRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// VerifyStatusPageHost Verify the host of a status page
+//
+// Looks for the TXT record _vigil-status.<host> with the text vigil-status-page=<id of the page>, and serves the page at the host when it is there. A host belongs to the page that showed the record last.
+//
+// Corresponds with POST /v1/status-pages/{id}/host (the `VerifyStatusPageHost` operationId).
+func (c *Client) VerifyStatusPageHost(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewVerifyStatusPageHostRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteStatusPageLogo Remove the logo of a status page
+//
+// Corresponds with DELETE /v1/status-pages/{id}/logo (the `DeleteStatusPageLogo` operationId).
+func (c *Client) DeleteStatusPageLogo(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteStatusPageLogoRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetStatusPageLogoWithBody Set the logo of a status page
+//
+// A PNG or JPEG of at most 256 KiB and 2,000 pixels on each side. It is written again, so that nothing but the picture remains. SVG is refused: it can hold scripts.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/status-pages/{id}/logo (the `SetStatusPageLogo` operationId).
+func (c *Client) SetStatusPageLogoWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetStatusPageLogoRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetStatusPageLogo Set the logo of a status page
+//
+// A PNG or JPEG of at most 256 KiB and 2,000 pixels on each side. It is written again, so that nothing but the picture remains. SVG is refused: it can hold scripts.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/status-pages/{id}/logo (the `SetStatusPageLogo` operationId).
+func (c *Client) SetStatusPageLogo(ctx context.Context, id openapi_types.UUID, body SetStatusPageLogoJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetStatusPageLogoRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteStatusPagePassword Open a status page to everybody
+//
+// Corresponds with DELETE /v1/status-pages/{id}/password (the `DeleteStatusPagePassword` operationId).
+func (c *Client) DeleteStatusPagePassword(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteStatusPagePasswordRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetStatusPagePasswordWithBody Set the password of a status page
+//
+// Readers need it for the page, its feed, its JSON and its badges. It is stored as a hash and never shown. Another password ends what readers had.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/status-pages/{id}/password (the `SetStatusPagePassword` operationId).
+func (c *Client) SetStatusPagePasswordWithBody(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetStatusPagePasswordRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetStatusPagePassword Set the password of a status page
+//
+// Readers need it for the page, its feed, its JSON and its badges. It is stored as a hash and never shown. Another password ends what readers had.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/status-pages/{id}/password (the `SetStatusPagePassword` operationId).
+func (c *Client) SetStatusPagePassword(ctx context.Context, id openapi_types.UUID, body SetStatusPagePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetStatusPagePasswordRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListStatusPageSubscribers List the subscribers of a status page
+//
+// Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
+//
+// Corresponds with GET /v1/status-pages/{id}/subscribers (the `ListStatusPageSubscribers` operationId).
+func (c *Client) ListStatusPageSubscribers(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListStatusPageSubscribersRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteStatusPageSubscriber Remove a subscriber of a status page
+//
+// Corresponds with DELETE /v1/status-pages/{id}/subscribers/{subscriber_id} (the `DeleteStatusPageSubscriber` operationId).
+func (c *Client) DeleteStatusPageSubscriber(ctx context.Context, id openapi_types.UUID, subscriberId openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteStatusPageSubscriberRequest(c.Server, id, subscriberId)
 	if err != nil {
 		return nil, err
 	}
@@ -28822,6 +29180,277 @@ func NewUpdateStatusPageRequestWithBody(server string, id openapi_types.UUID, pa
 	return req, nil
 }
 
+// NewVerifyStatusPageHostRequest constructs an http.Request for the VerifyStatusPageHost method
+func NewVerifyStatusPageHostRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status-pages/%s/host", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteStatusPageLogoRequest constructs an http.Request for the DeleteStatusPageLogo method
+func NewDeleteStatusPageLogoRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status-pages/%s/logo", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetStatusPageLogoRequest calls the generic SetStatusPageLogo builder with application/json body
+func NewSetStatusPageLogoRequest(server string, id openapi_types.UUID, body SetStatusPageLogoJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetStatusPageLogoRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewSetStatusPageLogoRequestWithBody constructs an http.Request for the SetStatusPageLogo method, with any body, and a specified content type
+func NewSetStatusPageLogoRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status-pages/%s/logo", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteStatusPagePasswordRequest constructs an http.Request for the DeleteStatusPagePassword method
+func NewDeleteStatusPagePasswordRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status-pages/%s/password", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetStatusPagePasswordRequest calls the generic SetStatusPagePassword builder with application/json body
+func NewSetStatusPagePasswordRequest(server string, id openapi_types.UUID, body SetStatusPagePasswordJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetStatusPagePasswordRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewSetStatusPagePasswordRequestWithBody constructs an http.Request for the SetStatusPagePassword method, with any body, and a specified content type
+func NewSetStatusPagePasswordRequestWithBody(server string, id openapi_types.UUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status-pages/%s/password", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListStatusPageSubscribersRequest constructs an http.Request for the ListStatusPageSubscribers method
+func NewListStatusPageSubscribersRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status-pages/%s/subscribers", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteStatusPageSubscriberRequest constructs an http.Request for the DeleteStatusPageSubscriber method
+func NewDeleteStatusPageSubscriberRequest(server string, id openapi_types.UUID, subscriberId openapi_types.UUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "subscriber_id", subscriberId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/status-pages/%s/subscribers/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewStreamAlertsRequest constructs an http.Request for the StreamAlerts method
 func NewStreamAlertsRequest(server string, params *StreamAlertsParams) (*http.Request, error) {
 	var err error
@@ -30905,6 +31534,81 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /v1/status-pages/{id} (the `UpdateStatusPage` operationId).
 	UpdateStatusPageWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateStatusPageParams, body UpdateStatusPageJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateStatusPageResponse, error)
+
+	// VerifyStatusPageHostWithResponse Verify the host of a status page
+	//
+	// Looks for the TXT record _vigil-status.<host> with the text vigil-status-page=<id of the page>, and serves the page at the host when it is there. A host belongs to the page that showed the record last.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/status-pages/{id}/host (the `VerifyStatusPageHost` operationId).
+	VerifyStatusPageHostWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*VerifyStatusPageHostResponse, error)
+
+	// DeleteStatusPageLogoWithResponse Remove the logo of a status page
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/status-pages/{id}/logo (the `DeleteStatusPageLogo` operationId).
+	DeleteStatusPageLogoWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteStatusPageLogoResponse, error)
+
+	// SetStatusPageLogoWithBodyWithResponse Set the logo of a status page
+	//
+	// A PNG or JPEG of at most 256 KiB and 2,000 pixels on each side. It is written again, so that nothing but the picture remains. SVG is refused: it can hold scripts.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/status-pages/{id}/logo (the `SetStatusPageLogo` operationId).
+	SetStatusPageLogoWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetStatusPageLogoResponse, error)
+
+	// SetStatusPageLogoWithResponse Set the logo of a status page
+	//
+	// A PNG or JPEG of at most 256 KiB and 2,000 pixels on each side. It is written again, so that nothing but the picture remains. SVG is refused: it can hold scripts.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/status-pages/{id}/logo (the `SetStatusPageLogo` operationId).
+	SetStatusPageLogoWithResponse(ctx context.Context, id openapi_types.UUID, body SetStatusPageLogoJSONRequestBody, reqEditors ...RequestEditorFn) (*SetStatusPageLogoResponse, error)
+
+	// DeleteStatusPagePasswordWithResponse Open a status page to everybody
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/status-pages/{id}/password (the `DeleteStatusPagePassword` operationId).
+	DeleteStatusPagePasswordWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteStatusPagePasswordResponse, error)
+
+	// SetStatusPagePasswordWithBodyWithResponse Set the password of a status page
+	//
+	// Readers need it for the page, its feed, its JSON and its badges. It is stored as a hash and never shown. Another password ends what readers had.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/status-pages/{id}/password (the `SetStatusPagePassword` operationId).
+	SetStatusPagePasswordWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetStatusPagePasswordResponse, error)
+
+	// SetStatusPagePasswordWithResponse Set the password of a status page
+	//
+	// Readers need it for the page, its feed, its JSON and its badges. It is stored as a hash and never shown. Another password ends what readers had.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/status-pages/{id}/password (the `SetStatusPagePassword` operationId).
+	SetStatusPagePasswordWithResponse(ctx context.Context, id openapi_types.UUID, body SetStatusPagePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*SetStatusPagePasswordResponse, error)
+
+	// ListStatusPageSubscribersWithResponse List the subscribers of a status page
+	//
+	// Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/status-pages/{id}/subscribers (the `ListStatusPageSubscribers` operationId).
+	ListStatusPageSubscribersWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*ListStatusPageSubscribersResponse, error)
+
+	// DeleteStatusPageSubscriberWithResponse Remove a subscriber of a status page
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/status-pages/{id}/subscribers/{subscriber_id} (the `DeleteStatusPageSubscriber` operationId).
+	DeleteStatusPageSubscriberWithResponse(ctx context.Context, id openapi_types.UUID, subscriberId openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteStatusPageSubscriberResponse, error)
 
 	// StreamAlertsWithResponse Stream the alerts of the organization
 	//
@@ -43950,6 +44654,699 @@ func (r UpdateStatusPageResponse) ContentType() string {
 	return ""
 }
 
+// VerifyStatusPageHostResponse200Headers the declared response headers of an HTTP 200 response for VerifyStatusPageHost
+type VerifyStatusPageHostResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// VerifyStatusPageHostResponse429Headers the declared response headers of an HTTP 429 response for VerifyStatusPageHost
+type VerifyStatusPageHostResponse429Headers struct {
+	RetryAfter *int
+}
+
+type VerifyStatusPageHostResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StatusPageAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON409 the response for an HTTP 409 `application/json` response
+	JSON409 *Conflict
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *VerifyStatusPageHostResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *VerifyStatusPageHostResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r VerifyStatusPageHostResponse) GetJSON200() *StatusPageAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r VerifyStatusPageHostResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r VerifyStatusPageHostResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r VerifyStatusPageHostResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r VerifyStatusPageHostResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON409 returns the response for an HTTP 409 `application/json` response
+func (r VerifyStatusPageHostResponse) GetJSON409() *Conflict {
+	return r.JSON409
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r VerifyStatusPageHostResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r VerifyStatusPageHostResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r VerifyStatusPageHostResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r VerifyStatusPageHostResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r VerifyStatusPageHostResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r VerifyStatusPageHostResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteStatusPageLogoResponse204Headers the declared response headers of an HTTP 204 response for DeleteStatusPageLogo
+type DeleteStatusPageLogoResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// DeleteStatusPageLogoResponse429Headers the declared response headers of an HTTP 429 response for DeleteStatusPageLogo
+type DeleteStatusPageLogoResponse429Headers struct {
+	RetryAfter *int
+}
+
+type DeleteStatusPageLogoResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *DeleteStatusPageLogoResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeleteStatusPageLogoResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteStatusPageLogoResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteStatusPageLogoResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteStatusPageLogoResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteStatusPageLogoResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteStatusPageLogoResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteStatusPageLogoResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteStatusPageLogoResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteStatusPageLogoResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteStatusPageLogoResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteStatusPageLogoResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// SetStatusPageLogoResponse200Headers the declared response headers of an HTTP 200 response for SetStatusPageLogo
+type SetStatusPageLogoResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// SetStatusPageLogoResponse429Headers the declared response headers of an HTTP 429 response for SetStatusPageLogo
+type SetStatusPageLogoResponse429Headers struct {
+	RetryAfter *int
+}
+
+type SetStatusPageLogoResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StatusPageAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetStatusPageLogoResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *SetStatusPageLogoResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetStatusPageLogoResponse) GetJSON200() *StatusPageAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SetStatusPageLogoResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SetStatusPageLogoResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r SetStatusPageLogoResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SetStatusPageLogoResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r SetStatusPageLogoResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r SetStatusPageLogoResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r SetStatusPageLogoResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r SetStatusPageLogoResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetStatusPageLogoResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetStatusPageLogoResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetStatusPageLogoResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteStatusPagePasswordResponse204Headers the declared response headers of an HTTP 204 response for DeleteStatusPagePassword
+type DeleteStatusPagePasswordResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// DeleteStatusPagePasswordResponse429Headers the declared response headers of an HTTP 429 response for DeleteStatusPagePassword
+type DeleteStatusPagePasswordResponse429Headers struct {
+	RetryAfter *int
+}
+
+type DeleteStatusPagePasswordResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *DeleteStatusPagePasswordResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeleteStatusPagePasswordResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteStatusPagePasswordResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteStatusPagePasswordResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteStatusPagePasswordResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteStatusPagePasswordResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteStatusPagePasswordResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteStatusPagePasswordResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteStatusPagePasswordResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteStatusPagePasswordResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteStatusPagePasswordResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteStatusPagePasswordResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// SetStatusPagePasswordResponse200Headers the declared response headers of an HTTP 200 response for SetStatusPagePassword
+type SetStatusPagePasswordResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// SetStatusPagePasswordResponse429Headers the declared response headers of an HTTP 429 response for SetStatusPagePassword
+type SetStatusPagePasswordResponse429Headers struct {
+	RetryAfter *int
+}
+
+type SetStatusPagePasswordResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StatusPageAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON413 the response for an HTTP 413 `application/json` response
+	JSON413 *RequestEntityTooLarge
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetStatusPagePasswordResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *SetStatusPagePasswordResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetStatusPagePasswordResponse) GetJSON200() *StatusPageAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r SetStatusPagePasswordResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r SetStatusPagePasswordResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r SetStatusPagePasswordResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r SetStatusPagePasswordResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON413 returns the response for an HTTP 413 `application/json` response
+func (r SetStatusPagePasswordResponse) GetJSON413() *RequestEntityTooLarge {
+	return r.JSON413
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r SetStatusPagePasswordResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r SetStatusPagePasswordResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r SetStatusPagePasswordResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetStatusPagePasswordResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetStatusPagePasswordResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetStatusPagePasswordResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListStatusPageSubscribersResponse200Headers the declared response headers of an HTTP 200 response for ListStatusPageSubscribers
+type ListStatusPageSubscribersResponse200Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// ListStatusPageSubscribersResponse429Headers the declared response headers of an HTTP 429 response for ListStatusPageSubscribers
+type ListStatusPageSubscribersResponse429Headers struct {
+	RetryAfter *int
+}
+
+type ListStatusPageSubscribersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SubscriberAnswer
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ListStatusPageSubscribersResponse200Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListStatusPageSubscribersResponse429Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListStatusPageSubscribersResponse) GetJSON200() *SubscriberAnswer {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r ListStatusPageSubscribersResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r ListStatusPageSubscribersResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r ListStatusPageSubscribersResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r ListStatusPageSubscribersResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r ListStatusPageSubscribersResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r ListStatusPageSubscribersResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListStatusPageSubscribersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListStatusPageSubscribersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListStatusPageSubscribersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListStatusPageSubscribersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteStatusPageSubscriberResponse204Headers the declared response headers of an HTTP 204 response for DeleteStatusPageSubscriber
+type DeleteStatusPageSubscriberResponse204Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestId      *string
+}
+
+// DeleteStatusPageSubscriberResponse429Headers the declared response headers of an HTTP 429 response for DeleteStatusPageSubscriber
+type DeleteStatusPageSubscriberResponse429Headers struct {
+	RetryAfter *int
+}
+
+type DeleteStatusPageSubscriberResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *BadRequest
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *Unauthorized
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *Forbidden
+	// JSON404 the response for an HTTP 404 `application/json` response
+	JSON404 *NotFound
+	// JSON429 the response for an HTTP 429 `application/json` response
+	JSON429 *TooManyRequests
+	// JSON500 the response for an HTTP 500 `application/json` response
+	JSON500 *InternalServerError
+	// Headers204 the parsed response headers for an HTTP 204 response
+	Headers204 *DeleteStatusPageSubscriberResponse204Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeleteStatusPageSubscriberResponse429Headers
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r DeleteStatusPageSubscriberResponse) GetJSON400() *BadRequest {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r DeleteStatusPageSubscriberResponse) GetJSON401() *Unauthorized {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r DeleteStatusPageSubscriberResponse) GetJSON403() *Forbidden {
+	return r.JSON403
+}
+
+// GetJSON404 returns the response for an HTTP 404 `application/json` response
+func (r DeleteStatusPageSubscriberResponse) GetJSON404() *NotFound {
+	return r.JSON404
+}
+
+// GetJSON429 returns the response for an HTTP 429 `application/json` response
+func (r DeleteStatusPageSubscriberResponse) GetJSON429() *TooManyRequests {
+	return r.JSON429
+}
+
+// GetJSON500 returns the response for an HTTP 500 `application/json` response
+func (r DeleteStatusPageSubscriberResponse) GetJSON500() *InternalServerError {
+	return r.JSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteStatusPageSubscriberResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteStatusPageSubscriberResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteStatusPageSubscriberResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteStatusPageSubscriberResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // StreamAlertsResponse200Headers the declared response headers of an HTTP 200 response for StreamAlerts
 type StreamAlertsResponse200Headers struct {
 	RateLimit       *string
@@ -47302,6 +48699,135 @@ func (c *ClientWithResponses) UpdateStatusPageWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseUpdateStatusPageResponse(rsp)
+}
+
+// VerifyStatusPageHostWithResponse Verify the host of a status page
+//
+// Looks for the TXT record _vigil-status.<host> with the text vigil-status-page=<id of the page>, and serves the page at the host when it is there. A host belongs to the page that showed the record last.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/status-pages/{id}/host (the `VerifyStatusPageHost` operationId).
+func (c *ClientWithResponses) VerifyStatusPageHostWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*VerifyStatusPageHostResponse, error) {
+	rsp, err := c.VerifyStatusPageHost(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseVerifyStatusPageHostResponse(rsp)
+}
+
+// DeleteStatusPageLogoWithResponse Remove the logo of a status page
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/status-pages/{id}/logo (the `DeleteStatusPageLogo` operationId).
+func (c *ClientWithResponses) DeleteStatusPageLogoWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteStatusPageLogoResponse, error) {
+	rsp, err := c.DeleteStatusPageLogo(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteStatusPageLogoResponse(rsp)
+}
+
+// SetStatusPageLogoWithBodyWithResponse Set the logo of a status page
+//
+// A PNG or JPEG of at most 256 KiB and 2,000 pixels on each side. It is written again, so that nothing but the picture remains. SVG is refused: it can hold scripts.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/status-pages/{id}/logo (the `SetStatusPageLogo` operationId).
+func (c *ClientWithResponses) SetStatusPageLogoWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetStatusPageLogoResponse, error) {
+	rsp, err := c.SetStatusPageLogoWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetStatusPageLogoResponse(rsp)
+}
+
+// SetStatusPageLogoWithResponse Set the logo of a status page
+//
+// A PNG or JPEG of at most 256 KiB and 2,000 pixels on each side. It is written again, so that nothing but the picture remains. SVG is refused: it can hold scripts.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/status-pages/{id}/logo (the `SetStatusPageLogo` operationId).
+func (c *ClientWithResponses) SetStatusPageLogoWithResponse(ctx context.Context, id openapi_types.UUID, body SetStatusPageLogoJSONRequestBody, reqEditors ...RequestEditorFn) (*SetStatusPageLogoResponse, error) {
+	rsp, err := c.SetStatusPageLogo(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetStatusPageLogoResponse(rsp)
+}
+
+// DeleteStatusPagePasswordWithResponse Open a status page to everybody
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/status-pages/{id}/password (the `DeleteStatusPagePassword` operationId).
+func (c *ClientWithResponses) DeleteStatusPagePasswordWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteStatusPagePasswordResponse, error) {
+	rsp, err := c.DeleteStatusPagePassword(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteStatusPagePasswordResponse(rsp)
+}
+
+// SetStatusPagePasswordWithBodyWithResponse Set the password of a status page
+//
+// Readers need it for the page, its feed, its JSON and its badges. It is stored as a hash and never shown. Another password ends what readers had.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/status-pages/{id}/password (the `SetStatusPagePassword` operationId).
+func (c *ClientWithResponses) SetStatusPagePasswordWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetStatusPagePasswordResponse, error) {
+	rsp, err := c.SetStatusPagePasswordWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetStatusPagePasswordResponse(rsp)
+}
+
+// SetStatusPagePasswordWithResponse Set the password of a status page
+//
+// Readers need it for the page, its feed, its JSON and its badges. It is stored as a hash and never shown. Another password ends what readers had.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/status-pages/{id}/password (the `SetStatusPagePassword` operationId).
+func (c *ClientWithResponses) SetStatusPagePasswordWithResponse(ctx context.Context, id openapi_types.UUID, body SetStatusPagePasswordJSONRequestBody, reqEditors ...RequestEditorFn) (*SetStatusPagePasswordResponse, error) {
+	rsp, err := c.SetStatusPagePassword(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetStatusPagePasswordResponse(rsp)
+}
+
+// ListStatusPageSubscribersWithResponse List the subscribers of a status page
+//
+// Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/status-pages/{id}/subscribers (the `ListStatusPageSubscribers` operationId).
+func (c *ClientWithResponses) ListStatusPageSubscribersWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*ListStatusPageSubscribersResponse, error) {
+	rsp, err := c.ListStatusPageSubscribers(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListStatusPageSubscribersResponse(rsp)
+}
+
+// DeleteStatusPageSubscriberWithResponse Remove a subscriber of a status page
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/status-pages/{id}/subscribers/{subscriber_id} (the `DeleteStatusPageSubscriber` operationId).
+func (c *ClientWithResponses) DeleteStatusPageSubscriberWithResponse(ctx context.Context, id openapi_types.UUID, subscriberId openapi_types.UUID, reqEditors ...RequestEditorFn) (*DeleteStatusPageSubscriberResponse, error) {
+	rsp, err := c.DeleteStatusPageSubscriber(ctx, id, subscriberId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteStatusPageSubscriberResponse(rsp)
 }
 
 // StreamAlertsWithResponse Stream the alerts of the organization
@@ -61234,6 +62760,750 @@ func ParseUpdateStatusPageResponse(rsp *http.Response) (*UpdateStatusPageRespons
 		response.Headers200 = &headers
 	case rsp.StatusCode == 429:
 		var headers UpdateStatusPageResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseVerifyStatusPageHostResponse parses an HTTP response from a VerifyStatusPageHostWithResponse call
+func ParseVerifyStatusPageHostResponse(rsp *http.Response) (*VerifyStatusPageHostResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &VerifyStatusPageHostResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StatusPageAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Conflict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers VerifyStatusPageHostResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers VerifyStatusPageHostResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteStatusPageLogoResponse parses an HTTP response from a DeleteStatusPageLogoWithResponse call
+func ParseDeleteStatusPageLogoResponse(rsp *http.Response) (*DeleteStatusPageLogoResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteStatusPageLogoResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers DeleteStatusPageLogoResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeleteStatusPageLogoResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSetStatusPageLogoResponse parses an HTTP response from a SetStatusPageLogoWithResponse call
+func ParseSetStatusPageLogoResponse(rsp *http.Response) (*SetStatusPageLogoResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetStatusPageLogoResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StatusPageAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetStatusPageLogoResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers SetStatusPageLogoResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteStatusPagePasswordResponse parses an HTTP response from a DeleteStatusPagePasswordWithResponse call
+func ParseDeleteStatusPagePasswordResponse(rsp *http.Response) (*DeleteStatusPagePasswordResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteStatusPagePasswordResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers DeleteStatusPagePasswordResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeleteStatusPagePasswordResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSetStatusPagePasswordResponse parses an HTTP response from a SetStatusPagePasswordWithResponse call
+func ParseSetStatusPagePasswordResponse(rsp *http.Response) (*SetStatusPagePasswordResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetStatusPagePasswordResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StatusPageAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest RequestEntityTooLarge
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetStatusPagePasswordResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers SetStatusPagePasswordResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListStatusPageSubscribersResponse parses an HTTP response from a ListStatusPageSubscribersWithResponse call
+func ParseListStatusPageSubscribersResponse(rsp *http.Response) (*ListStatusPageSubscribersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListStatusPageSubscribersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SubscriberAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ListStatusPageSubscribersResponse200Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListStatusPageSubscribersResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteStatusPageSubscriberResponse parses an HTTP response from a DeleteStatusPageSubscriberWithResponse call
+func ParseDeleteStatusPageSubscriberResponse(rsp *http.Response) (*DeleteStatusPageSubscriberResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteStatusPageSubscriberResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest BadRequest
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest InternalServerError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON500 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		var headers DeleteStatusPageSubscriberResponse204Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestId = &value
+		}
+		response.Headers204 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeleteStatusPageSubscriberResponse429Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
