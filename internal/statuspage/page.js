@@ -66,7 +66,8 @@
     days.addEventListener("keydown", (event) => {
       if (event.key === "Escape") return hide();
       const to = {
-        ArrowLeft: now - 1, ArrowDown: now - 1, ArrowRight: now + 1, ArrowUp: now + 1, PageDown: now - 7, PageUp: now + 7, Home: 0, End: last,
+        ArrowLeft: now - 1, ArrowDown: now - 1, ArrowRight: now + 1, ArrowUp: now + 1, PageDown: now - 7, PageUp: now + 7,
+        Home: 0, End: last,
       }[event.key];
       if (to === undefined || event.target !== keys) return;
       event.preventDefault();
