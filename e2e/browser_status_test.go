@@ -98,7 +98,10 @@ func TestBrowserStatusPage(t *testing.T) {
 	eval[bool](public, `document.querySelector(".keys").focus() || true`)
 	public.until("today answers", `document.activeElement.getAttribute("aria-valuetext").includes("down")`)
 	public.keys(kb.ArrowLeft)
-	public.until("yesterday answers", `document.activeElement.getAttribute("aria-valuenow") === "88" && !document.querySelector(".tip").hidden`)
+	public.until(
+		"yesterday answers",
+		`document.activeElement.getAttribute("aria-valuenow") === "88" && !document.querySelector(".tip").hidden`,
+	)
 	public.judge("a public page with a day that answers")
 	public.keys(kb.Escape)
 	public.until("the day is closed", `document.querySelector(".tip").hidden`)

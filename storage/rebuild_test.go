@@ -93,7 +93,10 @@ func TestStateBeforeCountsWindows(t *testing.T) {
 	}
 	before := slots[len(slots)-1].Add(time.Second)
 	empty := vigil.State{}
-	read, err := s.StateBefore(t.Context(), vigil.PastQuery{CheckID: c.ID, Region: newark, From: epoch(), Before: before, Burns: empty.MissingBurns(rules)})
+	read, err := s.StateBefore(
+		t.Context(),
+		vigil.PastQuery{CheckID: c.ID, Region: newark, From: epoch(), Before: before, Burns: empty.MissingBurns(rules)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

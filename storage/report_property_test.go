@@ -131,7 +131,9 @@ func (w *spanWorld) fill(t *testing.T, rng *rand.Rand, writer *storage.ResultWri
 			return
 		}
 	}
-	if _, err := w.s.DB().NewRaw("INSERT INTO left_out SELECT ?, unnest(?::timestamptz[])", c.ID, instants(missed)).Exec(t.Context()); err != nil {
+	if _, err := w.s.DB().
+		NewRaw("INSERT INTO left_out SELECT ?, unnest(?::timestamptz[])", c.ID, instants(missed)).
+		Exec(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -72,7 +72,9 @@ func TestReportSchedule(t *testing.T) {
 		t.Errorf("%d deliveries", n)
 	}
 	var stored struct{ Title, Body, Envelope string }
-	if err := a.store.DB().NewRaw("SELECT title, body, envelope FROM events WHERE type = 'report.ready'").Scan(t.Context(), &stored); err != nil {
+	if err := a.store.DB().
+		NewRaw("SELECT title, body, envelope FROM events WHERE type = 'report.ready'").
+		Scan(t.Context(), &stored); err != nil {
 		t.Fatal(err)
 	}
 	// March of Berlin begins in winter time and ends in summer time.
@@ -84,7 +86,10 @@ func TestReportSchedule(t *testing.T) {
 	if !strings.HasPrefix(stored.Title, "Shop: March 2026, ") || !strings.Contains(stored.Body, "1 checks.") {
 		t.Errorf("%q: %q", stored.Title, stored.Body)
 	}
-	if s = a.reportSchedule(s.ID); !s.NextAt.Equal(time.Date(2026, 5, 1, 7, 0, 0, 0, time.UTC)) || !s.LastAt.Equal(first) || s.SkippedAt != nil {
+	if s = a.reportSchedule(
+		s.ID,
+	); !s.NextAt.Equal(time.Date(2026, 5, 1, 7, 0, 0, 0, time.UTC)) || !s.LastAt.Equal(first) ||
+		s.SkippedAt != nil {
 		t.Errorf("the schedule is %+v", s)
 	}
 

@@ -124,7 +124,9 @@ func (g *Guard) connect(ctx context.Context, network, address string) (net.Conn,
 }
 
 // LookupTXT returns the texts of the TXT records of a name.
-func (g *Guard) LookupTXT(ctx context.Context, name string) ([]string, error) { return g.resolver.LookupTXT(ctx, name) }
+func (g *Guard) LookupTXT(ctx context.Context, name string) ([]string, error) {
+	return g.resolver.LookupTXT(ctx, name)
+}
 
 // Resolve returns the permitted addresses of a host, for protocols that open
 // their own sockets. Network is ip, ip4 or ip6. A host of which no address is

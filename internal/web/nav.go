@@ -69,7 +69,12 @@ func (r *request) menu(current string) (nav, error) {
 		return nav{}, err
 	}
 	n := nav{
-		Organization: known.organization, Incidents: known.incidents, Failing: known.failing, Current: current, ReadOnly: known.readOnly, Blind: r.blindNote(),
+		Organization: known.organization,
+		Incidents:    known.incidents,
+		Failing:      known.failing,
+		Current:      current,
+		ReadOnly:     known.readOnly,
+		Blind:        r.blindNote(),
 	}
 	n.Groups = []navGroup{
 		{Items: []navItem{
@@ -92,7 +97,10 @@ func (r *request) menu(current string) (nav, error) {
 			{Name: navAudit, Text: "Audit log", Href: "/app/audit-log", Icon: "list"},
 			{Name: navOrganization, Text: "Settings", Href: "/app/organization", Icon: "settings"},
 		}},
-		{Title: "Elsewhere", Items: []navItem{{Text: "Wall", Href: "/app/wall", Icon: "wall"}, {Text: "API docs", Href: "/docs", Icon: "code", Out: true}}},
+		{
+			Title: "Elsewhere",
+			Items: []navItem{{Text: "Wall", Href: "/app/wall", Icon: "wall"}, {Text: "API docs", Href: "/docs", Icon: "code", Out: true}},
+		},
 	}
 	if ui := r.s.deps.Config.TemporalUIURL; ui != "" {
 		last := &n.Groups[len(n.Groups)-1]

@@ -13,8 +13,13 @@ func TestReportPages(t *testing.T) {
 	s := open(t, "")
 	b, _ := s.signUp(t)
 	other, _ := s.signUp(t)
-	id := s.create(t, b, "/v1/checks", `{"name":"=Shop","type":"https","interval_seconds":60,"regions":["na-east-ewr"],"labels":{"team":"shop"},
-		"config":{"url":"https://127.0.0.1:1/"},"enabled":false}`)
+	id := s.create(
+		t,
+		b,
+		"/v1/checks",
+		`{"name":"=Shop","type":"https","interval_seconds":60,"regions":["na-east-ewr"],"labels":{"team":"shop"},
+		"config":{"url":"https://127.0.0.1:1/"},"enabled":false}`,
+	)
 	t.Run("ShowsChecksDaysAndAll", func(t *testing.T) {
 		b.get(t, http.StatusOK, "/app/reports?label=team%3Dshop&timezone=Europe%2FBerlin&target=99").
 			shows(t, "=Shop", "/app/checks/"+id, "All checks", "By day", "of a target of 99 %", "Europe/Berlin", "/app/reports.csv?")

@@ -108,7 +108,7 @@ func (s *Store) ServedRegions(ctx context.Context) (map[string][]vigil.CheckType
 		Types []string `bun:"types,array"`
 	}
 	err := s.db.NewRaw(`SELECT l.key, (SELECT array_agg(DISTINCT type) FROM agents AS a, unnest(a.types) AS type
-			WHERE a.location_id = l.id AND ` + reports(agentlink.SilentAfter) + `) AS types
+			WHERE a.location_id = l.id AND `+reports(agentlink.SilentAfter)+`) AS types
 		FROM locations AS l WHERE l.org_id IS NULL`).Scan(ctx, &found)
 	if err != nil {
 		return nil, pg.Wrap("find the regions that agents serve", err)

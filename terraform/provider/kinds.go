@@ -141,7 +141,7 @@ func pageKind() *kind {
 		Name: "status_page", Noun: "status-page", Create: "StatusPageCreate", Answer: "StatusPage", Managed: true,
 		Lookup: []string{"slug"}, Shown: []string{"url"},
 		Defaults: map[string]any{"noindex": false, "accent": "", "host": "", "response_times": false, "subscriptions": false},
-		Doc: "A status page shows the public how some checks are.",
+		Doc:      "A status page shows the public how some checks are.",
 		calls: calls{
 			create: func(ctx context.Context, c *client.Client, _ place, body io.Reader, more edit) (*http.Response, error) {
 				return c.CreateStatusPageWithBody(ctx, nil, contentType, body, more)
