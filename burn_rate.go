@@ -286,6 +286,8 @@ func foldBurns(rules []Rule, known []burnCounts, result *Result) []burnCounts {
 
 // MissingBurns are the counts that the rules need and the state does not have: storage fills them from the
 // results before it. A state has them once a result was folded into it under the rules.
+//
+//nolint:revive // the counts are for PastQuery and WithBurns alone: their callers need no name for them
 func (s *State) MissingBurns(rules []Rule) []burnCounts {
 	return slices.DeleteFunc(burnsOf(rules), func(needed burnCounts) bool {
 		return slices.ContainsFunc(s.Burns, func(c burnCounts) bool { return c.Step == needed.Step && c.Window >= needed.Window })

@@ -82,9 +82,9 @@ func TestBurnRate(t *testing.T) {
 // TestBurnRateCountsItsWindows compares what a state counts with a recount, and holds the size of a state.
 func TestBurnRateCountsItsWindows(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64() //nolint:gosec // no secret
+	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+	rng := rand.New(rand.NewPCG(seed, 0))
 	rule := burning(t, `{"target_percentage": 90, "factor": 5, "window_seconds": 14400, "short_window_seconds": 600}`)
 	const step = 60
 	type counted struct {

@@ -83,8 +83,9 @@ func TestReports(t *testing.T) {
 	from := url.QueryEscape(b.clock.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 
 	t.Run("AreByCheckByDayAndInAll", func(t *testing.T) {
-		report := a.want(t, http.StatusOK, http.MethodGet, "/v1/reports/uptime?label=team%3Dshop&timezone=Europe/Berlin&target=50&days=true", nil).
-			data(t)
+		t.Parallel()
+		const path = "/v1/reports/uptime?label=team%3Dshop&timezone=Europe/Berlin&target=50&days=true"
+		report := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t)
 		total, _ := report["total"].(map[string]any)
 		checks, _ := report["checks"].([]any)
 		if len(checks) != 1 || total["uptime_percentage"] != 75.0 || total["failed_checks"] != 1.0 || total["missed_checks"] != 0.0 {
@@ -108,6 +109,7 @@ func TestReports(t *testing.T) {
 		}
 	})
 	t.Run("HaveTheUptimeOfTheCheck", func(t *testing.T) {
+		t.Parallel()
 		uptime := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks/"+id.String()+"/uptime?from="+from, nil).data(t)
 		span, _ := uptime["span"].(map[string]any)
 		if uptime["uptime_percentage"] != 75.0 || uptime["period"] != "custom" || span["from_edge"] != "exact" || span["to_edge"] != "exact" {
@@ -116,6 +118,7 @@ func TestReports(t *testing.T) {
 		stranger.want(t, http.StatusNotFound, http.MethodGet, "/v1/checks/"+id.String()+"/uptime?from="+from, nil)
 	})
 	t.Run("RefuseWhatIsWrongByItsName", func(t *testing.T) {
+		t.Parallel()
 		for query, member := range map[string]string{
 			"month=2026-13": "month", "month=x": "month", "month=9999-12": "month", "timezone=Mars/Base": "timezone", "timezone=": "timezone",
 			"target=100": "target", "target=0": "target", "from=yesterday": "from", "to=2026-01-01": "from", "label=%3D": "label",
@@ -137,12 +140,14 @@ func TestReports(t *testing.T) {
 		}
 	})
 	t.Run("AreFilesToo", func(t *testing.T) {
+		t.Parallel()
 		rows := table(t, a.want(t, http.StatusOK, http.MethodGet, "/v1/reports/uptime.csv?target=50", nil))
 		if len(rows) != 4 || rows[1][1] != "'=1+1" || rows[1][6] != "75" || rows[3][1] != "All checks" || rows[3][6] != "75" {
 			t.Errorf("%q", rows)
 		}
 	})
 	t.Run("ResultsAreAFile", func(t *testing.T) {
+		t.Parallel()
 		rows := table(t, a.want(t, http.StatusOK, http.MethodGet, "/v1/checks/"+id.String()+"/results.csv", nil))
 		if len(rows) != 5 || rows[3][4] != "false" || rows[3][7] != "'=HYPERLINK(\"http://evil.example\"), \"quoted\"\nand a line" {
 			t.Errorf("%q", rows)
@@ -158,6 +163,7 @@ func TestReports(t *testing.T) {
 		stranger.want(t, http.StatusNotFound, http.MethodGet, "/v1/checks/"+id.String()+"/results.csv", nil)
 	})
 	t.Run("IncidentsAreAFile", func(t *testing.T) {
+		t.Parallel()
 		e := b.episode(t, a)
 		incident := e.open(t)
 		b.clock.Advance(time.Minute)
@@ -188,7 +194,9 @@ func TestFilesAreWrittenInFlatMemory(t *testing.T) {
 	if _, err := b.store.DB().ExecContext(t.Context(), fmt.Sprintf(`INSERT INTO results
 		(check_id, region, slot, id, time, manual, success, response_time_ms, error_message)
 		SELECT '%s', 'na-east-ewr', s, gen_random_uuid(), s, false, false, 1, repeat('x', 200)
-		FROM (SELECT created_at + n * interval '1 second' AS s FROM checks, generate_series(1, %d) AS n WHERE id = '%s') AS g`, id, rows, id)); err != nil {
+		FROM (
+			SELECT created_at + n * interval '1 second' AS s FROM checks, generate_series(1, %d) AS n WHERE id = '%s'
+		) AS g`, id, rows, id)); err != nil {
 		t.Fatal(err)
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.url+"/v1/checks/"+id.String()+"/results.csv", nil)

@@ -48,7 +48,8 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 	for list, bodies := range map[string][]string{
 		"/v1/checks": append(checks, minimal(checkConfigs())...), "/v1/notification-channels": append(channels, minimal(channelConfigs())...),
 		"/v1/maintenance-windows": windows, "/v1/status-pages": fullPages(check), subscriptions: subscribed,
-		"/v1/drill-schedules": scheduled, "/v1/report-schedules": fullReportSchedules(owned), "/v1/locations": {`{"name":"Lab","key":"loc-lab","labels":{"a":"b"}}`},
+		"/v1/drill-schedules": scheduled, "/v1/report-schedules": fullReportSchedules(owned),
+		"/v1/locations": {`{"name":"Lab","key":"loc-lab","labels":{"a":"b"}}`},
 	} {
 		for _, body := range bodies {
 			made(list, list+"/{id}", body)

@@ -244,8 +244,8 @@ func newTargetOn(t *testing.T, listener net.Listener) *target {
 	t.Helper()
 	s := &target{hits: make(map[string][]time.Time)}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.answer))
-	_ = s.Server.Listener.Close()
-	s.Server.Listener = listener
+	_ = s.Listener.Close()
+	s.Listener = listener
 	s.Start()
 	t.Cleanup(s.Close)
 	return s

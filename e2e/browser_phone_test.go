@@ -31,7 +31,8 @@ func (d *dashboard) onAPhone() {
 	b.until("the checks in groups", `[...document.querySelectorAll("tr.group")].some(e => e.checkVisibility())`)
 	for _, page := range []string{
 		"/app", d.check, d.check + "/rules", "/app/rules", "/app/incidents", "/app/deliveries", d.delivery, "/app/channels", "/app/members",
-		"/app/maintenance", "/app/subscriptions", "/app/api-keys", "/app/locations", "/app/usage", "/app/reports", "/app/audit-log", "/app/account",
+		"/app/maintenance", "/app/subscriptions", "/app/api-keys", "/app/locations", "/app/usage", "/app/audit-log", "/app/account",
+		"/app/reports",
 	} {
 		b.visit(page)
 		if cells := eval[[]string](b, unlabeled); len(cells) > 0 {

@@ -109,7 +109,7 @@ func listenIn(t *testing.T, namespace, address string) net.Listener {
 			err = unix.Setns(int(space.Fd()), unix.CLONE_NEWNET)
 		}
 		if err == nil {
-			listener, err = net.Listen("tcp", address) //nolint:noctx // closed with the test
+			listener, err = net.Listen("tcp", address)
 		}
 		made <- err
 	}()

@@ -100,8 +100,8 @@ func furnish(t *testing.T, s *storage.Store, c *clock) *furnished {
 			"VALUES (gen_random_uuid(), ?0, ?2, 'monitoring', '', '', now())",
 		"INSERT INTO drills VALUES (gen_random_uuid(), ?0, 'asked', '{}', '[]', '{}', '{}', '[]', DEFAULT, '', '[]', " +
 			"now(), NULL, NULL, NULL, NULL, now())",
-		"INSERT INTO report_schedules (id, org_id, name, channel_ids, labels, target, every, day, hour, timezone, enabled, created_at, updated_at) " +
-			"VALUES (gen_random_uuid(), ?0, 'Monthly', '{}', '{}', 99.9, 'monthly', 1, 9, 'UTC', true, now(), now())",
+		"INSERT INTO report_schedules (id, org_id, name, channel_ids, labels, target, every, day, hour, timezone, enabled, created_at, " +
+			"updated_at) VALUES (gen_random_uuid(), ?0, 'Monthly', '{}', '{}', 99.9, 'monthly', 1, 9, 'UTC', true, now(), now())",
 		"INSERT INTO drill_schedules (id, org_id, name, request, every, day, hour, timezone, enabled, created_at, updated_at) " +
 			"VALUES (gen_random_uuid(), ?0, 'Monthly', '{}', 'monthly', 1, 9, 'UTC', false, now(), now())",
 		"INSERT INTO channel_drills (channel_id, org_id, drill_id, verdict, at) SELECT d.channel_id, ?0, dr.id, 'passed', now() " +

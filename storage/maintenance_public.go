@@ -24,7 +24,8 @@ func queuePublicMaintenance(batch *pgx.Batch, org uuid.UUID, ids []string, into 
 		FROM (
 			SELECT f.*, row_number() OVER (PARTITION BY f.window_id, f.starts_at > now() ORDER BY f.starts_at) AS place
 			FROM maintenance_occurrences AS f
-			WHERE f.org_id = $2 AND f.removed_at IS NULL AND f.ends_at > now() - interval '1 hour' AND f.starts_at < now() + make_interval(secs => $3)
+			WHERE f.org_id = $2 AND f.removed_at IS NULL
+				AND f.ends_at > now() - interval '1 hour' AND f.starts_at < now() + make_interval(secs => $3)
 		) AS o JOIN maintenance_windows AS w ON w.id = o.window_id AND w.deleted_at IS NULL
 			JOIN checks AS c ON c.id = ANY($1::text[]::uuid[]) AND `+loops.Covers+`
 		WHERE o.starts_at <= now() OR o.place = 1

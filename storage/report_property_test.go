@@ -81,7 +81,7 @@ func newSpanWorld(t *testing.T, rng *rand.Rand) *spanWorld {
 		c = newCheck(t, s, c)
 		w.checks = append(w.checks, c)
 		for _, region := range c.Regions {
-			of, slots := rand.New(rand.NewPCG(rng.Uint64(), 0)), slotsOf(scheduleOf(t, s, c, region), w.from, w.to) //nolint:gosec // no secret
+			of, slots := rand.New(rand.NewPCG(rng.Uint64(), 0)), slotsOf(scheduleOf(t, s, c, region), w.from, w.to)
 			filled.Go(func() { w.fill(t, of, writer, c, region, slots) })
 		}
 	}
@@ -195,10 +195,10 @@ func TestUptimeOfRandomSpans(t *testing.T) {
 	t.Parallel()
 	seed := *spanSeed
 	if seed == 0 {
-		seed = rand.Uint64() //nolint:gosec // no secret
+		seed = rand.Uint64()
 	}
 	t.Logf("-span-seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+	rng := rand.New(rand.NewPCG(seed, 0))
 	w := newSpanWorld(t, rng)
 	want := 100_000
 	if testing.Short() {

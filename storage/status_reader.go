@@ -168,9 +168,8 @@ func (s *Store) StatusReader(ctx context.Context, id uuid.UUID) (overview.Reader
 
 		Title string `bun:"title"`
 	}
-	err := s.db.NewRaw("SELECT "+readerColumns+", sp.title FROM status_page_readers AS r JOIN status_pages AS sp ON sp.id = r.page_id WHERE r.id = ?",
-		id).
-		Scan(ctx, &row)
+	err := s.db.NewRaw("SELECT "+readerColumns+`, sp.title
+		FROM status_page_readers AS r JOIN status_pages AS sp ON sp.id = r.page_id WHERE r.id = ?`, id).Scan(ctx, &row)
 	if err != nil {
 		return overview.Reader{}, "", pg.Found("subscriber", err)
 	}

@@ -28,8 +28,8 @@ func (i *incidents) registerFile(r *rest.Registrar) {
 		ID:      "export-incidents",
 		Tag:     resource.TagIncidents,
 		Summary: "Download incidents as CSV, newest first",
-		Description: "By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is " +
-			"cut off, not complete. Two files of an organization are written at a time.",
+		Description: "By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early " +
+			"is cut off, not complete. Two files of an organization are written at a time.",
 		Errors: []int{http.StatusTooManyRequests},
 	}, i.file)
 	rest.DescribeCSV(r, path, "A header, and a row for each incident.")
@@ -64,7 +64,7 @@ func (i *incidents) file(ctx context.Context, in *incidentsFileInput) (*huma.Str
 		"id", "check_id", "title", "status", "severity", "started_at", "acknowledged_at", "acknowledged_by", "resolved_at", "resolved_by",
 		"resolution", "regions", "matched", "description", "note",
 	}
-	return rest.StreamCSV("incidents", header, done, func(file *rest.CSV) error {
+	return rest.StreamCSV(ctx, "incidents", header, done, func(file *rest.CSV) error {
 		for {
 			for n := range rows {
 				if err := writeIncident(file, &rows[n]); err != nil {

@@ -159,8 +159,8 @@ func (d *reportSchedules) Register(r *rest.Registrar) {
 		Idempotent: true,
 		Revisioned: true,
 		Summary:    "Send reports by a schedule",
-		Description: "Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is sent " +
-			"once it is back; of several times that came meanwhile only the newest has a report.",
+		Description: "Each time has one report, as the event report.ready with a delivery to each channel. When the platform was away, it is " +
+			"sent once it is back; of several times that came meanwhile only the newest has a report.",
 		Errors: []int{http.StatusConflict},
 	}, d.create)
 	rest.Register(r, rest.Operation{

@@ -163,8 +163,8 @@ func (rep *reports) Register(r *rest.Registrar) {
 		ID:      "get-uptime-report",
 		Tag:     resource.TagReports,
 		Summary: "Get a report of the uptime of checks",
-		Description: "By check, by day and in all, for a month or another time. The days add up to the time and the checks to the total. Checks " +
-			"that were deleted since are not in it.",
+		Description: "By check, by day and in all, for a month or another time. The days add up to the time and the checks to the total. " +
+			"Checks that were deleted since are not in it.",
 		Errors: []int{http.StatusTooManyRequests},
 	}, rep.get)
 	rest.Register(r, rest.Operation{
@@ -173,8 +173,8 @@ func (rep *reports) Register(r *rest.Registrar) {
 		ID:      "export-uptime-report",
 		Tag:     resource.TagReports,
 		Summary: "Download a report of the uptime of checks as CSV",
-		Description: "A row for each check, below it with days=true one for each of its days, and a row of all checks at the end. By RFC 4180; a " +
-			"text that a spreadsheet would read as a formula begins with an apostrophe.",
+		Description: "A row for each check, below it with days=true one for each of its days, and a row of all checks at the end. By RFC 4180; " +
+			"a text that a spreadsheet would read as a formula begins with an apostrophe.",
 		Errors: []int{http.StatusTooManyRequests},
 	}, rep.file)
 	rest.DescribeCSV(r, file, "A header, and a row for each check.")

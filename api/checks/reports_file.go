@@ -52,7 +52,7 @@ func (rep *reports) file(ctx context.Context, in *ReportInput) (*huma.StreamResp
 		return nil, err
 	}
 	name := "uptime-" + out.report.Span.From.In(query.Span.Zone).Format(time.DateOnly)
-	return rest.StreamCSV(name, reportHeader(), done, out.write), nil
+	return rest.StreamCSV(ctx, name, reportHeader(), done, out.write), nil
 }
 
 func (f *reportFile) write(file *rest.CSV) error {

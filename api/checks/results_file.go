@@ -29,8 +29,8 @@ func (res *results) registerFile(r *rest.Registrar) {
 		Tag:      resource.TagResults,
 		Resource: ResourceCheck,
 		Summary:  "Download the results of a check as CSV, newest first",
-		Description: "By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early is " +
-			"cut off, not complete. Two files of an organization are written at a time.",
+		Description: "By RFC 4180. A text that a spreadsheet would read as a formula begins with an apostrophe. An answer that ends too early " +
+			"is cut off, not complete. Two files of an organization are written at a time.",
 		Errors: []int{http.StatusTooManyRequests},
 	}, res.file)
 	rest.DescribeCSV(r, path, "A header, and a row for each result.")
@@ -66,7 +66,7 @@ func (res *results) file(ctx context.Context, in *resultsFileInput) (*huma.Strea
 		return nil, err
 	}
 	header := []string{"id", "check_id", "region", "time", "success", "response_time_ms", "status_code", "error_message", "metadata"}
-	return rest.StreamCSV("results-"+id.String(), header, done, func(file *rest.CSV) error {
+	return rest.StreamCSV(ctx, "results-"+id.String(), header, done, func(file *rest.CSV) error {
 		for {
 			for _, row := range rows {
 				if err := writeResult(file, ShowResult(row)); err != nil {

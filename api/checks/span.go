@@ -29,7 +29,8 @@ func instantOf(member, text string, zone *time.Location) (time.Time, error) {
 	}
 	return time.Time{}, vigil.Invalid(
 		member,
-		"must be an instant such as 2026-10-01T00:00:00Z (a + in a query is written as %%2B), or a day such as 2026-10-01, which begins in timezone",
+		"must be an instant such as 2026-10-01T00:00:00Z (a + in a query is written as %%2B), "+
+			"or a day such as 2026-10-01, which begins in timezone",
 	)
 }
 

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"fmt"
 	"net/http"
@@ -28,7 +29,7 @@ const csvBuffer = 32 << 10
 // StreamCSV answers with a file of this name, without its ending. write writes the rows below the header; when
 // it fails the connection is cut, so that no client takes a part of the file for all of it. done is called at
 // the end.
-func StreamCSV(name string, header []string, done func(), write func(*CSV) error) *huma.StreamResponse {
+func StreamCSV(ctx context.Context, name string, header []string, done func(), write func(*CSV) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(to huma.Context) {
 		defer done()
 		to.SetHeader("Content-Type", csvType)
@@ -46,7 +47,7 @@ func StreamCSV(name string, header []string, done func(), write func(*CSV) error
 			err = file.rows.Error()
 		}
 		if err != nil {
-			RequestOf(to.Context()).Log().InfoContext(to.Context(), "a file of CSV was cut", "file", name, "error", err)
+			RequestOf(ctx).Log().InfoContext(ctx, "a file of CSV was cut", "file", name, "error", err)
 			panic(http.ErrAbortHandler)
 		}
 	}}

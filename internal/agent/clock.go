@@ -3,7 +3,6 @@
 package agent
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 	"sync"
@@ -62,18 +61,18 @@ func (c *clock) set(now time.Time) {
 	}
 	c.difference += now.Round(0).Sub(c.read.Round(0)) - now.Sub(c.read)
 	c.samples = c.samples[:0]
-	c.judge(context.Background())
+	c.judge()
 }
 
 // judge says whether the clock is corrected, when that changes. The caller has the lock.
-func (c *clock) judge(ctx context.Context) {
+func (c *clock) judge() {
 	switch far := c.difference.Abs() > agentlink.ClockTolerance; {
 	case far && !c.corrects:
-		c.log.WarnContext(ctx, "the clock of this machine is not that of the platform; slots and times are corrected by the difference",
+		c.log.Warn("the clock of this machine is not that of the platform; slots and times are corrected by the difference",
 			"ahead", c.difference.Round(time.Millisecond).String())
 		c.corrects = true
 	case !far && c.corrects:
-		c.log.InfoContext(ctx, "the clock of this machine is that of the platform again", "ahead", c.difference.Round(time.Millisecond).String())
+		c.log.Info("the clock of this machine is that of the platform again", "ahead", c.difference.Round(time.Millisecond).String())
 		c.corrects = false
 	}
 }
@@ -87,7 +86,7 @@ func (c *clock) Difference() time.Duration {
 
 // observe takes a round trip: sent and received are by the own clock, and platform is the clock of
 // the platform in between.
-func (c *clock) observe(ctx context.Context, sent, received, platform time.Time) {
+func (c *clock) observe(sent, received, platform time.Time) {
 	if platform.IsZero() {
 		return
 	}
@@ -112,7 +111,7 @@ func (c *clock) observe(ctx context.Context, sent, received, platform time.Time)
 		}
 	}
 	c.difference = best.difference
-	c.judge(ctx)
+	c.judge()
 }
 
 // wasSet reports whether the clock was set between two readings, or the machine was suspended: the

@@ -92,5 +92,5 @@ func NewClock(own func() time.Time, log io.Writer) *Clock {
 
 // Observe takes a round trip.
 func (c *Clock) Observe(sent, received, platform time.Time) {
-	c.observe(context.Background(), sent, received, platform)
+	c.observe(sent, received, platform)
 }

@@ -36,6 +36,6 @@ func (o *Options) Look(ctx context.Context) (Look, error) {
 		return Look{}, err
 	}
 	by := &clock{own: o.Now, log: slog.New(slog.DiscardHandler)}
-	by.observe(ctx, sent, o.Now(), welcome.Time)
+	by.observe(sent, o.Now(), welcome.Time)
 	return Look{Location: welcome.Location, Clock: by.Difference()}, nil
 }

@@ -234,7 +234,7 @@ func (a *Agent) failed(ctx context.Context, err error) {
 // answered takes an answer of the platform: its clock and its epoch.
 func (a *Agent) answered(ctx context.Context, sent, platform time.Time, epoch int64) {
 	now := a.Now()
-	a.clock.observe(ctx, sent, now, platform)
+	a.clock.observe(sent, now, platform)
 	if lost := a.link.answered(now); !lost.IsZero() {
 		a.Log.InfoContext(ctx, "in contact with the platform again", "after", timing.Age(now, lost).Round(time.Second).String())
 	}

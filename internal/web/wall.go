@@ -81,7 +81,11 @@ func (s *Server) readWall(r *request) (page, error) {
 		state string
 		n     int64
 	}{
-		{"failing", counts.Failing}, {"warning", counts.Warning}, {"passing", counts.Passing}, {"unknown", counts.Unknown}, {"disabled", counts.Disabled},
+		{"failing", counts.Failing},
+		{"warning", counts.Warning},
+		{"passing", counts.Passing},
+		{"unknown", counts.Unknown},
+		{"disabled", counts.Disabled},
 	} {
 		if m := stateMark(one.state); one.n > 0 || one.state == "failing" {
 			m.Shown = true

@@ -302,7 +302,11 @@ func (s *Store) Overdue(
 
 // probed is the condition that a loop (r) should go on: no agents send its results, or one waits.
 const probed = `(r.worker_region <> '` + vigil.LocationsRegion + `' AND NOT EXISTS (
-	SELECT FROM locations AS l WHERE l.org_id IS NULL AND l.key = r.region) OR EXISTS (SELECT FROM agent_results AS a WHERE a.check_id = r.check_id AND a.region = r.region AND a.received_at < clock_timestamp() - interval '10 s'))`
+	SELECT FROM locations AS l WHERE l.org_id IS NULL AND l.key = r.region
+) OR EXISTS (
+	SELECT FROM agent_results AS a
+	WHERE a.check_id = r.check_id AND a.region = r.region AND a.received_at < clock_timestamp() - interval '10 s'
+))`
 
 // blind is the condition that the region of a loop (r) is blind, or was so lately that the loop had
 // no time to go on, which is two intervals, the deadline and the grace of its arguments. These

@@ -75,7 +75,7 @@ func (s *Store) report(
 		rows = rows[n:]
 	}
 	for n := range r.report.Days {
-		r.report.Figures.Add(&r.report.Days[n])
+		r.report.Add(&r.report.Days[n])
 	}
 	return r.report, nil
 }
@@ -139,7 +139,7 @@ func (r *reportReader) chunk(ctx context.Context, rows []overview.ReportRow, vis
 	for i := range rows {
 		row := rows[i]
 		for n := range days[i] {
-			row.Figures.Add(&days[i][n])
+			row.Add(&days[i][n])
 			r.report.Days[n].Add(&days[i][n])
 		}
 		if r.query.Days {
