@@ -124,7 +124,7 @@ func (b *beating) judge(ctx context.Context, name string, running *sync.WaitGrou
 // that is stored.
 func (b *beating) ping(ctx context.Context, check uuid.UUID, at time.Time, takes time.Duration) {
 	const ahead = 50 * time.Millisecond
-	if timing.Sleep(ctx, time.Until(at.Add(-ahead))) != nil {
+	if timing.Sleep(ctx, time.Until(at.Add(-ahead))) != nil { // sleep: until the instant of the ping
 		return
 	}
 	tx, err := b.pool.Begin(ctx)
@@ -141,7 +141,7 @@ func (b *beating) ping(ctx context.Context, check uuid.UUID, at time.Time, takes
 	if err == nil {
 		_, err = tx.Exec(ctx, "INSERT INTO pings (check_id, kind, received_at) VALUES ($1, 'success', $2)", check, at)
 	}
-	if err == nil && timing.Sleep(ctx, time.Until(at.Add(takes))) == nil { // a commit that takes so long
+	if err == nil && timing.Sleep(ctx, time.Until(at.Add(takes))) == nil { // sleep: a commit that takes so long
 		err = tx.Commit(ctx)
 	}
 	if err != nil && ctx.Err() == nil {

@@ -182,6 +182,7 @@ func fullReportSchedules(owned map[string]string) []string {
 
 // fullPages is the same for status pages.
 func fullPages(check string) []string {
-	return []string{`{"slug":"full","title":"x","enabled":false,"noindex":true,` + managedAs("page") + `,
+	return []string{`{"slug":"full","title":"x","enabled":false,"noindex":true,"accent":"#0f5fa8",
+		"host":"status.example.com","response_times":true,"subscriptions":true,` + managedAs("page") + `,
 		"groups":[{"name":"g","checks":[{"check_id":"` + check + `","name":"n"}]},{"name":"h","checks":[]}]}`}
 }

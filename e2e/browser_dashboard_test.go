@@ -376,8 +376,6 @@ func (d *dashboard) everyPage() {
 		{"incident-phone", d.incident, "dark", 390},
 		{"check-light", d.check, "light", 1440},
 		{"wall", "/app/wall", "light", 1920},
-		{"wall-phone", "/app/wall", "light", 360},
-		{"all-rules", "/app/rules", "light", 1440},
 		{"delivery-light", d.delivery, "light", 1440},
 		{"new-check-light", "/app/checks/new", "light", 1440},
 		{"rules-light", d.check + "/rules", "light", 1440},

@@ -136,6 +136,7 @@ func TestBudget(t *testing.T) {
 		equal(t, usage, account.Usage{ExecutionsPerHour: 1800, Counts: map[account.Limited]int64{
 			account.LimitChecks: 5, account.LimitChannels: 0, account.LimitRulesPerCheck: 0, account.LimitAPIKeys: 0, account.LimitMembers: 1,
 			account.LimitStatusPages: 0, account.LimitMaintenanceWindows: 0, account.LimitSubscriptions: 0, account.LimitLocations: 0,
+			account.LimitSubscribers: 0,
 		}})
 		_, err = s.CreateCheck(t.Context(), draft(org.ID, newark), plan, account.Allowance{})
 		refused, isRefusal := errors.AsType[*vigil.Error](err)

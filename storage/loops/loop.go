@@ -301,16 +301,12 @@ func (s *Store) Overdue(
 }
 
 // probed is the condition that a loop (r) should go on: no agents send its results, or one waits.
-const probed = `(r.worker_region <> '` + vigil.LocationsRegion + `' AND NOT EXISTS (
-	SELECT FROM locations AS l WHERE l.org_id IS NULL AND l.key = r.region
-) OR EXISTS (
-	SELECT FROM agent_results AS a
-	WHERE a.check_id = r.check_id AND a.region = r.region AND a.received_at < clock_timestamp() - interval '10 s'
-))`
+const probed = `(r.worker_region <> '` + vigil.LocationsRegion + `'
+	AND NOT EXISTS (SELECT FROM locations AS l WHERE l.org_id IS NULL AND l.key = r.region) OR EXISTS (SELECT FROM agent_results AS a
+	WHERE a.check_id = r.check_id AND a.region = r.region AND a.received_at < clock_timestamp() - interval '10 s'))`
 
-// blind is the condition that the region of a loop (r) is blind, or was so lately that the loop had
-// no time to go on, which is two intervals, the deadline and the grace of its arguments. These
-// are the present and the grace in milliseconds.
+// blind is the condition that the region of a loop (r) is blind, or was so lately that the loop had no time to go on, which is two
+// intervals, the deadline and the grace of its arguments. These are the present and the grace in milliseconds.
 const blind = `EXISTS (SELECT FROM blind_regions AS b WHERE b.region = r.region AND (b.ended_at IS NULL
 	OR b.ended_at >= ?0::timestamptz - (2 * r.interval_ms + r.deadline_ms + ?1) * interval '1 millisecond'))`
 

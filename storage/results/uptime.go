@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/storage/pg"
 	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
@@ -99,8 +100,9 @@ func histogramTimes(ctx context.Context, tx pgx.Tx, check uuid.UUID, from, to ti
 		return nil, fmt.Errorf("sum histograms: %w", err)
 	}
 	found, err = tx.Query(ctx, `
-		SELECT region, response_time_ms FROM results WHERE check_id = $1 AND slot >= $2 AND slot < $3
-			AND (slot < $4 OR slot >= $5) AND success AND excluded = 0`, check, from, to, first, last)
+		SELECT region, response_time_ms FROM results WHERE check_id = @check AND slot >= @from AND slot < @to
+			AND (slot < @first OR slot >= @last) AND success AND excluded = 0`,
+		pg.Named{"check": check, "from": from, "to": to, "first": first, "last": last})
 	if err != nil {
 		return nil, fmt.Errorf("read response times at the edges: %w", err)
 	}
