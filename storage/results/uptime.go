@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/storage/pg"
 	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 // maxRawPeriod is the longest period whose response times are read from results; for a longer one
