@@ -19,12 +19,18 @@ import (
 // attempt can take.
 const messageClaim = 2 * time.Minute
 
-// PagesWithReaders returns the slugs of the enabled pages that have somebody to tell.
+// PagesWithReaders returns the slugs of the enabled pages that have subscribers and may have something to tell: an incident
+// that is open or ended in the last NoteAge, or maintenance that has begun and did.
 func (s *Store) PagesWithReaders(ctx context.Context) ([]string, error) {
 	var slugs []string
+	now := s.db.Instant()
 	err := s.db.NewRaw(`SELECT sp.slug FROM status_pages AS sp WHERE sp.enabled AND sp.subscriptions
-		AND EXISTS (SELECT FROM status_page_readers AS r WHERE r.page_id = sp.id AND r.confirmed_at IS NOT NULL) ORDER BY sp.slug`).
-		Scan(ctx, &slugs)
+		AND EXISTS (SELECT FROM status_page_readers AS r WHERE r.page_id = sp.id AND r.confirmed_at IS NOT NULL)
+		AND (EXISTS (SELECT FROM status_page_checks AS c JOIN incidents AS i ON i.check_id = c.check_id
+			WHERE c.page_id = sp.id AND (i.status <> 'resolved' OR i.resolved_at > ?1))
+		OR EXISTS (SELECT FROM maintenance_occurrences AS o
+			WHERE o.org_id = sp.org_id AND o.removed_at IS NULL AND o.starts_at <= ?0 AND o.ends_at > ?1))
+		ORDER BY sp.slug`, now, now.Add(-overview.NoteAge)).Scan(ctx, &slugs)
 	return slugs, pg.Wrap("list the pages with subscribers", err)
 }
 

@@ -28,24 +28,52 @@ type outbox struct {
 	letters []statuspage.Letter
 	// then is what comes of a letter; nil: it arrives.
 	then func(statuspage.Letter) statuspage.Sent
-	// die: the process ends once the message was handed over.
-	die bool
+	// hang says what a letter waits for before it is handed over, and then until an answer comes.
+	hang func(statuspage.Letter) (before, after <-chan struct{})
+}
+
+// atOnce is a wait for nothing.
+func atOnce() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
 }
 
 func (o *outbox) send(_ context.Context, letter statuspage.Letter, begins func() error) statuspage.Sent {
+	before, after := atOnce(), atOnce()
+	o.mu.Lock()
+	if o.hang != nil {
+		before, after = o.hang(letter)
+	}
+	o.mu.Unlock()
+	<-before
 	if err := begins(); err != nil {
 		return statuspage.Sent{Err: err}
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	o.letters = append(o.letters, letter)
-	if o.die {
-		panic("killed")
-	}
+	o.mu.Unlock()
+	<-after
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.then != nil {
 		return o.then(letter)
 	}
 	return statuspage.Sent{}
+}
+
+// hangs sets what letters wait for.
+func (o *outbox) hangs(hang func(statuspage.Letter) (before, after <-chan struct{})) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.hang = hang
+}
+
+// sent is how many letters were handed over since the last take.
+func (o *outbox) sent() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.letters)
 }
 
 // take returns the letters since the last call.

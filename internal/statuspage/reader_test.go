@@ -3,6 +3,7 @@
 package statuspage_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/statuspage"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // count runs a query that counts.
@@ -154,22 +156,33 @@ func TestAKilledProcessNotifiesOnce(t *testing.T) {
 	}
 	s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
 	s.advance(time.Second)
-	s.outbox.die = true
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("the process lives on")
-			}
-		}()
-		_ = s.teller.Tell(t.Context())
+	dead, ended, handed := make(chan struct{}), make(chan struct{}), false
+	s.outbox.hangs(func(statuspage.Letter) (before, after <-chan struct{}) {
+		if handed {
+			return dead, atOnce()
+		}
+		handed = true
+		return atOnce(), dead
+	})
+	go func() { // the process goes no further than that
+		defer close(ended)
+		_ = s.teller.Tell(context.WithoutCancel(t.Context()))
 	}()
-	s.outbox.die = false
+	timingtest.Eventually(t, 10*time.Second, "a message is handed over", func() bool { return s.outbox.sent() == 1 })
+	s.outbox.hangs(nil)
+	defer func() {
+		close(dead)
+		<-ended
+		if letters := s.outbox.take(); len(letters) != 0 {
+			t.Errorf("the process that was dead sends %+v", letters)
+		}
+	}()
 	notified := map[string]int{}
 	for range 3 {
+		s.advance(3 * time.Minute)
 		for _, letter := range s.tell(t) {
 			notified[letter.To.Address]++
 		}
-		s.advance(3 * time.Minute)
 	}
 	for _, letter := range s.outbox.take() {
 		notified[letter.To.Address]++
@@ -184,6 +197,32 @@ func TestAKilledProcessNotifiesOnce(t *testing.T) {
 	}
 	if n := s.count(t, "SELECT count(*) FROM status_page_messages WHERE status = 'unknown'"); n != 1 {
 		t.Errorf("%d messages may have arrived, want 1", n)
+	}
+}
+
+// TestAReceiverThatHangsHoldsUpNoOther: of many readers one does not answer, and the others have their messages meanwhile.
+func TestAReceiverThatHangsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "Checkout")
+	s.open(t)
+	for i := range 20 {
+		s.subscribes(t, fmt.Sprintf("reader%d@example.com", i))
+	}
+	s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
+	s.advance(time.Second)
+	answers, ended := make(chan struct{}), make(chan error, 1)
+	s.outbox.hangs(func(letter statuspage.Letter) (before, after <-chan struct{}) {
+		if letter.To.Address == "reader0@example.com" {
+			return answers, atOnce()
+		}
+		return atOnce(), atOnce()
+	})
+	go func() { ended <- s.teller.Tell(context.WithoutCancel(t.Context())) }()
+	timingtest.Eventually(t, 10*time.Second, "the others have their messages", func() bool { return s.outbox.sent() == 19 })
+	close(answers)
+	ok(t, <-ended)
+	if n := len(s.outbox.take()); n != 20 {
+		t.Errorf("%d messages, want 20", n)
 	}
 }
 

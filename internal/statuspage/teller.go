@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/overview"
@@ -77,8 +78,9 @@ func NewTeller(opts TellerOptions) *Teller { return &Teller{opts} }
 const (
 	// tellEvery is how often a Teller looks for news and for messages that are due.
 	tellEvery = 5 * time.Second
-	// tellBatch is how many messages are claimed at a time: all of them are sent before another process may.
-	tellBatch = 4
+	// tellBatch is how many messages are claimed at a time. They are sent side by side, so that a receiver that
+	// hangs does not hold up the others for longer than one attempt takes.
+	tellBatch = 32
 	// dropEvery is how many rounds are between two deletions of what is old.
 	dropEvery = 120
 )
@@ -113,9 +115,11 @@ func (t *Teller) Tell(ctx context.Context) error {
 	for {
 		due, err := t.Store.ClaimReaderMessages(ctx, tellBatch)
 		errs = append(errs, err)
+		var sending errgroup.Group
 		for i := range due {
-			errs = append(errs, t.send(ctx, &due[i]))
+			sending.Go(func() error { return t.send(ctx, &due[i]) })
 		}
+		errs = append(errs, sending.Wait())
 		if err != nil || len(due) == 0 || ctx.Err() != nil { // a reader's next message follows its last one
 			return errors.Join(errs...)
 		}
