@@ -64,6 +64,9 @@ func table(t *testing.T, r answer) [][]string {
 	return rows
 }
 
+// TestReports: its parts come one after the other, since each counts what those before it have made.
+//
+//nolint:paralleltest // as above
 func TestReports(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -83,7 +86,6 @@ func TestReports(t *testing.T) {
 	from := url.QueryEscape(b.clock.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 
 	t.Run("AreByCheckByDayAndInAll", func(t *testing.T) {
-		t.Parallel()
 		const path = "/v1/reports/uptime?label=team%3Dshop&timezone=Europe/Berlin&target=50&days=true"
 		report := a.want(t, http.StatusOK, http.MethodGet, path, nil).data(t)
 		total, _ := report["total"].(map[string]any)
@@ -109,7 +111,6 @@ func TestReports(t *testing.T) {
 		}
 	})
 	t.Run("HaveTheUptimeOfTheCheck", func(t *testing.T) {
-		t.Parallel()
 		uptime := a.want(t, http.StatusOK, http.MethodGet, "/v1/checks/"+id.String()+"/uptime?from="+from, nil).data(t)
 		span, _ := uptime["span"].(map[string]any)
 		if uptime["uptime_percentage"] != 75.0 || uptime["period"] != "custom" || span["from_edge"] != "exact" || span["to_edge"] != "exact" {
@@ -118,7 +119,6 @@ func TestReports(t *testing.T) {
 		stranger.want(t, http.StatusNotFound, http.MethodGet, "/v1/checks/"+id.String()+"/uptime?from="+from, nil)
 	})
 	t.Run("RefuseWhatIsWrongByItsName", func(t *testing.T) {
-		t.Parallel()
 		for query, member := range map[string]string{
 			"month=2026-13": "month", "month=x": "month", "month=9999-12": "month", "timezone=Mars/Base": "timezone", "timezone=": "timezone",
 			"target=100": "target", "target=0": "target", "from=yesterday": "from", "to=2026-01-01": "from", "label=%3D": "label",
@@ -140,14 +140,12 @@ func TestReports(t *testing.T) {
 		}
 	})
 	t.Run("AreFilesToo", func(t *testing.T) {
-		t.Parallel()
 		rows := table(t, a.want(t, http.StatusOK, http.MethodGet, "/v1/reports/uptime.csv?target=50", nil))
 		if len(rows) != 4 || rows[1][1] != "'=1+1" || rows[1][6] != "75" || rows[3][1] != "All checks" || rows[3][6] != "75" {
 			t.Errorf("%q", rows)
 		}
 	})
 	t.Run("ResultsAreAFile", func(t *testing.T) {
-		t.Parallel()
 		rows := table(t, a.want(t, http.StatusOK, http.MethodGet, "/v1/checks/"+id.String()+"/results.csv", nil))
 		if len(rows) != 5 || rows[3][4] != "false" || rows[3][7] != "'=HYPERLINK(\"http://evil.example\"), \"quoted\"\nand a line" {
 			t.Errorf("%q", rows)
@@ -163,7 +161,6 @@ func TestReports(t *testing.T) {
 		stranger.want(t, http.StatusNotFound, http.MethodGet, "/v1/checks/"+id.String()+"/results.csv", nil)
 	})
 	t.Run("IncidentsAreAFile", func(t *testing.T) {
-		t.Parallel()
 		e := b.episode(t, a)
 		incident := e.open(t)
 		b.clock.Advance(time.Minute)

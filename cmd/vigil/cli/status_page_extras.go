@@ -126,7 +126,7 @@ func (a *app) pageSubscribersCommand() *cobra.Command {
 			}
 		}
 		return s.Print(console.Answer{Body: body, Parts: []console.Part{console.List{
-			Columns: console.Columns("ID", "TYPE", "ADDRESS", "CONFIRMED"), Rows: rows, Empty: "No subscribers.",
+			Columns: console.Columns("ID", "TYPE", "ADDRESS", "CONFIRMED"), Rows: rows, Empty: "No subscribers of the page yet.",
 		}}})
 	})
 }
