@@ -49,10 +49,10 @@
       now = Math.min(last, Math.max(0, day));
       at.hidden = tip.hidden = false;
       say();
-      const width = days.clientWidth, step = width / (last + 1);
-      at.style.left = now * step - 2 + "px";
-      at.style.width = step * 5 / 7 + 4 + "px";
-      tip.style.left = Math.max(0, Math.min(width - tip.offsetWidth, (now + 0.5) * step - tip.offsetWidth / 2)) + "px";
+      const share = 100 / (last + 1), width = tip.offsetWidth; // in percent: the window may become narrower
+      at.style.left = `calc(${now * share}% - 2px)`;
+      at.style.width = `calc(${share * 5 / 7}% + 4px)`;
+      tip.style.left = `max(0px, min(100% - ${width}px, ${(now + 0.5) * share}% - ${width / 2}px))`;
     };
     const dayAt = (event) => Math.floor((event.clientX - days.getBoundingClientRect().left) / days.clientWidth * (last + 1));
     say();
