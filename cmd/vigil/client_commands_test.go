@@ -97,7 +97,7 @@ func clientLines() map[string][]clientLine {
 		},
 		"report": {
 			{words: "report uptime", reads: "BUDGET LEFT"},
-			{words: "report incidents"}, // a file of CSV, whatever --output says
+			{words: "report incidents"}, // a file of CSV, not what --output says
 			{words: "report schedule list", reads: "No schedules of reports"},
 			{words: "report schedule get " + noID, missing: "report schedule get " + noID},
 			{words: "report schedule create other --channel oncall", missing: "report schedule create other --channel nothing"},
