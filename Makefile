@@ -161,6 +161,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 .PHONY: chaos
 chaos: build ## Kill, freeze, cut and overload every part, with the counts of a release, and print a table (VIGIL_DRILL_ROUNDS bounds the rounds)
 	VIGIL_DRILL=full go test -count=1 -v -run 'TestTimetables' .
+	VIGIL_DRILL=full go test -count=1 -v -run 'TestUptimeOfRandomSpans' ./storage/
 	VIGIL_DRILL=full go test -count=1 -v -run 'TestOwnership$$' ./workers/
 	VIGIL_DRILL=full go test -count=1 -v -timeout 150m -run 'Killed|RollingRestart|MassOutage|Drill|Agent|WideTurns|TestLoop$$|TestDemo$$' ./e2e/
 	VIGIL_DRILL=full .ci/test-provider -v -run Killed
