@@ -4,7 +4,6 @@ package alerts
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -42,7 +41,7 @@ type incidentsFileInput struct {
 }
 
 func (i *incidents) file(ctx context.Context, in *incidentsFileInput) (*huma.StreamResponse, error) {
-	filter := listing.IncidentFilter{Status: in.Status, Page: listing.Page{Limit: incidentsFilePage}}
+	filter := listing.IncidentFilter{Status: in.Status}
 	var err error
 	if filter.CheckID, err = resource.FilterID("check_id", in.CheckID); err != nil {
 		return nil, err
@@ -51,35 +50,18 @@ func (i *incidents) file(ctx context.Context, in *incidentsFileInput) (*huma.Str
 		return nil, err
 	}
 	org := rest.CallerOf(ctx).Org.ID
-	done, err := i.files.Begin(org)
-	if err != nil {
-		return nil, err
-	}
-	rows, extent, err := i.store.Incidents(ctx, org, filter)
-	if err != nil {
-		done()
-		return nil, err
-	}
-	header := []string{
-		"id", "check_id", "title", "status", "severity", "started_at", "acknowledged_at", "acknowledged_by", "resolved_at", "resolved_by",
-		"resolution", "regions", "matched", "description", "note",
-	}
-	return rest.StreamCSV(ctx, "incidents", header, done, func(file *rest.CSV) error {
-		for {
-			for n := range rows {
-				if err := writeIncident(file, &rows[n]); err != nil {
-					return err
-				}
-			}
-			if extent.Next == nil {
-				return nil
-			}
-			filter.Page = listing.Page{Limit: incidentsFilePage, After: extent.Next}
-			if rows, extent, err = i.store.Incidents(ctx, org, filter); err != nil {
-				return fmt.Errorf("read incidents: %w", err)
-			}
-		}
-	}), nil
+	return resource.RowsFile[vigil.Incident]{
+		Name: "incidents", PageRows: incidentsFilePage,
+		Header: []string{
+			"id", "check_id", "title", "status", "severity", "started_at", "acknowledged_at", "acknowledged_by", "resolved_at", "resolved_by",
+			"resolution", "regions", "matched", "description", "note",
+		},
+		Read: func(ctx context.Context, page listing.Page) ([]vigil.Incident, listing.Extent, error) {
+			filter.Page = page
+			return i.store.Incidents(ctx, org, filter)
+		},
+		Write: writeIncident,
+	}.Stream(ctx, i.files, org)
 }
 
 func writeIncident(file *rest.CSV, one *vigil.Incident) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/listing"
@@ -55,36 +56,19 @@ func (res *results) file(ctx context.Context, in *resultsFileInput) (*huma.Strea
 		return nil, err
 	}
 	org := rest.CallerOf(ctx).Org.ID
-	done, err := res.files.Begin(org)
-	if err != nil {
-		return nil, err
-	}
-	filter.Limit = filePage
-	rows, extent, err := res.store.Results(ctx, org, id, filter)
-	if err != nil {
-		done()
-		return nil, err
-	}
-	header := []string{"id", "check_id", "region", "time", "success", "response_time_ms", "status_code", "error_message", "metadata"}
-	return rest.StreamCSV(ctx, "results-"+id.String(), header, done, func(file *rest.CSV) error {
-		for {
-			for _, row := range rows {
-				if err := writeResult(file, ShowResult(row)); err != nil {
-					return err
-				}
-			}
-			if extent.Next == nil {
-				return nil
-			}
-			filter.Page = listing.Page{Limit: filePage, After: extent.Next}
-			if rows, extent, err = res.store.Results(ctx, org, id, filter); err != nil {
-				return fmt.Errorf("read results: %w", err)
-			}
-		}
-	}), nil
+	return resource.RowsFile[vigil.Result]{
+		Name: "results-" + id.String(), PageRows: filePage,
+		Header: []string{"id", "check_id", "region", "time", "success", "response_time_ms", "status_code", "error_message", "metadata"},
+		Read: func(ctx context.Context, page listing.Page) ([]vigil.Result, listing.Extent, error) {
+			filter.Page = page
+			return res.store.Results(ctx, org, id, filter)
+		},
+		Write: writeResult,
+	}.Stream(ctx, res.files, org)
 }
 
-func writeResult(file *rest.CSV, v ResultView) error {
+func writeResult(file *rest.CSV, result *vigil.Result) error {
+	v := ShowResult(*result)
 	status, message, metadata := "", "", ""
 	if v.StatusCode != nil {
 		status = strconv.Itoa(*v.StatusCode)
