@@ -104,7 +104,7 @@ func assemble(deps Deps) *Server {
 	files := resource.NewAtOnce(filesAtOnce, filesBusy, filesPause)
 	checking := checks.New(stores.Checks, checks.Deps{
 		Types: deps.Probes, Loops: deps.Loops, Plans: limits, Notifier: notify, Mailer: deps.Mailer, Loads: loads, Links: links,
-		PublicURL: config.PublicURL, LookupTXT: deps.LookupTXT, Now: deps.Now, Files: files,
+		PublicURL: config.PublicURL, HashPassword: s.accounts.HashPassword, LookupTXT: deps.LookupTXT, Now: deps.Now, Files: files,
 	})
 	alerting := alerts.New(stores.Alerts, alerts.Deps{
 		Channels:         deps.Channels,

@@ -96,6 +96,11 @@ func New(store Store, d Deps) *Service {
 	}
 }
 
+// HashPassword returns the argon2id hash of a password. As many are made at once as there are processors.
+func (s *Service) HashPassword(ctx context.Context, password string) (string, error) {
+	return s.passwords.hash(ctx, password)
+}
+
 // Register registers the operations of accounts.
 func (s *Service) Register(r *rest.Registrar) { resource.RegisterAll(r, s.operations) }
 

@@ -42,6 +42,8 @@ type Deps struct {
 	Links    resource.WorkflowLinks
 	// PublicURL is where people reach this API, without a trailing slash.
 	PublicURL string
+	// HashPassword returns the hash of a password of a status page.
+	HashPassword func(ctx context.Context, password string) (string, error)
 	// LookupTXT reads TXT records; nil reads none.
 	LookupTXT func(ctx context.Context, name string) ([]string, error)
 	Now       func() time.Time
@@ -75,7 +77,7 @@ func New(store Store, d Deps) *Service {
 		&checkRegions{store: store, loops: d.Loops, links: d.Links},
 		&usage{store: store, plans: d.Plans},
 		&checkMetrics{store: store, usage: store, plans: d.Plans, limit: resource.NewAtOnce(metricsAtOnce, metricsBusy, metricsPause)},
-		&statusPages{store: store, publicURL: d.PublicURL, lookupTXT: d.LookupTXT},
+		&statusPages{store: store, publicURL: d.PublicURL, hashPassword: d.HashPassword, lookupTXT: d.LookupTXT},
 		&windows{store: store, now: d.Now},
 		pings,
 		&pingKeys{store: store, publicURL: d.PublicURL},

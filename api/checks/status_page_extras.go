@@ -17,7 +17,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
@@ -108,11 +107,9 @@ func (s *statusPages) setPassword(ctx context.Context, in *passwordInput) (*rest
 	if _, err := s.store.StatusPage(ctx, org, id); err != nil { // before the work of a hash
 		return nil, err
 	}
-	hash, err := argon2id.CreateHash(in.Body.Password, &argon2id.Params{
-		Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32,
-	})
+	hash, err := s.hashPassword(ctx, in.Body.Password)
 	if err != nil {
-		return nil, fmt.Errorf("hash a password: %w", err)
+		return nil, err
 	}
 	page, err := s.store.SetStatusPassword(ctx, org, id, hash)
 	if err != nil {

@@ -39,9 +39,10 @@ type statusPageStore interface {
 }
 
 type statusPages struct {
-	store     statusPageStore
-	publicURL string
-	lookupTXT func(ctx context.Context, name string) ([]string, error)
+	store        statusPageStore
+	publicURL    string
+	hashPassword func(ctx context.Context, password string) (string, error)
+	lookupTXT    func(ctx context.Context, name string) ([]string, error)
 }
 
 // statusPageView is a status page.
