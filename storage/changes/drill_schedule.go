@@ -90,8 +90,13 @@ func nextDrill(r *drills.Recurrence, after time.Time) (time.Time, error) {
 	if r.Every == drills.Weekly {
 		cron = fmt.Sprintf("0 %d * * %d", r.Hour, r.Day)
 	}
+	return nextTime(cron, r.Timezone, after)
+}
+
+// nextTime returns the first time of a cron expression after an instant, by the clocks of a time zone.
+func nextTime(cron, timezone string, after time.Time) (time.Time, error) {
 	schedule := maintenance.Schedule{
-		StartsAt: after.UTC().AddDate(0, 0, -2), Timezone: r.Timezone, Duration: drillLength, Cron: cron,
+		StartsAt: after.UTC().AddDate(0, 0, -2), Timezone: timezone, Duration: drillLength, Cron: cron,
 	}
 	for o := range schedule.Occurrences(after) {
 		if o.StartsAt.After(after) {

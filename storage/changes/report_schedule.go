@@ -15,7 +15,6 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/listing"
-	"github.com/vigil-monitor/vigil/internal/maintenance"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -74,15 +73,7 @@ func nextReport(r *overview.ReportRecurrence, after time.Time) (time.Time, error
 		cron = fmt.Sprintf("0 %d %d 1,4,7,10 *", r.Hour, r.Day)
 	case overview.Monthly:
 	}
-	schedule := maintenance.Schedule{
-		StartsAt: after.UTC().AddDate(0, 0, -2), Timezone: r.Timezone, Duration: drillLength, Cron: cron,
-	}
-	for o := range schedule.Occurrences(after) {
-		if o.StartsAt.After(after) {
-			return o.StartsAt, nil
-		}
-	}
-	return time.Time{}, vigil.Invalid("recurrence", "never occurs")
+	return nextTime(cron, r.Timezone, after)
 }
 
 // judgeReportSchedule validates a schedule and fills in when the next report is sent.
