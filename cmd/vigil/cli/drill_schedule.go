@@ -44,19 +44,21 @@ func drillScheduleColumns() []console.Column {
 
 func drillScheduleRow(one client.DrillSchedule) []console.Cell {
 	last, ended := lastDrill(one.LastDrill)
+	r := one.Recurrence
 	return []console.Cell{
-		console.ID(one.Id.String()), console.Text(one.Name), console.Text(drillsRepeat(one.Recurrence)), console.Word(one.Recurrence.Timezone),
-		console.Time(one.NextAt), console.Text(tried(one)), enabledWord(one.Enabled), last, ended, console.Time(one.SkippedAt),
+		console.ID(one.Id.String()), console.Text(one.Name), console.Text(recurs(string(r.Every), r.Day, r.Hour)),
+		console.Word(r.Timezone), console.Time(one.NextAt), console.Text(tried(one)), enabledWord(one.Enabled), last, ended,
+		console.Time(one.SkippedAt),
 	}
 }
 
-// drillsRepeat says when the drills of a schedule run, such as "monthly, day 1, 09:00" or "weekly, Monday, 09:00".
-func drillsRepeat(r client.DrillRecurrence) string {
-	day := fmt.Sprintf("day %d", r.Day)
-	if r.Every == client.DrillRecurrenceEveryWeekly {
-		day = time.Weekday(r.Day % daysOfWeek).String()
+// recurs says when a schedule runs, such as "monthly, day 1, 09:00" or "weekly, Monday, 09:00".
+func recurs(every string, day, hour int64) string {
+	on := fmt.Sprintf("day %d", day)
+	if every == string(client.DrillRecurrenceEveryWeekly) {
+		on = time.Weekday(day % daysOfWeek).String()
 	}
-	return fmt.Sprintf("%s, %s, %02d:00", r.Every, day, r.Hour)
+	return fmt.Sprintf("%s, %s, %02d:00", every, on, hour)
 }
 
 const daysOfWeek = 7

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,12 +43,8 @@ func reportScheduleColumns() []console.Column {
 
 func reportScheduleRow(one client.ReportSchedule) []console.Cell {
 	r := one.Recurrence
-	day := fmt.Sprintf("day %d", r.Day)
-	if r.Every == client.ReportRecurrenceEveryWeekly {
-		day = time.Weekday(r.Day % daysOfWeek).String()
-	}
 	return []console.Cell{
-		console.ID(one.Id.String()), console.Text(one.Name), console.Text(fmt.Sprintf("%s, %s, %02d:00", r.Every, day, r.Hour)),
+		console.ID(one.Id.String()), console.Text(one.Name), console.Text(recurs(string(r.Every), r.Day, r.Hour)),
 		console.Word(r.Timezone), console.Time(one.NextAt), console.Number(int64(len(one.ChannelIds))),
 		console.Text(strings.Join(one.Labels, " ")), console.Word(fmt.Sprintf("%g%%", one.TargetPercentage)), enabledWord(one.Enabled),
 		console.Time(one.LastAt), console.Time(one.SkippedAt),
