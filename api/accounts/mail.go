@@ -190,7 +190,7 @@ func taken(email string) mail.Message {
 
 func (m *accountMail) verification(email, token string) mail.Message {
 	return mail.Message{
-		To: []string{email}, Subject: "Confirm your email address",
+		To: []string{email}, Subject: "Confirm your email address", Button: "Confirm the address",
 		Text: "Someone, probably you, gave this address to a Vigil account. To confirm that it is yours, open\n\n" +
 			m.publicURL + "/verify?token=" + token + "\n\n" +
 			"and press a button there. The page shows when and from where the account was made. The link works once, for 24 hours.\n\n" +
@@ -206,7 +206,7 @@ func (m *accountMail) mailChange(ctx context.Context, user account.User, newEmai
 		what = "The address stays as it is until you allow the change. To allow it, or to stop it, open"
 	}
 	m.send(ctx, "send a notice of a requested address", mail.Message{
-		To: []string{user.Email}, Subject: "Another email address was requested for your account",
+		To: []string{user.Email}, Subject: "Another email address was requested for your account", Button: "Decide about the change",
 		Text: "Someone with access to your Vigil account asked to change its email address to\n\n    " + newEmail + "\n\n" + what + "\n\n" +
 			m.publicURL + "/email-change?token=" + token + "\n\n" +
 			"The link works for 24 hours.\n\n" +
@@ -225,7 +225,7 @@ func (m *accountMail) sendRecovery(ctx context.Context, user account.User, why s
 		return err
 	}
 	m.send(ctx, "send a recovery", mail.Message{
-		To: []string{user.Email}, Subject: "Your link to sign in",
+		To: []string{user.Email}, Subject: "Your link to sign in", Button: "Make a new API key",
 		Text: why + " To make a new API key for your Vigil account, and a new password if you like, open\n\n" +
 			m.publicURL + "/recover?token=" + token + "\n\n" +
 			"The link works once, for 24 hours. Using it ends every API key, session and password that the account has.\n\n" +
@@ -298,7 +298,7 @@ func (m *accountMail) recovered(ctx context.Context, user account.User, key acco
 }
 
 func (m *accountMail) notYou() string {
-	return "If it was not you, recover access at\n\n    " + m.publicURL + "/app/recover\n\n" +
+	return "If it was not you, recover access at\n\n" + m.publicURL + "/app/recover\n\n" +
 		"The link that it mails ends every key, session and password of the account.\n"
 }
 

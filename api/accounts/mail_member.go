@@ -53,7 +53,11 @@ func (m *accountMail) invitation(ctx context.Context, by *rest.Caller, invitatio
 	}
 	begin := fmt.Sprintf("%s (%s) invites you to the organization %s in Vigil, with the role %s.",
 		vigil.WithoutLinks(by.User.Name), by.User.Email, vigil.WithoutLinks(by.Org.Name), invitation.Role)
-	message := mail.Message{To: []string{invitation.Email}, Subject: "You are invited to an organization in Vigil"}
+	message := mail.Message{
+		To:      []string{invitation.Email},
+		Subject: "You are invited to an organization in Vigil",
+		Button:  "Accept the invitation",
+	}
 	m.tasks.Start(ctx, "send an invitation", func(ctx context.Context) error {
 		_, err := m.store.UserByEmail(ctx, invitation.Email)
 		switch {

@@ -131,7 +131,7 @@ func (a *accounts) mailRequested(ctx context.Context, request account.SignupRequ
 		return err
 	}
 	a.mail.send(ctx, "send the link of a sign-up", mail.Message{
-		To: []string{request.Email}, Subject: "Make your Vigil account",
+		To: []string{request.Email}, Subject: "Make your Vigil account", Button: "Make the account",
 		Text: "Someone, probably you, asked for a Vigil account with this address. To make it, open\n\n" +
 			a.mail.publicURL + "/app/sign-up/confirm?token=" + token + "\n\n" +
 			"and choose a password there. The link works once, for 24 hours.\n\n" +

@@ -25,8 +25,10 @@ type Message struct {
 	To      []string
 	Subject string
 	Text    string
-	// HTML is the same for those who see it; empty for a mail of text only.
+	// HTML is the same for those who see it; empty: Text in the design of a Letter.
 	HTML string
+	// Button is what the button of an address in Text says; empty: Open the page.
+	Button string
 	// ID names the message for good: a mail that is sent again with the same
 	// ID is recognised as the same one. Empty for a random one.
 	ID string
@@ -81,7 +83,7 @@ func (e *Error) Error() string { return e.Message }
 // recipients: it went out, and the server refused the other recipients for good.
 func (e *Error) Final() bool { return e.Accepted > 0 && e.Status >= 500 }
 
-// compose makes the message: text, and HTML beside it where there is some.
+// compose makes the message: text, and HTML beside it.
 func (m *Mailer) compose(mail Message) (*gomail.Msg, error) {
 	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	if err := message.FromFormat("Vigil", m.from); err != nil {
@@ -109,9 +111,12 @@ func (m *Mailer) compose(mail Message) (*gomail.Msg, error) {
 		message.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
 	}
 	message.SetBodyString(gomail.TypeTextPlain, clean(mail.Text))
-	if mail.HTML != "" {
-		message.AddAlternativeString(gomail.TypeTextHTML, clean(mail.HTML))
+	html := mail.HTML
+	if html == "" {
+		letter := letterOf(&mail)
+		html = letter.HTML()
 	}
+	message.AddAlternativeString(gomail.TypeTextHTML, clean(html))
 	return message, nil
 }
 

@@ -95,7 +95,7 @@ func channelNotice(n *channelhealth.Notice, publicURL string) mail.Message {
 	if publicURL != "" && !n.Deleted {
 		text += "\n" + publicURL + events.ChannelPage + n.ChannelID.String() + "\n"
 	}
-	return mail.Message{ID: fmt.Sprintf("channel-%s-%d", n.ChannelID, n.Number), Subject: subject, Text: text}
+	return mail.Message{ID: fmt.Sprintf("channel-%s-%d", n.ChannelID, n.Number), Subject: subject, Text: text, Button: "Open the channel"}
 }
 
 // maxNoticeError bounds the error that a mail quotes, in bytes.

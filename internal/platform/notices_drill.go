@@ -68,5 +68,10 @@ func drillNotice(drill *drills.Drill, publicURL string) mail.Message {
 	if publicURL != "" {
 		text += "\n" + publicURL + drills.PagePath + drill.ID.String() + "\n"
 	}
-	return mail.Message{ID: "drill-" + drill.ID.String(), Subject: "A drill failed: alerts may not arrive", Text: text}
+	return mail.Message{
+		ID:      "drill-" + drill.ID.String(),
+		Subject: "A drill failed: alerts may not arrive",
+		Text:    text,
+		Button:  "Open the receipt",
+	}
 }

@@ -106,10 +106,18 @@ func (p *Platform) sendLetter(ctx context.Context, letter statuspage.Letter, beg
 		return sent
 	}
 	watch := &handing{begins: begins}
-	errs := p.mailer.SendWatched(ctx, []mail.Message{{
-		To: []string{letter.To.Address}, ID: letter.ID.String() + "." + letter.To.ID.String(), Subject: letter.Subject, Text: letter.Text,
-		Unsubscribe: letter.Leave,
-	}}, watch)
+	errs := p.mailer.SendWatched(ctx, []mail.Message{
+		{
+			To: []string{
+				letter.To.Address,
+			},
+			ID:          letter.ID.String() + "." + letter.To.ID.String(),
+			Subject:     letter.Subject,
+			Text:        letter.Text,
+			Button:      letter.Button,
+			Unsubscribe: letter.Leave,
+		},
+	}, watch)
 	sent := statuspage.Sent{Err: errs[0]}
 	if failure, ok := errors.AsType[*mail.Error](errs[0]); ok {
 		sent.Final, sent.Unknown = failure.Refused || failure.Final(), failure.Unknown

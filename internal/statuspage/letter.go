@@ -53,11 +53,13 @@ func (t *Teller) letter(m *overview.ReaderMessage) (Letter, string, error) {
 		challenge = token
 		body.Data.Challenge, body.Data.Secret, body.Data.Unsubscribe = challenge, m.Reader.Secret, ""
 		letter.Leave = ""
+		letter.Button = "Confirm"
 		letter.Subject = "Confirm that you want the messages of " + title
 		letter.Text = "Somebody, probably you, asked to get a mail when something happens to " + title + ".\n\n" +
-			"Open this page and press its button to get them:\n" + t.PublicURL + "/status/-/confirm?token=" + token + "\n\n" +
+			"Open this page and press its button to get them:\n\n" + t.PublicURL + "/status/-/confirm?token=" + token + "\n\n" +
 			"If it was not you, do nothing: you get no other mail, and your address is deleted within two days.\n"
 	} else {
+		letter.Button = "Open the status page"
 		letter.Subject = title + ": " + vigil.WithoutLinks(m.Note.Title)
 		letter.Text = vigil.WithoutLinks(
 			m.Note.Title,

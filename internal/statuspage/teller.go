@@ -48,6 +48,8 @@ type Letter struct {
 	To      overview.Reader
 	Subject string
 	Text    string
+	// Button is what the button of the address in Text says.
+	Button string
 	// Leave is the address that unsubscribes; empty in a question.
 	Leave string
 	// Event and Body are the type and the body of a webhook's message.
