@@ -163,7 +163,7 @@ func TestTrigger(t *testing.T) {
 		vote := a.evaluated(failed, failed, failed, vigil.Observation{Success: true}, failed)
 		i := a.opened(vote)
 		if i.Trigger.Result.Success || !i.Trigger.Result.Slot.Equal(vote.Slot.Add(-20*time.Second)) || i.Trigger.FailureCount != 3 ||
-			i.Description != "timeout. Matched failure_threshold. 3 failures in a row. Seen from "+newark+"." {
+			i.Description != "Timeout from 1 of 2 regions: Newark. 3 failures in a row." {
 			t.Errorf("trigger %+v, %q", i.Trigger, i.Description)
 		}
 	})

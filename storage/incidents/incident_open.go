@@ -144,7 +144,11 @@ func (s *Store) insertIncident(
 	if !cause.Result.Time.IsZero() && cause.Result.Time.Before(now) {
 		incident.StartedAt = cause.Result.Time
 	}
-	incident.Title, incident.Description = cause.Describe(check.Name)
+	seen, err := s.seenBy(ctx, tx, &check, o.Votes)
+	if err != nil {
+		return vigil.IncidentOutcome{}, err
+	}
+	incident.Title, incident.Description = events.Describe(&cause, check.Name, seen)
 	ended, err := s.loops.MaintenanceBefore(ctx, tx, check.ID, incident.StartedAt)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
@@ -193,6 +197,31 @@ func rowOfIncident(i *vigil.Incident, recipients []vigil.Recipient) (*Row, error
 		StartedAt: i.StartedAt, CreatedAt: i.CreatedAt, Quiet: []string{}, SweptAt: i.CreatedAt,
 		Rules: rules, LatchRules: []uuid.UUID{},
 	}, nil
+}
+
+// seenBy reads what the regions see in which a rule fires.
+func (s *Store) seenBy(ctx context.Context, tx bun.Tx, check *vigil.Check, votes []vigil.Vote) (events.Seen, error) {
+	seen := events.Seen{Regions: len(check.Regions)}
+	var regions []string
+	var slots []time.Time
+	for _, v := range votes {
+		if len(v.Firing) > 0 {
+			regions, slots = append(regions, v.Region), append(slots, pg.Micro(v.Slot))
+		}
+	}
+	rows, err := pg.Rows[events.Fault](
+		ctx,
+		s.db.In(tx),
+		`SELECT r.region, coalesce(r.status_code, 0) AS status_code, coalesce(r.error_message, '') AS error
+		FROM unnest($2::text[], $3::timestamptz[]) AS v (region, slot)
+		JOIN results AS r ON r.check_id = $1 AND r.region = v.region AND r.slot = v.slot
+		WHERE NOT r.success ORDER BY r.region`,
+		check.ID,
+		regions,
+		slots,
+	)
+	seen.Faults = rows
+	return seen, pg.Wrap("read what the regions see", err)
 }
 
 // firingRegions returns the regions in which any rule fires, sorted.

@@ -232,7 +232,7 @@ func (c *incidentChange) publishLate(ctx context.Context, late []lateOpening, re
 	events := make([]vigil.Event, len(late))
 	for i := range late {
 		var err error
-		if events[i], err = c.lateEvent(&late[i], request, now); err != nil {
+		if events[i], err = c.lateEvent(ctx, &late[i], request, now); err != nil {
 			return err
 		}
 		if err := c.db.insertDeliveries(ctx, c.tx, &events[i], late[i].to); err != nil {
@@ -249,13 +249,22 @@ func (c *incidentChange) publishLate(ctx context.Context, late []lateOpening, re
 
 // lateEvent is the opening for the channels of a rule that began later. It has the severity,
 // the title and the result of that rule.
-func (c *incidentChange) lateEvent(late *lateOpening, request *vigil.RulesRequest, now time.Time) (vigil.Event, error) {
+func (c *incidentChange) lateEvent(
+	ctx context.Context,
+	late *lateOpening,
+	request *vigil.RulesRequest,
+	now time.Time,
+) (vigil.Event, error) {
 	incident, err := c.row.Incident()
 	if err != nil {
 		return vigil.Event{}, err
 	}
 	incident.RuleID, incident.Severity, incident.Trigger = late.rule.ID, late.rule.Severity(), late.cause
-	incident.Title, incident.Description = late.cause.Describe(c.check.Name)
+	seen, err := c.db.seenBy(ctx, c.tx, &c.check, request.Votes)
+	if err != nil {
+		return vigil.Event{}, err
+	}
+	incident.Title, incident.Description = events.Describe(&late.cause, c.check.Name, seen)
 	return events.New(events.Content{
 		ID: events.TriggeredID(incident.ID, late.rule.ID, late.nth), Type: vigil.EventTriggered, Time: now,
 		Incident: incident, Check: c.check, Rule: late.rule, OrganizationName: c.org.Name,
