@@ -45,6 +45,10 @@ type DeliveriesOptions struct {
 	Schedule vigil.RetrySchedule
 	// PublicURL is the address of the API, without a trailing slash.
 	PublicURL string
+	// Facts reads what messages to people say besides their text.
+	Facts factStore
+	// Links are those by which a reader acknowledges an incident.
+	Links notify.AcknowledgeLinks
 	// Spans receives the steps of traces; nil: none does.
 	Spans spanRecorder
 	// Random returns a number from [0, 1), for the jitter of waits.
@@ -119,6 +123,7 @@ func (d *Deliveries) send(ctx context.Context, next vigil.NextAttempt) (Delivery
 		return DeliveryReport{}, err
 	default:
 		message := d.message(next)
+		message.Facts = d.facts(ctx, &next)
 		if message.Envelope, err = d.frozen(ctx, next, sender, message); err != nil {
 			return DeliveryReport{}, err
 		}

@@ -28,6 +28,7 @@ func TestAFormThatDoesNotArrive(t *testing.T) {
 		"POST /email-change":      http.StatusBadRequest,
 		"POST /confirm-recipient": http.StatusBadRequest,
 		"POST /unsubscribe":       http.StatusBadRequest,
+		"POST /acknowledge":       http.StatusBadRequest,
 		"POST /v1/auth/login":     http.StatusBadRequest, // within the deadline of the operation
 		"POST /v1/checks":         http.StatusUnauthorized,
 		"DELETE /v1/checks/x":     http.StatusUnauthorized,

@@ -141,6 +141,8 @@ type Stores struct {
 	Pings PingStore
 	// Agents are the sessions of agents, and what they send.
 	Agents agents.Store
+	// Notified are the incidents that messages are about.
+	Notified NotifiedStore
 }
 
 // AuditStore writes the audit log.
@@ -153,6 +155,7 @@ type AuditStore interface {
 func (s *Stores) complete() bool {
 	return !slices.Contains([]any{
 		s.Accounts, s.Checks, s.Alerts, s.Backtests, s.Apply, s.Loops, s.Events, s.Rates, s.Repeats, s.Audit, s.Keys, s.System, s.Pings, s.Agents,
+		s.Notified,
 	}, nil)
 }
 

@@ -58,6 +58,7 @@ func New(deps Deps) (*Server, error) {
 	if err := s.pages.Serve(s.routes); err != nil {
 		return nil, err
 	}
+	newAcknowledging(deps).serve(s.routes, s.pages)
 	if s.codec != nil {
 		s.codec.serve(s.routes, s.pages)
 	}

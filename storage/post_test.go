@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 
@@ -38,9 +39,9 @@ type post struct {
 	asked []string
 }
 
-func newPost(t *testing.T, opts mailtest.Options) *post {
+func newPost(t *testing.T, opts mailtest.Options, others ...vigil.ChannelType) *post {
 	t.Helper()
-	p := &post{alerts: newAlerts(t, vigil.NotifyUnhealthy, vigil.ChannelEmail)}
+	p := &post{alerts: newAlerts(t, vigil.NotifyUnhealthy, append(others, vigil.ChannelEmail)...)}
 	opts.Rcpt = func(to string) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -60,10 +61,12 @@ func newPost(t *testing.T, opts mailtest.Options) *post {
 	p.acts = activities.NewDeliveries(activities.DeliveriesOptions{
 		Store: p.store, Workflows: idle{}, Channels: p.channels, Schedule: vigil.DefaultRetrySchedule(),
 		Random: func() float64 { return 0.5 }, Now: p.clock.Now, Log: slog.New(slog.DiscardHandler),
+		Facts: p.store, Links: notify.NewAcknowledgeLinks("https://vigil.test", []byte("signing key")),
 	})
 	p.to(eight()...)
 	p.incident = p.open(p.fails(newark)).Incident.ID
 	all, _, err := p.store.Deliveries(t.Context(), p.org.ID, listing.DeliveryFilter{IncidentID: p.incident, Page: listing.Page{Limit: 10}})
+	all = slices.DeleteFunc(all, func(d vigil.Delivery) bool { return d.ChannelType != vigil.ChannelEmail })
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d deliveries, %v", len(all), err)
 	}

@@ -39,7 +39,7 @@ func (p *Pages) describeVerification(ctx context.Context, token string) (Page, e
 	if err != nil {
 		return shown, err
 	}
-	shown.Facts = []fact{{"Address", info.Email}}
+	shown.Facts = []Fact{{"Address", info.Email}}
 	if info.User.EmailVerified {
 		return shown, nil
 	}
@@ -48,10 +48,10 @@ func (p *Pages) describeVerification(ctx context.Context, token string) (Page, e
 		from = "not known"
 	}
 	shown.Facts = append(shown.Facts,
-		fact{"Organization", info.Organization.Name}, fact{"Account made at", info.User.CreatedAt.UTC().Format(shownTime)}, fact{"from", from})
+		Fact{"Organization", info.Organization.Name}, Fact{"Account made at", info.User.CreatedAt.UTC().Format(shownTime)}, Fact{"from", from})
 	for _, key := range info.Keys {
 		made := key.CreatedAt.UTC().Format(shownTime)
-		shown.Facts = append(shown.Facts, fact{"API key", key.Name + " (" + key.Prefix + "...), made at " + made})
+		shown.Facts = append(shown.Facts, Fact{"API key", key.Name + " (" + key.Prefix + "...), made at " + made})
 	}
 	shown.Buttons = []Button{{Label: "This is my account"}, {Label: "I did not make this", Name: fieldEnd, Value: yes}}
 	shown.Note = "If someone else made the account with your address, the second button ends their API keys, sessions and password, " +
@@ -81,7 +81,7 @@ func (p *Pages) describeChange(ctx context.Context, token string) (Page, error) 
 	if err != nil {
 		return shown, err
 	}
-	shown.Facts = []fact{
+	shown.Facts = []Fact{
 		{"Present address", change.User.Email},
 		{"Requested address", change.NewEmail},
 		{"Requested at", change.RequestedAt.UTC().Format(shownTime)},
@@ -123,7 +123,7 @@ func (p *Pages) describeRecipient(ctx context.Context, token string) (Page, erro
 	if err != nil {
 		return shown, err
 	}
-	shown.Facts = []fact{{"Organization", organization}, {"Your address", recipient.Address}}
+	shown.Facts = []Fact{{"Organization", organization}, {"Your address", recipient.Address}}
 	return shown, nil
 }
 
@@ -144,9 +144,9 @@ func (p *Pages) describeSubscription(ctx context.Context, token string) (Page, e
 	if err != nil {
 		return shown, err
 	}
-	shown.Facts = []fact{{"Organization", organization}, {"Your address", recipient.Address}}
+	shown.Facts = []Fact{{"Organization", organization}, {"Your address", recipient.Address}}
 	if at := recipient.UnsubscribedAt; at != nil {
-		shown.Facts = append(shown.Facts, fact{"Unsubscribed at", at.UTC().Format(shownTime)})
+		shown.Facts = append(shown.Facts, Fact{"Unsubscribed at", at.UTC().Format(shownTime)})
 		shown.Buttons = []Button{{Label: "Subscribe again", Name: fieldChoice, Value: choiceAgain}}
 	}
 	return shown, nil

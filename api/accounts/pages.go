@@ -23,7 +23,7 @@ import (
 var pageFiles embed.FS
 
 // pagePolicy lets a page do nothing but send its own form.
-const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'unsafe-inline'"
+const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src data:; style-src 'unsafe-inline'"
 
 // maxForm bounds the body of a form, in bytes.
 const maxForm = 16 << 10
@@ -33,7 +33,7 @@ type Page struct {
 	Title   string
 	Action  string // where the form goes
 	Token   string
-	Facts   []fact // what the reader decides by
+	Facts   []Fact // what the reader decides by
 	Note    string // above the buttons
 	Buttons []Button
 	Recover bool // asks for a new password
@@ -44,8 +44,8 @@ type Page struct {
 	Next    string // where the reader goes on; empty: nowhere
 }
 
-// fact is a line of a page.
-type fact struct{ Name, Value string }
+// Fact is a line of a page.
+type Fact struct{ Name, Value string }
 
 // Button sends the form, with a field of its own when it has a name.
 type Button struct{ Label, Name, Value string }
@@ -76,14 +76,14 @@ func (p *Pages) Serve(routes *resource.Routes) error {
 		return fmt.Errorf("read the pages: %w", err)
 	}
 	p.template = parsed
-	routes.Lenient("GET /verify", p.describe(p.describeVerification))
+	routes.Lenient("GET /verify", p.Describe(p.describeVerification))
 	routes.Lenient("GET /recover", p.form(Page{
 		Title: "Get back into your account", Action: "/recover", Recover: true, Buttons: []Button{{Label: "Make a new API key"}},
 		Note: "This ends every API key, session and password that the account has.",
 	}))
-	routes.Lenient("GET /email-change", p.describe(p.describeChange))
-	routes.Lenient("GET /confirm-recipient", p.describe(p.describeRecipient))
-	routes.Lenient("GET /unsubscribe", p.describe(p.describeSubscription))
+	routes.Lenient("GET /email-change", p.Describe(p.describeChange))
+	routes.Lenient("GET /confirm-recipient", p.Describe(p.describeRecipient))
+	routes.Lenient("GET /unsubscribe", p.Describe(p.describeSubscription))
 	routes.Lenient("POST /verify", p.Use("account.verify", p.verify))
 	routes.Lenient("POST /recover", p.Use("account.recover", p.recover))
 	routes.Lenient("POST /email-change", p.Use(actionApproveChange, p.answerChange))
@@ -101,9 +101,9 @@ func (p *Pages) form(shown Page) http.HandlerFunc {
 	}
 }
 
-// describe shows the form of a link whose token says what the form is about. A token that
+// Describe shows the form of a link whose token says what the form is about. A token that
 // is not valid gets the same form without facts, which says so when it is sent.
-func (p *Pages) describe(describe func(ctx context.Context, token string) (Page, error)) http.HandlerFunc {
+func (p *Pages) Describe(describe func(ctx context.Context, token string) (Page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if wait := p.addresses.Count(rest.Network(rest.RequestOf(r.Context()).Address)); wait > 0 {
 			p.fail(w, r, rest.ErrTooMany("Too many requests from this address", wait))

@@ -12,7 +12,8 @@ import (
 func Stores(s *storage.Store) api.Stores {
 	return api.Stores{
 		Accounts: s, Checks: s, Alerts: s, Backtests: s, Apply: s, Loops: s, Events: s, Rates: s, Repeats: s, Audit: s, Keys: s, System: s,
-		Pings:  s,
-		Agents: s,
+		Pings:    s,
+		Notified: s,
+		Agents:   s,
 	}
 }

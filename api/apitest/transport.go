@@ -68,7 +68,7 @@ func (v *Transport) check(req *http.Request, sent []byte, res *http.Response, go
 
 // checkUnrouted allows nothing but the error body, or a page of the docs.
 func (v *Transport) checkUnrouted(req *http.Request, res *http.Response, got []byte) {
-	pages := []string{"/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe"}
+	pages := []string{"/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe", "/acknowledge"}
 	ping := strings.HasPrefix(req.URL.Path, "/p/") // docs/heartbeats.md has its statuses
 	if slices.Contains(pages, req.URL.Path) || res.StatusCode == http.StatusOK || ping && res.StatusCode == http.StatusCreated {
 		return

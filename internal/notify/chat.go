@@ -87,11 +87,11 @@ func (env *environment) at(member, server string, hidden *redact.Redactor, path 
 func linkName(m *Message) string {
 	switch {
 	case m.Type == vigil.EventTest:
-		return "Channel"
+		return "Open channel"
 	case m.Type.Unobserved():
-		return "Check"
+		return "Open check"
 	case m.Type.System():
-		return "Details"
+		return "Open details"
 	}
-	return "Incident"
+	return "Open incident"
 }

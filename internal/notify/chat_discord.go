@@ -82,6 +82,10 @@ func (c *chatConfig) discordCall(to *url.URL, m *Message) (call, error) {
 	if blank(body) {
 		body = ""
 	}
+	if to := m.acknowledge(""); to != "" {
+		acknowledge := "\n\n[Acknowledge](<" + to + ">)"
+		body = cutMarkdown(body, maxDiscordEmbedBody-characters(acknowledge)) + acknowledge
+	}
 	if body != "" || address != "" {
 		embed := discordEmbed{
 			Description: cutMarkdown(body, maxDiscordEmbedBody), URL: address, Color: color(m), Timestamp: m.Time.UTC().Format(time.RFC3339),

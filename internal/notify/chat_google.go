@@ -50,8 +50,10 @@ type (
 
 func (c *chatConfig) googleMessage(m *Message) googleMessage {
 	title, body, end := c.title(m, escapeGoogle), c.body(m, escapeGoogle), ""
-	if to := link(m); to != "" && !strings.ContainsAny(to, "<>|") {
-		end = "\n<" + to + "|" + linkName(m) + ">"
+	for _, l := range m.links("") {
+		if !strings.ContainsAny(l.URL, "<>|") {
+			end += "\n<" + l.URL + "|" + l.Name + ">"
+		}
 	}
 	if c.TitleTemplate == "" && !strings.ContainsAny(title, "*\n") && !blank(title) {
 		title = "*" + title + "*"

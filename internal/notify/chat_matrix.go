@@ -64,7 +64,7 @@ type (
 )
 
 func (c *chatConfig) matrixMessage(m *Message) matrixMessage {
-	title, body, end := c.title(m, defuse), c.body(m, defuse), link(m)
+	title, body := c.title(m, defuse), c.body(m, defuse)
 	if blank(title) {
 		title = linkName(m)
 	}
@@ -73,9 +73,9 @@ func (c *chatConfig) matrixMessage(m *Message) matrixMessage {
 		formatted += "<br>\n" + text
 	}
 	text := joinLines(title, body)
-	if end != "" {
-		text += "\n" + end
-		formatted += "<br>\n" + `<a href="` + escapeHTML(end) + `">` + linkName(m) + "</a>"
+	for _, l := range m.links("") {
+		text += "\n" + l.Name + ": " + l.URL
+		formatted += "<br>\n" + `<a href="` + escapeHTML(l.URL) + `">` + l.Name + "</a>"
 	}
 	message := matrixMessage{MsgType: "m.text", Body: text, Format: "org.matrix.custom.html", FormattedBody: formatted}
 	if strings.HasPrefix(m.Previous, "$") {

@@ -52,6 +52,13 @@ func (c *chatConfig) rocketMessage(m *Message) rocketMessage {
 	if body := c.body(m, escapeMarkdown); !blank(body) {
 		attachment.Text = cutMarkdown(body, maxRocketText)
 	}
+	if to := m.acknowledge(""); to != "" {
+		end := "[Acknowledge](" + to + ")"
+		attachment.Text = joinLines(end, "")
+		if body := c.body(m, escapeMarkdown); !blank(body) {
+			attachment.Text = cutMarkdown(body, maxRocketText-characters(end)-1) + "\n" + end
+		}
+	}
 	if to := link(m); to != "" {
 		attachment.Title, attachment.TitleLink = linkName(m), to
 	}

@@ -69,10 +69,12 @@ type (
 // slackMessage has blocks for Slack, and all of it as text for the products that show no blocks.
 // No block is empty, since Slack refuses a message that has one.
 func (c *chatConfig) slackMessage(m *Message, limit int) chatMessage {
-	title, body, anchor := c.title(m, escapeChat), c.body(m, escapeChat), ""
-	if to := m.Variables["incident_url"]; to != "" && visible(to) {
-		anchor = "<" + markup.Replace(to) + "|" + linkName(m) + ">"
+	title, body := c.title(m, escapeChat), c.body(m, escapeChat)
+	var anchors []string
+	for _, l := range m.links("") {
+		anchors = append(anchors, "<"+markup.Replace(l.URL)+"|"+l.Name+">")
 	}
+	anchor := strings.Join(anchors, linkSeparator)
 	message := chatMessage{Text: slackText(title, body, anchor, limit)}
 	// A header is plain text: nothing in it is markup.
 	if plain := c.title(m, defuse); !blank(plain) {

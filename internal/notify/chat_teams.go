@@ -84,8 +84,8 @@ func (c *chatConfig) teamsMessage(m *Message) teamsMessage {
 		text := cutBytes(strings.ReplaceAll(body, "\n", "\n\n"), maxTeamsBody)
 		card.Body = append(card.Body, teamsBlock{Type: "TextBlock", Text: text, Wrap: true})
 	}
-	if to := link(m); to != "" {
-		card.Actions = append(card.Actions, teamsAction{Type: "Action.OpenUrl", Title: linkName(m), URL: to})
+	for _, l := range m.links("") {
+		card.Actions = append(card.Actions, teamsAction{Type: "Action.OpenUrl", Title: l.Name, URL: l.URL})
 	}
 	return teamsMessage{Type: "message", Attachments: []teamsAttachment{{
 		ContentType: "application/vnd.microsoft.card.adaptive", Content: card,

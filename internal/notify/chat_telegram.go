@@ -92,8 +92,8 @@ func (c *chatConfig) telegramMessage(m *Message, thread int) telegramMessage {
 	if blank(title) {
 		title = linkName(m)
 	}
-	if to := link(m); to != "" {
-		end = "\n" + to
+	for _, l := range m.links("") {
+		end += "\n" + l.Name + ": " + l.URL
 	}
 	if m := characters(title); m > 0 {
 		message.Entities = []telegramEntity{{Type: "bold", Length: m}}

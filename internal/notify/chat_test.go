@@ -29,10 +29,10 @@ func TestChat(t *testing.T) {
 		request := r.only(t)
 		got := decoded(t, request.body)
 		if request.path != "/services/x" || request.header.Get("Content-Type") != "application/json" ||
-			at(t, got, "text") != "Checkout API is failing\nexpected status 200, got 503\n<"+message().Variables["incident_url"]+"|Incident>" ||
+			at(t, got, "text") != "Checkout API is failing\nexpected status 200, got 503\n<"+message().Variables["incident_url"]+"|Open incident>" ||
 			at(t, got, "blocks", 0, "type") != "header" || at(t, got, "blocks", 0, "text", "text") != "Checkout API is failing" ||
 			at(t, got, "blocks", 1, "text", "type") != "mrkdwn" || at(t, got, "blocks", 1, "text", "text") != "expected status 200, got 503" ||
-			at(t, got, "blocks", 2, "text", "text") != "<"+message().Variables["incident_url"]+"|Incident>" {
+			at(t, got, "blocks", 2, "text", "text") != "<"+message().Variables["incident_url"]+"|Open incident>" {
 			t.Errorf("got %s", request.body)
 		}
 	})
@@ -169,7 +169,7 @@ func TestChat(t *testing.T) {
 							t.Errorf("%s of %q at %s has half an entity: …%q", part, unit, path, text[len(text)-90:])
 						}
 					}
-					if !strings.HasSuffix(at(t, got, "text").(string), "|Incident>") {
+					if !strings.HasSuffix(at(t, got, "text").(string), "|Open incident>") {
 						t.Errorf("the link of %q at %s is cut", unit, path)
 					}
 				}

@@ -135,11 +135,19 @@ func (e *email) send(ctx context.Context, m *Message) Outcome {
 
 // letter is the mail of a message. What users and targets wrote goes through filter.
 func (e *email) letter(m *Message, filter func(string) string, to []string, unsubscribe string) mail.Message {
-	c := content{
-		title: filter(e.config.title(m, asIs)), body: filter(e.config.body(m, asIs)), link: singleLine(m.Variables["incident_url"]),
-		footer: footer(filter(singleLine(m.Variables["organization_name"]))), unsubscribe: unsubscribe, colour: colour(m), linkName: linkName(m),
+	who := ""
+	if len(to) == 1 {
+		who = to[0]
 	}
-	letter := mail.Message{To: to, Subject: c.title, Text: c.text(), HTML: c.html(), ID: m.Event.String(), Unsubscribe: unsubscribe}
+	shown := *m
+	shown.Severity = "" // stands above the title
+	c := mail.Letter{
+		Tone: tone(m), Badge: badge(m), Title: filter(e.config.title(&shown, asIs)), Parts: m.parts(e.config.Wording, filter, who),
+		Footer: []string{footer(filter(singleLine(m.Variables["organization_name"])))}, Unsubscribe: unsubscribe,
+	}
+	letter := mail.Message{
+		To: to, Subject: filter(e.config.title(m, asIs)), Text: c.Text(), HTML: c.HTML(), ID: m.Event.String(), Unsubscribe: unsubscribe,
+	}
 	if m.Incident != uuid.Nil {
 		letter.Thread = m.Incident.String()
 	}
@@ -179,46 +187,6 @@ func mailed(errs []error, have int) Outcome {
 // statusPermanent is the first reply code of a mail server permanently (RFC 5321).
 const statusPermanent = 500
 
-// content is what a mail says.
-type content struct {
-	title, body string
-	link        string // to the incident, or the channel of a test; empty: none
-	linkName    string
-	footer      string
-	unsubscribe string // URL; empty: none
-	colour      string
-}
-
-func (c *content) text() string {
-	text := c.body
-	if c.link != "" {
-		text += "\n\n" + c.link
-	}
-	text += "\n\n-- \n" + c.footer + "\n"
-	if c.unsubscribe != "" {
-		text += "To get no more of these mails, open " + c.unsubscribe + "\n"
-	}
-	return text
-}
-
-// html is the text with colors. Templates are text in every
-// channel: markup in them, and in values, is shown and not obeyed.
-func (c *content) html() string {
-	var b strings.Builder
-	b.WriteString(`<!DOCTYPE html><html><body style="font-family:sans-serif;color:#222">` + "\n")
-	b.WriteString(`<h2 style="border-left:6px solid ` + c.colour + `;padding-left:12px">` + escapeHTML(c.title) + "</h2>\n")
-	b.WriteString("<p>" + escapeHTML(c.body) + "</p>\n")
-	if strings.HasPrefix(c.link, "https://") || strings.HasPrefix(c.link, "http://") {
-		b.WriteString(`<p><a href="` + escapeHTML(c.link) + `">` + c.linkName + "</a></p>\n")
-	}
-	b.WriteString(`<p style="color:#777;font-size:small">` + escapeHTML(c.footer))
-	if c.unsubscribe != "" {
-		b.WriteString(` - <a href="` + escapeHTML(c.unsubscribe) + `">Unsubscribe</a>`)
-	}
-	b.WriteString("</p>\n</body></html>\n")
-	return b.String()
-}
-
 func footer(organization string) string {
 	if organization != "" {
 		return "Sent by Vigil for " + organization
@@ -226,14 +194,23 @@ func footer(organization string) string {
 	return "Sent by Vigil"
 }
 
-func colour(m *Message) string {
-	switch {
-	case m.over():
-		return "#2e8b57"
-	case m.Severity == vigil.Critical:
-		return "#c62828"
-	case m.Severity == vigil.Warning:
-		return "#ef6c00"
+// tone is that of the design of a mail.
+func tone(m *Message) string {
+	if m.over() {
+		return "resolved"
 	}
-	return "#1565c0"
+	return string(cmp.Or(m.Severity, vigil.Info))
+}
+
+// badge is what stands above the title: how severe it is, or that it is over.
+func badge(m *Message) string {
+	switch {
+	case m.Type == vigil.EventTest:
+		return "Test"
+	case m.over():
+		return "Resolved"
+	case m.Severity == "":
+		return ""
+	}
+	return capital(string(m.Severity))
 }

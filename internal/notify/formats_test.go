@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func variations() map[string]notify.Message {
 			}
 		})
 	}
-	return map[string]notify.Message{
+	all := map[string]notify.Message{
 		"plain":    message(),
 		"warning":  with(func(m *notify.Message) { m.Severity = vigil.Warning }),
 		"info":     with(func(m *notify.Message) { m.Severity = vigil.Info }),
@@ -65,6 +66,15 @@ func variations() map[string]notify.Message {
 			}
 		}),
 	}
+	for _, name := range slices.Collect(maps.Keys(all)) {
+		m := all[name]
+		m.Facts = facts()
+		for i := range 10 { // others as hostile as the rest
+			m.Facts.Others = append(m.Facts.Others, vigil.Truncate(m.Title, 200)+strconv.Itoa(i))
+		}
+		all[name+" with facts"] = m
+	}
+	return all
 }
 
 // TestFormats sends each variation in each form to a receiver that judges it as the product does.
@@ -148,7 +158,7 @@ func shownText(p posted) string {
 	} else {
 		found = append(found, string(p.body))
 	}
-	return strings.Join(append(found, decodedHeader(p.header.Get("Title"))), "\n")
+	return strings.Join(append(found, decodedHeader(p.header.Get("Title")), p.header.Get("Actions")), "\n")
 }
 
 // TestFormatsMentionNoOne holds that no value mentions people or becomes a link in a chat.

@@ -35,13 +35,16 @@ func withoutEscape(text, short string) string {
 	return short + cutMark
 }
 
-// markdownLink is a line with the link of a message, empty where it has none.
+// markdownLink is a line with the links of a message, empty where it has none.
 func markdownLink(m *Message) string {
-	to := link(m)
-	if to == "" {
+	var list []string
+	for _, l := range m.links("") {
+		list = append(list, "["+l.Name+"]("+markdownAddress.Replace(l.URL)+")")
+	}
+	if len(list) == 0 {
 		return ""
 	}
-	return "\n[" + linkName(m) + "](" + markdownAddress.Replace(to) + ")"
+	return "\n" + strings.Join(list, linkSeparator)
 }
 
 // joinLines puts a body below a title, where it has something to read.

@@ -47,6 +47,8 @@ type Message struct {
 	Title, Body string
 	// Note is a line below the text, also below that of a template; empty: there is none.
 	Note string
+	// Facts are what people read besides the text; nil for programs, and for a test.
+	Facts *Facts
 	// Variables are the values for templates, by the names of events.Variables.
 	Variables map[string]string
 	// Envelope is a webhook's body, sent as it is on every attempt.

@@ -68,6 +68,9 @@ func (c *pushConfig) gotifyMessage(m *Message) gotifyMessage {
 	if blank(message.Message) {
 		message.Message = linkName(m) // a message without text is refused
 	}
+	if to := m.acknowledge(""); to != "" {
+		message.Message += "\n\nAcknowledge: " + to
+	}
 	switch {
 	case m.over():
 	case m.Severity == vigil.Critical:

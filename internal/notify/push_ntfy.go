@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/egress"
@@ -55,6 +56,15 @@ func (c *pushConfig) ntfyCall(m *Message) (call, error) {
 	header.Set("Tags", tags)
 	if link := m.Variables["incident_url"]; link != "" && visible(link) {
 		header.Set("Click", link)
+	}
+	var actions []string
+	for _, l := range m.links("") {
+		if !strings.ContainsAny(l.URL, `,;"'`) { // what parts of an action are separated and quoted by
+			actions = append(actions, "view, "+l.Name+", "+l.URL)
+		}
+	}
+	if len(actions) > 1 { // a click opens the one that is alone
+		header.Set("Actions", strings.Join(actions, "; "))
 	}
 	body := c.body(m, asIs)
 	if blank(body) {

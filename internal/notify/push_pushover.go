@@ -57,6 +57,10 @@ func (c *pushConfig) pushoverMessage(m *Message) url.Values {
 	if blank(body) {
 		body = linkName(m) // a message without text is refused
 	}
+	end := ""
+	if to := m.acknowledge(""); to != "" {
+		end = "\n\nAcknowledge: " + to
+	}
 	switch {
 	case m.over():
 	case m.Severity == vigil.Critical:
@@ -65,7 +69,7 @@ func (c *pushConfig) pushoverMessage(m *Message) url.Values {
 		priority = "-1"
 	}
 	fields := url.Values{
-		"token": {c.Token}, "user": {c.UserKey}, "message": {cutCharacters(body, maxPushoverText)}, "priority": {priority},
+		"token": {c.Token}, "user": {c.UserKey}, "message": {cutCharacters(body, maxPushoverText-characters(end)) + end}, "priority": {priority},
 		"timestamp": {strconv.FormatInt(m.Time.Unix(), 10)},
 	}
 	if !blank(title) {

@@ -85,7 +85,7 @@ func (e *email) ask(ctx context.Context, orgID uuid.UUID, addresses []string) er
 
 func (r *recipients) confirmation(link account.Confirmation) mail.Message {
 	return mail.Message{
-		To: []string{link.Address}, Subject: "Confirm that you want alerts by mail",
+		To: []string{link.Address}, Subject: "Confirm that you want alerts by mail", Button: "Agree or refuse",
 		Text: "The organization \"" + vigil.WithoutLinks(singleLine(link.Organization)) +
 			"\" asks to mail you the alerts of its monitoring. To agree or to refuse, open\n\n" +
 			r.publicURL + "/confirm-recipient?token=" + link.Token + "\n\n" +

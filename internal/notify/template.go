@@ -42,7 +42,7 @@ func (w Wording) check() error {
 func (w Wording) title(m *Message, escape func(string) string) string {
 	text := singleLine(render(w.TitleTemplate, m.Variables, func(value string) string { return escape(singleLine(value)) }))
 	if blank(text) {
-		text = escape(singleLine(m.Title))
+		text = escape(m.severityMark() + singleLine(m.Title))
 	}
 	if mark := escape(events.DrillMark); m.Drill && !strings.HasPrefix(text, mark) {
 		text = mark + text
@@ -50,11 +50,17 @@ func (w Wording) title(m *Message, escape func(string) string) string {
 	return cut(text, maxTitle)
 }
 
-// body is text of any number of lines, made like a title, with the note of the message below it.
+// ownBody reports whether the template of the channel makes a text of the message.
+func (w Wording) ownBody(m *Message) bool {
+	return !blank(printable(render(w.BodyTemplate, m.Variables, printable)))
+}
+
+// body is text of any number of lines, made like a title, with the note of the message below it. The default has the
+// facts of the message.
 func (w Wording) body(m *Message, escape func(string) string) string {
 	text := printable(render(w.BodyTemplate, m.Variables, func(value string) string { return escape(printable(value)) }))
 	if blank(text) {
-		text = escape(printable(m.Body))
+		text = escape(printable(events.JoinNote(m.Body, m.factLines())))
 	}
 	if m.Note == "" {
 		return cut(text, maxBody)

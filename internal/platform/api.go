@@ -127,6 +127,7 @@ func storesOf(s *storage.Store) api.Stores {
 		Keys:      s,
 		System:    s,
 		Pings:     s,
+		Notified:  s,
 		Agents:    s,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/internal/reconcile"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/workers"
@@ -68,9 +69,17 @@ func (p *Platform) StartControl(ctx context.Context) error {
 			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Log: p.Log,
 		}),
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
-			Store: p.store, Workflows: p.incidents, Channels: p.channels,
+			Store:     p.store,
+			Workflows: p.incidents,
+			Channels:  p.channels,
 			Schedule:  vigil.RetrySchedule(p.settings.DeliverySchedule),
-			PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Random: rand.Float64, Now: time.Now, Log: p.Log,
+			PublicURL: string(p.settings.PublicURL),
+			Spans:     p.spans(),
+			Random:    rand.Float64,
+			Now:       time.Now,
+			Log:       p.Log,
+			Facts:     p.store,
+			Links:     notify.NewAcknowledgeLinks(string(p.settings.PublicURL), append([][]byte{p.secrets.Signing}, p.secrets.OlderSigning...)...),
 		}),
 	}
 	opts.Recoveries = activities.NewRecoveries(activities.RecoveriesOptions{

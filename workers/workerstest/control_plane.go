@@ -107,7 +107,7 @@ func start(
 		Deliveries: activities.NewDeliveries(activities.DeliveriesOptions{
 			Store: p.Store, Workflows: p.Incidents, Channels: notify.NewRegistry(egress.New(egress.Policy{AllowPrivate: true})),
 			Schedule: longSchedule(),
-			Random:   func() float64 { return 0.5 }, Now: time.Now, Log: quiet,
+			Random:   func() float64 { return 0.5 }, Now: time.Now, Log: quiet, Facts: p.Store,
 		}),
 	}
 	opts.Recoveries = activities.NewRecoveries(activities.RecoveriesOptions{
