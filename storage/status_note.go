@@ -20,7 +20,7 @@ import (
 const messageClaim = 2 * time.Minute
 
 // PagesWithReaders returns the slugs of the enabled pages that have subscribers and may have something to tell: an incident
-// that is open or ended in the last NoteAge, or maintenance that has begun and did.
+// that is open or ended in the last NoteAge, maintenance that has begun and did, or a beginning whose end was not notified.
 func (s *Store) PagesWithReaders(ctx context.Context) ([]string, error) {
 	var slugs []string
 	now := s.db.Instant()
@@ -29,7 +29,10 @@ func (s *Store) PagesWithReaders(ctx context.Context) ([]string, error) {
 		AND (EXISTS (SELECT FROM status_page_checks AS c JOIN incidents AS i ON i.check_id = c.check_id
 			WHERE c.page_id = sp.id AND (i.status <> 'resolved' OR i.resolved_at > ?1))
 		OR EXISTS (SELECT FROM maintenance_occurrences AS o
-			WHERE o.org_id = sp.org_id AND o.removed_at IS NULL AND o.starts_at <= ?0 AND o.ends_at > ?1))
+			WHERE o.org_id = sp.org_id AND o.removed_at IS NULL AND o.starts_at <= ?0 AND o.ends_at > ?1)
+		OR EXISTS (SELECT FROM status_page_notes AS b WHERE b.page_id = sp.id AND b.kind IN ('incident.begins', 'maintenance.begins')
+			AND NOT EXISTS (SELECT FROM status_page_notes AS e
+				WHERE e.page_id = sp.id AND e.key = regexp_replace(b.key, '/begins$', '/ends'))))
 		ORDER BY sp.slug`, now, now.Add(-overview.NoteAge)).Scan(ctx, &slugs)
 	return slugs, pg.Wrap("list the pages with subscribers", err)
 }
@@ -67,16 +70,16 @@ func (s *Store) TellReaders(ctx context.Context, pageID uuid.UUID, notes []overv
 	return fresh, nil
 }
 
-// NotedKeys returns which of the keys a page has notified.
-func (s *Store) NotedKeys(ctx context.Context, pageID uuid.UUID) (map[string]bool, error) {
-	var keys []string
-	if err := s.db.NewRaw("SELECT key FROM status_page_notes WHERE page_id = ? AND kind <> ?", pageID, overview.NoteConfirm).
-		Scan(ctx, &keys); err != nil {
+// Notes returns what a page has notified, by key.
+func (s *Store) Notes(ctx context.Context, pageID uuid.UUID) (map[string]overview.Note, error) {
+	var rows []struct{ Key, Title string }
+	if err := s.db.NewRaw("SELECT key, title FROM status_page_notes WHERE page_id = ? AND kind <> ?", pageID, overview.NoteConfirm).
+		Scan(ctx, &rows); err != nil {
 		return nil, pg.Wrap("read what was notified", err)
 	}
-	notified := make(map[string]bool, len(keys))
-	for _, key := range keys {
-		notified[key] = true
+	notified := make(map[string]overview.Note, len(rows))
+	for _, row := range rows {
+		notified[row.Key] = overview.Note{Key: row.Key, Title: row.Title}
 	}
 	return notified, nil
 }

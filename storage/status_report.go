@@ -21,10 +21,8 @@ import (
 )
 
 const (
-	// reportIncidents bounds the incidents of a status page, and reportUpdates the updates
-	// of all of them.
-	reportIncidents = 200
-	reportUpdates   = 1000
+	// reportUpdates bounds the updates of all incidents of a status page.
+	reportUpdates = 1000
 	// statusDayChecks is how many checks are summed by day in one statement.
 	statusDayChecks = 20
 )
@@ -130,7 +128,7 @@ const whereReported = "i.check_id = ANY($1::text[]::uuid[]) AND (i.status <> 're
 func queuePublicIncidents(batch *pgx.Batch, ids []string, since time.Time, into *[]overview.PublicIncident) {
 	batch.Queue(`
 		SELECT i.id, i.check_id, i.started_at, i.resolved_at, i.regions, i.rules
-		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.started_at DESC, i.id DESC LIMIT $3`, ids, pg.Micro(since), reportIncidents).
+		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.started_at DESC, i.id DESC LIMIT $3`, ids, pg.Micro(since), overview.MaxReportedIncidents).
 		Query(func(found pgx.Rows) error {
 			var one overview.PublicIncident
 			var rules []byte

@@ -130,6 +130,9 @@ type StatusReport struct {
 	Maintenance []PublicMaintenance
 }
 
+// MaxReportedIncidents bounds the incidents of a report, the newest ones.
+const MaxReportedIncidents = 200
+
 // MaintenanceAnnounced is how long before its start a status page shows maintenance.
 const MaintenanceAnnounced = 14 * 24 * time.Hour
 

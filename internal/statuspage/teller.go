@@ -19,7 +19,7 @@ import (
 type TellerStore interface {
 	StatusReport(ctx context.Context, slug string, since time.Time) (overview.StatusReport, error)
 	PagesWithReaders(ctx context.Context) ([]string, error)
-	NotedKeys(ctx context.Context, pageID uuid.UUID) (map[string]bool, error)
+	Notes(ctx context.Context, pageID uuid.UUID) (map[string]overview.Note, error)
 	TellReaders(ctx context.Context, pageID uuid.UUID, notes []overview.Note) (int, error)
 	ClaimReaderMessages(ctx context.Context, limit int) ([]overview.ReaderMessage, error)
 	// HandReaderMessage is CodeNotFound for a message that must not be sent.
@@ -138,7 +138,7 @@ func (t *Teller) note(ctx context.Context, slug string) error {
 	if err != nil {
 		return err
 	}
-	notified, err := t.Store.NotedKeys(ctx, report.Page.ID)
+	notified, err := t.Store.Notes(ctx, report.Page.ID)
 	if err != nil {
 		return err
 	}
