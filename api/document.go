@@ -26,8 +26,9 @@ func newAPI(mux *http.ServeMux) huma.API {
 			"have is refused with 400; the error names what is unknown and what there is. Names of both are case-sensitive. So is a member " +
 			"that is null where its schema has no null: leave it out instead. /, /health and /ready accept any query parameter, because " +
 			"load balancers add their own; so do pages and images, because links to them get more: /app, /docs, /status/, /badge/, " +
-			"/verify, /recover, /email-change, /confirm-recipient, /unsubscribe and /p/, which jobs ping, and /codec, whose protocol " +
-			"is Temporal's. What else is no operation, such as /openapi.json, /v1/schemas/vigil.json and /mcp, has no parameters and refuses all. " +
+			"/verify, /recover, /email-change, /confirm-recipient, /unsubscribe, /acknowledge and /p/, which jobs ping, and /codec, " +
+			"whose protocol is Temporal's. " +
+			"What else is no operation, such as /openapi.json, /v1/schemas/vigil.json and /mcp, has no parameters and refuses all. " +
 			"Members that a resource shows and that cannot be set are accepted and ignored, so that what was read can be written.",
 	}, []*huma.Tag{
 		{Name: resource.TagSystem, Description: "Endpoints that need no account."},

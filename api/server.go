@@ -172,7 +172,7 @@ const writeDeadline = 2 * time.Minute
 // the codec endpoint, the dashboard and MCP check origins themselves, and the forms of mailed links, which some
 // browsers send without their origin, need a token that no other page knows.
 func ownOriginRule() []string {
-	return []string{"/codec", "/app", "/mcp", "/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe"}
+	return []string{"/codec", "/app", "/mcp", "/verify", "/recover", "/email-change", "/confirm-recipient", "/unsubscribe", "/acknowledge"}
 }
 
 // ServeHTTP answers one request.

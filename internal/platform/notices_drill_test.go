@@ -113,7 +113,7 @@ func TestOwnersAreMailedAboutAFailedDrillOnce(t *testing.T) {
 	got := server.Messages()
 	if len(got) != 1 || len(got[0].To) != 1 || got[0].To[0] != "ada@example.com" ||
 		!strings.Contains(got[0].Data, "stored: The check of the drill answered 500") || strings.Contains(got[0].Data, "evil.example") ||
-		len(got[0].Data) > 2000 || !strings.Contains(got[0].Data, "Message-ID: <drill-"+failed.String()+"@example.com>") {
+		len(got[0].Data) > 12_000 || !strings.Contains(got[0].Data, "Message-ID: <drill-"+failed.String()+"@example.com>") {
 		t.Fatalf("mails: %+v", got)
 	}
 	d.now = d.now.Add(time.Hour)
