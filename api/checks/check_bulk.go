@@ -46,13 +46,13 @@ type checkBulkBody struct {
 
 // BulkSelector selects checks that match all of its members.
 type BulkSelector struct {
-	Query   string             `json:"query,omitempty" maxLength:"200" doc:"A part of the name or the target, in any case."`
+	Query   string             `json:"query,omitempty" maxLength:"200" doc:"What the parameter query of the list finds."`
 	Type    vigil.CheckType    `json:"type,omitempty"`
 	Health  vigil.Health       `json:"health,omitempty" enum:"healthy,unhealthy,unknown"`
 	State   listing.CheckState `json:"state,omitempty" enum:"failing,warning,passing,unknown,disabled"`
 	Enabled *bool              `json:"enabled,omitempty"`
 	Region  string             `json:"region,omitempty" doc:"A region that the check runs in, by its key or an alias, or a location by its key."`
-	Labels  []string           `json:"labels,omitempty" maxItems:"20" doc:"Labels that the check has: key=value, or key for any value."`
+	Labels  []string           `json:"labels,omitempty" maxItems:"20" doc:"Labels that the check has: key=value, or key for any value; !key for checks without it."`
 }
 
 // BulkMembers are the members that set changes. Those that are left out stay.

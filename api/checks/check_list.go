@@ -19,14 +19,14 @@ import (
 
 // CheckSelection are the filters of a list of checks.
 type CheckSelection struct {
-	Query   string              `query:"query" maxLength:"200" doc:"Checks whose name or target contains this text, in any case."`
+	Query   string              `query:"query" maxLength:"200" doc:"Checks with this text, in any case, in their name, their target, a label (as key=value) or the error of the newest result of a region that fails; and checks that run in a region or a location whose key or city has a word that begins with it, from three characters on. No character stands for others."`
 	Type    vigil.CheckType     `query:"type" doc:"Checks of one type."`
 	Health  vigil.Health        `query:"health" enum:"healthy,unhealthy,unknown" doc:"Checks with one health_status."`
 	State   listing.CheckState  `query:"state" enum:"failing,warning,passing,unknown,disabled" doc:"Checks in one state. failing: the newest result of some region failed. warning: every newest result passed, and an incident is open. passing: every newest result passed. unknown: no region has a result. disabled: the check does not run."`
 	Enabled rest.Optional[bool] `query:"enabled" doc:"Only enabled checks, or only disabled ones."`
 	Region  string              `query:"region" doc:"Checks that run in one region, by its key or an alias, or in a location, by its key."`
 	ID      []string            `query:"id,explode" maxItems:"100" doc:"Only these checks. Give it several times for several checks."`
-	Label   []string            `query:"label,explode" doc:"Checks with a label: key=value, or key for any value. Given several times, all must match."`
+	Label   []string            `query:"label,explode" doc:"Checks with a label: key=value, or key for any value; !key for checks without it. Given several times, all must match."`
 	resource.ManagedSelection
 }
 
@@ -60,8 +60,34 @@ func (c *Checks) filter(ctx context.Context, in *CheckSelection) (listing.CheckF
 		}
 	}
 	var err error
-	filter.Labels, err = vigil.ParseLabelSelectors("label", in.Label)
+	if filter.Places, err = c.Places(ctx).begin(in.Query); err != nil {
+		return filter, err
+	}
+	var labels []string
+	for _, text := range in.Label {
+		if key, without := strings.CutPrefix(text, "!"); without {
+			if err := checkLabelKey("label", key); err != nil {
+				return filter, err
+			}
+			filter.Unlabeled = append(filter.Unlabeled, key)
+			continue
+		}
+		labels = append(labels, text)
+	}
+	if len(in.Label) > vigil.MaxLabels {
+		return filter, vigil.Invalid("label", "must be given at most %d times", vigil.MaxLabels)
+	}
+	filter.Labels, err = vigil.ParseLabelSelectors("label", labels)
 	return filter, err
+}
+
+// checkLabelKey refuses what is no key of a label.
+func checkLabelKey(member, key string) error {
+	selectors, err := vigil.ParseLabelSelectors(member, []string{key})
+	if err == nil && selectors[0].Value == nil {
+		return nil
+	}
+	return vigil.Invalid(member, "must have a key of a label: 1 to 63 characters of a-z, 0-9, '.', '_', '/' and '-'")
 }
 
 // binding is what a cursor of the list is bound to.
@@ -84,9 +110,11 @@ func Optional(value rest.Optional[bool]) string {
 type listChecksInput struct {
 	rest.ListQuery
 	CheckSelection
-	Sort    listing.CheckSort `query:"sort" enum:"name,-name,created_at,-created_at,updated_at,-updated_at,state,type" default:"-created_at" doc:"What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones, each by name. type sorts by type, and by name within one."`
+	Sort    listing.CheckSort `query:"sort" enum:"name,-name,created_at,-created_at,updated_at,-updated_at,state,-state,type,-type,interval_seconds,-interval_seconds,uptime_24h,-uptime_24h,p95_ms,-p95_ms,regions,-regions,last_checked,-last_checked" default:"-created_at" doc:"What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: checks that are failing or have a warning, by the severity of their open incident and the newest incident first, then those without a result, the other enabled ones and the disabled ones, each by name. type and interval_seconds sort by name among equal ones. uptime_24h, p95_ms, regions (the share of them that passes) and last_checked sort by what the summary says, up to 10000 checks; a check without it comes last."`
 	Summary bool              `query:"summary" doc:"Add to each check how it did lately: its newest 60 slots, uptime and response time."`
 	Counts  bool              `query:"counts" doc:"Add meta.counts: how many checks of each state the other filters select."`
+	GroupBy string            `query:"group_by" maxLength:"63" doc:"The key of a label: add meta.groups, which count the checks that the other filters select by its values and by their state. The list stays as it is."`
+	Keys    bool              `query:"label_keys" doc:"Add meta.label_keys: the keys of labels that the checks of the organization have."`
 }
 
 func (c *Checks) registerList(r *rest.Registrar) {
@@ -105,6 +133,11 @@ func (c *Checks) list(ctx context.Context, in *listChecksInput) (*rest.Listing[c
 	page, cursor, err := in.Open(rest.MaxPage, append([]string{"checks", string(in.Sort)}, in.binding()...)...)
 	if err != nil {
 		return nil, err
+	}
+	if in.GroupBy != "" {
+		if err := checkLabelKey("group_by", in.GroupBy); err != nil {
+			return nil, err
+		}
 	}
 	org := rest.CallerOf(ctx).Org.ID
 	rows, extent, err := c.store.Checks(ctx, org, listing.CheckList{CheckFilter: filter, Sort: in.Sort, Page: page})
@@ -131,7 +164,32 @@ func (c *Checks) list(ctx context.Context, in *listChecksInput) (*rest.Listing[c
 		}
 		out.Body.Meta.Counts = new(rest.Counts(counts))
 	}
-	return out, nil
+	return out, c.addLabels(ctx, in, filter, &out.Body.Meta)
+}
+
+// addLabels adds what a list says of the labels of its checks, where it is asked for.
+func (c *Checks) addLabels(ctx context.Context, in *listChecksInput, filter listing.CheckFilter, meta *rest.Meta) error {
+	org := rest.CallerOf(ctx).Org.ID
+	if in.GroupBy != "" {
+		groups, more, err := c.store.CheckGroups(ctx, org, filter, in.GroupBy)
+		if err != nil {
+			return err
+		}
+		meta.GroupsCapped = more
+		for _, group := range groups {
+			meta.Groups = append(meta.Groups, rest.ShowCheckGroup(group))
+		}
+	}
+	if in.Keys {
+		keys, err := c.store.LabelKeys(ctx, org)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			meta.LabelKeys = append(meta.LabelKeys, rest.LabelKey(key))
+		}
+	}
+	return nil
 }
 
 // LabelsView shows labels; an object without members for none.

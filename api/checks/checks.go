@@ -31,6 +31,8 @@ type checkStore interface {
 	bulkStore
 	pingedStore
 	placeStore
+	CheckGroups(ctx context.Context, orgID uuid.UUID, filter listing.CheckFilter, key string) (groups []listing.CheckGroup, more bool, err error)
+	LabelKeys(ctx context.Context, orgID uuid.UUID) ([]listing.LabelKey, error)
 	CheckCounts(ctx context.Context, orgID uuid.UUID, filter listing.CheckFilter) (listing.CheckCounts, error)
 	CreateCheck(ctx context.Context, check vigil.Check, plan account.Plan, allow account.Allowance) (vigil.Check, error)
 	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan account.Plan, change func(*vigil.Check) error) (vigil.Check, error)

@@ -38,6 +38,39 @@ type Meta struct {
 	TotalCapped bool    `json:"total_capped,omitempty" doc:"There are more than total says; it counts up to 10000."`
 	NextCursor  string  `json:"next_cursor,omitempty" doc:"Send it as cursor to get the next page; absent when no row follows, and in lists without cursors."`
 	Counts      *Counts `json:"counts,omitempty" doc:"Numbers of checks by state, when counts=true was sent."`
+
+	Groups       []CheckGroup `json:"groups,omitempty" maxItems:"1001" doc:"Numbers of checks by the values of a label, in the order of the values, when group_by was sent. The checks without the label come last."`
+	GroupsCapped bool         `json:"groups_capped,omitempty" doc:"There are more values than groups shows: it has 1000."`
+	LabelKeys    []LabelKey   `json:"label_keys,omitempty" maxItems:"100" doc:"Keys of labels, the most common first, when label_keys=true was sent."`
+}
+
+// CheckGroup counts the checks that have one value of a label, with the filters of the list except health,
+// state and enabled.
+type CheckGroup struct {
+	Value    *string `json:"value" doc:"The value of the label; null for the checks without the label."`
+	Total    int64   `json:"total"`
+	Failing  int64   `json:"failing" doc:"In the state failing: the newest result of some region failed."`
+	Warning  int64   `json:"warning" doc:"In the state warning: every newest result passed, and an incident is open."`
+	Passing  int64   `json:"passing" doc:"In the state passing."`
+	Unknown  int64   `json:"unknown" doc:"In the state unknown: without a recent result."`
+	Disabled int64   `json:"disabled"`
+}
+
+// ShowCheckGroup shows a group of checks.
+func ShowCheckGroup(g listing.CheckGroup) CheckGroup {
+	out := CheckGroup{
+		Total: g.Total, Failing: g.Failing, Warning: g.Warning, Passing: g.Passing, Unknown: g.Unknown, Disabled: g.Disabled,
+	}
+	if g.Labeled {
+		out.Value = &g.Value
+	}
+	return out
+}
+
+// LabelKey is the key of a label, and how many checks have it.
+type LabelKey struct {
+	Key    string `json:"key" example:"team"`
+	Checks int64  `json:"checks"`
 }
 
 // Counts are the numbers of checks by state, with the filters of the list except health,

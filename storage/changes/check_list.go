@@ -25,16 +25,18 @@ type listedCheckRow struct {
 }
 
 func checkOrder(sort listing.CheckSort, states *checkStates) pg.Order {
-	if sort == listing.SortState {
-		return pg.Order{Column: states.rank("%[1]s") + ` || lower(%[1]s.name) COLLATE "C"`, Text: true}
-	}
-	if sort == listing.SortType {
-		return pg.Order{Column: `%[1]s.type || ' ' || lower(%[1]s.name) COLLATE "C"`, Text: true}
-	}
 	column, descending := sort.Column()
-	if column == "name" {
-		// Byte order is the same on every machine, and an index has it.
-		return pg.Order{Column: `lower(%s.name) COLLATE "C"`, Descending: descending, Text: true}
+	// Byte order is the same on every machine, and an index has that of the names.
+	const name = `lower(%[1]s.name) COLLATE "C"`
+	switch listing.CheckSort(column) {
+	case listing.SortState:
+		return pg.Order{Column: states.rank("%[1]s") + " || " + name, Descending: descending, Text: true}
+	case listing.SortType:
+		return pg.Order{Column: "%[1]s.type || ' ' || " + name, Descending: descending, Text: true}
+	case listing.SortInterval:
+		return pg.Order{Column: "lpad(%[1]s.interval_ms::text, 14, '0') || " + name, Descending: descending, Text: true}
+	case listing.SortName:
+		return pg.Order{Column: name, Descending: descending, Text: true}
 	}
 	return pg.Order{Column: "%s." + column, Descending: descending}
 }
@@ -49,7 +51,7 @@ func (s *Store) Checks(ctx context.Context, orgID uuid.UUID, list listing.CheckL
 func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list listing.CheckList) ([]vigil.Check, listing.Extent, error) {
 	var states *checkStates
 	var err error
-	if list.Sort == listing.SortState || list.State != "" {
+	if column, _ := list.Sort.Column(); listing.CheckSort(column) == listing.SortState || list.State != "" {
 		if states, err = s.readCheckStates(ctx, s.db, orgID); err != nil {
 			return nil, listing.Extent{}, err
 		}
@@ -93,10 +95,10 @@ func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list listing.Ch
 }
 
 func checkPosition(sort listing.CheckSort, r *listedCheckRow) listing.PagePosition {
-	switch column, _ := sort.Column(); column {
-	case "name", string(listing.SortState), string(listing.SortType):
+	switch column, _ := sort.Column(); listing.CheckSort(column) {
+	case listing.SortName, listing.SortState, listing.SortType, listing.SortInterval:
 		return listing.PagePosition{Key: r.SortName, ID: r.ID}
-	case "updated_at":
+	case listing.SortUpdated:
 		return pg.TimePosition(r.UpdatedAt, r.ID)
 	}
 	return pg.TimePosition(r.CreatedAt, r.ID)
@@ -140,7 +142,7 @@ func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f listing.CheckFilter)
 		query = query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(f.IDs))
 	}
 	if f.Query != "" {
-		query = query.Where("strpos(c.search, lower(?)) > 0", f.Query)
+		query = whereFound(query, orgID, f)
 	}
 	if f.Type != "" {
 		query = query.Where("c.type = ?", string(f.Type))
@@ -150,6 +152,9 @@ func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f listing.CheckFilter)
 	}
 	if f.Region != "" {
 		query = query.Where("? = ANY(c.regions)", f.Region)
+	}
+	for _, key := range f.Unlabeled {
+		query = query.Where(`NOT c.labels \? ?`, key)
 	}
 	return definitions.WhereManaged(pg.WhereLabels(query, "c", f.Labels), "c", f.Managed)
 }

@@ -80,14 +80,21 @@ func (s *checkStates) where(query *bun.SelectQuery, state listing.CheckState) *b
 	return query
 }
 
-// rank is SQL for the place of a check among those sorted by state, one digit.
+// severity is SQL for the place of a check among those that need attention: by the severity of its
+// open incident, one digit, and the newest incident first.
+const severity = `coalesce((
+	SELECT CASE i.severity WHEN 'critical' THEN '0' WHEN 'warning' THEN '1' ELSE '2' END ||
+		lpad((9999999999999999 - (extract(epoch FROM i.started_at) * 1000000)::bigint)::text, 16, '0')
+	FROM incidents AS i WHERE i.check_id = %[1]s.id AND i.status <> 'resolved'), '3')`
+
+// rank is SQL for the place of a check among those sorted by state: a digit, and the severity of those
+// that need attention. Only those are looked up.
 func (s *checkStates) rank(alias string) string {
 	return fmt.Sprintf(
-		`(CASE WHEN NOT %[1]s.enabled THEN '4' WHEN %[1]s.id = ANY(%[2]s) THEN '0' WHEN %[1]s.id = ANY(%[3]s) THEN '1'
-			WHEN %[1]s.id = ANY(%[4]s) THEN '2' ELSE '3' END)`,
+		`(CASE WHEN NOT %[1]s.enabled THEN '4' WHEN %[1]s.id = ANY(%[2]s) THEN '0' || `+severity+`
+			WHEN %[1]s.id = ANY(%[3]s) THEN '2' ELSE '3' END)`,
 		alias,
-		literal(s.failing),
-		literal(s.warning),
+		literal(append(append([]uuid.UUID{}, s.failing...), s.warning...)),
 		literal(s.unknown),
 	)
 }
