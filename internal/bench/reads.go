@@ -226,6 +226,22 @@ func (r *reads) all() []oneRead {
 		{"checks of a type", filtered(listing.CheckFilter{Type: vigil.TypeDNS})},
 		{"checks with a label", filtered(listing.CheckFilter{Labels: []vigil.LabelSelector{{Key: "team", Value: &team}}})},
 		{"checks that fail", filtered(listing.CheckFilter{Health: vigil.Unhealthy})},
+		{"checks, a text in labels, errors and cities", filtered(listing.CheckFilter{Query: "frankfurt", Places: []string{"eu-central-fra"}})},
+		{"checks, a text that none has", filtered(listing.CheckFilter{Query: "100% of_it"})},
+		{"checks by state", list(listing.CheckList{Sort: listing.SortState, Page: page})},
+		{"checks by interval", list(listing.CheckList{Sort: listing.SortInterval, Page: page})},
+		{"checks by uptime", list(listing.CheckList{Sort: listing.SortUptime, Page: page})},
+		{"checks by p95", list(listing.CheckList{Sort: listing.SortP95Down, Page: page})},
+		{"checks by regions", list(listing.CheckList{Sort: listing.SortRegions, Page: page})},
+		{"checks by when they were seen", list(listing.CheckList{Sort: listing.SortSeen, Page: page})},
+		{"checks in groups of a label", func(ctx context.Context) error {
+			_, _, err := r.store.CheckGroups(ctx, r.data.org, listing.CheckFilter{}, "team")
+			return err
+		}},
+		{"keys of labels", func(ctx context.Context) error {
+			_, err := r.store.LabelKeys(ctx, r.data.org)
+			return err
+		}},
 		{"counts by health", func(ctx context.Context) error {
 			_, err := r.store.CheckCounts(ctx, r.data.org, listing.CheckFilter{})
 			return err
