@@ -26,8 +26,8 @@ func (s *Server) checkRoutes(on *routes) {
 
 // checkBody is what the page of a check shows.
 type checkBody struct {
-	ID, Name    string
-	Path        string
+	ID, Name, Path string
+	Labels      []labelLink
 	Badge       *badge
 	Facts       []string // what it is, in one line
 	Target      string
@@ -246,7 +246,7 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 	path := "/app/checks/" + c.Id.String()
 	b := &checkBody{
 		ID: c.Id.String(), Name: c.Name, Path: path, Enabled: c.Enabled, Target: r.fullTarget(c), Facts: checkFacts(c, d.recent),
-		AddRule: path + "/rules/new", Back: path,
+		AddRule: path + "/rules/new", Back: path, Labels: r.labelsOf(c),
 	}
 	b.Heartbeat = string(c.Type) == kindHeartbeat
 	if c.PingUrl != nil {

@@ -35,6 +35,8 @@ type checkRow struct {
 	Enabled      bool
 	Incident     string // id of the open one
 	Acknowledged bool
+	Labels       []labelLink // the first ones
+	MoreLabels   int
 	Regions      string
 }
 
@@ -54,6 +56,10 @@ func (r *request) checkRow(c *client.Check) checkRow {
 	row := checkRow{
 		ID: id, Check: c.Id.String(), Name: c.Name, Target: r.targetOf(c), Href: "/app/checks/" + c.Id.String(), Type: string(c.Type),
 		Every: spanExact(time.Duration(c.IntervalSeconds) * time.Second), Enabled: c.Enabled, Uptime: "–", P95: "–",
+	}
+	row.Labels = labelLinks(c.Labels, r.checkView())
+	if more := len(row.Labels) - labelsShown; more > 0 {
+		row.Labels, row.MoreLabels = row.Labels[:labelsShown], more
 	}
 	newest := ""
 	if c.LastChecked != nil {

@@ -5,7 +5,6 @@ package web
 import (
 	"cmp"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -21,97 +20,6 @@ func (s *Server) overviewRoutes(on *routes) {
 // rowsPerPage is how many checks a page of the overview has: more take the browser long.
 const rowsPerPage = 100
 
-// checkView is what the URL of the overview says.
-type checkView struct {
-	Query, State, Type, Label string
-	Group                     string // state, type or none
-	Sort                      string // of the API; empty: as the groups need it
-	Cursor                    string
-}
-
-func readCheckView(values url.Values) checkView {
-	v := checkView{
-		Query: strings.TrimSpace(values.Get("query")), State: values.Get("state"), Type: values.Get("type"), Label: values.Get("label"),
-		Group: values.Get("group"), Sort: values.Get("sort"), Cursor: values.Get("cursor"),
-	}
-	if !slices.Contains([]string{groupState, groupType, groupNone}, v.Group) {
-		v.Group = groupState
-	}
-	return v
-}
-
-// Ways to group the checks.
-const (
-	groupState = "state"
-	groupType  = "type"
-	groupNone  = "none"
-)
-
-// filtered reports whether the view leaves checks out.
-func (v *checkView) filtered() bool {
-	return v.Query != "" || v.State != "" || v.Type != "" || v.Label != ""
-}
-
-// values are the view as parameters, without the cursor.
-func (v checkView) values() url.Values {
-	values := url.Values{}
-	for name, value := range map[string]string{"query": v.Query, "state": v.State, "type": v.Type, "label": v.Label, "sort": v.Sort} {
-		if value != "" {
-			values.Set(name, value)
-		}
-	}
-	if v.Group != groupState {
-		values.Set("group", v.Group)
-	}
-	return values
-}
-
-// href is the address of the view.
-func (v checkView) href() string {
-	if text := v.values().Encode(); text != "" {
-		return "/app?" + text
-	}
-	return "/app"
-}
-
-// with returns the address of the view after a change.
-func (v checkView) with(change func(*checkView)) string {
-	v.Cursor = ""
-	change(&v)
-	return v.href()
-}
-
-// params are the parameters of the API's list.
-func (v *checkView) params() *client.ListChecksParams {
-	yes, limit := true, int64(rowsPerPage)
-	p := &client.ListChecksParams{Limit: &limit, Summary: &yes, Counts: &yes}
-	set := func(to **string, value string) {
-		if value != "" {
-			*to = &value
-		}
-	}
-	set(&p.Query, v.Query)
-	set(&p.Type, v.Type)
-	set(&p.Cursor, v.Cursor)
-	if v.State != "" {
-		state := client.ListChecksParamsState(v.State)
-		p.State = &state
-	}
-	if v.Label != "" {
-		p.Label = &[]string{v.Label}
-	}
-	fallback := string(client.ListChecksParamsSortState)
-	switch v.Group {
-	case groupType:
-		fallback = string(client.ListChecksParamsSortType)
-	case groupNone:
-		fallback = string(client.ListChecksParamsSortName)
-	}
-	sort := client.ListChecksParamsSort(cmp.Or(v.Sort, fallback))
-	p.Sort = &sort
-	return p
-}
-
 // overviewBody is what the overview shows.
 type overviewBody struct {
 	View    checkView
@@ -122,7 +30,10 @@ type overviewBody struct {
 	Query     string
 	Hidden    [][2]string // the rest of the view, for the form of the filter
 	Groups    []checkGroup
+	Sorts     []choice
+	Chips     []chip
 	Columns   []column
+	State     column // the head of the column without a text
 	More      *moreRows
 	Total     int64
 	Capped    bool
@@ -134,10 +45,14 @@ type overviewBody struct {
 
 	checks []client.Check
 	counts client.Counts
+	cut    bool // a room has more checks than are shown
 }
 
 // Counted are the groups whose counts change: also those that the page has no row of.
 func (b *overviewBody) Counted() (groups []checkGroup) {
+	if b.View.room() != "" {
+		return b.Groups
+	}
 	if b.View.Group != groupState {
 		return nil
 	}
@@ -154,12 +69,20 @@ type moreRows struct {
 	Count      int
 }
 
+// more leads to the rows of the view behind a cursor.
+func (v *checkView) more(cursor string) *moreRows {
+	values := v.values()
+	values.Set("cursor", cursor)
+	return &moreRows{Href: "/app?" + values.Encode(), Part: "more", Count: rowsPerPage}
+}
+
 // checkGroup is a group of rows with its heading.
 type checkGroup struct {
 	Name, ID string
 	Count    string
 	Rows     []checkRow
-	Heading  bool // false where the rows before are of the same group
+	Heading  bool  // false where the rows before are of the same group
+	Room     *room // nil but for the groups of a label
 }
 
 // column is a head of the table; a link when the table can be sorted by it.
@@ -173,6 +96,7 @@ func (s *Server) overview(r *request) error {
 		return err
 	}
 	body, _ := p.Body.(*overviewBody)
+	r.keepFolded()
 	if r.partial() && body.View.Cursor != "" {
 		return r.renderPart(http.StatusOK, "checks", "rows", body)
 	}
@@ -180,41 +104,56 @@ func (s *Server) overview(r *request) error {
 }
 
 // readOverview reads the overview that the address of the request asks for.
-func (s *Server) readOverview(r *request) (page, error) {
+func (s *Server) readOverview(r *request) (page, error) { return s.overviewIn(r, "") }
+
+// overviewIn is readOverview with its rows in another order than the address says, where one is given.
+func (s *Server) overviewIn(r *request, order client.ListChecksParamsSort) (page, error) {
 	view := readCheckView(r.URL.Query())
-	list, err := r.api.ListChecksWithResponse(r.Context(), view.params())
-	if err != nil {
-		return page{}, err
-	}
-	data, meta := list.JSON200.Data, list.JSON200.Meta
-	counts := client.Counts{}
-	if meta.Counts != nil {
-		counts = *meta.Counts
-	}
 	body := &overviewBody{
 		View:    view,
 		Query:   view.Query,
-		Total:   totalOf(meta),
-		Shown:   len(data),
 		Back:    r.URL.RequestURI(),
 		Columns: columns(view),
-		checks:  data,
-		counts:  counts,
+		State:   view.sorted("State", "state", "state"),
+		Chips:   view.chips(),
 	}
+	var list *client.ListChecksResponse
+	var err error
+	if view.room() != "" {
+		list, err = body.rooms(r)
+	} else {
+		params := view.params()
+		if order != "" {
+			params.Sort = &order
+		}
+		list, err = r.api.ListChecksWithResponse(r.Context(), params)
+	}
+	if err != nil {
+		return page{}, err
+	}
+	meta := list.JSON200.Meta
+	if meta.Counts != nil {
+		body.counts = *meta.Counts
+	}
+	counts := body.counts
+	body.Total, body.Filters = totalOf(meta), filters(view, counts)
 	body.Capped = meta.TotalCapped != nil && *meta.TotalCapped
-	body.Filters = filters(view, counts)
-	body.group(r, data, counts)
-	if meta.NextCursor != nil {
-		body.more(view, *meta.NextCursor)
+	if view.room() == "" {
+		body.checks = list.JSON200.Data
+		body.group(r, body.checks, counts)
+		if meta.NextCursor != nil {
+			body.more(view, *meta.NextCursor)
+		}
 	}
+	body.Shown = len(body.checks)
 	types, err := r.checkTypes()
 	if err != nil {
 		return page{}, err
 	}
-	body.menus(view, types)
+	body.menus(view, types, meta.LabelKeys)
 	all := counts.Failing + counts.Warning + counts.Passing + counts.Unknown + counts.Disabled
 	switch {
-	case len(data) > 0:
+	case len(body.checks) > 0 || len(body.Groups) > 0:
 	case view.filtered():
 		body.Empty = noMatch(view)
 		body.Close = r.similar(view)
@@ -222,36 +161,21 @@ func (s *Server) readOverview(r *request) (page, error) {
 		body.First = firstForm(r)
 	}
 	for name, values := range view.values() {
-		if name != "query" {
-			body.Hidden = append(body.Hidden, [2]string{name, values[0]})
+		for _, value := range values {
+			if name != "query" {
+				body.Hidden = append(body.Hidden, [2]string{name, value})
+			}
 		}
 	}
 	slices.SortFunc(body.Hidden, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	return page{Title: "Checks", Nav: navChecks, Live: "page=" + liveChecks, Body: body}, nil
 }
 
-func columns(v checkView) []column {
-	sorted := func(c column, by string) column {
-		down := "-" + by
-		c.Href = v.with(func(v *checkView) { v.Sort, v.Group = by, groupNone })
-		switch v.Sort {
-		case by:
-			c.Sorted, c.Href = "ascending", v.with(func(v *checkView) { v.Sort, v.Group = down, groupNone })
-		case down:
-			c.Sorted, c.Href = "descending", v.with(func(v *checkView) { v.Sort, v.Group = "", groupState })
-		}
-		return c
+func columns(v checkView) (list []column) {
+	for _, c := range sortColumns() {
+		list = append(list, v.sorted(c.text, c.class, c.by))
 	}
-	return []column{
-		sorted(column{Text: "Check", Class: "name"}, "name"),
-		{Text: "Type", Class: "type"},
-		{Text: "Every", Class: "every num"},
-		{Text: "Last 60 results", Class: "last"},
-		{Text: "Up 24 h, %", Class: "up24 num"},
-		{Text: "p95, ms", Class: "p95 num"},
-		{Text: "Regions", Class: "regions"},
-		{Text: "Seen", Class: "seen num"},
-	}
+	return list
 }
 
 // filters are the counts, each a link to the checks that it counts.
@@ -282,13 +206,32 @@ func filters(v checkView, n client.Counts) []choice {
 }
 
 // menus are the choices of the Group control.
-func (b *overviewBody) menus(v checkView, types *checkTypes) {
+func (b *overviewBody) menus(v checkView, types *checkTypes, keys *[]client.LabelKey) {
 	texts := map[string]string{groupState: "state", groupType: "type", groupNone: "none"}
-	b.GroupText = texts[v.Group]
+	b.GroupText = cmp.Or(texts[v.Group], v.room())
 	for _, name := range []string{groupState, groupType, groupNone} {
 		b.Groupings = append(b.Groupings, choice{
 			Text: texts[name], Chosen: v.Group == name, Href: v.with(func(v *checkView) { v.Group, v.Sort = name, "" }),
 		})
+	}
+	known := false
+	if keys != nil {
+		for _, key := range *keys {
+			known = known || key.Key == v.room()
+			b.byLabel(v, key.Key)
+		}
+	}
+	if v.room() != "" && !known {
+		b.byLabel(v, v.room())
+	}
+	b.Sorts = []choice{{Text: "As the groups are", Chosen: v.Sort == "", Href: v.with(func(v *checkView) { v.Sort = "" })}}
+	for _, c := range append([]sortColumn{{"", "", "state", "State"}}, sortColumns()...) {
+		if c.by == "" {
+			continue
+		}
+		way := v.sorted(c.long, "", c.by)
+		arrow := map[string]string{"ascending": " ↑", "descending": " ↓"}[way.Sorted]
+		b.Sorts = append(b.Sorts, choice{Text: c.long + arrow, Chosen: way.Sorted != "", Href: way.Href})
 	}
 	b.Types = []choice{{Text: "All types", Chosen: v.Type == "", Href: v.with(func(v *checkView) { v.Type = "" })}}
 	for _, kind := range types.all {
@@ -296,6 +239,14 @@ func (b *overviewBody) menus(v checkView, types *checkTypes) {
 			Text: kind.Type, Chosen: v.Type == kind.Type, Href: v.with(func(v *checkView) { v.Type = kind.Type }),
 		})
 	}
+}
+
+// byLabel adds a label to the choices of the Group control.
+func (b *overviewBody) byLabel(v checkView, key string) {
+	group := groupLabel + key
+	b.Groupings = append(b.Groupings, choice{
+		Text: "label " + key, Chosen: v.Group == group, Href: v.with(func(v *checkView) { v.Group, v.Sort = group, "" }),
+	})
 }
 
 // group puts the rows into groups, in the order in which the API lists them.
@@ -333,10 +284,7 @@ func groupOf(state string, n client.Counts) (name, id, count string) {
 
 // more leads to the rows after these.
 func (b *overviewBody) more(v checkView, cursor string) {
-	v.Cursor = cursor
-	values := v.values()
-	values.Set("cursor", cursor)
-	b.More = &moreRows{Href: "/app?" + values.Encode(), Count: rowsPerPage}
+	b.More = v.more(cursor)
 }
 
 func noMatch(v checkView) *empty {
@@ -356,7 +304,7 @@ func noMatch(v checkView) *empty {
 	}
 	if v.Query != "" {
 		e.Title = "No check matches “" + v.Query + "”"
-		e.Text = "Names and targets are searched."
+		e.Text = "Names, targets, labels, errors and cities are searched."
 	}
 	if word := words[v.State]; word != "" {
 		e.Text = "Filtered to " + word + " checks."

@@ -83,8 +83,8 @@ func selectorOf(posted url.Values) *client.BulkSelector {
 		state := client.BulkSelectorState(value)
 		s.State = &state
 	}
-	if value := posted.Get("f.label"); value != "" {
-		s.Labels = &[]string{value}
+	if labels := posted["f.label"]; len(labels) > 0 {
+		s.Labels = &labels
 	}
 	if *s == (client.BulkSelector{}) {
 		// Every check: the API wants at least one condition.

@@ -23,6 +23,7 @@ type incidentBody struct {
 	Open               bool // not resolved
 	Acknowledge        bool // it can be acknowledged
 	CheckHref          string
+	Labels             []labelLink // of the check
 	Run                string // the workflow in the Temporal UI
 	Lanes              *lanes
 	Tabs               []choice
@@ -219,7 +220,7 @@ func incidentBodyOf(r *request, d *incidentData) *incidentBody {
 		Acknowledge: i.Status == client.IncidentStatusActive, CheckHref: "/app/checks/" + i.CheckId.String(),
 		Severity: severityBadge(severityNow(i)), Badge: incidentBadge(r, i),
 		Lanes: newLanes(r, s, d.timeline, d.failures), Tabs: timelineTabs(r), More: d.entries - int64(len(d.timeline)),
-		Entries: chosenEntries(r, fold(s.entries)), Facts: incidentFacts(r, d), Fired: fired(r, i),
+		Entries: chosenEntries(r, fold(s.entries)), Facts: incidentFacts(r, d), Fired: fired(r, i), Labels: r.labelsOf(d.check),
 	}
 	if i.RunUrl != nil {
 		body.Run = *i.RunUrl

@@ -28,7 +28,12 @@ type rowsChanged struct {
 func (e *events) overview(p *livePage, checks map[uuid.UUID]*client.Check, stale bool) (states []stateChange, err error) {
 	var body *overviewBody
 	if stale {
-		read, err := e.s.readOverview(e.page)
+		// What is read is which checks there are: their figures, for which those of all checks are read, are of no use here.
+		order := client.ListChecksParamsSort("")
+		if byFigure(readCheckView(e.page.URL.Query()).Sort) {
+			order = client.ListChecksParamsSortMinusCreatedAt
+		}
+		read, err := e.s.overviewIn(e.page, order)
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +128,7 @@ func (e *events) list(p *livePage, checks map[uuid.UUID]*client.Check, fresh *ov
 	// The page may have more rows than those of which it asks for changes.
 	if fresh != nil && fresh.View.Cursor == "" {
 		e.listed.New = 0
-		whole := fresh.More == nil && len(p.checks) < rowsPerPage
+		whole := fresh.More == nil && !fresh.cut && len(p.checks) < rowsPerPage
 		for i := range fresh.checks {
 			check := &fresh.checks[i]
 			if !slices.Contains(p.checks, check.Id) && (whole || check.CreatedAt.After(e.made)) {

@@ -45,7 +45,7 @@ func (s *Server) wallRoutes(on *routes) {
 func (s *Server) readWall(r *request) (page, error) {
 	view := readCheckView(r.URL.Query())
 	view.Group, view.Sort, view.Cursor = groupState, "", ""
-	body := &wallBody{Of: view.Label}
+	body := &wallBody{Of: strings.Join(view.Labels, ", ")}
 	known, err := r.s.nav.read(r.Context(), r.api, r.who.UserID)
 	if err != nil {
 		return page{}, err

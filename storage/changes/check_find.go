@@ -4,6 +4,8 @@ package changes
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -13,19 +15,43 @@ import (
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
-// whereFound restricts a query of checks to those that the text of the filter finds. It compares texts
-// and no patterns, so that nothing in the text stands for something else. The errors are those of the newest
-// results of regions that fail: an index has these loops, and the results are looked up by their key.
-func whereFound(query *bun.SelectQuery, orgID uuid.UUID, f listing.CheckFilter) *bun.SelectQuery {
+// whereFound restricts a query of checks to those that the text of the filter finds, or that fail with it. It
+// compares texts and no patterns, so that nothing in the text stands for something else.
+func whereFound(query *bun.SelectQuery, f listing.CheckFilter, failing []uuid.UUID) *bun.SelectQuery {
 	return query.Where(`(strpos(c.search, lower(?0)) > 0
 		OR EXISTS (SELECT FROM jsonb_each_text(c.labels) AS l WHERE strpos(lower(l.key || '=' || l.value), lower(?0)) > 0)
 		OR c.regions && ?1::text[]
-		OR c.id IN (
-			SELECT r.check_id FROM check_regions AS r CROSS JOIN LATERAL (
-				SELECT n.error_message FROM results AS n WHERE n.check_id = r.check_id AND n.region = r.region AND n.slot = r.last_slot
-			) AS n
-			WHERE r.org_id = ?2 AND r.health = 'unhealthy' AND r.active AND strpos(lower(n.error_message), lower(?0)) > 0
-		))`, f.Query, pgdialect.Array(append([]string{}, f.Places...)), orgID)
+		OR c.id = ANY(?2::uuid[]))`, f.Query, pgdialect.Array(append([]string{}, f.Places...)), pgdialect.Array(failing))
+}
+
+// failingWith returns the checks with a region whose newest result failed with an error that has the text of the
+// filter. An index has the regions that fail; their results are looked up by their key, within bounds that leave
+// few partitions to plan for.
+func (s *Store) failingWith(ctx context.Context, db bun.IDB, orgID uuid.UUID, f listing.CheckFilter) ([]uuid.UUID, error) {
+	failing := []uuid.UUID{}
+	if f.Query == "" {
+		return failing, nil
+	}
+	var loops []struct {
+		CheckID  uuid.UUID
+		Region   string
+		LastSlot time.Time
+	}
+	err := db.NewRaw(`SELECT check_id, region, last_slot FROM check_regions
+		WHERE org_id = ? AND health = 'unhealthy' AND active AND last_slot IS NOT NULL`, orgID).Scan(ctx, &loops)
+	if err != nil || len(loops) == 0 {
+		return failing, err
+	}
+	checks, regions, slots := make([]uuid.UUID, len(loops)), make([]string, len(loops)), make([]time.Time, len(loops))
+	for i := range loops {
+		checks[i], regions[i], slots[i] = loops[i].CheckID, loops[i].Region, loops[i].LastSlot
+	}
+	err = db.NewRaw(`SELECT DISTINCT r.check_id FROM unnest(?::uuid[], ?::text[], ?::timestamptz[]) AS k (check_id, region, slot)
+		JOIN results AS r ON r.check_id = k.check_id AND r.region = k.region AND r.slot = k.slot
+		WHERE r.slot >= ? AND r.slot <= ? AND strpos(lower(r.error_message), lower(?)) > 0`,
+		pgdialect.Array(checks), pgdialect.Array(regions), pgdialect.Array(slots),
+		slices.MinFunc(slots, time.Time.Compare), slices.MaxFunc(slots, time.Time.Compare), f.Query).Scan(ctx, &failing)
+	return failing, err
 }
 
 // CheckGroups counts an organization's checks by the values of a label and by their state, in the order of
@@ -39,11 +65,15 @@ func (s *Store) CheckGroups(
 	if err != nil {
 		return nil, false, pg.Wrap("count checks by label", err)
 	}
+	failing, err := s.failingWith(ctx, s.db, orgID, f)
+	if err != nil {
+		return nil, false, pg.Wrap("count checks by label", err)
+	}
 	var rows []struct {
 		Value                                      *string
 		Total, Failing, Warning, Unknown, Disabled int64
 	}
-	err = whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f).
+	err = whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f, failing).
 		ColumnExpr("c.labels->>? AS value, count(*) AS total", key).
 		ColumnExpr("count(*) FILTER (WHERE NOT c.enabled) AS disabled").
 		ColumnExpr("count(*) FILTER (WHERE c.enabled AND c.id = ANY(?::uuid[])) AS failing", pgdialect.Array(states.failing)).

@@ -93,7 +93,11 @@ func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f listing.Chec
 	if err != nil {
 		return listing.CheckCounts{}, pg.Wrap("count checks", err)
 	}
-	query := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f)
+	failing, err := s.failingWith(ctx, s.db, orgID, f)
+	if err != nil {
+		return listing.CheckCounts{}, pg.Wrap("count checks", err)
+	}
+	query := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f, failing)
 	if ill.tooMany {
 		query = query.Join(ill.latest).ColumnExpr(definitions.HealthOf + " AS health")
 	} else {
@@ -126,7 +130,7 @@ func (s *Store) CheckCounts(ctx context.Context, orgID uuid.UUID, f listing.Chec
 		return listing.CheckCounts{}, pg.Wrap("count checks", err)
 	}
 	var byState struct{ Failing, Warning int64 }
-	enabled := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f).Where("c.enabled")
+	enabled := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f, failing).Where("c.enabled")
 	err = enabled.ColumnExpr("count(*) FILTER (WHERE c.id = ANY(?::uuid[])) AS failing", pgdialect.Array(states.failing)).
 		ColumnExpr("count(*) FILTER (WHERE c.id = ANY(?::uuid[])) AS warning", pgdialect.Array(states.warning)).Scan(ctx, &byState)
 	if err != nil {

@@ -123,8 +123,12 @@ func (s *Store) checkSelection(
 			return nil, err
 		}
 	}
+	failing, err := s.failingWith(ctx, db, orgID, f)
+	if err != nil {
+		return nil, err
+	}
 	return func() *bun.SelectQuery {
-		query := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f)
+		query := whereChecks(s.db.NewSelect().TableExpr("checks AS c"), orgID, f, failing)
 		if f.Health != "" {
 			query = ill.where(query, f.Health)
 		}
@@ -135,14 +139,14 @@ func (s *Store) checkSelection(
 	}, nil
 }
 
-// whereChecks adds a filter to a query, except its health and state.
-func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f listing.CheckFilter) *bun.SelectQuery {
+// whereChecks adds a filter to a query, except its health and state. failing are what failingWith finds.
+func whereChecks(query *bun.SelectQuery, orgID uuid.UUID, f listing.CheckFilter, failing []uuid.UUID) *bun.SelectQuery {
 	query = query.Where("c.org_id = ? AND c."+pg.NotDrill, orgID)
 	if f.IDs != nil {
 		query = query.Where("c.id = ANY(?::uuid[])", pgdialect.Array(f.IDs))
 	}
 	if f.Query != "" {
-		query = whereFound(query, orgID, f)
+		query = whereFound(query, f, failing)
 	}
 	if f.Type != "" {
 		query = query.Where("c.type = ?", string(f.Type))

@@ -171,10 +171,10 @@
 
   // Selection of checks.
   const boxes = () => all('.checks input[name="id"]');
-  const form = $("#bulk");
+  const form = () => $("#bulk"); // the list is another one after a search
   let anchor = null;
   const count = () => {
-    if (!form) return;
+    if (!form()) return;
     const list = boxes();
     const chosen = list.filter((box) => box.checked);
     for (const box of list) box.closest("tr").classList.toggle("selected", box.checked);
@@ -182,9 +182,10 @@
     if (chosen.length < list.length) everything.value = "";
     const matching = $("[data-matching]");
     const whole = chosen.length > 0 && chosen.length === list.length;
-    matching.hidden = !whole || !$("#more") || everything.value !== "";
+    matching.hidden = !whole || !$('.more, .rest, .fold[aria-expanded="false"]') || everything.value !== "";
     $("[data-selected]").textContent = everything.value ? matching.textContent.replace("Select all", "All") : `${chosen.length} selected`;
     const top = $("[data-all]");
+    top.hidden = false;
     top.checked = whole;
     top.indeterminate = chosen.length > 0 && !whole;
   };
@@ -201,18 +202,19 @@
     for (const box of boxes()) box.checked = false;
     count();
   };
-  if (form) {
-    const top = $("[data-all]");
-    top.hidden = false;
-    top.addEventListener("change", () => { for (const box of boxes()) box.checked = top.checked; count(); });
-    form.addEventListener("click", (event) => {
-      if (event.target.name === "id") select(event.target, event.target.checked, event.shiftKey);
-    });
-    $("[data-matching]").addEventListener("click", () => { $("[data-everything]").value = "yes"; count(); });
-    $("[data-clear]").addEventListener("click", (event) => { event.preventDefault(); clear(); });
-    document.addEventListener("htmx:afterSwap", count);
+  document.addEventListener("change", (event) => {
+    if (!event.target.matches("[data-all]")) return;
+    for (const box of boxes()) box.checked = event.target.checked;
     count();
-  }
+  });
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("#bulk")) return;
+    if (event.target.name === "id") select(event.target, event.target.checked, event.shiftKey);
+    if (event.target.closest("[data-matching]")) { $("[data-everything]").value = "yes"; count(); }
+    if (event.target.closest("[data-clear]")) { event.preventDefault(); clear(); }
+  });
+  document.addEventListener("htmx:afterSwap", count);
+  count();
 
   // Days: arrow keys and the pointer walk them, the text shows below.
   for (const days of all("[data-days]")) {
@@ -293,7 +295,7 @@
     if (!action) return false;
     box.checked = true;
     count();
-    form.requestSubmit($(`button[value="${action}"]`, form));
+    form().requestSubmit($(`button[value="${action}"]`, form()));
     return true;
   };
   const escape = () => {

@@ -194,7 +194,9 @@
   addEventListener("pageshow", (event) => { if (event.persisted) open(); });
   document.addEventListener("htmx:afterSwap", (event) => {
     const ids = [event.detail.target?.id, event.detail.elt?.id];
-    if (ids.includes("more")) open();
+    const found = ids.includes("checks-found"); // another list: what happened to the rows of the one before is over
+    if (found) { moved.clear(); list = { new: 0, gone: [] }; note(); }
+    if (found || ids.some((id) => id?.startsWith("more") && id !== "more-results")) open();
     if (ids.includes("more-results")) document.getElementById("result-rows").grown = true;
   });
   let scrolled = 0;
