@@ -27,34 +27,34 @@ func (s *Server) checkRoutes(on *routes) {
 // checkBody is what the page of a check shows.
 type checkBody struct {
 	ID, Name, Path string
-	Labels      []labelLink
-	Badge       *badge
-	Facts       []string // what it is, in one line
-	Target      string
-	Heartbeat   bool   // it cannot be tested by hand
-	PingURL     string // of a heartbeat, for those who may change it
-	Enabled     bool
-	Regions     []choice // to test from; none for a check of one region
-	Banner      *checkBanner
-	Maintenance []maintenanceNote
-	Figures     []figure
-	Periods     []choice
-	Chart       *chart
-	Phases      *phases
-	Days        dayBars
-	DaysNote    string
-	Loops       loopTable
-	Results     resultTable
-	Rules       []ruleCard
-	AddRule     string
-	Receiving   []receivingLine
-	Late        []lateLine
-	Waiting     *empty
-	Tested      *testOutcome
-	ShowAll     string
-	Revision    string
-	Back        string
-	ReadyRows   bool
+	Labels         []labelLink
+	Badge          *badge
+	Facts          []string // what it is, in one line
+	Target         string
+	Heartbeat      bool   // it cannot be tested by hand
+	PingURL        string // of a heartbeat, for those who may change it
+	Enabled        bool
+	Regions        []choice // to test from; none for a check of one region
+	Banner         *checkBanner
+	Maintenance    []maintenanceNote
+	Figures        []figure
+	Periods        []choice
+	Chart          *chart
+	Phases         *phases
+	Days           dayBars
+	DaysNote       string
+	Loops          loopTable
+	Results        resultTable
+	Rules          []ruleCard
+	AddRule        string
+	Receiving      []receivingLine
+	Late           []lateLine
+	Waiting        *empty
+	Tested         *testOutcome
+	ShowAll        string
+	Revision       string
+	Back           string
+	ReadyRows      bool
 }
 
 // checkBanner is the open incident.

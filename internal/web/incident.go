@@ -24,7 +24,7 @@ type incidentBody struct {
 	Acknowledge        bool // it can be acknowledged
 	CheckHref          string
 	Labels             []labelLink // of the check
-	Run                string // the workflow in the Temporal UI
+	Run                string      // the workflow in the Temporal UI
 	Lanes              *lanes
 	Tabs               []choice
 	Entries            []entry

@@ -38,6 +38,7 @@ func (r *request) helpBody() helpBody {
 		On: !r.prefs.NoKeys, Theme: r.prefs.Theme, Zone: r.prefs.Zone.String(), Back: r.URL.RequestURI(),
 		Keys: []keyHelp{
 			{[]string{"?"}, "Show these keys"},
+			{[]string{"Ctrl K"}, "Find a check, an incident or a page, or do something: pause checkout; Cmd K on a Mac"},
 			{[]string{"/"}, "Go to the filter"},
 			{[]string{"Esc"}, "Clear the filter or the selection, close"},
 			{[]string{"j", "k"}, "Next row, previous row; the arrows do the same"},

@@ -168,6 +168,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.recoverRoutes,
 		s.moreRoutes,
 		s.wallRoutes,
+		s.findRoutes,
 		s.overviewRoutes,
 		s.checkRoutes,
 		s.liveRoutes,
