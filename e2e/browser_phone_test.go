@@ -21,7 +21,7 @@ func (d *dashboard) onAPhone() {
 		b.t.Fatalf("%d checks are shown", all)
 	}
 	b.press("Filter and group")
-	b.fill("Filter by name or target", "Checkout")
+	b.fill("Filter by name, target, label, error or city", "Checkout")
 	b.keys("\r")
 	b.until("only the check that is looked for", shown+" === 1")
 	b.visit("/app?group=none")

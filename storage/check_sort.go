@@ -190,7 +190,12 @@ func (s *Store) seenOf(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]floa
 }
 
 // summaryFigures reads the part of the summaries of checks that a figure needs.
-func (s *Store) summaryFigures(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID, sort listing.CheckSort) (map[uuid.UUID]float64, error) {
+func (s *Store) summaryFigures(
+	ctx context.Context,
+	orgID uuid.UUID,
+	ids []uuid.UUID,
+	sort listing.CheckSort,
+) (map[uuid.UUID]float64, error) {
 	now := s.db.Instant()
 	sums, err := s.startSummaries(ctx, orgID, ids, now)
 	if err != nil {

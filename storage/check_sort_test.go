@@ -221,7 +221,14 @@ func TestFindsChecks(t *testing.T) {
 	if got := listed(t, s, org.ID, listing.CheckFilter{Query: "frank", Places: []string{frankfurt}}, listing.SortName, 10); got != "shop" {
 		t.Errorf("a place finds %q", got)
 	}
-	if got := listed(t, s, org.ID, listing.CheckFilter{Unlabeled: []string{"team"}}, listing.SortName, 10); got != "<script>alert(1)</script> underXscore" {
+	if got := listed(
+		t,
+		s,
+		org.ID,
+		listing.CheckFilter{Unlabeled: []string{"team"}},
+		listing.SortName,
+		10,
+	); got != "<script>alert(1)</script> underXscore" {
 		t.Errorf("without a label are %q", got)
 	}
 }
@@ -264,4 +271,29 @@ func TestCheckGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, keys, []listing.LabelKey{{Key: "team", Checks: 6}, {Key: "env", Checks: 3}})
+}
+
+// TestFiguresOfTooManyChecks: an order for which all checks have to be looked at is refused beyond its bound; filters bring
+// a list below it.
+func TestFiguresOfTooManyChecks(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark))
+	_, err := s.DB().NewRaw(`INSERT INTO checks (id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor,
+			revision, created_at, updated_at)
+		SELECT gen_random_uuid(), org_id, 'more', type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision,
+			created_at, updated_at
+		FROM checks, generate_series(1, ?) WHERE id = ?`, listing.MaxTotal, c.ID).Exec(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := listing.CheckList{Sort: listing.SortUptime, Page: listing.Page{Limit: 1}}
+	_, _, err = s.Checks(t.Context(), org.ID, list)
+	wantCode(t, err, vigil.CodeInvalid)
+	list.Query = "home"
+	checks, _, err := s.Checks(t.Context(), org.ID, list)
+	if err != nil || len(checks) != 1 || checks[0].ID != c.ID {
+		t.Errorf("a filter leaves %d checks, %v", len(checks), err)
+	}
 }

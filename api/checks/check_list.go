@@ -19,7 +19,7 @@ import (
 
 // CheckSelection are the filters of a list of checks.
 type CheckSelection struct {
-	Query   string              `query:"query" maxLength:"200" doc:"Checks with this text, in any case, in their name, their target, a label (as key=value) or the error of the newest result of a region that fails; and checks that run in a region or a location whose key or city has a word that begins with it, from three characters on. No character stands for others."`
+	Query   string              `query:"query" maxLength:"200" doc:"Checks with this text in their name, target, a label (as key=value) or the error of a region that fails, in any case, or in a region or location whose key or city has a word that begins with it (from 3 characters on)."`
 	Type    vigil.CheckType     `query:"type" doc:"Checks of one type."`
 	Health  vigil.Health        `query:"health" enum:"healthy,unhealthy,unknown" doc:"Checks with one health_status."`
 	State   listing.CheckState  `query:"state" enum:"failing,warning,passing,unknown,disabled" doc:"Checks in one state. failing: the newest result of some region failed. warning: every newest result passed, and an incident is open. passing: every newest result passed. unknown: no region has a result. disabled: the check does not run."`

@@ -31,7 +31,12 @@ type checkStore interface {
 	bulkStore
 	pingedStore
 	placeStore
-	CheckGroups(ctx context.Context, orgID uuid.UUID, filter listing.CheckFilter, key string) (groups []listing.CheckGroup, more bool, err error)
+	CheckGroups(
+		ctx context.Context,
+		orgID uuid.UUID,
+		filter listing.CheckFilter,
+		key string,
+	) (groups []listing.CheckGroup, more bool, err error)
 	LabelKeys(ctx context.Context, orgID uuid.UUID) ([]listing.LabelKey, error)
 	CheckCounts(ctx context.Context, orgID uuid.UUID, filter listing.CheckFilter) (listing.CheckCounts, error)
 	CreateCheck(ctx context.Context, check vigil.Check, plan account.Plan, allow account.Allowance) (vigil.Check, error)

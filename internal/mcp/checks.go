@@ -21,7 +21,7 @@ func (s *Server) checkTools() []*tool {
 			input: s.schemas.members().query("list-checks", "health", "type", "query", "enabled").
 				own("label", text("Checks with a label: key=value, or key for any value.")).
 				own("limit", number("How many to show; 25 by default.", 1, 50)).own("cursor", cursorMember()),
-			description: "Lists checks with their target, health and labels. Filter by health, type, label or a part of the name. " +
+			description: "Lists checks with their target, health and labels. Filter by health, type, label or a text. " +
 				"Use get_check for the definition, the rules and the newest results of one.",
 		},
 		{
@@ -113,11 +113,18 @@ func (c *call) check(name string) (uuid.UUID, error) {
 			return parseID("check", id)
 		}
 	}
-	part, err := list(c.api.ListChecks(c.ctx, &client.ListChecksParams{Query: &name, Limit: new(int64(100))}))
-	if err != nil {
-		return uuid.Nil, err
+	// The text of a name is also in labels and errors of others, so the check may be on a later page.
+	var all page
+	for params := (client.ListChecksParams{Query: &name, Limit: new(int64(100))}); ; params.Cursor = &all.next {
+		part, err := list(c.api.ListChecks(c.ctx, &params))
+		if err != nil {
+			return uuid.Nil, err
+		}
+		all.rows, all.next = append(all.rows, part.rows...), part.next
+		if all.next == "" {
+			return only(all, "check", name)
+		}
 	}
-	return only(part, "check", name)
 }
 
 // only returns the id of the one row that has a name.

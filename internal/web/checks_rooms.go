@@ -140,7 +140,13 @@ func roomOf(group *client.CheckGroup, key string, view checkView, user string) c
 	}
 	m := stateMark(state)
 	m.Shown = true
-	words := map[string]string{"failing": "failing", "warning": "with a warning", "unknown": "without a result", "passing": "passing", "disabled": "paused"}
+	words := map[string]string{
+		"failing":  "failing",
+		"warning":  "with a warning",
+		"unknown":  "without a result",
+		"passing":  "passing",
+		"disabled": "paused",
+	}
 	view.Labels = labelsOfRoom(view, group)
 	text := number(n) + " of " + number(group.Total) + " " + words[state]
 	if n == group.Total {

@@ -149,7 +149,7 @@ func (b *overviewBody) Found() string {
 }
 
 // labelsShown is how many labels a row of the list has; the page of the check has all.
-const labelsShown = 3
+const labelsShown = 2
 
 // labelLinks are labels by their keys, each as a filter beside those of the view.
 func labelLinks(labels map[string]string, view checkView) []labelLink {

@@ -64,7 +64,7 @@ func TestLabelsAreFilters(t *testing.T) {
 		list.without(t, "<img src=x", "<script>alert")
 	}
 	list := o.get(t, http.StatusOK, "/app?label=b")
-	list.shows(t, `>a=1</a>`, `+1`)
+	list.shows(t, `>a=1</a>`, `>b=2</a>`, `+2`)
 	if rows := rowsOf(list); len(rows) != 3 {
 		t.Errorf("b leaves %v", rows)
 	}

@@ -35,10 +35,10 @@ func (f *checkFilter) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.health, "health", "", "only those that are healthy, unhealthy or unknown (no recent result)")
 	flags.StringVar(&f.kind, "type", "", "only those of a `type`, such as https")
-	flags.StringVar(&f.query, "query", "", "only those whose name or target contains a `text`")
+	flags.StringVar(&f.query, "query", "", "only those with a `text` in the name, the target, a label or an error, or in a region of a city")
 	flags.StringVar(&f.region, "region", "", "only those that run in a `region`")
 	flags.StringVar(&f.project, "project", "", "only those that the files of a `project` manage")
-	flags.StringArrayVar(&f.labels, "label", nil, "only those with a label, `key=value` or key; may be repeated")
+	flags.StringArrayVar(&f.labels, "label", nil, "only those with a label, `key=value` or key, or !key for those without it; may be repeated")
 	complete(cmd, "health", func() []string { return []string{"healthy", "unhealthy", "unknown"} })
 }
 
@@ -67,7 +67,8 @@ func (a *app) checkListCommand() *cobra.Command {
 	filter.addFlags(cmd)
 	a.regionFlag(cmd)
 	cmd.Flags().BoolVar(&filter.enabled, "enabled", true, "only those that are enabled; --enabled=false: only those that are paused")
-	cmd.Flags().StringVar(&filter.sort, "sort", "", "`order`: name, created_at, updated_at or health; a minus before it reverses it")
+	cmd.Flags().
+		StringVar(&filter.sort, "sort", "", "`order`: name, state, type, interval_seconds, uptime_24h, p95_ms, regions, last_checked, created_at or updated_at; a minus before it reverses it")
 	limitFlag(cmd, &filter.limit, unlimited)
 	a.watched(cmd, func(ctx context.Context, s *session, _ []string) error {
 		all, err := s.checks(ctx, filter.params(cmd), filter.limit)
