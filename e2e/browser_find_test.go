@@ -10,7 +10,8 @@ import (
 )
 
 // namesShown are the names of the checks that are seen, in their order.
-const namesShown = `[...document.querySelectorAll("tr[data-check] th a[id$=-name]")].filter(e => e.checkVisibility()).map(e => e.textContent).join()`
+const namesShown = `[...document.querySelectorAll("tr[data-check] th a[id$=-name]")]
+	.filter(e => e.checkVisibility()).map(e => e.textContent).join()`
 
 // roomsAgree compares the headings of the rooms with those of a fresh load.
 const roomsAgree = `(async () => {

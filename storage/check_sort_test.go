@@ -75,7 +75,9 @@ func TestSortsByFigures(t *testing.T) {
 			write(t, w, result)
 		}
 		if name == "b" {
-			write(t, w, ok(c, frankfurt, scheduleOf(t, s, c, frankfurt).Next(epoch())))
+			there := ok(c, frankfurt, scheduleOf(t, s, c, frankfurt).Next(epoch()))
+			there.ResponseTime = 5 * time.Millisecond
+			write(t, w, there)
 		}
 	}
 	clk.Set(epoch().Add(2 * time.Minute))
@@ -211,8 +213,9 @@ func TestFindsChecks(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"payments": "shop", "team=pay": "shop", "TIER": "shop", "100%": "shop", "%": "shop underXscore", "r_s": "under_score", `a"q`: "under_score",
-		`\`: "under_score", "refused by": "underXscore", "<script>": "<script>alert(1)</script>", "nothing": "", "'; DROP TABLE checks": "",
+		"payments": "shop", "team=pay": "shop", "TIER": "shop", "100%": "shop", "%": "shop underXscore", "r_s": "under_score",
+		`a"q`: "under_score",
+		`\`:   "under_score", "refused by": "underXscore", "<script>": "<script>alert(1)</script>", "nothing": "", "'; DROP TABLE checks": "",
 	} {
 		if got := listed(t, s, org.ID, listing.CheckFilter{Query: query}, listing.SortName, 10); got != want {
 			t.Errorf("%q finds %q, want %q", query, got, want)

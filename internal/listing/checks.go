@@ -3,6 +3,7 @@
 package listing
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -83,11 +84,8 @@ const (
 
 // Figure reports whether the order is by a figure, which is no member of the definition.
 func (s CheckSort) Figure() bool {
-	switch column, _ := s.Column(); CheckSort(column) {
-	case SortUptime, SortP95, SortRegions, SortSeen:
-		return true
-	}
-	return false
+	column, _ := s.Column()
+	return slices.Contains([]CheckSort{SortUptime, SortP95, SortRegions, SortSeen}, CheckSort(column))
 }
 
 // Column returns the member that the list is sorted by, and whether it descends.

@@ -85,7 +85,8 @@ func (b *findBody) incidents(r *request, verb, rest string, readOnly bool) ([]fo
 		text = rest
 	}
 	var items []found
-	for _, status := range []client.ListIncidentsParamsStatus{client.ListIncidentsParamsStatusActive, client.ListIncidentsParamsStatusAcknowledged} {
+	open := []client.ListIncidentsParamsStatus{client.ListIncidentsParamsStatusActive, client.ListIncidentsParamsStatusAcknowledged}
+	for _, status := range open {
 		limit := int64(100)
 		list, err := r.api.ListIncidentsWithResponse(r.Context(), &client.ListIncidentsParams{Limit: &limit, Status: &status})
 		if err != nil {

@@ -28,14 +28,14 @@ func checkOrder(sort listing.CheckSort, states *checkStates) pg.Order {
 	column, descending := sort.Column()
 	// Byte order is the same on every machine, and an index has that of the names.
 	const name = `lower(%[1]s.name) COLLATE "C"`
-	switch listing.CheckSort(column) {
-	case listing.SortState:
+	switch column {
+	case string(listing.SortState):
 		return pg.Order{Column: states.rank("%[1]s") + " || " + name, Descending: descending, Text: true}
-	case listing.SortType:
+	case string(listing.SortType):
 		return pg.Order{Column: "%[1]s.type || ' ' || " + name, Descending: descending, Text: true}
-	case listing.SortInterval:
+	case string(listing.SortInterval):
 		return pg.Order{Column: "lpad(%[1]s.interval_ms::text, 14, '0') || " + name, Descending: descending, Text: true}
-	case listing.SortName:
+	case string(listing.SortName):
 		return pg.Order{Column: name, Descending: descending, Text: true}
 	}
 	return pg.Order{Column: "%s." + column, Descending: descending}
@@ -95,10 +95,10 @@ func (s *Store) listChecks(ctx context.Context, orgID uuid.UUID, list listing.Ch
 }
 
 func checkPosition(sort listing.CheckSort, r *listedCheckRow) listing.PagePosition {
-	switch column, _ := sort.Column(); listing.CheckSort(column) {
-	case listing.SortName, listing.SortState, listing.SortType, listing.SortInterval:
+	switch column, _ := sort.Column(); column {
+	case string(listing.SortName), string(listing.SortState), string(listing.SortType), string(listing.SortInterval):
 		return listing.PagePosition{Key: r.SortName, ID: r.ID}
-	case listing.SortUpdated:
+	case string(listing.SortUpdated):
 		return pg.TimePosition(r.UpdatedAt, r.ID)
 	}
 	return pg.TimePosition(r.CreatedAt, r.ID)
