@@ -10,7 +10,7 @@ import (
 )
 
 // TestFindChecks: a list of checks is searched by names, targets, labels and places, grouped by a label and sorted by every
-// figure. What is asked wrongly is refused by the name of its parameter; another organization is told nothing.
+// figure. What is asked wrongly is refused by the name of its parameter; another organization learns nothing.
 func TestFindChecks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
