@@ -5,7 +5,9 @@ package changes
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -19,9 +21,22 @@ import (
 // compares texts and no patterns, so that nothing in the text stands for something else.
 func whereFound(query *bun.SelectQuery, f listing.CheckFilter, failing []uuid.UUID) *bun.SelectQuery {
 	return query.Where(`(strpos(c.search, lower(?0)) > 0
-		OR EXISTS (SELECT FROM jsonb_each_text(c.labels) AS l WHERE strpos(lower(l.key || '=' || l.value), lower(?0)) > 0)
+		OR strpos(lower(c.labels::text), lower(?3)) > 0
+			AND EXISTS (SELECT FROM jsonb_each_text(c.labels) AS l WHERE strpos(lower(l.key || '=' || l.value), lower(?0)) > 0)
 		OR c.regions && ?1::text[]
-		OR c.id = ANY(?2::uuid[]))`, f.Query, pgdialect.Array(append([]string{}, f.Places...)), pgdialect.Array(failing))
+		OR c.id = ANY(?2::uuid[]))`, f.Query, pgdialect.Array(append([]string{}, f.Places...)), pgdialect.Array(failing), insideJSON(f.Query))
+}
+
+// insideJSON is the longest part of a text that stands in a key or a value of JSON as it is. Labels are looked at one
+// by one only where it is found in them as a whole, which takes a tenth of the time.
+func insideJSON(text string) (longest string) {
+	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '=' || r == '"' || r == '\\' || unicode.IsControl(r) })
+	for _, part := range parts {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return longest
 }
 
 // failingWith returns the checks with a region whose newest result failed with an error that has the text of the
