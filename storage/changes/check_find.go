@@ -57,16 +57,18 @@ func (s *Store) failingWith(ctx context.Context, db bun.IDB, orgID uuid.UUID, f 
 	if err != nil || len(loops) == 0 {
 		return failing, err
 	}
-	checks, regions, slots := make([]uuid.UUID, len(loops)), make([]string, len(loops)), make([]time.Time, len(loops))
+	checks, regions, slots := make([]string, len(loops)), make([]string, len(loops)), make([]time.Time, len(loops))
 	for i := range loops {
-		checks[i], regions[i], slots[i] = loops[i].CheckID, loops[i].Region, loops[i].LastSlot
+		checks[i], regions[i], slots[i] = loops[i].CheckID.String(), loops[i].Region, loops[i].LastSlot
 	}
-	err = db.NewRaw(`SELECT DISTINCT r.check_id FROM unnest(?::uuid[], ?::text[], ?::timestamptz[]) AS k (check_id, region, slot)
-		JOIN results AS r ON r.check_id = k.check_id AND r.region = k.region AND r.slot = k.slot
-		WHERE r.slot >= ? AND r.slot <= ? AND strpos(lower(r.error_message), lower(?)) > 0`,
-		pgdialect.Array(checks), pgdialect.Array(regions), pgdialect.Array(slots),
-		slices.MinFunc(slots, time.Time.Compare), slices.MaxFunc(slots, time.Time.Compare), f.Query).Scan(ctx, &failing)
-	return failing, err
+	return pg.Rows[uuid.UUID](ctx, s.db.In(db), `SELECT DISTINCT r.check_id
+		FROM unnest(@checks::text[], @regions::text[], @slots::timestamptz[]) AS k (check_id, region, slot)
+		JOIN results AS r ON r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot = k.slot
+		WHERE r.slot >= @first::timestamptz AND r.slot <= @last::timestamptz AND strpos(lower(r.error_message), lower(@text::text)) > 0`,
+		pg.Named{
+			"checks": checks, "regions": regions, "slots": slots, "text": f.Query,
+			"first": slices.MinFunc(slots, time.Time.Compare), "last": slices.MaxFunc(slots, time.Time.Compare),
+		})
 }
 
 // CheckGroups counts an organization's checks by the values of a label and by their state, in the order of
