@@ -68,8 +68,8 @@ func (a *app) checkListCommand() *cobra.Command {
 	a.regionFlag(cmd)
 	cmd.Flags().BoolVar(&filter.enabled, "enabled", true, "only those that are enabled; --enabled=false: only those that are paused")
 	cmd.Flags().
-		StringVar(&filter.sort, "sort", "", "`order`: name, state, type, interval_seconds, uptime_24h, p95_ms, regions, last_checked, created_at or updated_at; "+
-			"a minus before it reverses it")
+		StringVar(&filter.sort, "sort", "", "`order`: name, state, type, interval_seconds, uptime_24h, p95_ms, regions, last_checked, "+
+			"created_at or updated_at; a minus before it reverses it")
 	limitFlag(cmd, &filter.limit, unlimited)
 	a.watched(cmd, func(ctx context.Context, s *session, _ []string) error {
 		all, err := s.checks(ctx, filter.params(cmd), filter.limit)
