@@ -4202,14 +4202,26 @@ func (e ListChecksParamsState) Valid() bool {
 
 // Defines values for ListChecksParamsSort.
 const (
-	ListChecksParamsSortCreatedAt      ListChecksParamsSort = "created_at"
-	ListChecksParamsSortMinusCreatedAt ListChecksParamsSort = "-created_at"
-	ListChecksParamsSortMinusName      ListChecksParamsSort = "-name"
-	ListChecksParamsSortMinusUpdatedAt ListChecksParamsSort = "-updated_at"
-	ListChecksParamsSortName           ListChecksParamsSort = "name"
-	ListChecksParamsSortState          ListChecksParamsSort = "state"
-	ListChecksParamsSortType           ListChecksParamsSort = "type"
-	ListChecksParamsSortUpdatedAt      ListChecksParamsSort = "updated_at"
+	ListChecksParamsSortCreatedAt            ListChecksParamsSort = "created_at"
+	ListChecksParamsSortIntervalSeconds      ListChecksParamsSort = "interval_seconds"
+	ListChecksParamsSortLastChecked          ListChecksParamsSort = "last_checked"
+	ListChecksParamsSortMinusCreatedAt       ListChecksParamsSort = "-created_at"
+	ListChecksParamsSortMinusIntervalSeconds ListChecksParamsSort = "-interval_seconds"
+	ListChecksParamsSortMinusLastChecked     ListChecksParamsSort = "-last_checked"
+	ListChecksParamsSortMinusName            ListChecksParamsSort = "-name"
+	ListChecksParamsSortMinusP95Ms           ListChecksParamsSort = "-p95_ms"
+	ListChecksParamsSortMinusRegions         ListChecksParamsSort = "-regions"
+	ListChecksParamsSortMinusState           ListChecksParamsSort = "-state"
+	ListChecksParamsSortMinusType            ListChecksParamsSort = "-type"
+	ListChecksParamsSortMinusUpdatedAt       ListChecksParamsSort = "-updated_at"
+	ListChecksParamsSortMinusUptime24h       ListChecksParamsSort = "-uptime_24h"
+	ListChecksParamsSortName                 ListChecksParamsSort = "name"
+	ListChecksParamsSortP95Ms                ListChecksParamsSort = "p95_ms"
+	ListChecksParamsSortRegions              ListChecksParamsSort = "regions"
+	ListChecksParamsSortState                ListChecksParamsSort = "state"
+	ListChecksParamsSortType                 ListChecksParamsSort = "type"
+	ListChecksParamsSortUpdatedAt            ListChecksParamsSort = "updated_at"
+	ListChecksParamsSortUptime24h            ListChecksParamsSort = "uptime_24h"
 )
 
 // Valid indicates whether the value is a known member of the ListChecksParamsSort enum.
@@ -4217,19 +4229,43 @@ func (e ListChecksParamsSort) Valid() bool {
 	switch e {
 	case ListChecksParamsSortCreatedAt:
 		return true
+	case ListChecksParamsSortIntervalSeconds:
+		return true
+	case ListChecksParamsSortLastChecked:
+		return true
 	case ListChecksParamsSortMinusCreatedAt:
+		return true
+	case ListChecksParamsSortMinusIntervalSeconds:
+		return true
+	case ListChecksParamsSortMinusLastChecked:
 		return true
 	case ListChecksParamsSortMinusName:
 		return true
+	case ListChecksParamsSortMinusP95Ms:
+		return true
+	case ListChecksParamsSortMinusRegions:
+		return true
+	case ListChecksParamsSortMinusState:
+		return true
+	case ListChecksParamsSortMinusType:
+		return true
 	case ListChecksParamsSortMinusUpdatedAt:
 		return true
+	case ListChecksParamsSortMinusUptime24h:
+		return true
 	case ListChecksParamsSortName:
+		return true
+	case ListChecksParamsSortP95Ms:
+		return true
+	case ListChecksParamsSortRegions:
 		return true
 	case ListChecksParamsSortState:
 		return true
 	case ListChecksParamsSortType:
 		return true
 	case ListChecksParamsSortUpdatedAt:
+		return true
+	case ListChecksParamsSortUptime24h:
 		return true
 	default:
 		return false
@@ -5180,10 +5216,10 @@ type BulkSelector struct {
 	Enabled *bool               `json:"enabled,omitempty"`
 	Health  *BulkSelectorHealth `json:"health,omitempty"`
 
-	// Labels Labels that the check has: key=value, or key for any value.
+	// Labels Labels that the check has: key=value, or key for any value; !key for checks without it.
 	Labels *[]string `json:"labels,omitempty"`
 
-	// Query A part of the name or the target, in any case.
+	// Query What the parameter query of the list finds.
 	Query *string `json:"query,omitempty"`
 
 	// Region A region that the check runs in, by its key or an alias, or a location by its key.
@@ -5633,6 +5669,27 @@ type CheckDomain struct {
 
 // CheckDomainType defines model for CheckDomain.Type.
 type CheckDomainType string
+
+// CheckGroup defines model for CheckGroup.
+type CheckGroup struct {
+	Disabled int64 `json:"disabled"`
+
+	// Failing In the state failing: the newest result of some region failed.
+	Failing int64 `json:"failing"`
+
+	// Passing In the state passing.
+	Passing int64 `json:"passing"`
+	Total   int64 `json:"total"`
+
+	// Unknown In the state unknown: without a recent result.
+	Unknown int64 `json:"unknown"`
+
+	// Value The value of the label; null for the checks without the label.
+	Value *string `json:"value"`
+
+	// Warning In the state warning: every newest result passed, and an incident is open.
+	Warning int64 `json:"warning"`
+}
 
 // CheckGrpc What makes a check of type grpc.
 type CheckGrpc struct {
@@ -7672,6 +7729,14 @@ type LabelBacktestRequest struct {
 	To *time.Time `json:"to,omitempty"`
 }
 
+// LabelKey defines model for LabelKey.
+type LabelKey struct {
+	Checks int64 `json:"checks"`
+
+	// Key Examples: team
+	Key string `json:"key"`
+}
+
 // LastDrill defines model for LastDrill.
 type LastDrill struct {
 	// At When it ended.
@@ -8425,6 +8490,15 @@ type MessageAnswer struct {
 type Meta struct {
 	// Counts Numbers of checks by state, when counts=true was sent.
 	Counts *Counts `json:"counts,omitempty"`
+
+	// Groups Numbers of checks by the values of a label, in the order of the values, when group_by was sent. The checks without the label come last.
+	Groups *[]CheckGroup `json:"groups,omitempty"`
+
+	// GroupsCapped There are more values than groups shows: it has 1000.
+	GroupsCapped *bool `json:"groups_capped,omitempty"`
+
+	// LabelKeys Keys of labels, the most common first, when label_keys=true was sent.
+	LabelKeys *[]LabelKey `json:"label_keys,omitempty"`
 
 	// NextCursor Send it as cursor to get the next page; absent when no row follows, and in lists without cursors.
 	NextCursor *string `json:"next_cursor,omitempty"`
@@ -11311,7 +11385,7 @@ type ListChecksParams struct {
 	// Cursor The next_cursor of a page, to get the page after it. Rows that are created or deleted meanwhile neither repeat nor hide others. Send the same filters and sort again; not together with offset.
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Query Checks whose name or target contains this text, in any case.
+	// Query Checks with this text in their name, target, a label (as key=value) or the error of a region that fails, in any case, or in a region or location whose key or city has a word that begins with it (from 3 characters on).
 	Query *string `form:"query,omitempty" json:"query,omitempty"`
 
 	// Type Checks of one type.
@@ -11332,7 +11406,7 @@ type ListChecksParams struct {
 	// Id Only these checks. Give it several times for several checks.
 	Id *[]string `form:"id,omitempty" json:"id,omitempty"`
 
-	// Label Checks with a label: key=value, or key for any value. Given several times, all must match.
+	// Label Checks with a label: key=value, or key for any value; !key for checks without it. Given several times, all must match.
 	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
 
 	// Tool Managed by this program: managed_by.tool.
@@ -11344,7 +11418,7 @@ type ListChecksParams struct {
 	// Key Managed under this key: managed_by.key.
 	Key *string `form:"key,omitempty" json:"key,omitempty"`
 
-	// Sort What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones, each by name. type sorts by type, and by name within one.
+	// Sort What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs attention first: checks that are failing or have a warning, by the severity of their open incident and the newest incident first, then those without a result, the other enabled ones and the disabled ones, each by name. type and interval_seconds sort by name among equal ones. uptime_24h, p95_ms, regions (the share of them that passes) and last_checked sort by what the summary says, up to 10000 checks; a check without it comes last.
 	Sort *ListChecksParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Summary Add to each check how it did lately: its newest 60 slots, uptime and response time.
@@ -11352,6 +11426,12 @@ type ListChecksParams struct {
 
 	// Counts Add meta.counts: how many checks of each state the other filters select.
 	Counts *bool `form:"counts,omitempty" json:"counts,omitempty"`
+
+	// GroupBy The key of a label: add meta.groups, which count the checks that the other filters select by its values and by their state. The list stays as it is.
+	GroupBy *string `form:"group_by,omitempty" json:"group_by,omitempty"`
+
+	// LabelKeys Add meta.label_keys: the keys of labels that the checks of the organization have.
+	LabelKeys *bool `form:"label_keys,omitempty" json:"label_keys,omitempty"`
 }
 
 // ListChecksParamsHealth defines parameters for ListChecks.
@@ -23083,6 +23163,30 @@ func NewListChecksRequest(server string, params *ListChecksParams) (*http.Reques
 		if params.Counts != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "counts", *params.Counts, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.GroupBy != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "group_by", *params.GroupBy, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.LabelKeys != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "label_keys", *params.LabelKeys, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -1133,16 +1133,18 @@ class Operations:
         tool: Optional[str] = None,
         project: Optional[str] = None,
         key: Optional[str] = None,
-        sort: Optional[Literal["name", "-name", "created_at", "-created_at", "updated_at", "-updated_at", "state", "type"]] = None,
+        sort: Optional[Literal["name", "-name", "created_at", "-created_at", "updated_at", "-updated_at", "state", "-state", "type", "-type", "interval_seconds", "-interval_seconds", "uptime_24h", "-uptime_24h", "p95_ms", "-p95_ms", "regions", "-regions", "last_checked", "-last_checked"]] = None,
         summary: Optional[bool] = None,
         counts: Optional[bool] = None,
+        group_by: Optional[str] = None,
+        label_keys: Optional[bool] = None,
         timeout: Optional[float] = None,
     ) -> Pages[types.Check]:
         """
         List the checks, newest first.
         Filters combine: a check must match all of them.
         """
-        return self._list("/v1/checks", {"limit": limit, "query": query, "type": type, "health": health, "state": state, "enabled": enabled, "region": region, "id": id, "label": label, "tool": tool, "project": project, "key": key, "sort": sort, "summary": summary, "counts": counts}, timeout)
+        return self._list("/v1/checks", {"limit": limit, "query": query, "type": type, "health": health, "state": state, "enabled": enabled, "region": region, "id": id, "label": label, "tool": tool, "project": project, "key": key, "sort": sort, "summary": summary, "counts": counts, "group_by": group_by, "label_keys": label_keys}, timeout)
 
     def list_deliveries(
         self,

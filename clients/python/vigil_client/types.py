@@ -676,9 +676,9 @@ class BulkSelector(TypedDict, total=False):
     enabled: bool
     health: Literal["healthy", "unhealthy", "unknown"]
     labels: List[str]
-    """Labels that the check has: key=value, or key for any value."""
+    """Labels that the check has: key=value, or key for any value; !key for checks without it."""
     query: str
-    """A part of the name or the target, in any case."""
+    """What the parameter query of the list finds."""
     region: str
     """A region that the check runs in, by its key or an alias, or a location by its key."""
     state: Literal["failing", "warning", "passing", "unknown", "disabled"]
@@ -979,6 +979,21 @@ class CheckDomain(TypedDict):
     """What makes a check of type domain."""
     config: DomainConfig
     type: Literal["domain"]
+
+
+class CheckGroup(TypedDict):
+    disabled: int
+    failing: int
+    """In the state failing: the newest result of some region failed."""
+    passing: int
+    """In the state passing."""
+    total: int
+    unknown: int
+    """In the state unknown: without a recent result."""
+    value: Optional[str]
+    """The value of the label; null for the checks without the label."""
+    warning: int
+    """In the state warning: every newest result passed, and an incident is open."""
 
 
 class CheckGrpc(TypedDict):
@@ -2437,6 +2452,11 @@ class LabelBacktestRequest(_LabelBacktestRequestRequired, total=False):
     """End of the period; now when it is left out."""
 
 
+class LabelKey(TypedDict):
+    checks: int
+    key: str
+
+
 class LastDrill(TypedDict):
     at: str
     """When it ended."""
@@ -2871,6 +2891,15 @@ class _MetaRequired(TypedDict):
 class Meta(_MetaRequired, total=False):
     counts: Counts
     """Numbers of checks by state, when counts=true was sent."""
+    groups: List[CheckGroup]
+    """
+    Numbers of checks by the values of a label, in the order of the values, when group_by was sent. The
+    checks without the label come last.
+    """
+    groups_capped: bool
+    """There are more values than groups shows: it has 1000."""
+    label_keys: List[LabelKey]
+    """Keys of labels, the most common first, when label_keys=true was sent."""
     next_cursor: str
     """Send it as cursor to get the next page; absent when no row follows, and in lists without cursors."""
     total_capped: bool

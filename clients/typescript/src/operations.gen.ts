@@ -206,7 +206,11 @@ export interface ListChecksQuery {
    * plus the number of rows received.
    */
   limit?: number;
-  /** Checks whose name or target contains this text, in any case. */
+  /**
+   * Checks with this text in their name, target, a label (as key=value) or the error of a region that fails, in
+   * any case, or in a region or location whose key or city has a word that begins with it (from 3 characters
+   * on).
+   */
   query?: string;
   /** Checks of one type. */
   type?: string;
@@ -224,7 +228,10 @@ export interface ListChecksQuery {
   region?: string;
   /** Only these checks. Give it several times for several checks. */
   id?: string[];
-  /** Checks with a label: key=value, or key for any value. Given several times, all must match. */
+  /**
+   * Checks with a label: key=value, or key for any value; !key for checks without it. Given several times, all
+   * must match.
+   */
   label?: string[];
   /** Managed by this program: managed_by.tool. */
   tool?: string;
@@ -234,14 +241,24 @@ export interface ListChecksQuery {
   key?: string;
   /**
    * What to sort by; a minus reverses the order. Names are compared without their case. state puts what needs
-   * attention first: failing checks, then those with a warning, the other enabled ones and the disabled ones,
-   * each by name. type sorts by type, and by name within one.
+   * attention first: checks that are failing or have a warning, by the severity of their open incident and the
+   * newest incident first, then those without a result, the other enabled ones and the disabled ones, each by
+   * name. type and interval_seconds sort by name among equal ones. uptime_24h, p95_ms, regions (the share of
+   * them that passes) and last_checked sort by what the summary says, up to 10000 checks; a check without it
+   * comes last.
    */
-  sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "state" | "type";
+  sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "state" | "-state" | "type" | "-type" | "interval_seconds" | "-interval_seconds" | "uptime_24h" | "-uptime_24h" | "p95_ms" | "-p95_ms" | "regions" | "-regions" | "last_checked" | "-last_checked";
   /** Add to each check how it did lately: its newest 60 slots, uptime and response time. */
   summary?: boolean;
   /** Add meta.counts: how many checks of each state the other filters select. */
   counts?: boolean;
+  /**
+   * The key of a label: add meta.groups, which count the checks that the other filters select by its values and
+   * by their state. The list stays as it is.
+   */
+  group_by?: string;
+  /** Add meta.label_keys: the keys of labels that the checks of the organization have. */
+  label_keys?: boolean;
 }
 
 /** What listDeliveries selects. */

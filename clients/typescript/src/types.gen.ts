@@ -635,9 +635,9 @@ export interface BulkResultAnswer {
 export interface BulkSelector {
   enabled?: boolean;
   health?: "healthy" | "unhealthy" | "unknown";
-  /** Labels that the check has: key=value, or key for any value. */
+  /** Labels that the check has: key=value, or key for any value; !key for checks without it. */
   labels?: string[];
-  /** A part of the name or the target, in any case. */
+  /** What the parameter query of the list finds. */
   query?: string;
   /** A region that the check runs in, by its key or an alias, or a location by its key. */
   region?: string;
@@ -950,6 +950,21 @@ export interface CheckDns {
 export interface CheckDomain {
   config: DomainConfig;
   type: "domain";
+}
+
+export interface CheckGroup {
+  disabled: number;
+  /** In the state failing: the newest result of some region failed. */
+  failing: number;
+  /** In the state passing. */
+  passing: number;
+  total: number;
+  /** In the state unknown: without a recent result. */
+  unknown: number;
+  /** The value of the label; null for the checks without the label. */
+  value: string | null;
+  /** In the state warning: every newest result passed, and an incident is open. */
+  warning: number;
 }
 
 /** What makes a check of type grpc. */
@@ -2303,6 +2318,11 @@ export interface LabelBacktestRequest {
   to?: string;
 }
 
+export interface LabelKey {
+  checks: number;
+  key: string;
+}
+
 export interface LastDrill {
   /** When it ended. */
   at: string;
@@ -2702,6 +2722,15 @@ export interface MessageAnswer {
 export interface Meta {
   /** Numbers of checks by state, when counts=true was sent. */
   counts?: Counts;
+  /**
+   * Numbers of checks by the values of a label, in the order of the values, when group_by was sent. The checks
+   * without the label come last.
+   */
+  groups?: CheckGroup[];
+  /** There are more values than groups shows: it has 1000. */
+  groups_capped?: boolean;
+  /** Keys of labels, the most common first, when label_keys=true was sent. */
+  label_keys?: LabelKey[];
   /** Send it as cursor to get the next page; absent when no row follows, and in lists without cursors. */
   next_cursor?: string;
   /** How many there are in all, as a string. A page after a cursor has the total of the first page. */
