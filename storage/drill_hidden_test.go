@@ -14,6 +14,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/listing"
+	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
 // TestDrillIsInNoFigure compares all that an organization can read before a drill and during it,
@@ -101,7 +102,7 @@ func (r *drillRun) touch(ctx context.Context, rule, incident, delivery uuid.UUID
 	_, _, errs["read the results"] = r.store.Results(ctx, org, check, listing.ResultFilter{Page: listing.Page{Limit: 1}})
 	_, errs["read the uptime"] = r.store.Uptime(ctx, org, check, time.Hour, false)
 	_, errs["read the days"] = r.store.UptimeDays(ctx, org, check, 1)
-	_, errs["read the series"] = r.store.Series(ctx, org, check, time.Hour, time.Minute)
+	_, errs["read the series"] = r.store.Series(ctx, org, check, overview.SeriesQuery{Period: time.Hour})
 	_, errs["read the replay"] = r.store.ReplayExtent(ctx, org, check, r.slot.Add(-time.Hour), r.slot)
 	_, _, errs["read the rules"] = r.store.CheckRules(ctx, org, check, listing.Page{Limit: 1})
 	_, errs["read the rule"] = r.store.Rule(ctx, org, check, rule)

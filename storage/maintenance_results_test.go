@@ -68,8 +68,8 @@ func TestUptimeLeavesMaintenanceOut(t *testing.T) {
 	if err != nil || days[0].Total != 3 || days[0].Failed != 1 || days[0].Excluded != 3 {
 		t.Errorf("day %+v, %v", days, err)
 	}
-	for _, step := range []time.Duration{time.Minute, time.Hour} {
-		series, err := s.Series(t.Context(), org.ID, c.ID, 24*time.Hour, step)
+	for _, period := range []time.Duration{24 * time.Hour, 30 * 24 * time.Hour} {
+		series, err := s.Series(t.Context(), org.ID, c.ID, overview.SeriesQuery{Period: period})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestUptimeLeavesMaintenanceOut(t *testing.T) {
 			sum.Results, sum.Failures = sum.Results+one.Results, sum.Failures+one.Failures
 		}
 		if sum.Results != 3 || sum.Failures != 1 {
-			t.Errorf("series in steps of %v: %+v", step, sum)
+			t.Errorf("series of %v: %+v", period, sum)
 		}
 	}
 	sums, err := s.Summaries(t.Context(), org.ID, []uuid.UUID{c.ID})

@@ -14,10 +14,21 @@ import (
 
 // seriesView are the results of a check in equal steps of time.
 type seriesView struct {
-	Period      string             `json:"period" enum:"1h,24h,7d,30d,90d"`
-	Start       time.Time          `json:"start" doc:"Beginning of the oldest step."`
-	StepSeconds int64              `json:"step_seconds" doc:"Seconds from a step to the next one."`
-	Regions     []regionSeriesView `json:"regions"`
+	Period      string              `json:"period" enum:"1h,24h,7d,30d,90d,custom" doc:"custom where from was sent."`
+	Start       time.Time           `json:"start" doc:"Beginning of the oldest step."`
+	End         time.Time           `json:"end" doc:"End of the newest step, which may not be over yet."`
+	StepSeconds int64               `json:"step_seconds" doc:"Seconds from a step to the next one."`
+	Resolution  overview.Resolution `json:"resolution" enum:"result,step,hour" doc:"result: a step has one result of each region. step: the results of a step are summed. hour: whole hours (UTC) are, as the time is long, or its results are past their retention; percentiles have an error of up to 2 % then."`
+	Statistic   overview.Statistic  `json:"statistic" enum:"mean,p50,p95" doc:"What response_time_ms is of the results of a step."`
+	KeptFrom    *time.Time          `json:"kept_from" doc:"Beginning of the oldest hour that something is kept of; null without a result. Before it nothing was measured, or it is past its retention."`
+	Maintenance []seriesBreakView   `json:"maintenance" doc:"When the check was in maintenance, oldest first. Results of that time are in no step, unless the window counts them."`
+	Regions     []regionSeriesView  `json:"regions"`
+}
+
+// seriesBreakView is a time in maintenance.
+type seriesBreakView struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
 }
 
 // regionSeriesView has the steps as columns, as the slots of a summary are.
@@ -25,12 +36,16 @@ type regionSeriesView struct {
 	Region         string     `json:"region" example:"na-east-ewr"`
 	Results        []int      `json:"results" doc:"How many results each step has, oldest first; 0 for a gap."`
 	Failures       []int      `json:"failures" doc:"How many of them failed."`
-	ResponseTimeMS []*float64 `json:"response_time_ms" doc:"Mean response time of those that succeeded; null when none did."`
+	ResponseTimeMS []*float64 `json:"response_time_ms" doc:"Response time of those that succeeded, by statistic; null when none did."`
 }
 
 type seriesInput struct {
 	rest.IDPath
-	Period string `query:"period" enum:"1h,24h,7d,30d,90d" default:"24h" doc:"How far to look back."`
+	Period    string             `query:"period" enum:"1h,24h,7d,30d,90d" default:"24h" doc:"How far to look back."`
+	From      string             `query:"from" maxLength:"64" doc:"Where the time begins, in the place of period: an instant, or a day, which begins in timezone." example:"2026-10-01T11:00:00Z"`
+	To        string             `query:"to" maxLength:"64" doc:"Where it ends, at most 366 days later. Default: the present." example:"2026-10-01T12:30:00Z"`
+	Timezone  string             `query:"timezone" default:"UTC" maxLength:"64" doc:"IANA name of the time zone in which the days of from and to begin." example:"Europe/Berlin"`
+	Statistic overview.Statistic `query:"statistic" enum:"mean,p50,p95" default:"mean" doc:"What response_time_ms is of the results of a step."`
 }
 
 func (res *results) registerSeries(r *rest.Registrar) {
@@ -41,25 +56,9 @@ func (res *results) registerSeries(r *rest.Registrar) {
 		Tag:      resource.TagResults,
 		Resource: ResourceCheck,
 		Summary:  "Get the response times of a check over a period, for a chart",
-		Description: "Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. " +
-			"The newest one is not over yet.",
+		Description: "There are at most 300 steps, and one more at each edge: a step is the interval of the check where that is enough, so " +
+			"that each has one result of a region; and otherwise the shortest time that is, such as 5 minutes of 24h and 1 hour of 7d.",
 	}, res.series)
-}
-
-// seriesSteps returns the length of a period and of its steps.
-func seriesSteps(period string) (whole, step time.Duration) {
-	const day = 24 * time.Hour
-	switch period {
-	case "1h":
-		return time.Hour, time.Minute
-	case "7d":
-		return 7 * day, time.Hour
-	case "30d":
-		return 30 * day, 4 * time.Hour
-	case "90d":
-		return 90 * day, 12 * time.Hour
-	}
-	return day, 5 * time.Minute
 }
 
 func (res *results) series(ctx context.Context, in *seriesInput) (*rest.Answer[seriesView], error) {
@@ -67,12 +66,23 @@ func (res *results) series(ctx context.Context, in *seriesInput) (*rest.Answer[s
 	if err != nil {
 		return nil, err
 	}
-	period, step := seriesSteps(in.Period)
-	series, err := res.store.Series(ctx, rest.CallerOf(ctx).Org.ID, id, period, step)
+	if _, err := zoneOf(in.Timezone); err != nil {
+		return nil, err
+	}
+	period, query := in.Period, overview.SeriesQuery{Period: periods(in.Period), Statistic: in.Statistic}
+	if in.From != "" || in.To != "" {
+		period, query.Period = "custom", 0
+		if query.Span, err = spanOf(in.From, in.To, in.Timezone, res.now()); err != nil {
+			return nil, err
+		}
+	}
+	series, err := res.store.Series(ctx, rest.CallerOf(ctx).Org.ID, id, query)
 	if err != nil {
 		return nil, err
 	}
-	return rest.NewAnswer(showSeries(in.Period, series)), nil
+	view := showSeries(period, series)
+	view.Statistic = in.Statistic
+	return rest.NewAnswer(view), nil
 }
 
 func showSeries(period string, series overview.Series) seriesView {
@@ -80,15 +90,25 @@ func showSeries(period string, series overview.Series) seriesView {
 		Period:      period,
 		Start:       series.Start.UTC(),
 		StepSeconds: int64(series.Step / time.Second),
+		Resolution:  series.Resolution,
+		Maintenance: make([]seriesBreakView, len(series.Maintenance)),
 		Regions:     make([]regionSeriesView, len(series.Regions)),
 	}
+	if !series.KeptFrom.IsZero() {
+		view.KeptFrom = new(series.KeptFrom.UTC())
+	}
+	for i, pause := range series.Maintenance {
+		view.Maintenance[i] = seriesBreakView{From: pause.From.UTC(), To: pause.To.UTC()}
+	}
+	view.End = view.Start
 	for i, region := range series.Regions {
 		n := len(region.Steps)
+		view.End = view.Start.Add(time.Duration(n) * series.Step)
 		row := regionSeriesView{Region: region.Region, Results: make([]int, n), Failures: make([]int, n), ResponseTimeMS: make([]*float64, n)}
 		for j, step := range region.Steps {
 			row.Results[j], row.Failures[j] = step.Results, step.Failures
-			if mean, ok := step.MeanMS(); ok {
-				row.ResponseTimeMS[j] = new(roundMS(mean))
+			if step.MS != nil {
+				row.ResponseTimeMS[j] = new(roundMS(*step.MS))
 			}
 		}
 		view.Regions[i] = row

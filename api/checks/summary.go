@@ -20,7 +20,7 @@ import (
 // summaryStore reads what sums up a check.
 type summaryStore interface {
 	Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]overview.CheckSummary, error)
-	Series(ctx context.Context, orgID, checkID uuid.UUID, period, step time.Duration) (overview.Series, error)
+	Series(ctx context.Context, orgID, checkID uuid.UUID, q overview.SeriesQuery) (overview.Series, error)
 	UptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days int) ([]overview.UptimeDay, error)
 }
 

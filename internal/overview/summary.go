@@ -66,16 +66,3 @@ type UptimeDay struct {
 	Day time.Time // its beginning
 	vigil.Uptime
 }
-
-// Series are the results of a check in equal steps of time.
-type Series struct {
-	Start   time.Time // of the oldest step
-	Step    time.Duration
-	Regions []RegionSeries // in the order of the check's regions
-}
-
-// RegionSeries are the steps of one region, oldest first. A step without results is zero.
-type RegionSeries struct {
-	Region string // key
-	Steps  []SlotSummary
-}

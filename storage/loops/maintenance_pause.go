@@ -39,14 +39,18 @@ func pausedAt(now, grace string) string {
 		AND o.ends_at >= t.now - t.grace AND o.ends_at <= t.now + ` + LongestOccurrence + ` AND ` + Covers + `)`
 }
 
-// PausedSpans selects the occurrences, alias o, that pause the probing of a check, alias c,
-// and overlap [$1, $2).
-const PausedSpans = `SELECT c.id, greatest(o.starts_at, $1), o.ends_at FROM checks AS c
+// MaintenanceSpans selects the occurrences, alias o, that cover a check, alias c, and overlap [$1, $2).
+const MaintenanceSpans = spans + Covers
+
+// PausedSpans are those of MaintenanceSpans that pause the probing of the check.
+const PausedSpans = spans + `w.probing = 'pause' AND ` + Covers
+
+const spans = `SELECT c.id, greatest(o.starts_at, $1), o.ends_at FROM checks AS c
 	JOIN maintenance_occurrences AS o
 		ON o.org_id = c.org_id AND o.removed_at IS NULL AND o.starts_at < $2 AND o.ends_at > $1
-	JOIN maintenance_windows AS w ON w.id = o.window_id AND w.probing = 'pause' AND ` + Covers
+	JOIN maintenance_windows AS w ON w.id = o.window_id AND `
 
-// CollectSpans reads the rows of PausedSpans by check; spans that overlap are joined.
+// CollectSpans reads the rows of MaintenanceSpans or PausedSpans by check; spans that overlap are joined.
 func CollectSpans(found pgx.Rows) (map[uuid.UUID][]Span, error) {
 	byCheck := make(map[uuid.UUID][]Span)
 	var id uuid.UUID
