@@ -39,6 +39,7 @@ type checkBody struct {
 	Maintenance    []maintenanceNote
 	Figures        []figure
 	Periods        []choice
+	PeriodText     string // of the chosen period: 24 h
 	Chart          *chart
 	Phases         *phases
 	Days           dayBars
@@ -74,21 +75,23 @@ type figure struct {
 
 // checkData are the API's answers for the page.
 type checkData struct {
-	check     client.Check
-	summary   *client.CheckSummary
-	loops     []client.Loop
-	uptimes   map[string]client.Uptime
-	days      []client.UptimeDay
-	series    client.Series
-	results   client.ResultList
-	recent    []client.Result
-	rules     []client.AlertRule
-	receiving []client.CheckRecipient
-	channels  map[string]string
-	incidents []client.Incident
-	windows   []client.MaintenanceWindow
-	late      []client.LateIncident
-	delivered int
+	check   client.Check
+	summary *client.CheckSummary
+	loops   []client.Loop
+	uptimes map[string]client.Uptime
+	days    []client.UptimeDay
+	series  client.Series
+	// seriesError says what is wrong with the time that was asked for.
+	seriesError string
+	results     client.ResultList
+	recent      []client.Result
+	rules       []client.AlertRule
+	receiving   []client.CheckRecipient
+	channels    map[string]string
+	incidents   []client.Incident
+	windows     []client.MaintenanceWindow
+	late        []client.LateIncident
+	delivered   int
 }
 
 // checkID reads the id of the path. What is no id is no page.
@@ -113,7 +116,11 @@ func (s *Server) checkPage(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.render(http.StatusOK, "check", p)
+	status := http.StatusOK
+	if body, ok := p.Body.(*checkBody); ok && body.Chart.Error != "" {
+		status = http.StatusUnprocessableEntity
+	}
+	return r.render(status, "check", p)
 }
 
 // readCheckPage reads the page of the check in the path.
@@ -171,9 +178,8 @@ func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, erro
 		return keep(err, func() { d.days = got.JSON200.Data })
 	})
 	work.Go(func() error {
-		period := client.GetSeriesParamsPeriod(view.Period)
-		got, err := r.api.GetSeriesWithResponse(ctx, id, &client.GetSeriesParams{Period: &period})
-		return keep(err, func() { d.series = got.JSON200.Data })
+		got, err := r.api.GetSeriesWithResponse(ctx, id, r.seriesParams(&view))
+		return d.keepSeries(got, err)
 	})
 	work.Go(func() error {
 		got, err := r.api.ListResultsWithResponse(ctx, id, view.params())
@@ -262,12 +268,18 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 	b.Figures = checkFigures(d)
 	for _, period := range []string{"1h", "24h", "7d", "30d", "90d"} {
 		number, unit := period[:len(period)-1], period[len(period)-1:]
+		if period == view.Period {
+			b.PeriodText = number + " " + unit
+		}
 		b.Periods = append(
 			b.Periods,
-			choice{Text: number + " " + unit, Href: view.with(path, func(v *resultView) { v.Period = period }), Chosen: view.Period == period},
+			choice{
+				Text: number + " " + unit, Href: view.with(path, func(v *resultView) { v.Period, v.From, v.To, v.Table = period, "", "", false }),
+				Chosen: view.Period == period && !view.zoomed(),
+			},
 		)
 	}
-	b.Chart = r.newChart(d, view)
+	b.Chart = r.newChart(d, &view, path)
 	b.Phases = r.newPhases(d.recent)
 	b.Days, b.DaysNote = newDayBars(d.days, "pass"), incidentNote(d, r.now)
 	b.Loops = loopTable{Path: path, Rows: r.loopRows(d.loops, d.uptimes["24h"])}
@@ -338,33 +350,6 @@ func (r *request) checkBanner(d *checkData) *checkBanner {
 	}
 	b.Back = "/app/checks/" + d.check.Id.String()
 	return b
-}
-
-func checkFigures(d *checkData) []figure {
-	share := func(label, period string) figure {
-		up := d.uptimes[period]
-		f := figure{Label: label, Value: "–"}
-		if up.TotalChecks > 0 {
-			f.Value, f.Unit = percent(up.UptimePercentage), "%"
-		}
-		return f
-	}
-	today := d.uptimes["24h"]
-	ms := func(label string, value float64) figure {
-		f := figure{Label: label, Value: "–"}
-		if today.SuccessfulChecks > 0 {
-			f.Value, f.Unit = millis(value), "ms"
-		}
-		return f
-	}
-	coverage := figure{Label: "Coverage", Value: "–"}
-	if today.ExpectedChecks > 0 {
-		coverage.Value, coverage.Unit = percent(today.CoveragePercentage), "%"
-	}
-	return []figure{
-		share("Uptime, 24 h", "24h"), share("7 days", "7d"), share("30 days", "30d"), share("90 days", "90d"),
-		ms("p50, 24 h", today.P50ResponseTimeMs), ms("p95", today.P95ResponseTimeMs), ms("p99", today.P99ResponseTimeMs), coverage,
-	}
 }
 
 // incidentNote sums up the incidents of the last 90 days.

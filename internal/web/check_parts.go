@@ -292,32 +292,57 @@ func (r *request) loopRows(loops []client.Loop, up client.Uptime) []loopRow {
 // resultView is what the URL says of the results and the chart.
 type resultView struct {
 	Period, Region string
+	From, To       string // of the chart, in the place of the period
+	Statistic      string // of the chart
+	Lines          string // of the chart: everyLine for all regions of many
+	Table          bool   // all rows of the chart as a table
 	Failing        bool
-	Cursor, Open   string
+	Cursor         string
 }
 
 func readResultView(values url.Values) resultView {
 	v := resultView{
-		Period:  values.Get("period"),
-		Region:  values.Get("region"),
-		Failing: values.Get("results") == "failing",
-		Cursor:  values.Get("cursor"),
+		Period:    values.Get("period"),
+		Region:    values.Get("region"),
+		From:      strings.TrimSpace(values.Get("from")),
+		To:        strings.TrimSpace(values.Get("to")),
+		Statistic: values.Get("statistic"),
+		Lines:     values.Get("lines"),
+		Table:     values.Get("table") == everyLine,
+		Failing:   values.Get("results") == "failing",
+		Cursor:    values.Get("cursor"),
 	}
 	if !slices.Contains([]string{"1h", "24h", "7d", "30d", "90d"}, v.Period) {
 		v.Period = "24h"
+	}
+	if !slices.Contains([]string{"p50", "p95"}, v.Statistic) {
+		v.Statistic = "mean"
 	}
 	return v
 }
 
 func (v *resultView) unfiltered() bool { return v.Region == "" && !v.Failing && v.Cursor == "" }
 
+// zoomed reports whether the chart shows another time than a period.
+func (v *resultView) zoomed() bool { return v.From != "" || v.To != "" }
+
 func (v resultView) values() url.Values {
 	values := url.Values{}
-	if v.Period != "24h" {
-		values.Set("period", v.Period)
+	set := func(name, value, usual string) {
+		if value != usual {
+			values.Set(name, value)
+		}
 	}
-	if v.Region != "" {
-		values.Set("region", v.Region)
+	set("period", v.Period, "24h")
+	set("region", v.Region, "")
+	set("from", v.From, "")
+	set("to", v.To, "")
+	set("statistic", v.Statistic, "mean")
+	if v.Lines == everyLine {
+		values.Set("lines", everyLine)
+	}
+	if v.Table {
+		values.Set("table", everyLine)
 	}
 	if v.Failing {
 		values.Set("results", "failing")

@@ -199,6 +199,7 @@
     if (found || ids.some((id) => id?.startsWith("more") && id !== "more-results")) open();
     if (ids.includes("more-results")) document.getElementById("result-rows").grown = true;
   });
+  document.addEventListener("vigil:moved", () => { if (!document.hidden) open(); }); // another address
   let scrolled = 0;
   addEventListener("scroll", () => {
     if (document.querySelectorAll("tr[data-check]").length <= maxRows) return;
