@@ -18,19 +18,20 @@ import (
 
 // reportsBody is what the page of reports shows.
 type reportsBody struct {
-	Form     *form
-	Period   string // in words
-	Zone     string
-	Note     string // where results are past their retention
-	Cards    []reportCard
-	Rows     []reportRow
-	Total    reportRow
-	Days     []reportRow
-	CSV      string // address of the file
-	Earlier  string // address of the month before
-	Later    string
-	Empty    *empty
-	Schedule bool // the user may make schedules
+	Form      *form
+	Period    string // in words
+	Zone      string
+	Note      string // where results are past their retention
+	Cards     []reportCard
+	Rows      []reportRow
+	Total     reportRow
+	Days      []reportRow
+	CSV       string // address of the file
+	Earlier   string // address of the month before
+	Later     string
+	Empty     *empty
+	Schedule  bool // the user may make schedules
+	Schedules []reportScheduleRow
 }
 
 // reportCard is a figure at the top.
@@ -108,6 +109,10 @@ func (s *Server) reports(r *request) error {
 	f.add(field{Name: "label", Label: "Labels", Value: query.label, Placeholder: "team=shop", Mono: true, Autofill: "off"})
 	f.add(field{Name: "timezone", Label: "Time zone", Value: query.zone, Autofill: "off"})
 	f.add(field{Name: "target", Label: "Target, %", Value: query.target, Mode: "decimal", Autofill: "off"})
+	var err error
+	if body.Schedules, err = r.reportSchedules(); err != nil {
+		return err
+	}
 	status := http.StatusOK
 	found, err := r.api.GetUptimeReportWithResponse(r.Context(), query.params())
 	switch {

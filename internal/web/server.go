@@ -188,7 +188,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.keyRoutes,
 		s.locationRoutes,
 		s.usageRoutes,
-		s.reportRoutes,
+		s.reportRoutes, s.reportScheduleRoutes,
 		s.temporalRoutes,
 		s.auditRoutes,
 	}
