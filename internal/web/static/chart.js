@@ -22,7 +22,8 @@
   };
   const most = () => Math.max(1, ...data.lines.flatMap((line) => line.values).filter((v) => v !== null));
   const rule = () => (data.rule && data.rule < 4 * most() ? data.rule : 0);
-  const figure = (ms) => (top >= 3000 ? `${Number((ms / 1000).toFixed(2))} s` : `${Number(ms.toFixed(1))} ms`);
+  const figure = (ms, inSeconds = ms >= 1000) => (inSeconds
+    ? `${Number((ms / 1000).toFixed(2))} s` : `${Number(ms.toFixed(ms < 10 ? 1 : 0))} ms`);
 
   const time = (seconds, options) => new Intl.DateTimeFormat("en-GB", { timeZone: data.zone, ...options }).format(seconds * 1000);
   const clock = { hour: "2-digit", minute: "2-digit" };
@@ -146,7 +147,7 @@
     }
     out.replaceChildren(head, ...rows);
     const x = u.bbox.left / devicePixelRatio + left;
-    out.style.left = `${Math.max(0, x + out.offsetWidth + 16 < box.clientWidth ? x + 12 : x - out.offsetWidth - 12)}px`;
+    out.style.translate = `${Math.max(0, x + out.offsetWidth + 16 < box.clientWidth ? x + 12 : x - out.offsetWidth - 12)}px 0`;
     if (spoken) document.getElementById("said").textContent = [head, ...rows].map((row) => row.textContent).join(", ");
   };
 
@@ -172,7 +173,7 @@
     held = false;
     look();
     const links = [...document.querySelectorAll("#check-chart a")];
-    if (inside) (links.find((link) => (link.id || link.textContent) === inside) ?? box)?.focus({ preventScroll: true });
+    if (inside) (links.find((link) => (link.id || link.textContent) === inside) ?? box ?? links[0])?.focus({ preventScroll: true });
     document.dispatchEvent(new CustomEvent("vigil:moved")); // for live.js
   };
   const zoom = (from, to) => {
@@ -185,6 +186,7 @@
   };
   const reset = () => { if (data.reset) show(new URL(data.reset, location.href).href, true); };
 
+  const scale = (u, splits) => splits.map((ms) => figure(ms, top >= 2000));
   const axis = { stroke: () => colour("--t3"), font: `11px ${getComputedStyle(document.body).fontFamily}`, ticks: { show: false } };
   const times = () => data.lines[0].values.map((_, i) => data.start + i * data.step);
   const columns = () => [times(), ...data.lines.map((line) => line.values)];
@@ -202,13 +204,14 @@
     const made = new uPlot({
       width, height: 230, legend: { show: false }, padding: [8, 4, 0, 0],
       cursor: {
-        y: false, points: { size: 7 }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => () => { reset(); return null; } },
+        y: false, points: { size: 7 }, drag: { x: true, y: false, setScale: false },
+        bind: { dblclick: () => () => { reset(); return null; } },
       },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), data.zone),
       scales: { x: { range: () => [data.start, data.end] }, y: { range: () => [0, ceiling(Math.max(most(), rule()))] } },
       axes: [
         { ...axis, grid: { show: false }, values: ticks, space: 70, size: 28 },
-        { ...axis, grid: { stroke: () => colour("--line"), width: 1 }, values: (u, splits) => splits.map(figure), space: 44, size: 56 },
+        { ...axis, grid: { stroke: () => colour("--line"), width: 1 }, values: scale, space: 44, size: 56 },
       ],
       series: [{}, ...data.lines.map(({ name }, i) => ({
         label: name, stroke: () => colour(`--series-${(i % 3) + 1}`), width: 1.5, dash: i > 2 ? [5, 4] : undefined, spanGaps: false,
