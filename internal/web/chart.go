@@ -41,6 +41,7 @@ type chartLine struct {
 
 // chartIncident is an incident in the time of the chart.
 type chartIncident struct {
+	State       string // of its mark
 	Href, Title string
 	From        stamp
 	Length      string
@@ -306,9 +307,9 @@ func (r *request) chartIncidents(c *chart, d *checkData) []chartBand {
 	bands := []chartBand{}
 	for i := range d.incidents {
 		incident := &d.incidents[i]
-		end, length := r.now, "open"
+		end, length, state := r.now, "open", "down"
 		if at := incident.ResolvedAt; at != nil {
-			end, length = *at, spanExact(at.Sub(incident.StartedAt).Round(time.Second))
+			end, state, length = *at, "done", spanExact(at.Sub(incident.StartedAt).Round(time.Second))
 		}
 		if end.Before(d.series.Start) || incident.StartedAt.After(d.series.End) {
 			continue
@@ -317,7 +318,7 @@ func (r *request) chartIncidents(c *chart, d *checkData) []chartBand {
 		from, to := max(d.series.Start.Unix(), incident.StartedAt.Unix()), min(d.series.End.Unix(), end.Unix())
 		bands = append(bands, chartBand{From: from, To: to, Href: href, Text: incident.Title})
 		c.Incidents = append(c.Incidents, chartIncident{
-			Href: href, Title: incident.Title, From: r.stampAs(incident.StartedAt, "15:04"), Length: length,
+			State: state, Href: href, Title: incident.Title, From: r.stampAs(incident.StartedAt, "15:04"), Length: length,
 		})
 	}
 	return bands
