@@ -34,7 +34,9 @@ func (b *browser) drag(from, to float64) {
 	b.t.Helper()
 	a, y := b.place(from)
 	z, _ := b.place(to)
-	left := func(p *input.DispatchMouseEventParams) { p.Button, p.Buttons, p.ClickCount = input.MouseButtonLeft, 1, 1 }
+	left := func(p *input.DispatchMouseEventParams) {
+		p.Button, p.Buttons, p.ClickCount = input.MouseButtonLeft, 1, 1
+	}
 	b.do("drag",
 		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, a, y),
 		chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, a, y, left),

@@ -48,7 +48,9 @@ func TestChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := s.create(t, b, "/v1/checks", fmt.Sprintf(`{"name":"Shop","type":"https","interval_seconds":60,"regions":%s,"config":{"url":"https://127.0.0.1:1/"}}`, list))
+	id := s.create(t, b, "/v1/checks", fmt.Sprintf(
+		`{"name":"Shop","type":"https","interval_seconds":60,"regions":%s,"config":{"url":"https://127.0.0.1:1/"}}`, list,
+	))
 	begin := time.Now().UTC().Truncate(time.Minute).Add(-2 * time.Hour)
 	for n, region := range regions {
 		_, err := s.store.DB().NewRaw(`
@@ -111,7 +113,8 @@ func TestChart(t *testing.T) {
 			t.Error("the address is in the page as it was sent")
 		}
 	}
-	b.get(t, http.StatusOK, path+"?from="+url.QueryEscape(time.Now().Add(-200*24*time.Hour).UTC().Format(time.RFC3339))).shows(t, "Show the last 24 h")
+	old := url.QueryEscape(time.Now().Add(-200 * 24 * time.Hour).UTC().Format(time.RFC3339))
+	b.get(t, http.StatusOK, path+"?from="+old).shows(t, "Show the last 24 h")
 	stranger, _ := s.signUp(t)
 	stranger.get(t, http.StatusNotFound, hour)
 	s.browser(t).get(t, http.StatusSeeOther, hour)

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// What pages may cost at rest: docs/benchmarks.md. Bytes are compressed by gzip, as they are sent.
+const (
+	mostElements = 3500     // of the overview
+	mostBytes    = 60 << 10 // of the overview with its files, and of every page for a browser that has the files
+	mostOfChart  = 80 << 10 // of the page of a check with its files, the chart library among them
+)
+
+// elements counts the elements of a page.
+func (a answer) elements(t *testing.T) (count int) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(a.text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode {
+			count++
+		}
+	}
+	return count
+}
+
+// transferred is how many bytes a browser receives for a page that it has never seen.
+func (b *browser) transferred(t *testing.T, page answer) (own, files int) {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(page.text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for _, found := range regexp.MustCompile(`(?:src|href)="(/app/static/[^"]+)"`).FindAllStringSubmatch(page.text, -1) {
+		if path := found[1]; !slices.Contains(known, path) {
+			known = append(known, path)
+			files += len(b.get(t, http.StatusOK, path, "Accept-Encoding", "gzip").text)
+		}
+	}
+	if len(known) < 3 {
+		t.Fatalf("the page has the files %v", known)
+	}
+	return packed.Len(), files
+}
+
+// TestPagesAtRest bounds the overview of 1,000 checks, and the page of a check in three regions with a full day in its
+// chart and its table.
+func TestPagesAtRest(t *testing.T) {
+	t.Parallel()
+	s := open(t, "")
+	b, _ := s.signUp(t)
+	id := s.create(t, b, "/v1/checks", `{"name":"Shop","type":"https","interval_seconds":60,
+		"regions":["na-east-ewr","eu-central-fra","ap-southeast-sin"],"config":{"url":"https://shop.example.com/"}}`)
+	for _, fill := range []string{
+		`CREATE TABLE more AS SELECT c.*, n FROM (SELECT * FROM checks LIMIT 1) AS c, generate_series(1, 999) AS n`,
+		`INSERT INTO checks
+				(id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision, created_at, updated_at)
+			SELECT md5(n::text)::uuid, org_id, 'Page ' || n, type, config, target, interval_ms, regions, true, simultaneous, anchor, 1,
+				created_at, updated_at FROM more`,
+		`INSERT INTO check_regions (check_id, region, org_id, desired, active, start_at, anchor, interval_ms, counted_until)
+			SELECT c.id, r.region, c.org_id, 1, true, c.anchor, c.anchor, c.interval_ms, c.anchor
+			FROM checks AS c, unnest(c.regions) AS r (region) WHERE c.name <> 'Shop'`,
+		`INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, metadata)
+			SELECT r.check_id, r.region, date_trunc('minute', now()) - n * interval '1 minute', gen_random_uuid(),
+				date_trunc('minute', now()) - n * interval '1 minute', false, n % 17 <> 3, 80 + n % 7 * 13 + random() * 40, 200,
+				'{"timings": {"dns_ms": 1.5, "connect_ms": 3.25, "tls_ms": 12.5, "ttfb_ms": 40}, "ip": "192.0.2.7"}'
+			FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id,
+				generate_series(1, CASE WHEN c.name = 'Shop' THEN 1439 ELSE 59 END) AS n WHERE n % 29 <> 5`,
+		`UPDATE check_regions SET last_slot = date_trunc('minute', now()), last_time = now(), last_scheduled = date_trunc('minute', now()),
+			health = CASE WHEN check_id = md5('7')::uuid THEN 'unhealthy' ELSE 'healthy' END`,
+		`ANALYZE checks, check_regions, results`,
+	} {
+		if _, err := s.store.DB().NewRaw(fill).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, one := range []struct {
+		path, shows string
+		first       int // bytes of a first visit
+	}{
+		{"/app", "Page 1", mostBytes},
+		{"/app/checks/" + id, "Show as table", mostOfChart},
+	} {
+		page := b.get(t, http.StatusOK, one.path)
+		page.shows(t, one.shows)
+		elements := page.elements(t)
+		own, files := b.transferred(t, page)
+		t.Logf("%s: %d elements, %.1f KiB and files of %.1f KiB", one.path, elements, float64(own)/1024, float64(files)/1024)
+		if elements >= mostElements {
+			t.Errorf("%s has %d elements, it may have %d", one.path, elements, mostElements)
+		}
+		if own >= mostBytes || own+files >= one.first {
+			t.Errorf("%s has %d bytes and files of %d, compressed; it may have %d, and %d with them", one.path, own, files, mostBytes, one.first)
+		}
+	}
+}
