@@ -78,7 +78,7 @@ func TestChart(t *testing.T) {
 	if failed := data.Lines[3].Failed; len(failed) != 1 || failed[0] != [3]int64{7, 8, 8} {
 		t.Errorf("failed are %v", failed)
 	}
-	few.shows(t, "Show all 8 regions", "Show the last 24 h", "no result", "Show all 56 rows")
+	few.shows(t, "Show all 8 regions", "Show the last 1 h", "no result", "Show all 56 rows")
 	every := b.get(t, http.StatusOK, hour+"&lines=all&table=all&statistic=p95")
 	data = drawn(t, every)
 	if len(data.Lines) != 8 {
@@ -114,7 +114,25 @@ func TestChart(t *testing.T) {
 		}
 	}
 	old := url.QueryEscape(time.Now().Add(-200 * 24 * time.Hour).UTC().Format(time.RFC3339))
-	b.get(t, http.StatusOK, path+"?from="+old).shows(t, "Show the last 24 h")
+	b.get(t, http.StatusOK, path+"?from="+old).shows(t, "Show the last 1 h")
+	b.get(t, http.StatusOK, path+"?period=24h").shows(t, `href="`+path+`?period=7d"`, `href="`+path+`"`)
+
+	// What is past its retention says so.
+	for _, fill := range []string{
+		"UPDATE checks SET created_at = now() - interval '300 days' WHERE id = ?0",
+		`INSERT INTO result_rollups (check_id, region, hour, total, successes, sum_ms, buckets, counts)
+			SELECT ?0, ?1, date_trunc('hour', now()) - n * interval '1 hour', 60, 59, 5900, '{115}', '{59}' FROM generate_series(2399, 2400) AS n`,
+	} {
+		if _, err := s.store.DB().NewRaw(fill, id, regions[0]).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.get(t, http.StatusOK, path+"?from="+old).shows(t, "Show the last 24 h", "Nothing is kept from before")
+	hours := func(ago int) string {
+		return url.QueryEscape(time.Now().UTC().Truncate(time.Hour).Add(-time.Duration(ago) * time.Hour).Format(time.RFC3339))
+	}
+	b.get(t, http.StatusOK, path+"?from="+hours(2400)+"&to="+hours(2398)).
+		shows(t, "Single results of this time are past their retention: whole hours are shown.", "100, 1 failed")
 	stranger, _ := s.signUp(t)
 	stranger.get(t, http.StatusNotFound, hour)
 	s.browser(t).get(t, http.StatusSeeOther, hour)

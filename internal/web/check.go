@@ -130,7 +130,7 @@ func (s *Server) readCheckPage(r *request) (page, error) {
 		return page{}, err
 	}
 	view := readResultView(r.URL.Query())
-	data, err := r.readCheckData(id, view)
+	data, err := r.readCheckData(id, &view)
 	if err != nil {
 		return page{}, err
 	}
@@ -143,7 +143,7 @@ func (s *Server) readCheckPage(r *request) (page, error) {
 }
 
 // readCheckData asks the API for everything on the page at the same time.
-func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, error) {
+func (r *request) readCheckData(id uuid.UUID, view *resultView) (*checkData, error) {
 	d := &checkData{uptimes: make(map[string]client.Uptime)}
 	yes, many, one := true, int64(100), int64(1)
 	ctx, now := r.Context(), r.now
@@ -160,6 +160,7 @@ func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, erro
 	}
 	d.check = list.JSON200.Data[0]
 	d.summary = d.check.Summary
+	view.grow(now.Sub(d.check.CreatedAt), r.URL.Query().Get("period") != "")
 	work, ctx := errgroup.WithContext(ctx)
 	work.Go(func() error {
 		got, err := r.api.ListCheckRegionsWithResponse(ctx, id, &client.ListCheckRegionsParams{Limit: &many, Stored: &yes})
@@ -178,7 +179,7 @@ func (r *request) readCheckData(id uuid.UUID, view resultView) (*checkData, erro
 		return keep(err, func() { d.days = got.JSON200.Data })
 	})
 	work.Go(func() error {
-		got, err := r.api.GetSeriesWithResponse(ctx, id, r.seriesParams(&view))
+		got, err := r.api.GetSeriesWithResponse(ctx, id, r.seriesParams(view))
 		return d.keepSeries(got, err)
 	})
 	work.Go(func() error {

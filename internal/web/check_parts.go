@@ -292,6 +292,7 @@ func (r *request) loopRows(loops []client.Loop, up client.Uptime) []loopRow {
 // resultView is what the URL says of the results and the chart.
 type resultView struct {
 	Period, Region string
+	Usual          string // period without a word about it
 	From, To       string // of the chart, in the place of the period
 	Statistic      string // of the chart
 	Lines          string // of the chart: everyLine for all regions of many
@@ -312,13 +313,27 @@ func readResultView(values url.Values) resultView {
 		Failing:   values.Get("results") == "failing",
 		Cursor:    values.Get("cursor"),
 	}
+	v.Usual = "24h"
 	if !slices.Contains([]string{"1h", "24h", "7d", "30d", "90d"}, v.Period) {
-		v.Period = "24h"
+		v.Period = v.Usual
 	}
 	if !slices.Contains([]string{"p50", "p95"}, v.Statistic) {
 		v.Statistic = "mean"
 	}
 	return v
+}
+
+// youth is how long the chart of a new check shows an hour unless another period is chosen.
+const youth = 2 * time.Hour
+
+// grow makes the usual period that of the age of the check. asked: a period is in the URL.
+func (v *resultView) grow(age time.Duration, asked bool) {
+	if age >= youth {
+		return
+	}
+	if v.Usual = "1h"; !asked {
+		v.Period = v.Usual
+	}
 }
 
 func (v *resultView) unfiltered() bool { return v.Region == "" && !v.Failing && v.Cursor == "" }
@@ -333,7 +348,7 @@ func (v resultView) values() url.Values {
 			values.Set(name, value)
 		}
 	}
-	set("period", v.Period, "24h")
+	set("period", v.Period, v.Usual)
 	set("region", v.Region, "")
 	set("from", v.From, "")
 	set("to", v.To, "")
