@@ -26,12 +26,24 @@ type reportsBody struct {
 	Rows      []reportRow
 	Total     reportRow
 	Days      []reportRow
+	Quiet     int64  // days on which nothing was due
 	CSV       string // address of the file
 	Earlier   string // address of the month before
 	Later     string
 	Empty     *empty
 	Schedule  bool // the user may make schedules
 	Schedules []reportScheduleRow
+}
+
+// QuietText says which days are not listed.
+func (b *reportsBody) QuietText() string {
+	switch b.Quiet {
+	case 0:
+		return ""
+	case 1:
+		return "A day on which nothing was due is left out."
+	}
+	return counted(b.Quiet, "day") + " on which nothing was due are left out."
 }
 
 // reportCard is a figure at the top.
@@ -156,6 +168,10 @@ func (r *request) showReport(body *reportsBody, query *reportQuery, report *clie
 	body.Total = reportRowOf("All checks", &report.Total)
 	for k := range report.Days {
 		day := &report.Days[k]
+		if day.TotalChecks+day.MissedChecks+day.ExcludedChecks+day.Incidents == 0 {
+			body.Quiet++
+			continue
+		}
 		body.Days = append(body.Days, reportRowOf(day.From.Format("Mon 2 Jan"), figuresOf(day)))
 	}
 	total := &report.Total
@@ -165,13 +181,20 @@ func (r *request) showReport(body *reportsBody, query *reportQuery, report *clie
 		{Name: "Error budget left", Value: body.Total.Budget, Help: "of a target of " + query.target + " %", State: body.Total.State},
 		{
 			Name: "To acknowledge", Value: body.Total.Ack,
-			Help: "mean of " + counted(total.AcknowledgedIncidents, "incident") + "; median " + secondsOr(total.MedianTimeToAcknowledgeSeconds),
+			Help: meanAndMedian(total.AcknowledgedIncidents, total.MedianTimeToAcknowledgeSeconds),
 		},
 		{
 			Name: "To resolve", Value: body.Total.Fixed,
-			Help: "mean of " + counted(total.ResolvedIncidents, "incident") + "; median " + secondsOr(total.MedianTimeToResolveSeconds),
+			Help: meanAndMedian(total.ResolvedIncidents, total.MedianTimeToResolveSeconds),
 		},
 	}
+}
+
+func meanAndMedian(incidents int64, median *float64) string {
+	if incidents == 0 {
+		return "no incident"
+	}
+	return "mean of " + counted(incidents, "incident") + "; median " + secondsOr(median)
 }
 
 // figuresOf returns the figures that a check or a day has among its other members.
