@@ -77,8 +77,10 @@ type seriesReader struct {
 func (r *seriesReader) choose(ctx context.Context) error {
 	var ms int64
 	var kept *time.Time
-	err := r.tx.QueryRow(ctx, `SELECT c.interval_ms, (SELECT min(hour) FROM result_rollups WHERE check_id = c.id) FROM checks AS c WHERE c.id = $1`,
-		r.check).Scan(&ms, &kept)
+	err := r.tx.QueryRow(ctx, `
+		SELECT c.interval_ms, (SELECT min(hour) FROM result_rollups WHERE check_id = c.id) FROM checks AS c WHERE c.id = $1`,
+		r.check).
+		Scan(&ms, &kept)
 	if err != nil {
 		return fmt.Errorf("read the check: %w", pg.Found("check", err))
 	}
