@@ -94,7 +94,8 @@ func TestBrowserChart(t *testing.T) {
 	defer func() { _ = db.Close() }()
 	_, err = db.ExecContext(t.Context(), `
 		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code)
-		SELECT check_id, region, first - n * interval '1 second', gen_random_uuid(), first - n * interval '1 second', false, n NOT BETWEEN 1500 AND 1530,
+		SELECT check_id, region, first - n * interval '1 second', gen_random_uuid(), first - n * interval '1 second', false,
+			n NOT BETWEEN 1500 AND 1530,
 			CASE WHEN region = 'na-east-ewr' THEN 110 ELSE 60 END + n % 7 + CASE WHEN n BETWEEN 600 AND 660 THEN 2000 ELSE 0 END, 200
 		FROM (SELECT region, min(slot) AS first, check_id FROM results WHERE check_id = $1 GROUP BY region, check_id) AS known,
 			generate_series(1, 3000) AS n WHERE n NOT BETWEEN 1800 AND 2100`, made.ID)
@@ -146,7 +147,7 @@ func TestBrowserChart(t *testing.T) {
 	}
 	b.stayed("another time")
 	b.agrees("zoomed")
-	b.do("go back", chromedp.Func(func(context.Context, *chromedp.Target) error { eval[bool](b, `(history.back(), true)`); return nil }))
+	eval[bool](b, `(history.back(), true)`)
 	b.until("going back shows the hour", chartSteps+`.step === `+strconv.Itoa(step))
 	b.visit(zoomed)
 	b.until("the address is the chart", chartSteps+`.step === 1`)
