@@ -153,6 +153,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	./bin/vigil bench create --checks 10000 --clients 8
 	./bin/vigil bench incidents --checks 1000
 	./bin/vigil bench dashboard
+	VIGIL_DRILL=full go test -v -count=1 -run 'TestBrowserAtRest$$' ./e2e/
 	go test ./api -run '^$$' -bench Throughput -benchtime 1x
 	go test ./api -run '^$$' -bench '^BenchmarkApply$$' -benchtime 3x
 	go test ./internal/probe -run '^$$' -bench Types
