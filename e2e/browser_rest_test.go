@@ -74,7 +74,7 @@ func TestBrowserAtRest(t *testing.T) {
 		})
 	}
 	makers.Wait()
-	eventually(t, "every check has a result", func() bool { return shop.hits("/page") >= restChecks })
+	eventuallyWithin(t, 3*time.Minute, "every check has had its turn twice", func() bool { return shop.hits("/page") >= 2*restChecks })
 
 	b := c.open(t, p.ready.APIURL)
 	b.visit("/app/sign-in?next=/app")

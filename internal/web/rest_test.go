@@ -69,6 +69,9 @@ func TestPagesAtRest(t *testing.T) {
 	id := s.create(t, b, "/v1/checks", `{"name":"Shop","type":"https","interval_seconds":60,
 		"regions":["na-east-ewr","eu-central-fra","ap-southeast-sin"],"config":{"url":"https://shop.example.com/"}}`)
 	for _, fill := range []string{
+		`UPDATE checks SET created_at = created_at - interval '2 days', anchor = anchor - interval '2 days'`,
+		`UPDATE check_regions SET start_at = start_at - interval '2 days', anchor = anchor - interval '2 days',
+			counted_until = counted_until - interval '2 days'`,
 		`CREATE TABLE more AS SELECT c.*, n FROM (SELECT * FROM checks LIMIT 1) AS c, generate_series(1, 999) AS n`,
 		`INSERT INTO checks
 				(id, org_id, name, type, config, target, interval_ms, regions, enabled, simultaneous, anchor, revision, created_at, updated_at)
@@ -102,6 +105,13 @@ func TestPagesAtRest(t *testing.T) {
 		page.shows(t, one.shows)
 		elements := page.elements(t)
 		own, files := b.transferred(t, page)
+		if one.path == "/app" {
+			for _, path := range []string{`<path class="miss"`, `<path class="fail"`, `<path class="pass"`} {
+				if strings.Count(page.text, path) < 100 {
+					t.Errorf("only %d strips have %s", strings.Count(page.text, path), path)
+				}
+			}
+		}
 		t.Logf("%s: %d elements, %.1f KiB and files of %.1f KiB", one.path, elements, float64(own)/1024, float64(files)/1024)
 		if elements >= mostElements {
 			t.Errorf("%s has %d elements, it may have %d", one.path, elements, mostElements)
