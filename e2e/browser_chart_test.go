@@ -193,7 +193,7 @@ func TestBrowserChart(t *testing.T) {
 
 	// Percentiles, in place and in the address.
 	b.press("p95")
-	b.until("the address has p95", `location.search.includes("statistic=p95") && location.search.includes("period=1h")`)
+	b.until("the address has p95", `location.search.includes("statistic=p95")`)
 	b.until("the segment is chosen", `[...document.querySelectorAll("[aria-current]")].some(e => e.textContent.trim() === "p95")`)
 
 	// The incident is a band that opens, and a link.
