@@ -3581,16 +3581,19 @@ func (e SSLMetadataProblem) Valid() bool {
 
 // Defines values for SeriesPeriod.
 const (
-	SeriesPeriodN1h  SeriesPeriod = "1h"
-	SeriesPeriodN24h SeriesPeriod = "24h"
-	SeriesPeriodN30d SeriesPeriod = "30d"
-	SeriesPeriodN7d  SeriesPeriod = "7d"
-	SeriesPeriodN90d SeriesPeriod = "90d"
+	SeriesPeriodCustom SeriesPeriod = "custom"
+	SeriesPeriodN1h    SeriesPeriod = "1h"
+	SeriesPeriodN24h   SeriesPeriod = "24h"
+	SeriesPeriodN30d   SeriesPeriod = "30d"
+	SeriesPeriodN7d    SeriesPeriod = "7d"
+	SeriesPeriodN90d   SeriesPeriod = "90d"
 )
 
 // Valid indicates whether the value is a known member of the SeriesPeriod enum.
 func (e SeriesPeriod) Valid() bool {
 	switch e {
+	case SeriesPeriodCustom:
+		return true
 	case SeriesPeriodN1h:
 		return true
 	case SeriesPeriodN24h:
@@ -3600,6 +3603,48 @@ func (e SeriesPeriod) Valid() bool {
 	case SeriesPeriodN7d:
 		return true
 	case SeriesPeriodN90d:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SeriesResolution.
+const (
+	SeriesResolutionHour   SeriesResolution = "hour"
+	SeriesResolutionResult SeriesResolution = "result"
+	SeriesResolutionStep   SeriesResolution = "step"
+)
+
+// Valid indicates whether the value is a known member of the SeriesResolution enum.
+func (e SeriesResolution) Valid() bool {
+	switch e {
+	case SeriesResolutionHour:
+		return true
+	case SeriesResolutionResult:
+		return true
+	case SeriesResolutionStep:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SeriesStatistic.
+const (
+	SeriesStatisticMean SeriesStatistic = "mean"
+	SeriesStatisticP50  SeriesStatistic = "p50"
+	SeriesStatisticP95  SeriesStatistic = "p95"
+)
+
+// Valid indicates whether the value is a known member of the SeriesStatistic enum.
+func (e SeriesStatistic) Valid() bool {
+	switch e {
+	case SeriesStatisticMean:
+		return true
+	case SeriesStatisticP50:
+		return true
+	case SeriesStatisticP95:
 		return true
 	default:
 		return false
@@ -4293,6 +4338,27 @@ func (e GetSeriesParamsPeriod) Valid() bool {
 	case GetSeriesParamsPeriodN7d:
 		return true
 	case GetSeriesParamsPeriodN90d:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetSeriesParamsStatistic.
+const (
+	GetSeriesParamsStatisticMean GetSeriesParamsStatistic = "mean"
+	GetSeriesParamsStatisticP50  GetSeriesParamsStatistic = "p50"
+	GetSeriesParamsStatisticP95  GetSeriesParamsStatistic = "p95"
+)
+
+// Valid indicates whether the value is a known member of the GetSeriesParamsStatistic enum.
+func (e GetSeriesParamsStatistic) Valid() bool {
+	switch e {
+	case GetSeriesParamsStatisticMean:
+		return true
+	case GetSeriesParamsStatisticP50:
+		return true
+	case GetSeriesParamsStatisticP95:
 		return true
 	default:
 		return false
@@ -9481,7 +9547,7 @@ type RegionSeries struct {
 	// Region Examples: na-east-ewr
 	Region string `json:"region"`
 
-	// ResponseTimeMs Mean response time of those that succeeded; null when none did.
+	// ResponseTimeMs Response time of those that succeeded, by statistic; null when none did.
 	ResponseTimeMs []*float64 `json:"response_time_ms"`
 
 	// Results How many results each step has, oldest first; 0 for a gap.
@@ -9952,22 +10018,50 @@ type SSLMetadataProblem string
 
 // Series defines model for Series.
 type Series struct {
+	// End End of the newest step, which may not be over yet.
+	End time.Time `json:"end"`
+
+	// KeptFrom Beginning of the oldest hour that something is kept of; null without a result. Before it nothing was measured, or it is past its retention.
+	KeptFrom *time.Time `json:"kept_from"`
+
+	// Maintenance When the check was in maintenance, oldest first. Results of that time are in no step, unless the window counts them.
+	Maintenance []SeriesBreak `json:"maintenance"`
+
+	// Period custom where from was sent.
 	Period  SeriesPeriod   `json:"period"`
 	Regions []RegionSeries `json:"regions"`
 
+	// Resolution result: a step has one result of each region. step: the results of a step are summed. hour: whole hours (UTC) are, as the time is long, or its results are past their retention; percentiles have an error of up to 2 % then.
+	Resolution SeriesResolution `json:"resolution"`
+
 	// Start Beginning of the oldest step.
 	Start time.Time `json:"start"`
+
+	// Statistic What response_time_ms is of the results of a step.
+	Statistic SeriesStatistic `json:"statistic"`
 
 	// StepSeconds Seconds from a step to the next one.
 	StepSeconds int64 `json:"step_seconds"`
 }
 
-// SeriesPeriod defines model for Series.Period.
+// SeriesPeriod custom where from was sent.
 type SeriesPeriod string
+
+// SeriesResolution result: a step has one result of each region. step: the results of a step are summed. hour: whole hours (UTC) are, as the time is long, or its results are past their retention; percentiles have an error of up to 2 % then.
+type SeriesResolution string
+
+// SeriesStatistic What response_time_ms is of the results of a step.
+type SeriesStatistic string
 
 // SeriesAnswer defines model for SeriesAnswer.
 type SeriesAnswer struct {
 	Data Series `json:"data"`
+}
+
+// SeriesBreak defines model for SeriesBreak.
+type SeriesBreak struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
 }
 
 // Session defines model for Session.
@@ -11588,10 +11682,25 @@ type ExportResultsParams struct {
 type GetSeriesParams struct {
 	// Period How far to look back.
 	Period *GetSeriesParamsPeriod `form:"period,omitempty" json:"period,omitempty"`
+
+	// From Where the time begins, in the place of period: an instant, or a day, which begins in timezone.
+	From *string `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Where it ends, at most 366 days later. Default: the present.
+	To *string `form:"to,omitempty" json:"to,omitempty"`
+
+	// Timezone IANA name of the time zone in which the days of from and to begin.
+	Timezone *string `form:"timezone,omitempty" json:"timezone,omitempty"`
+
+	// Statistic What response_time_ms is of the results of a step.
+	Statistic *GetSeriesParamsStatistic `form:"statistic,omitempty" json:"statistic,omitempty"`
 }
 
 // GetSeriesParamsPeriod defines parameters for GetSeries.
 type GetSeriesParamsPeriod string
+
+// GetSeriesParamsStatistic defines parameters for GetSeries.
+type GetSeriesParamsStatistic string
 
 // TestCheckParams defines parameters for TestCheck.
 type TestCheckParams struct {
@@ -17058,7 +17167,7 @@ type ClientInterface interface {
 
 	// GetSeries Get the response times of a check over a period, for a chart
 	//
-	// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+	// There are at most 300 steps, and one more at each edge: a step is the interval of the check where that is enough, so that each has one result of a region; and otherwise the shortest time that is, such as 5 minutes of 24h and 1 hour of 7d.
 	//
 	// Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
 	GetSeries(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -19291,7 +19400,7 @@ func (c *Client) RotatePingUrl(ctx context.Context, id openapi_types.UUID, reqEd
 
 // GetSeries Get the response times of a check over a period, for a chart
 //
-// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+// There are at most 300 steps, and one more at each edge: a step is the interval of the check where that is enough, so that each has one result of a region; and otherwise the shortest time that is, such as 5 minutes of 24h and 1 hour of 7d.
 //
 // Corresponds with GET /v1/checks/{id}/series (the `GetSeries` operationId).
 func (c *Client) GetSeries(ctx context.Context, id openapi_types.UUID, params *GetSeriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -24498,6 +24607,54 @@ func NewGetSeriesRequest(server string, id openapi_types.UUID, params *GetSeries
 		if params.Period != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "period", *params.Period, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Timezone != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "timezone", *params.Timezone, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Statistic != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "statistic", *params.Statistic, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -30780,7 +30937,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetSeriesWithResponse Get the response times of a check over a period, for a chart
 	//
-	// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+	// There are at most 300 steps, and one more at each edge: a step is the interval of the check where that is enough, so that each has one result of a region; and otherwise the shortest time that is, such as 5 minutes of 24h and 1 hour of 7d.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -47328,7 +47485,7 @@ func (c *ClientWithResponses) RotatePingUrlWithResponse(ctx context.Context, id 
 
 // GetSeriesWithResponse Get the response times of a check over a period, for a chart
 //
-// Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one is not over yet.
+// There are at most 300 steps, and one more at each edge: a step is the interval of the check where that is enough, so that each has one result of a region; and otherwise the shortest time that is, such as 5 minutes of 24h and 1 hour of 7d.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -896,14 +896,19 @@ class Operations:
         id: str,
         *,
         period: Optional[Literal["1h", "24h", "7d", "30d", "90d"]] = None,
+        from_: Optional[str] = None,
+        to: Optional[str] = None,
+        timezone: Optional[str] = None,
+        statistic: Optional[Literal["mean", "p50", "p95"]] = None,
         timeout: Optional[float] = None,
     ) -> types.Series:
         """
         Get the response times of a check over a period, for a chart.
-        Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The
-        newest one is not over yet.
+        There are at most 300 steps, and one more at each edge: a step is the interval of the check where
+        that is enough, so that each has one result of a region; and otherwise the shortest time that is,
+        such as 5 minutes of 24h and 1 hour of 7d.
         """
-        return self._call("GET", f"/v1/checks/{quote(id, safe='')}/series", query={"period": period}, timeout=timeout)
+        return self._call("GET", f"/v1/checks/{quote(id, safe='')}/series", query={"period": period, "from": from_, "to": to, "timezone": timezone, "statistic": statistic}, timeout=timeout)
 
     def get_status_page(
         self,

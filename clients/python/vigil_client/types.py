@@ -3529,7 +3529,7 @@ class RegionSeries(TypedDict):
     """How many of them failed."""
     region: str
     response_time_ms: List[Optional[float]]
-    """Mean response time of those that succeeded; null when none did."""
+    """Response time of those that succeeded, by statistic; null when none did."""
     results: List[int]
     """How many results each step has, oldest first; 0 for a gap."""
 
@@ -3831,16 +3831,44 @@ class SSLMetadata(_SSLMetadataRequired, total=False):
 
 
 class Series(TypedDict):
-    period: Literal["1h", "24h", "7d", "30d", "90d"]
+    end: str
+    """End of the newest step, which may not be over yet."""
+    kept_from: Optional[str]
+    """
+    Beginning of the oldest hour that something is kept of; null without a result. Before it nothing was
+    measured, or it is past its retention.
+    """
+    maintenance: List[SeriesBreak]
+    """
+    When the check was in maintenance, oldest first. Results of that time are in no step, unless the
+    window counts them.
+    """
+    period: Literal["1h", "24h", "7d", "30d", "90d", "custom"]
+    """custom where from was sent."""
     regions: List[RegionSeries]
+    resolution: Literal["result", "step", "hour"]
+    """
+    result: a step has one result of each region. step: the results of a step are summed. hour: whole
+    hours (UTC) are, as the time is long, or its results are past their retention; percentiles have an
+    error of up to 2 % then.
+    """
     start: str
     """Beginning of the oldest step."""
+    statistic: Literal["mean", "p50", "p95"]
+    """What response_time_ms is of the results of a step."""
     step_seconds: int
     """Seconds from a step to the next one."""
 
 
 class SeriesAnswer(TypedDict):
     data: Series
+
+
+_SeriesBreakFrom = TypedDict("_SeriesBreakFrom", {"from": "str"})
+
+
+class SeriesBreak(_SeriesBreakFrom):
+    to: str
 
 
 class Session(TypedDict):

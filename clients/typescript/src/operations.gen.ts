@@ -66,6 +66,14 @@ export interface GetMetricsQuery {
 export interface GetSeriesQuery {
   /** How far to look back. */
   period?: "1h" | "24h" | "7d" | "30d" | "90d";
+  /** Where the time begins, in the place of period: an instant, or a day, which begins in timezone. */
+  from?: string;
+  /** Where it ends, at most 366 days later. Default: the present. */
+  to?: string;
+  /** IANA name of the time zone in which the days of from and to begin. */
+  timezone?: string;
+  /** What response_time_ms is of the results of a step. */
+  statistic?: "mean" | "p50" | "p95";
 }
 
 /** What getUptime selects. */
@@ -1041,8 +1049,9 @@ export abstract class Operations {
   }
   /**
    * Get the response times of a check over a period, for a chart.
-   * Steps are 1 minute of 1h, 5 minutes of 24h, 1 hour of 7d, 4 hours of 30d and 12 hours of 90d. The newest one
-   * is not over yet.
+   * There are at most 300 steps, and one more at each edge: a step is the interval of the check where that is
+   * enough, so that each has one result of a region; and otherwise the shortest time that is, such as 5 minutes
+   * of 24h and 1 hour of 7d.
    */
   getSeries(id: string, query?: GetSeriesQuery, options?: RequestOptions): Promise<t.Series> {
     return this.call("GET", `/v1/checks/${encodeURIComponent(id)}/series`, { query }, options);

@@ -3332,7 +3332,7 @@ export interface RegionSeries {
   /** How many of them failed. */
   failures: number[];
   region: string;
-  /** Mean response time of those that succeeded; null when none did. */
+  /** Response time of those that succeeded, by statistic; null when none did. */
   response_time_ms: (number | null)[];
   /** How many results each step has, oldest first; 0 for a gap. */
   results: number[];
@@ -3620,16 +3620,42 @@ export interface SSLMetadata {
 }
 
 export interface Series {
-  period: "1h" | "24h" | "7d" | "30d" | "90d";
+  /** End of the newest step, which may not be over yet. */
+  end: string;
+  /**
+   * Beginning of the oldest hour that something is kept of; null without a result. Before it nothing was
+   * measured, or it is past its retention.
+   */
+  kept_from: string | null;
+  /**
+   * When the check was in maintenance, oldest first. Results of that time are in no step, unless the window
+   * counts them.
+   */
+  maintenance: SeriesBreak[];
+  /** custom where from was sent. */
+  period: "1h" | "24h" | "7d" | "30d" | "90d" | "custom";
   regions: RegionSeries[];
+  /**
+   * result: a step has one result of each region. step: the results of a step are summed. hour: whole hours
+   * (UTC) are, as the time is long, or its results are past their retention; percentiles have an error of up to
+   * 2 % then.
+   */
+  resolution: "result" | "step" | "hour";
   /** Beginning of the oldest step. */
   start: string;
+  /** What response_time_ms is of the results of a step. */
+  statistic: "mean" | "p50" | "p95";
   /** Seconds from a step to the next one. */
   step_seconds: number;
 }
 
 export interface SeriesAnswer {
   data: Series;
+}
+
+export interface SeriesBreak {
+  from: string;
+  to: string;
 }
 
 export interface Session {
