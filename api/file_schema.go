@@ -60,6 +60,7 @@ const (
 )
 
 func (f *fileSchema) document() jsonObject {
+	delete(propertiesOf(f.schemas["CheckCreate"]), "rules") // in a file they have keys
 	check, rule := f.body("CheckCreate"), f.body("AlertRuleCreate")
 	f.durations(check, "interval")
 	if retry, _ := f.defs["CheckRetry"].(jsonObject); retry != nil {

@@ -66,6 +66,9 @@ func TestWhatIsReadCanBeWritten(t *testing.T) {
 		"/v1/locations":        {`{"name":"Lab","key":"loc-lab","labels":{"a":"b"}}`},
 	} {
 		for _, missing := range unset(t, c, path, bodies) {
+			if path == "/v1/checks" && missing == "rules" { // definitions of their own, which the check does not show
+				continue
+			}
 			t.Errorf("POST %s: no body here sets %s to what is not its default", path, missing)
 		}
 	}

@@ -173,7 +173,7 @@ func (a *rules) list(ctx context.Context, in *rulesInput) (*rest.Listing[alertRu
 
 type createRuleInput struct {
 	rest.IDPath
-	Body AlertRuleCreate
+	Body checks.AlertRuleCreate
 }
 
 func (a *rules) create(ctx context.Context, in *createRuleInput) (*rest.Answer[alertRuleView], error) {
@@ -181,17 +181,8 @@ func (a *rules) create(ctx context.Context, in *createRuleInput) (*rest.Answer[a
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Body.Clean(); err != nil {
-		return nil, err
-	}
-	rule := vigil.Rule{
-		OrgID: rest.CallerOf(ctx).Org.ID, CheckID: check, NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion, Enabled: true,
-	}
-	if rule.Condition, err = in.Body.ConditionInput().Resolve(nil); err != nil {
-		return nil, err
-	}
-	in.Body.Apply(&rule)
-	if rule.ID, err = uuid.NewV7(); err != nil {
+	rule, err := in.Body.NewRule(rest.CallerOf(ctx).Org.ID, check)
+	if err != nil {
 		return nil, err
 	}
 	rest.AuditResource(ctx, rule.ID)
@@ -217,7 +208,7 @@ func (a *rules) get(ctx context.Context, in *RulePath) (*rest.Answer[alertRuleVi
 
 type updateRuleInput struct {
 	RulePath
-	Body alertRuleUpdate
+	Body checks.AlertRuleUpdate
 }
 
 func (a *rules) update(ctx context.Context, in *updateRuleInput) (*rest.Answer[alertRuleView], error) {
@@ -225,20 +216,21 @@ func (a *rules) update(ctx context.Context, in *updateRuleInput) (*rest.Answer[a
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Body.Clean(); err != nil {
-		return nil, err
-	}
+	wrong := in.Body.Clean()
 	wanted := in.Body.ConditionInput()
 	rule, err := a.store.UpdateRule(ctx, rest.CallerOf(ctx).Org.ID, check, id, func(r *vigil.Rule) error {
 		if err := rest.PreconditionOf(ctx).Check(ResourceRule, r.Version); err != nil {
 			return err
 		}
 		if wanted.Given() {
-			condition, err := wanted.Resolve(&r.Condition)
-			if err != nil {
+			condition, err := in.Body.ResolveCondition(&r.Condition)
+			if err := rest.Together(wrong, err); err != nil {
 				return err
 			}
 			r.Condition = condition
+		}
+		if wrong != nil {
+			return wrong
 		}
 		in.Body.Apply(r)
 		return nil

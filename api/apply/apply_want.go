@@ -184,6 +184,10 @@ func (d *decider) wantCheck(w *project.Wanted) error {
 	var in checks.CheckCreate
 	id, exists := d.stored.own[project.KindCheck][w.Key]
 	d.ids[project.KindCheck][w.Key] = id
+	if _, given := w.Members["rules"]; given { // those of a check are definitions of their own
+		d.problem(w.Path()+".rules", "is not a member that every check can have; write the rules below a check")
+		delete(w.Members, "rules")
+	}
 	usable := d.read(w, &in, "interval", "rules")
 	after := vigil.Check{OrgID: d.caller().Org.ID, Enabled: true, Simultaneous: true}
 	var before *vigil.Check

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/api/alerts"
+	"github.com/vigil-monitor/vigil/api/checks"
 	"github.com/vigil-monitor/vigil/internal/project"
 )
 
@@ -40,7 +40,7 @@ func (d *decider) wantRule(w *project.Wanted) error {
 		}
 	}
 	channels, found := d.channelsOf(w)
-	var in alerts.AlertRuleCreate
+	var in checks.AlertRuleCreate
 	given := maps.Clone(w.Members)
 	delete(w.Members, memberChannels)
 	if !found {

@@ -68,12 +68,12 @@ func New(store Store, types resource.CheckTypes, now func() time.Time) resource.
 type backtestRule struct {
 	ID                     *string                `json:"id,omitempty" format:"uuid" doc:"A rule of the check. What is sent beside it takes the place of what is stored."`
 	Name                   string                 `json:"name,omitempty" maxLength:"200" doc:"What the answer calls the rule." example:"Three failures in a row"`
-	Condition              alerts.ConditionMember `json:"condition,omitempty" doc:"As in an alert rule."`
+	Condition              checks.ConditionMember `json:"condition,omitempty" doc:"As in an alert rule."`
 	ConditionType          json.RawMessage        `json:"condition_type,omitempty" doc:"As in an alert rule."`
 	Threshold              json.RawMessage        `json:"threshold,omitempty" doc:"As in an alert rule."`
 	RegionPolicy           vigil.RegionPolicy     `json:"region_policy,omitempty" enum:"any,majority,all" doc:"As in an alert rule; any when it is left out."`
 	NotifyOn               vigil.NotifyOn         `json:"notify_on,omitempty" enum:"unhealthy,healthy,both" doc:"As in an alert rule; unhealthy when it is left out."`
-	NotificationChannelIDs alerts.ChannelIDs      `json:"notification_channel_ids,omitempty" maxItems:"100" doc:"The channels whose messages are counted."`
+	NotificationChannelIDs checks.ChannelIDs      `json:"notification_channel_ids,omitempty" maxItems:"100" doc:"The channels whose messages are counted."`
 }
 
 // backtestBody is what to replay.
@@ -214,7 +214,7 @@ func (b *backtests) rule(ctx context.Context, org uuid.UUID, check *vigil.Check,
 		}
 		stored = &rule.Condition
 	}
-	form := alerts.RuleMembers{Condition: sent.Condition, ConditionType: sent.ConditionType, Threshold: sent.Threshold}
+	form := checks.RuleMembers{Condition: sent.Condition, ConditionType: sent.ConditionType, Threshold: sent.Threshold}
 	if rule.Condition, err = form.ConditionInput().Resolve(stored); err != nil {
 		return rule, err
 	}

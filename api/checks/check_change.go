@@ -50,7 +50,11 @@ type CheckMembers struct {
 
 type (
 	// CheckCreate is the body that creates a check.
-	CheckCreate struct{ CheckMembers }
+	CheckCreate struct {
+		CheckMembers
+
+		Rules []AlertRuleCreate `json:"rules,omitempty" maxItems:"100" doc:"Alert rules that are created with the check, in one transaction: all of it, or nothing."`
+	}
 	checkUpdate struct{ CheckMembers }
 )
 
@@ -60,19 +64,21 @@ func (CheckCreate) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema
 	return s
 }
 
-// Clean brings the name and the regions into the form in which they are stored.
-func (m *CheckMembers) Clean(places *Places) (err error) {
+// Clean brings the name and the regions into the form in which they are stored. The error is about all of
+// the members; those that are wrong count as absent from then on.
+func (m *CheckMembers) Clean(places *Places) error {
+	var name, regions error
 	if m.Name.Given {
-		if m.Name.Value, err = rest.CleanName("name", m.Name.Value); err != nil {
-			return err
+		if m.Name.Value, name = rest.CleanName("name", m.Name.Value); name != nil {
+			m.Name.Given = false
 		}
 	}
 	if m.Regions.Given {
-		if m.Regions.Value, err = places.resolve(m.Regions.Value); err != nil {
-			return err
+		if m.Regions.Value, regions = places.resolve(m.Regions.Value); regions != nil {
+			m.Regions.Given = false
 		}
 	}
-	return m.Labels.Value.Validate()
+	return rest.Together(name, regions, m.Labels.Value.Validate())
 }
 
 // newCheck makes the check that a request describes.
@@ -125,33 +131,49 @@ func (c *Checks) Change(check *vigil.Check, in *CheckMembers, plan account.Plan)
 	if in.Labels.Given {
 		check.Labels = in.Labels.Value
 	}
-	if err := setRetry(&check.Retry, in.Retry); err != nil {
-		return err
-	}
-	if err := resource.SetManagedBy(&check.ManagedBy, in.ManagedBy); err != nil {
-		return err
-	}
+	wrong := []error{setRetry(&check.Retry, in.Retry), resource.SetManagedBy(&check.ManagedBy, in.ManagedBy)}
 	if kind := in.kind(check); kind == vigil.TypeHeartbeat {
-		return c.changeHeartbeat(check, before, in, plan)
-	} else if slices.Contains(in.regionsOf(check), vigil.HeartbeatRegion) {
-		return vigil.Invalid("regions", "must name regions to probe from; only a check of type heartbeat has the region heartbeat")
+		return rest.Together(append(wrong, c.changeHeartbeat(check, before, in, plan))...)
 	}
+	wrong = append(wrong, changeInterval(check, in, plan), changeRegions(check, in, plan))
+	judged := *check
+	if check.Interval == 0 {
+		judged.Interval = anyInterval
+	}
+	err := c.changeTarget(&judged, before, in)
+	if err = rest.Together(append(wrong, err)...); err == nil {
+		*check = judged
+	}
+	return err
+}
+
+// changeInterval applies the interval of a check that is probed. One that is wrong leaves none.
+func changeInterval(check *vigil.Check, in *CheckMembers, plan account.Plan) error {
 	if interval := time.Duration(in.IntervalSeconds.Value) * time.Second; in.IntervalSeconds.Given && interval != check.Interval {
-		if interval < plan.MinInterval {
+		if check.Interval = interval; interval < plan.MinInterval {
+			check.Interval = 0
 			return vigil.Invalid("interval_seconds", "must be at least %d on the %s tier", rest.CeilSeconds(plan.MinInterval), plan.Tier)
 		}
-		check.Interval = interval
-	}
-	if in.Regions.Given && !slices.Equal(in.Regions.Value, check.Regions) {
-		if err := permitRegions(in.Regions.Value, plan); err != nil {
-			return err
-		}
-		check.Regions = in.Regions.Value
 	}
 	if check.Interval == 0 {
 		return vigil.Invalid("interval_seconds", "is required")
 	}
-	return c.changeTarget(check, before, in)
+	return nil
+}
+
+// changeRegions applies the regions of a check that is probed.
+func changeRegions(check *vigil.Check, in *CheckMembers, plan account.Plan) error {
+	if slices.Contains(in.regionsOf(check), vigil.HeartbeatRegion) {
+		return vigil.Invalid("regions", "must name regions to probe from; only a check of type heartbeat has the region heartbeat")
+	}
+	if !in.Regions.Given || slices.Equal(in.Regions.Value, check.Regions) {
+		return nil
+	}
+	if err := permitRegions(in.Regions.Value, plan); err != nil {
+		return err
+	}
+	check.Regions = in.Regions.Value
+	return nil
 }
 
 // changeTarget applies the members that say what is probed. When anything about
@@ -187,7 +209,7 @@ func (c *Checks) changeTarget(check *vigil.Check, before vigil.Check, in *CheckM
 func (c *Checks) Permit(check *vigil.Check) error {
 	parsed, err := c.Types.Parse(check.Type, check.Config, check.Interval)
 	if err != nil {
-		return err
+		return c.alsoWrong(check.Type, check.Config, check.Interval, err)
 	}
 	check.Target = parsed.Target()
 	return check.Retry.Admit(parsed.Deadline(), check.Interval, probe.ChangesOf(parsed))

@@ -39,7 +39,10 @@ type checkStore interface {
 	) (groups []listing.CheckGroup, more bool, err error)
 	LabelKeys(ctx context.Context, orgID uuid.UUID) ([]listing.LabelKey, error)
 	CheckCounts(ctx context.Context, orgID uuid.UUID, filter listing.CheckFilter) (listing.CheckCounts, error)
-	CreateCheck(ctx context.Context, check vigil.Check, plan account.Plan, allow account.Allowance) (vigil.Check, error)
+	// CreateCheck stores a new check with rules of it, in one transaction.
+	CreateCheck(
+		ctx context.Context, check vigil.Check, plan account.Plan, allow account.Allowance, rules ...vigil.Rule,
+	) (vigil.Check, error)
 	UpdateCheck(ctx context.Context, orgID, id uuid.UUID, plan account.Plan, change func(*vigil.Check) error) (vigil.Check, error)
 	DeleteCheck(ctx context.Context, orgID, id uuid.UUID, match vigil.Precondition) (vigil.CheckEdit, error)
 	Verified(ctx context.Context, orgID uuid.UUID) (bool, error)
@@ -80,8 +83,10 @@ func (c *Checks) Register(r *rest.Registrar) {
 		Revisioned: true,
 		Summary:    "Create a check",
 		Description: "The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. " +
+			"`rules` are created with it, or nothing is; then the audit log has an entry for the check and one for each rule. " +
 			"While probing is late in one of the regions, the answer is 503 with Retry-After.",
 		Errors: []int{http.StatusConflict, http.StatusForbidden, http.StatusServiceUnavailable},
+		Judge:  c.judgeCreate,
 	}, c.create)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/checks/{id}", ID: "get-check", Tag: resource.TagChecks, Resource: ResourceCheck, Revisioned: true,
@@ -100,6 +105,7 @@ func (c *Checks) Register(r *rest.Registrar) {
 		Description: "Members that are left out stay as they are; `config` is replaced as a whole. A secret that is written as `***` is kept. " +
 			"While probing is late in a region, a change that adds load there is answered with 503 and Retry-After.",
 		Errors: []int{http.StatusConflict, http.StatusForbidden, http.StatusServiceUnavailable},
+		Judge:  c.judgeUpdate,
 	}, c.update)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: "/v1/checks/{id}", ID: "delete-check", Tag: resource.TagChecks, Scope: account.ScopeWrite,
@@ -126,14 +132,18 @@ func findCheck(ctx context.Context, store checkReader, text string) (vigil.Check
 }
 
 func (c *Checks) create(ctx context.Context, in *struct{ Body CheckCreate }) (*rest.Answer[checkView], error) {
-	if err := in.Body.Clean(c.Places(ctx)); err != nil {
-		return nil, err
-	}
 	who := rest.CallerOf(ctx)
 	plan := c.Plans.Of(who)
-	check, allow, err := c.prepare(ctx, who, &in.Body.CheckMembers, plan)
+	check, rules, err := c.read(ctx, &in.Body)
 	if err != nil {
 		return nil, err
+	}
+	allow, err := c.admit(ctx, who, &check, plan)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rules {
+		rules[i].CheckID = check.ID
 	}
 	warnings := c.LiveRegions(ctx).Warnings(&vigil.Check{}, &check)
 	rest.ShowRepeated(ctx, func(check vigil.Check) checkView {
@@ -141,7 +151,7 @@ func (c *Checks) create(ctx context.Context, in *struct{ Body CheckCreate }) (*r
 		view.Warnings = warnings
 		return view
 	})
-	check, err = c.store.CreateCheck(ctx, check, plan, allow)
+	check, err = c.store.CreateCheck(ctx, check, plan, allow, rules...)
 	if err != nil {
 		return nil, err
 	}
@@ -153,36 +163,28 @@ func (c *Checks) create(ctx context.Context, in *struct{ Body CheckCreate }) (*r
 	return answer, err
 }
 
-// prepare makes the check that the caller describes, as far as the database need not say whether it
-// may be, and returns how many the caller may create.
-func (c *Checks) prepare(
-	ctx context.Context,
-	who *rest.Caller,
-	in *CheckMembers,
-	plan account.Plan,
-) (vigil.Check, account.Allowance, error) {
-	check, err := c.newCheck(in, plan)
-	if err != nil {
-		return vigil.Check{}, account.Allowance{}, err
-	}
+// admit completes a new check, as far as the database need not say whether it may be, and returns how
+// many the caller may create.
+func (c *Checks) admit(ctx context.Context, who *rest.Caller, check *vigil.Check, plan account.Plan) (account.Allowance, error) {
 	if check.Enabled {
 		if err := resource.Refuse(c.Loads.Overloaded(ctx), check.Regions...); err != nil {
-			return vigil.Check{}, account.Allowance{}, err
+			return account.Allowance{}, err
 		}
 	}
+	var err error
 	if check.ID, err = uuid.NewV7(); err != nil {
-		return vigil.Check{}, account.Allowance{}, err
+		return account.Allowance{}, err
 	}
 	rest.AuditResource(ctx, check.ID)
 	check.OrgID = who.Org.ID
 	verified, err := c.Verified(ctx, who)
 	if err != nil {
-		return vigil.Check{}, account.Allowance{}, err
+		return account.Allowance{}, err
 	}
 	if !verified {
 		check.ExpiresAt = new(c.Now().Add(resource.UnverifiedDays * 24 * time.Hour).UTC())
 	}
-	return check, c.Allowance(plan, verified), nil
+	return c.Allowance(plan, verified), nil
 }
 
 // Verified reports whether an address of the caller's organization is verified.
@@ -215,11 +217,9 @@ func (c *Checks) update(ctx context.Context, in *updateCheckInput) (*rest.Answer
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Body.Clean(c.Places(ctx)); err != nil {
-		return nil, err
-	}
 	who := rest.CallerOf(ctx)
 	plan := c.Plans.Of(who)
+	wrong := in.Body.Clean(c.Places(ctx))
 	var before vigil.Check
 	overloaded := c.Loads.Overloaded(ctx)
 	check, err := c.store.UpdateCheck(ctx, who.Org.ID, id, plan, func(check *vigil.Check) error {
@@ -227,7 +227,7 @@ func (c *Checks) update(ctx context.Context, in *updateCheckInput) (*rest.Answer
 		if err := rest.PreconditionOf(ctx).Check(ResourceCheck, check.Version); err != nil {
 			return err
 		}
-		if err := c.Change(check, &in.Body.CheckMembers, plan); err != nil {
+		if err := rest.Together(wrong, c.Change(check, &in.Body.CheckMembers, plan)); err != nil {
 			return err
 		}
 		return resource.Refuse(overloaded, resource.AddedLoad(&before, check)...)

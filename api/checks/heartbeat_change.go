@@ -29,17 +29,18 @@ func (m *CheckMembers) regionsOf(check *vigil.Check) []string {
 // from the type and the config; a body that was read and is written back has them, too.
 func (c *Checks) changeHeartbeat(check *vigil.Check, before vigil.Check, in *CheckMembers, plan account.Plan) error {
 	own := []string{vigil.HeartbeatRegion}
+	var wrong []error
 	if in.Regions.Given && !slices.Equal(in.Regions.Value, own) && !slices.Equal(in.Regions.Value, before.Regions) {
-		return vigil.Invalid("regions", "a heartbeat is not probed from regions; leave the member out")
+		wrong = append(wrong, vigil.Invalid("regions", "a heartbeat is not probed from regions; leave the member out"))
 	}
 	check.Regions, check.Simultaneous = own, true
 	if check.Retry.Attempts > 0 {
-		return vigil.Invalid(
+		wrong = append(wrong, vigil.Invalid(
 			"retry.attempts",
 			"a heartbeat is not probed, so nothing is repeated; config.grace_seconds says how long a ping may be late",
-		)
+		))
 	}
-	if err := c.changeTarget(check, before, in); err != nil {
+	if err := rest.Together(append(wrong, c.changeTarget(check, before, in))...); err != nil {
 		return err
 	}
 	h, err := vigil.HeartbeatOf(check.Config)

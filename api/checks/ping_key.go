@@ -111,7 +111,11 @@ func (c *Checks) CreatePinged(ctx context.Context, org account.Organization, key
 		Type:   rest.Field[vigil.CheckType]{Value: vigil.TypeHeartbeat, Given: true},
 		Config: rest.Field[rest.Object]{Value: rest.Object(pingedConfig), Given: true},
 	}
-	check, allow, err := c.prepare(ctx, who, &members, plan)
+	check, err := c.newCheck(&members, plan)
+	if err != nil {
+		return false, err
+	}
+	allow, err := c.admit(ctx, who, &check, plan)
 	if err != nil {
 		return false, err
 	}

@@ -33,6 +33,13 @@ func (f *Field[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// DropUnusable takes a member that is null or of another type for an absent one.
+func (f *Field[T]) DropUnusable() {
+	if f.null || f.wrong {
+		*f = Field[T]{}
+	}
+}
+
 // Schema describes the member by its value.
 func (f Field[T]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[T](), true, "")

@@ -76,6 +76,9 @@ type Operation struct {
 	// Errors are statuses that can happen besides those that follow from the
 	// other members.
 	Errors []int
+	// Judge returns what else is wrong with a body whose form is refused, so that one answer
+	// names all of it; see Together. The handler judges the body whose form is right. nil: nothing.
+	Judge func(ctx context.Context, body []byte) error
 }
 
 // Registrar registers operations with a Huma API.
@@ -140,7 +143,7 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 	}
 	huma.Register(r.API, described, func(ctx context.Context, in *I) (*O, error) {
 		if nulls := RequestOf(ctx).nulls; len(nulls) > 0 {
-			return nil, ErrorOf(ctx, invalid(inOrder(&described, nulls)))
+			return nil, ErrorOf(ctx, invalid(inOrder(&described, judged(ctx, &described, nulls))))
 		}
 		if audited {
 			ctx = WithAudit(ctx, op.Audit, in)
@@ -177,7 +180,7 @@ func (r *Registrar) describe(op Operation, members []string) huma.Operation {
 		DefaultStatus:   op.Status,
 		MaxBodyBytes:    cmp.Or(op.MaxBody, MaxBody) + 1, // Huma refuses a body of exactly its limit
 		BodyReadTimeout: bodyDeadline * time.Duration(max(1, op.MaxBody/MaxBody)),
-		Metadata:        map[string]any{metaResource: op.Resource, metaMembers: members},
+		Metadata:        map[string]any{metaResource: op.Resource, metaMembers: members, metaJudge: op.Judge},
 	}
 	switch {
 	case !op.Open:
@@ -219,6 +222,7 @@ const rootPattern = "/{$}"
 const (
 	metaResource = "resource" // what the id in its path names
 	metaMembers  = "members"  // members of its body, in their order
+	metaJudge    = "judge"    // see Operation.Judge
 )
 
 // resourceOf names what the path of an operation identifies.

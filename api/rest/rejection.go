@@ -92,7 +92,7 @@ func rejection(ctx huma.Context, status int, msg string, errs []error) error {
 	if len(problems) == 0 {
 		return vigil.Invalid("body", "%s", strings.TrimPrefix(msg, "request body "))
 	}
-	return invalid(inOrder(op, problems))
+	return invalid(inOrder(op, judged(ctx.Context(), op, problems)))
 }
 
 // inOrder sorts problems in the order of the body's members, those with unknown

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/audit"
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/beats"
@@ -24,12 +25,48 @@ import (
 // plan's number of checks, its hourly budgets of executions and of bytes, or the hourly
 // allowance of creations, is a CodePlanLimit error with limit, current and requested values
 // in its details. An id, or a managed_by, that exists is a CodeConflict error.
-func (s *Store) CreateCheck(ctx context.Context, c vigil.Check, plan account.Plan, allow account.Allowance) (vigil.Check, error) {
+//
+// Rules are stored with the check, or nothing is; their errors are those of CreateRule. Then the check and
+// each rule have an audit entry of their own.
+func (s *Store) CreateCheck(
+	ctx context.Context, c vigil.Check, plan account.Plan, allow account.Allowance, rules ...vigil.Rule,
+) (vigil.Check, error) {
+	if len(rules) > 0 {
+		return s.createWithRules(ctx, c, plan, allow, rules)
+	}
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := accounts.LockForCheck(ctx, tx, c.OrgID, plan, allow); err != nil {
 			return err
 		}
 		return s.createLocked(ctx, tx, &c, plan, allow)
+	})
+	if err != nil {
+		return vigil.Check{}, pg.Wrap("create check", err)
+	}
+	return c, nil
+}
+
+// createWithRules is CreateCheck with rules.
+func (s *Store) createWithRules(
+	ctx context.Context, c vigil.Check, plan account.Plan, allow account.Allowance, rules []vigil.Rule,
+) (vigil.Check, error) {
+	err := s.editMany(ctx, func(ctx context.Context, tx bun.Tx, entry *audit.Entry) error {
+		if err := accounts.LockForCheck(ctx, tx, c.OrgID, plan, allow); err != nil {
+			return err
+		}
+		edits := s.Edits(tx, c.OrgID, plan, allow)
+		edits.entry, edits.rulesAt = entry, "rules"
+		changes := &project.Changes{Checks: []project.Edit[vigil.Check]{{After: &c}}, Rules: make([]project.Edit[vigil.Rule], len(rules))}
+		for i := range rules {
+			changes.Rules[i].After = &rules[i]
+		}
+		if entry != nil {
+			changes.Checks[0].Members = entry.Members
+		}
+		if err := edits.Change(ctx, changes); err != nil {
+			return err
+		}
+		return accounts.KeepAnswer(ctx, tx, c)
 	})
 	if err != nil {
 		return vigil.Check{}, pg.Wrap("create check", err)

@@ -54,6 +54,8 @@ type Edits struct {
 	// stores the entry of the request, which describes its only edit (see Store.InTx).
 	entry   *audit.Entry
 	audited []pg.AuditRow
+	// rulesAt is the member of the request that lists the rules; empty where there is one.
+	rulesAt string
 
 	// loops are those of the checks that are changed or deleted, locked.
 	loops map[uuid.UUID][]loops.Row

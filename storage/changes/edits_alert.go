@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -80,20 +81,28 @@ func (e *Edits) ownChannels(ctx context.Context, edits []project.Edit[vigil.Rule
 	for _, id := range own {
 		known[id] = true
 	}
-	for _, edit := range edits {
+	for at, edit := range edits {
 		if edit.After == nil {
 			continue
 		}
 		if len(edit.After.Channels) == 0 && !e.unjudged { // the rule of a drill of subscriptions names none
-			return vigil.Invalid("notification_channel_ids", "must name at least one channel")
+			return e.inRule(at, vigil.Invalid("notification_channel_ids", "must name at least one channel"))
 		}
 		for i, id := range edit.After.Channels {
 			if !known[id] {
-				return vigil.Invalid("notification_channel_ids", "number %d is not a channel of this organization", i+1)
+				return e.inRule(at, vigil.Invalid("notification_channel_ids", "number %d is not a channel of this organization", i+1))
 			}
 		}
 	}
 	return nil
+}
+
+// inRule returns an error about a rule with the path that the request has the rule at.
+func (e *Edits) inRule(at int, err error) error {
+	if e.rulesAt == "" {
+		return err
+	}
+	return vigil.Beneath(e.rulesAt+"["+strconv.Itoa(at)+"]", err)
 }
 
 // rulesChanged returns the checks, by id, whose rules alone change: whose revision does not grow

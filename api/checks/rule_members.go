@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package alerts
+package checks
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -47,7 +49,8 @@ type RuleMembers struct {
 type (
 	// AlertRuleCreate is the body that creates a rule.
 	AlertRuleCreate struct{ RuleMembers }
-	alertRuleUpdate struct{ RuleMembers }
+	// AlertRuleUpdate is the body that changes one.
+	AlertRuleUpdate struct{ RuleMembers }
 )
 
 // TransformSchema says what a new rule needs; what its condition needs is for
@@ -81,29 +84,76 @@ func (c *ConditionMember) Resolve(_ huma.Context, prefix *huma.PathBuffer) []err
 type ChannelIDs []string
 
 // Resolve reports texts that cannot be ids, for Huma.
-func (c *ChannelIDs) Resolve(huma.Context, *huma.PathBuffer) []error {
+func (c *ChannelIDs) Resolve(_ huma.Context, prefix *huma.PathBuffer) []error {
 	var errs []error
+	path, _ := strings.CutSuffix(prefix.String(), ".value") // that of the member which has them
 	for i, text := range *c {
-		if _, err := rest.ParseID(text, ResourceChannel); err != nil {
+		if _, err := rest.ParseID(text, "notification channel"); err != nil {
 			errs = append(errs, &huma.ErrorDetail{
-				Location: fmt.Sprintf("body.notification_channel_ids[%d]", i), Message: "must be the id of a notification channel",
+				Location: fmt.Sprintf("%s[%d]", path, i), Message: "must be the id of a notification channel",
 			})
 		}
 	}
 	return errs
 }
 
-// Clean brings the name into the form in which it is stored.
-func (m *RuleMembers) Clean() (err error) {
+// Clean brings the name into the form in which it is stored. The error is about all members but the
+// condition.
+func (m *RuleMembers) Clean() error {
+	var name, managed error
 	if m.Name.Given {
-		if m.Name.Value, err = rest.CleanName("name", m.Name.Value); err != nil {
-			return err
+		m.Name.Value, name = rest.CleanName("name", m.Name.Value)
+	}
+	_, managed = resource.ReadManagedBy(m.ManagedBy)
+	return rest.Together(name, managed, m.Labels.Value.Validate())
+}
+
+// NewRule makes the rule that the body describes, of a check; its error is about all members.
+func (m *AlertRuleCreate) NewRule(org, check uuid.UUID) (rule vigil.Rule, err error) {
+	rule = vigil.Rule{OrgID: org, CheckID: check, NotifyOn: vigil.NotifyUnhealthy, Policy: vigil.AnyRegion, Enabled: true}
+	wrong := m.Clean()
+	rule.Condition, err = m.ResolveCondition(nil)
+	if err := rest.Together(wrong, err); err != nil {
+		return rule, err
+	}
+	m.Apply(&rule)
+	rule.ID, err = uuid.NewV7()
+	return rule, err
+}
+
+// ResolveCondition reads the condition, as vigil.ConditionInput.Resolve does. The error is about all of
+// its keys that are wrong.
+func (m *RuleMembers) ResolveCondition(stored *vigil.Condition) (vigil.Condition, error) {
+	in := m.ConditionInput()
+	condition, err := in.Resolve(stored)
+	var keys map[string]json.RawMessage
+	if err == nil || json.Unmarshal(in.Condition, &keys) != nil {
+		return condition, err
+	}
+	wrong := []error{err}
+	for range len(keys) {
+		key, ok := strings.CutPrefix(memberOf(wrong[len(wrong)-1]), "condition.")
+		if key, _, _ = strings.Cut(key, "."); !ok || keys[key] == nil {
+			break
+		}
+		delete(keys, key)
+		if in.Condition, err = json.Marshal(keys); err != nil {
+			break
+		}
+		if _, err := in.Resolve(stored); err != nil {
+			wrong = append(wrong, err)
 		}
 	}
-	if _, err := resource.ReadManagedBy(m.ManagedBy); err != nil {
-		return err
+	return condition, rest.Together(wrong...)
+}
+
+func memberOf(err error) string {
+	known, ok := errors.AsType[*vigil.Error](err)
+	if !ok {
+		return ""
 	}
-	return m.Labels.Value.Validate()
+	member, _ := known.Details["member"].(string)
+	return member
 }
 
 // ConditionInput reads every member that can say when a rule fires. What is of the
@@ -130,7 +180,7 @@ func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 func (m *RuleMembers) channels() []uuid.UUID {
 	ids := make([]uuid.UUID, 0, len(m.NotificationChannelIDs.Value))
 	for _, text := range m.NotificationChannelIDs.Value {
-		if id, err := rest.ParseID(text, ResourceChannel); err == nil && !slices.Contains(ids, id) {
+		if id, err := rest.ParseID(text, "notification channel"); err == nil && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
