@@ -89,6 +89,16 @@ func credentialWords() []string {
 	}
 }
 
+// CredentialParts are what IsCredentialParameter looks for, in lower case: parts of a name, and with = in
+// front whole names.
+func CredentialParts() []string {
+	parts := credentialWords()
+	for _, name := range credentialParameters() {
+		parts = append(parts, "="+name)
+	}
+	return parts
+}
+
 // IsCredentialName reports whether the name of an HTTP header, or of another
 // member with a free name, says that its value is a credential. Case does not
 // matter.

@@ -30,6 +30,8 @@ type checkMembers struct {
 	SimultaneousRegions *bool          `json:"simultaneous_regions,omitempty"`
 	Evidence            *bool          `json:"evidence,omitempty"`
 	Enabled             *bool          `json:"enabled,omitempty"`
+	// Rules are created with the check.
+	Rules []map[string]any `json:"rules,omitempty"`
 }
 
 // body returns what the form says.
@@ -45,7 +47,10 @@ func (c *checkForm) body() checkMembers {
 	case body.Regions == nil:
 		body.Regions = []string{}
 	}
-	if body.Labels == nil && c.stored != nil {
+	switch {
+	case c.stored == nil:
+		body.Rules = append(firstRules(c.typed), c.copiedRules()...)
+	case body.Labels == nil:
 		body.Labels = pairs{}
 	}
 	// What a new check has without a word about it is left out.
@@ -61,11 +66,11 @@ func (c *checkForm) body() checkMembers {
 	return body
 }
 
-// makeCheck creates a check and returns its id and name.
-func (r *request) makeCheck(body checkMembers, key string) (uuid.UUID, string, error) {
+// makeCheck creates a check, with its rules, and returns its id.
+func (r *request) makeCheck(body checkMembers, key string) (uuid.UUID, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
-		return uuid.Nil, "", err
+		return uuid.Nil, err
 	}
 	made, err := r.api.CreateCheckWithBodyWithResponse(
 		r.Context(),
@@ -74,24 +79,12 @@ func (r *request) makeCheck(body checkMembers, key string) (uuid.UUID, string, e
 		bytes.NewReader(text),
 	)
 	if err != nil {
-		return uuid.Nil, "", err
+		return uuid.Nil, err
 	}
 	if warnings := made.JSON201.Data.Warnings; warnings != nil {
 		r.flash(flash{Mark: "warn", Text: strings.Join(*warnings, " ")})
 	}
-	return made.JSON201.Data.Id, made.JSON201.Data.Name, nil
-}
-
-// createRule creates a rule of a check.
-func (r *request) createRule(check uuid.UUID, body any, key string) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	_, err = r.api.CreateAlertRuleWithBodyWithResponse(
-		r.Context(), check, &client.CreateAlertRuleParams{IdempotencyKey: givenOrNil(key)}, jsonType, bytes.NewReader(text),
-	)
-	return err
+	return made.JSON201.Data.Id, nil
 }
 
 func givenOrNil(text string) *string {
@@ -125,13 +118,14 @@ func (c *checkForm) located(err error) error {
 	}
 	copied := *known
 	message := strings.TrimPrefix(known.Message, first+": ")
-	copied.Message = message
+	copied.Message = withoutForms(message)
 	var problems []any
 	list, _ := known.Details["problems"].([]any)
 	for _, item := range list {
 		if each, ok := item.(map[string]any); ok {
 			name, _ := each["member"].(string)
-			problems = append(problems, map[string]any{"member": c.fieldOf(name), "message": each["message"]})
+			text, _ := each["message"].(string)
+			problems = append(problems, map[string]any{"member": c.fieldOf(name), "message": withoutForms(text)})
 		}
 	}
 	members, _ := known.Details["members"].([]any)
@@ -150,6 +144,12 @@ func (c *checkForm) located(err error) error {
 func (c *checkForm) fieldOf(member string) string {
 	for listIndex.MatchString(member) {
 		member = listIndex.ReplaceAllString(member, "[$1]$2")
+	}
+	if rest, ok := strings.CutPrefix(member, "rules[0]."); ok && len(firstRules(c.typed)) > 0 {
+		return firstRulePath + rest
+	}
+	if strings.HasPrefix(member, "rules[") {
+		return formRules
 	}
 	for _, known := range c.fields {
 		rest, below := strings.CutPrefix(member, known.Name+".")

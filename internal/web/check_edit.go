@@ -62,6 +62,7 @@ func (c *checkForm) save() error {
 		return c.askAgain(again)
 	}
 	c.keepLines()
+	c.readAddresses()
 	body := c.body()
 	if c.sameConfig(body.Config) {
 		// The stored config may say the same in other words; it stays as it is.
@@ -79,7 +80,7 @@ func (c *checkForm) save() error {
 	if err != nil {
 		return c.refuse(err)
 	}
-	c.r.flash(flash{Mark: "up", Text: "Saved"}.warn(saved.JSON200.Data.Warnings))
+	c.r.flash(flash{Mark: "up", Text: c.withAddresses("Saved")}.warn(saved.JSON200.Data.Warnings))
 	return c.r.redirect("/app/checks/" + c.stored.id.String())
 }
 

@@ -5,7 +5,6 @@ package web
 import (
 	"crypto/rand"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
@@ -18,6 +17,8 @@ const (
 	formRevision = "revision" // of the check that is edited
 	formFrom     = "from"     // the type that the fields are of
 	formSecrets  = "kept"     // paths of secrets that were typed and are not in the page any more
+	formCopy     = "copy"     // the check that a new one is a copy of
+	formRules    = "copy_rule"
 )
 
 // checkFormRoutes registers the pages that create and edit a check.
@@ -25,7 +26,6 @@ func (s *Server) checkFormRoutes(on *routes) {
 	on.page("GET /app/checks/new", s.newCheck)
 	on.page("POST /app/checks/new", s.newCheck)
 	on.page("POST /app/checks/first", s.firstAddress)
-	on.page("POST /app/checks/{id}/first-rule", s.firstRule)
 	on.page("GET /app/checks/{id}/edit", s.editCheck)
 	on.page("POST /app/checks/{id}/edit", s.editCheck)
 }
@@ -43,6 +43,11 @@ type checkForm struct {
 	tried  *trial       // what a test showed; nil without one
 	forgot []string     // fields whose secret was typed, and is not shown again
 	action string       // path that the form posts to
+	copied *checkCopy   // of which check it is a copy; nil: none
+	// restored: what was typed before comes back.
+	restored bool
+	// read says what was made of addresses, by their fields.
+	read map[string]string
 }
 
 // newCheckForm reads what was posted, or begins an empty form.
@@ -65,11 +70,14 @@ func newCheckForm(r *request, stored *storedCheck) (*checkForm, error) {
 		if rows := c.typed.rowCount(); rows > maxRows {
 			return nil, errForm("The form has %d rows. A check has at most %d.", rows, maxRows)
 		}
-		return c, nil
+		return c, c.readCopy()
 	}
 	if stored != nil {
 		c.kind, c.typed = stored.kind, stored.entered()
 		c.typed.Set(formRevision, stored.revision)
+	}
+	if from := r.idParameter("from"); stored == nil && from != nil {
+		return c, c.copyOf(*from)
 	}
 	if kind := r.URL.Query().Get("type"); kind != "" && kind != c.kind || stored == nil {
 		c.begin(kind)
@@ -89,17 +97,11 @@ func (c *checkForm) begin(kind string) {
 	if before.Get(failures) == usualFailures(c.kind) {
 		before.Set(failures, usualFailures(kind))
 	}
-	c.kind, c.typed = kind, newSheet()
-	if alike {
-		c.typed = before
+	old := c.kind
+	if c.kind = kind; alike {
 		return
 	}
-	for name, values := range before.Values {
-		if !strings.HasPrefix(name, "config.") || c.keeps(name) {
-			c.typed.Values[name] = values
-		}
-	}
-	c.enterNew()
+	c.changeType(before, old)
 	if before.Has(formKey) || c.stored != nil {
 		return
 	}
@@ -111,32 +113,8 @@ func (c *checkForm) begin(kind string) {
 	beginRule(c.typed, kind)
 }
 
-// keeps reports whether a field that was filled in for another type has the same meaning
-// for the type of the form.
-func (c *checkForm) keeps(name string) bool {
-	m := memberAt(c.members(), newSheet(), "config", name)
-	return m != nil && slices.Contains([]string{"config.url", "config.host", "config.port", "config.timeout_seconds"}, name)
-}
-
 // members are those of the config of the form's type.
 func (c *checkForm) members() []member { return c.types.members(c.kind) }
-
-// enterNew fills in what the config of the form's type begins with.
-func (c *checkForm) enterNew() {
-	config := map[string]any{}
-	for name := range c.typed.Values {
-		if rest, ok := strings.CutPrefix(name, "config."); ok {
-			config[rest] = c.typed.Get(name)
-		}
-	}
-	members := c.members()
-	for i := range members {
-		if m := &members[i]; m.begin != nil {
-			config[m.name] = m.begin
-		}
-	}
-	enterConfig(members, config, c.typed, "config")
-}
 
 // newCheck shows the form of a new check, and creates what was posted.
 func (s *Server) newCheck(r *request) error {
@@ -145,8 +123,10 @@ func (s *Server) newCheck(r *request) error {
 		return err
 	}
 	if r.Method == http.MethodGet {
-		if err := c.chooseRegions(); err != nil {
-			return err
+		if c.copied == nil {
+			if err := c.chooseRegions(); err != nil {
+				return err
+			}
 		}
 		return c.show()
 	}
@@ -173,7 +153,10 @@ func (c *checkForm) act() (bool, error) {
 		if rest, ok := strings.CutSuffix(path, ".config"); ok {
 			c.showStep(rest)
 		}
+	case "restore": // what a browser kept of the form, see static/forms.js
+		c.restored = true
 	case "test":
+		c.readAddresses()
 		if err := c.try(); err != nil {
 			return true, err
 		}
@@ -206,27 +189,23 @@ func (c *checkForm) showStep(step string) {
 	enterConfig(members, config, c.typed, at)
 }
 
-// create creates the check and its first rule.
+// create creates the check and its first rule, both or none.
 func (c *checkForm) create() error {
 	c.typed.tidy(append(emptyPairs(c.members(), c.typed, "config"), emptyRows(c.typed, "labels")...))
 	if again := unsent(c.typed); len(again) > 0 {
 		return c.askAgain(again)
 	}
-	id, name, err := c.r.makeCheck(c.body(), c.typed.Get(formKey))
+	c.readAddresses()
+	id, err := c.r.makeCheck(c.body(), c.typed.Get(formKey))
 	if err != nil {
 		return c.refuse(err)
 	}
 	c.r.s.nav.forget(c.r.who.UserID)
-	if len(c.typed.Values["rule.notification_channel_ids"]) > 0 {
-		if err := c.r.createRule(id, firstRuleMembers(c.typed), c.typed.Get(formKey)+"-rule"); err != nil {
-			return c.r.showFirstRule(id, name, c.kind, c.typed, err)
-		}
-	}
 	text := "Created. First result in a few seconds."
 	if c.kind == kindHeartbeat {
 		text = "Created. Its job pings the address below."
 	}
-	c.r.flash(flash{Mark: "up", Text: text})
+	c.r.flash(flash{Mark: "up", Text: c.withAddresses(text)})
 	return c.r.redirect("/app/checks/" + id.String())
 }
 

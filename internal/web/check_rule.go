@@ -3,11 +3,8 @@
 package web
 
 import (
-	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil/client"
 )
@@ -87,83 +84,24 @@ func (v *ruleView) Errors() []*field {
 	return slices.DeleteFunc([]*field{v.Failures, v.Policy, v.Notify, v.Severity, v.Field}, func(f *field) bool { return f.Error == "" })
 }
 
-// firstRuleMembers returns the rule that the form says, as the API takes it.
-func firstRuleMembers(typed *sheet) map[string]any {
-	failures := numberOf(strings.TrimSpace(typed.Get(firstRulePath + "condition.failure_threshold")))
-	name := typed.Get(firstRulePath+"condition.failure_threshold") + " failures in a row"
-	if name == "1 failures in a row" {
-		name = "A failure"
+// firstRules returns the rule that the form says, as the API takes it; none when it notifies nobody.
+func firstRules(typed *sheet) []map[string]any {
+	if len(typed.Values[firstRulePath+"notification_channel_ids"]) == 0 {
+		return nil
 	}
-	return map[string]any{
+	text := strings.TrimSpace(typed.Get(firstRulePath + "condition.failure_threshold"))
+	failures, name := numberOf(text), "Failures in a row" // of a rule that is refused for their number
+	switch {
+	case text == "1":
+		name = "A failure"
+	case isNumber(text) && len(text) < len(name):
+		name = text + " failures in a row"
+	}
+	return []map[string]any{{
 		"name": name, "condition": map[string]any{"failure_threshold": failures, "severity": typed.Get(firstRulePath + "condition.severity")},
 		"region_policy": typed.Get(firstRulePath + "region_policy"), "notify_on": typed.Get(firstRulePath + "notify_on"), ifOpenName: true,
 		"notification_channel_ids": typed.Values[firstRulePath+"notification_channel_ids"],
-	}
-}
-
-// firstRuleView is the page of a check that was created without its rule.
-type firstRuleView struct {
-	Form         *form
-	Name         string
-	Action, Back string
-	Key          string
-	Rule         *ruleView
-}
-
-// firstRule creates the first rule of a check whose form could not.
-func (s *Server) firstRule(r *request) error {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return errNoPage()
-	}
-	posted, err := r.posted()
-	if err != nil {
-		return err
-	}
-	typed := &sheet{Values: posted}
-	check, err := r.api.GetCheckWithResponse(r.Context(), id, nil)
-	if err != nil {
-		return err
-	}
-	if err := r.createRule(id, firstRuleMembers(typed), typed.Get(formKey)); err != nil {
-		return r.showFirstRule(id, check.JSON200.Data.Name, string(check.JSON200.Data.Type), typed, err)
-	}
-	r.flash(flash{Mark: "up", Text: "The rule is created."})
-	return r.redirect("/app/checks/" + id.String())
-}
-
-// showFirstRule shows the rule with what was typed and what the API says of it. The check
-// is there: only the rule is sent again.
-func (r *request) showFirstRule(id uuid.UUID, name, kind string, typed *sheet, err error) error {
-	f := newForm(r)
-	f.Heading = "The check is created and runs. Its rule is not created yet."
-	v := &firstRuleView{Form: f, Name: name, Back: "/app/checks/" + id.String()}
-	v.Action = v.Back + "/first-rule"
-	key := strings.TrimSuffix(typed.Get(formKey), "-rule")
-	if key != "" && !refusedKey(err) {
-		v.Key = key + "-rule"
-	}
-	var problem error
-	if v.Rule, problem = r.rule(f, typed, kind); problem != nil {
-		return problem
-	}
-	if !f.refused(atRule(err)) {
-		f.Status, f.Message = http.StatusBadGateway, "The API did not create it: "+err.Error()
-	}
-	return r.render(f.Status, "check_rule", page{Title: "Rule of " + name, Nav: navChecks, Body: v})
-}
-
-// atRule returns an error of the API whose member is named as its field.
-func atRule(err error) error {
-	member, _ := detailsOf(err)["member"].(string)
-	if member == "" {
-		return err
-	}
-	c := checkForm{form: &form{}}
-	known := *c.located(err).(*APIError) //nolint:errorlint,forcetypeassert // located returns one for an error with details
-	known.Details = map[string]any{"member": firstRulePath + member}
-	known.Message = withoutForms(known.Message)
-	return &known
+	}}
 }
 
 // withoutForms leaves the accepted forms of the JSON, which is not written in a form, out of

@@ -81,7 +81,12 @@ type checkFormView struct {
 	Rule     *ruleView
 	Differ   []difference
 	ByWhom   string
-	Aside    asideView
+	Copy     *checkCopy
+	Restored bool   // what was typed before came back
+	Again    string // its address, to begin again
+	// SecretNames are parts of names, as of headers, that say that the value is a secret.
+	SecretNames string
+	Aside       asideView
 }
 
 // typeTile is a check type to choose.
@@ -127,15 +132,21 @@ func (c *checkForm) view() (*checkFormView, error) {
 			return nil, err
 		}
 	}
+	c.showCopy(v)
+	v.Restored, v.SecretNames = c.restored, strings.Join(secret.CredentialParts(), " ")
+	if v.Again = c.action; c.copied != nil {
+		v.Again += "?from=" + c.copied.ID
+	}
 	if v.Aside, err = c.aside(); err != nil {
 		return nil, err
 	}
 	v.Hidden = []option{{Value: c.kind, Text: "type"}, {Value: c.kind, Text: formFrom}}
-	for _, name := range []string{formKey, formRevision} {
+	for _, name := range []string{formKey, formRevision, formCopy} {
 		if value := c.typed.Get(name); value != "" {
 			v.Hidden = append(v.Hidden, option{Value: value, Text: name})
 		}
 	}
+	v.Hidden = append(v.Hidden, c.otherTypes()...)
 	for _, path := range c.forgot {
 		v.Hidden = append(v.Hidden, option{Value: path, Text: formSecrets})
 	}
@@ -147,6 +158,9 @@ func (c *checkForm) input(declared field) *field {
 	declared.Value = c.typed.Get(declared.Name)
 	for i := range declared.Options {
 		declared.Options[i].Chosen = declared.Options[i].Value == declared.Value
+	}
+	if note := c.read[declared.Name]; note != "" {
+		declared.Help = strings.TrimSpace(note + " " + declared.Help)
 	}
 	c.fields = append(c.fields, &declared)
 	return &declared
@@ -186,7 +200,10 @@ func (c *checkForm) filled(m *member, path string) bool { return m.valueOf(c.typ
 // control makes the control of a member.
 func (c *checkForm) control(m *member, path string) control {
 	made := control{Kind: "field", Width: m.width, Add: m.add, Post: c.action}
-	f := field{Name: path, Label: m.label, Help: m.help, Mono: m.mono, Placeholder: m.sample, Autofill: "off"}
+	f := field{
+		Name: path, Label: m.label, Help: m.help, Mono: m.mono, Placeholder: m.sample, Autofill: "off",
+		Secret: m.secrecy(path), Scheme: m.scheme(), Host: m.isHost(),
+	}
 	switch m.input {
 	case asPairs, asRows, asGroup:
 		f.Type = map[inputKind]string{asPairs: "pairs", asRows: "rows", asGroup: "group"}[m.input]
@@ -234,7 +251,7 @@ func (c *checkForm) hide(f field, value string) *field {
 	switch {
 	case value == secret.Mask:
 		f.Value, f.Help = value, "Kept as it is stored. Type to replace it."
-	case value != "" && c.r.Method == http.MethodPost:
+	case value != "" && c.r.Method == http.MethodPost, value == "" && slices.Contains(c.typed.Values[formSecrets], f.Name):
 		c.forgot = append(c.forgot, f.Name)
 		f.Help = "Type it again: what is secret is not sent back to the page."
 	}
@@ -269,6 +286,9 @@ func (c *checkForm) rows(m *member, path string) []controlRow {
 func (c *checkForm) pairRow(m *member, at string) []control {
 	name := c.input(field{Name: at + ".name", Label: "Name", Mono: m.mono, Autofill: "off"})
 	value := field{Name: at + ".value", Label: "Value", Mono: m.mono, Autofill: "off"}
+	if m.maskNames {
+		value.Secret = "by-name"
+	}
 	inner := []control{{Kind: "field", field: name, Width: "medium"}, {Kind: "field"}}
 	if typed := c.typed.Get(value.Name); m.maskNames && secret.IsCredentialName(name.Value) {
 		if typed == secret.Mask {

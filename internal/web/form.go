@@ -29,6 +29,12 @@ type field struct {
 	Checked     bool // of a checkbox
 	Key         string
 
+	// Secret says when a browser must not keep what was typed, for static/forms.js: always, by-name (of a
+	// header), query, or if: and the name of a checkbox.
+	Secret string
+	Scheme string // an address without a scheme gets it
+	Host   bool   // of an address that is typed, its host is meant
+
 	Error string // the API's message
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"golang.org/x/net/html"
 )
 
@@ -244,24 +245,38 @@ func TestFirstRule(t *testing.T) {
 		}
 	})
 
-	t.Run("IsKeptWhenTheAPIRefusesItAfterTheCheck", func(t *testing.T) {
+	t.Run("IsRefusedWithTheCheck", func(t *testing.T) {
 		t.Parallel()
 		p := fill(t)
 		p.enter(t, "name", "Kept")
 		p.enter(t, "rule.condition.failure_threshold", "many")
-		again := *p
+		p.enter(t, "config.url", "ftp://orders.harbor.example/")
+		p.enter(t, "config.timeout_seconds", "99")
+		p.enter(t, "interval_seconds", "often")
+		p.values.Set("regions", "mars")
 		p = p.press(t, "")
 		if got := p.wrong(t, "rule.condition.failure_threshold"); !strings.Contains(got, "must be a") || strings.Contains(got, "Accepted forms") {
 			t.Errorf("message %q", got)
 		}
-		if !strings.Contains(p.summary(), "The check is created and runs.") || p.values.Get("rule.notification_channel_ids") != channel.ID {
-			t.Errorf("summary %s, form %v", p.summary(), p.values)
+		for _, name := range []string{"config.url", "config.timeout_seconds", "interval_seconds"} {
+			p.wrong(t, name)
 		}
-		// The browser's form sent again makes no second check.
-		if repeated := again.press(t, ""); repeated.action != p.action {
-			t.Errorf("the same form sent again leads to %s, want %s", repeated.action, p.action)
+		if !strings.Contains(p.summary(), "Regions") || strings.Contains(p.summary(), "rules[0]") {
+			t.Errorf("the summary is %s", p.summary())
 		}
-		p.enter(t, "rule.condition.failure_threshold", "4")
+		if p.values.Get("rule.notification_channel_ids") != channel.ID || p.values.Get("rule.condition.failure_threshold") != "many" {
+			t.Errorf("form %v", p.values)
+		}
+		var checks []stored
+		if o.call(t, http.MethodGet, "/v1/checks?query=Kept", nil, &checks); len(checks) != 0 {
+			t.Errorf("%d checks are left, want none", len(checks))
+		}
+		for name, value := range map[string]string{
+			"rule.condition.failure_threshold": "4", "config.url": "https://orders.harbor.example/", "config.timeout_seconds": "9", "interval_seconds": "60",
+		} {
+			p.enter(t, name, value)
+		}
+		p.values.Set("regions", "eu-central-fra")
 		p = p.press(t, "")
 		if p.status != http.StatusSeeOther {
 			t.Fatalf("status %d, %s", p.status, p.summary())
@@ -271,9 +286,20 @@ func TestFirstRule(t *testing.T) {
 		if len(rules) != 1 || rules[0].Condition.Failures != 4 {
 			t.Errorf("rules %+v", rules)
 		}
+	})
+
+	t.Run("LeavesNoCheckWhenItsChannelIsForeign", func(t *testing.T) {
+		t.Parallel()
+		p := fill(t)
+		p.enter(t, "name", "Limited")
+		p.enter(t, "rule.notification_channel_ids", uuid.NewString())
+		p = p.press(t, "")
+		if p.status != http.StatusUnprocessableEntity || !strings.Contains(p.raw, "is not a channel of this organization") {
+			t.Errorf("a foreign channel: status %d, %s", p.status, p.summary())
+		}
 		var checks []stored
-		if o.call(t, http.MethodGet, "/v1/checks?query=Kept", nil, &checks); len(checks) != 1 {
-			t.Errorf("%d checks, want 1", len(checks))
+		if o.call(t, http.MethodGet, "/v1/checks?query=Limited", nil, &checks); len(checks) != 0 {
+			t.Errorf("%d checks are left, want none", len(checks))
 		}
 	})
 

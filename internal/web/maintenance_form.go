@@ -23,6 +23,7 @@ type maintenanceBody struct {
 	Form           *maintenanceForm
 	Title          string
 	Action, Button string
+	Page           string // its address
 	Delete, End    string // addresses; empty where there is nothing to do
 	Revision       int64
 	Badge          *badge
@@ -144,6 +145,7 @@ func (s *Server) renderMaintenance(r *request, w *client.MaintenanceWindow, f *m
 		}
 		body.Next = occurrenceRows(w.Next)
 	}
+	body.Page = pageOfForm(body.Action, w == nil)
 	if f.values != nil {
 		chosen = f.values["check"]
 		body.Preview = true

@@ -37,6 +37,8 @@ type page struct {
 	Menu     nav
 	Path     string // of this page, with its query
 	SignedIn bool
+	Owner    string // the user whose page it is
+	Posted   bool   // it answers to a form
 }
 
 // pageTemplate parses the template of a page, once, when it is first used: a server whose
@@ -81,6 +83,10 @@ func parseTemplates(a *assets) (map[string]pageTemplate, error) {
 func (r *request) render(status int, name string, p page) error {
 	p.Now, p.Theme, p.Keys = r.stamp(r.now), r.prefs.Theme, !r.prefs.NoKeys
 	p.Path, p.SignedIn, p.Flash = r.URL.RequestURI(), r.signedIn, r.takeFlash()
+	p.Posted = r.Method == http.MethodPost
+	if r.signedIn {
+		p.Owner = r.who.UserID.String()
+	}
 	if !p.Outside {
 		var err error
 		if p.Menu, err = r.menu(p.Nav); err != nil {

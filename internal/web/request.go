@@ -77,14 +77,42 @@ func (s *Server) newRequest(w http.ResponseWriter, req *http.Request) *request {
 	return r
 }
 
-// toSignIn leads to the sign-in page, and from there back to a page that was read.
+// formPageField is the field of a form with the address of its page.
+const formPageField = "form_page"
+
+// toSignIn leads to the sign-in page, and from there back to a page that was read, or to the one with
+// the form that was sent: the browser has what was typed (static/forms.js).
 func (r *request) toSignIn() error {
-	target := "/app/sign-in"
-	if page := r.URL.RequestURI(); r.Method == http.MethodGet && page != "/app" {
+	target, page := "/app/sign-in", r.URL.RequestURI()
+	if r.partial() || r.Method != http.MethodGet {
+		page = r.formPage()
+	}
+	if page != "/app" {
 		target += "?next=" + url.QueryEscape(page)
 		r.keepNext(page)
 	}
+	if r.partial() { // htmx would put the sign-in page into a part of this one
+		r.w.Header().Set("Hx-Redirect", target)
+		r.w.WriteHeader(http.StatusUnauthorized)
+		return nil
+	}
 	return r.redirect(target)
+}
+
+// formPage is the page with the form that a request comes from.
+func (r *request) formPage() string {
+	if page := r.PostFormValue(formPageField); page != "" {
+		return ownPath(page)
+	}
+	from := r.Header.Get("Hx-Current-Url")
+	if from == "" {
+		from = r.Referer()
+	}
+	u, err := url.Parse(from)
+	if err != nil || u.Host != r.Host {
+		return "/app"
+	}
+	return ownPath(u.RequestURI())
 }
 
 // redirect answers with 303, so that the browser reads the page of a path of ours.

@@ -29,6 +29,7 @@ type ruleBody struct {
 	Title          string
 	Form           *ruleForm
 	Action, Button string
+	Page           string // its address
 	Delete         string
 	Sentence       []sentencePart
 	Revision       int64 // that the form was made from; 0 for a new rule
@@ -189,6 +190,7 @@ func (r *request) renderRule(status int, check *client.Check, rule *client.Alert
 		body.Title, body.Action, body.Button = rule.Name, rulePath(check.Id, rule.Id), "Save"
 		body.Delete, body.Sentence = body.Action+"/delete", ruleSentence(rule, channels, len(check.Regions))
 	}
+	body.Page = pageOfForm(body.Action, rule == nil)
 	f.Try = body.Action + "/try"
 	return r.render(status, "rule", page{Title: body.Title + " of " + check.Name, Nav: navChecks, Body: body})
 }
@@ -299,4 +301,12 @@ func (s *Server) deleteRule(r *request) error {
 	}
 	r.flash(flash{Mark: "done", Text: "Rule " + rule.Name + " is deleted"})
 	return r.redirect("/app/checks/" + check.Id.String() + "/rules")
+}
+
+// pageOfForm is the address of a form that posts to a path.
+func pageOfForm(action string, isNew bool) string {
+	if isNew {
+		return action + "/new"
+	}
+	return action
 }

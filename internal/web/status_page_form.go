@@ -41,6 +41,7 @@ type statusPageBody struct {
 	Form           *pageForm
 	Title          string
 	Action, Button string
+	Page           string // the address of the form
 	Delete         string // empty for a new page
 	URL, Address   string // where the public sees it; empty while the page is closed
 	Revision       int64
@@ -253,7 +254,7 @@ func (s *Server) renderStatusPage(r *request, p *client.StatusPage, f *pageForm)
 	body := &statusPageBody{
 		Form:   f,
 		Title:  "New status page",
-		Action: "/app/status-pages",
+		Action: "/app/status-pages", Page: "/app/status-pages/new",
 		Button: "Create status page",
 		Query: strings.TrimSpace(
 			cmp.Or(f.get("query"), r.URL.Query().Get("query")),
@@ -267,6 +268,7 @@ func (s *Server) renderStatusPage(r *request, p *client.StatusPage, f *pageForm)
 	}
 	if p != nil {
 		row := statusPageRowOf(r, p)
+		body.Page = row.Href
 		body.Title, body.Action, body.Button, body.Delete, body.Revision = p.Title, row.Href, "Save", row.Href+"/delete", revisionOf(p.Revision)
 		body.Badge = &badge{State: row.Mark.State, Text: row.Mark.Word}
 		if p.Enabled {
