@@ -37,6 +37,7 @@ type checkBody struct {
 	Regions        []choice // to test from; none for a check of one region
 	Banner         *checkBanner
 	Maintenance    []maintenanceNote
+	RestZone       string // of the times until which it can be paused
 	Figures        []figure
 	Periods        []choice
 	PeriodText     string // of the chosen period: 24 h
@@ -253,14 +254,13 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 	path := "/app/checks/" + c.Id.String()
 	b := &checkBody{
 		ID: c.Id.String(), Name: c.Name, Path: path, Enabled: c.Enabled, Target: r.fullTarget(c), Facts: checkFacts(c, d.recent),
-		AddRule: path + "/rules/new", Back: path, Labels: r.labelsOf(c),
+		AddRule: path + "/rules/new", Back: path, Labels: r.labelsOf(c), RestZone: r.prefs.Zone.String(),
 	}
 	b.Heartbeat = string(c.Type) == kindHeartbeat
 	if c.PingUrl != nil {
 		b.PingURL = *c.PingUrl
 	}
-	b.Badge = checkBadge(c, d.summary)
-	if len(c.Regions) > 1 {
+	if b.Badge = checkBadge(c, d.summary); len(c.Regions) > 1 {
 		for _, key := range c.Regions {
 			b.Regions = append(b.Regions, choice{Text: r.city(key), Href: key})
 		}

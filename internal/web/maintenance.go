@@ -3,6 +3,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -117,7 +118,11 @@ func repeatsOf(w *client.MaintenanceWindow) string {
 }
 
 // maintenanceNote says on the page of a check that it is in maintenance.
-type maintenanceNote struct{ Name, Until, Does, Href string }
+type maintenanceNote struct {
+	Title, Name, Until, Does, Href string
+	// By, End and EndText are of a pause or a muting: who it is by, and what ends it.
+	By, End, EndText string
+}
 
 func maintenanceNotes(windows []client.MaintenanceWindow) []maintenanceNote {
 	var notes []maintenanceNote
@@ -133,6 +138,7 @@ func maintenanceNotes(windows []client.MaintenanceWindow) []maintenanceNote {
 		if w.Probing == client.MaintenanceWindowProbingPause {
 			note.Does = "probing pauses"
 		}
+		note.rested(w)
 		notes = append(notes, note)
 	}
 	return notes
@@ -225,7 +231,7 @@ func (s *Server) endMaintenance(r *request) error {
 		return err
 	}
 	r.flash(flash{Mark: "done", Text: w.Name + " has ended"})
-	return r.redirect("/app/maintenance/" + w.Id.String())
+	return r.redirect(cmp.Or(r.PostFormValue("back"), "/app/maintenance/"+w.Id.String()))
 }
 
 func (s *Server) confirmMaintenanceDelete(r *request) error {

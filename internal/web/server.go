@@ -172,7 +172,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.overviewRoutes,
 		s.checkRoutes,
 		s.liveRoutes,
-		s.checkFormRoutes,
+		s.checkFormRoutes, s.restRoutes,
 		s.incidentListRoutes,
 		s.incidentRoutes,
 		s.incidentUpdateRoutes,

@@ -174,9 +174,9 @@
 
   // A page that is a form begins in it, where there is a keyboard.
   const start = () => {
-    if (document.activeElement !== document.body || $("[data-focus], [autofocus]") || !matchMedia("(pointer: fine)").matches) return;
+    if (document.activeElement !== document.body || $("[data-focus], [autofocus]") || matchMedia("(pointer: coarse)").matches) return;
     const form = draftForm() ?? $("main form.form");
-    const first = form && all("input, textarea, select", form).find((control) =>
+    const first = form && all("input, textarea", form).find((control) =>
       !/^(hidden|checkbox|radio|submit)$/.test(control.type) && !control.disabled && control.getClientRects().length > 0);
     first?.focus({ preventScroll: true });
   };
