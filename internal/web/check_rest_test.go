@@ -61,7 +61,10 @@ func TestPauseAndMuteForAWhile(t *testing.T) {
 		t.Fatalf("windows %+v", active)
 	}
 	who := strings.TrimPrefix(active[0].Name, "Paused by ")
-	if text := words(p); !strings.Contains(text, "Paused until ") || !strings.Contains(text, "by "+who) || !strings.Contains(text, "Resume now") {
+	if text := words(
+		p,
+	); !strings.Contains(text, "Paused until ") || !strings.Contains(text, "by "+who) ||
+		!strings.Contains(text, "Resume now") {
 		t.Errorf("the page says %s", text)
 	}
 	end := o.open(t, http.MethodPost, "/app/maintenance/"+active[0].ID+"/end", url.Values{"back": {path}})
@@ -100,7 +103,12 @@ func TestPauseAndMuteForAWhile(t *testing.T) {
 	if n := len(windows(t, "active")) + len(windows(t, "ended")) + len(windows(t, "upcoming")); n != 1 {
 		t.Errorf("there are %d windows", n)
 	}
-	if out := o.open(t, http.MethodPost, "/app/maintenance/"+active[0].ID+"/end", url.Values{"back": {"//evil.example/"}}); out.location != "/app" {
+	if out := o.open(
+		t,
+		http.MethodPost,
+		"/app/maintenance/"+active[0].ID+"/end",
+		url.Values{"back": {"//evil.example/"}},
+	); out.location != "/app" {
 		t.Errorf("the form leads to %s", out.location)
 	}
 	if p := o.open(t, http.MethodPost, path+"/rest", url.Values{"for": {strings.Repeat("x", 2<<20)}}); p.status != http.StatusBadRequest {

@@ -110,6 +110,9 @@ func maintenanceMark(state string) mark {
 func repeatsOf(w *client.MaintenanceWindow) string {
 	switch {
 	case w.Rrule != "":
+		if days, ok := daysOfRule(w.Rrule); ok {
+			return dayNames(days)
+		}
 		return w.Rrule
 	case w.Cron != "":
 		return w.Cron
@@ -179,7 +182,7 @@ func (s *Server) maintenancePage(r *request) error {
 
 func (s *Server) createMaintenance(r *request) error {
 	f := s.maintenanceForm(r, nil)
-	if f.values.Has("preview") {
+	if f.values.Has("preview") || f.lacksDays() {
 		return s.renderMaintenance(r, nil, f)
 	}
 	body, scope := f.body(), f.scope()
@@ -204,7 +207,7 @@ func (s *Server) updateMaintenance(r *request) error {
 		return err
 	}
 	f := s.maintenanceForm(r, w)
-	if f.values.Has("preview") {
+	if f.values.Has("preview") || f.lacksDays() {
 		return s.renderMaintenance(r, w, f)
 	}
 	body, scope := f.body(), f.scope()

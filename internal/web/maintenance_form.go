@@ -5,6 +5,7 @@ package web
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ import (
 // maintenanceForm is the form of a maintenance window.
 type maintenanceForm struct {
 	*form
+
+	Days []option // of the week
 }
 
 // maintenanceBody is what the page of a maintenance window shows.
@@ -84,6 +87,7 @@ func (s *Server) maintenanceForm(r *request, w *client.MaintenanceWindow) *maint
 }
 
 func (f *maintenanceForm) addRecurrence(stored *client.MaintenanceWindow) {
+	f.addRepeat(stored)
 	f.add(field{
 		Name: "rrule", Label: "Repeats by rule", Value: stored.Rrule, Mono: true, Placeholder: "FREQ=WEEKLY;BYDAY=TU",
 		Help: "Empty: once. FREQ of DAILY, WEEKLY, MONTHLY or YEARLY, with INTERVAL, BYDAY, BYMONTHDAY, BYMONTH, COUNT and UNTIL.",
@@ -119,16 +123,20 @@ func (f *maintenanceForm) body() client.UpdateMaintenanceWindowJSONRequestBody {
 	if err != nil || minutes < 0 || minutes > 1e6 {
 		minutes = 0 // the API says what is possible
 	}
+	rule, cron := f.repeats()
 	body := client.UpdateMaintenanceWindowJSONRequestBody{
 		StartsAt: of(f.get("starts_at")), Timezone: of(strings.TrimSpace(f.get("timezone"))), DurationSeconds: of(int64(minutes * 60)),
-		Rrule: of(strings.TrimSpace(f.get("rrule"))), Cron: of(strings.TrimSpace(f.get("cron"))),
+		Rrule: &rule, Cron: &cron,
 		Until: of(f.get("until")), // an empty one removes what is stored
 	}
 	return body
 }
 
-// shownOccurrences is how many occurrences the page lists.
-const shownOccurrences = 10
+// How many occurrences the page lists: of a stored window, and of one that is edited.
+const (
+	shownOccurrences  = 10
+	editedOccurrences = 5
+)
 
 func (s *Server) renderMaintenance(r *request, w *client.MaintenanceWindow, f *maintenanceForm) error {
 	body := &maintenanceBody{Form: f, Title: "New maintenance window", Action: "/app/maintenance", Button: "Plan maintenance"}
@@ -157,13 +165,20 @@ func (s *Server) renderMaintenance(r *request, w *client.MaintenanceWindow, f *m
 	if body.Checks, err = r.offerChecks(chosen); err != nil {
 		return err
 	}
-	return r.render(f.Status, "maintenance", page{Title: body.Title, Nav: navMaintenance, Body: body})
+	status := f.Status
+	if r.partial() { // htmx takes nothing else; the part says what is wrong
+		status = http.StatusOK
+	}
+	return r.render(status, "maintenance", page{Title: body.Title, Nav: navMaintenance, Body: body})
 }
 
 // previewOf fills in when the window of a posted form would occur. What is wrong with the
 // form is shown in it.
 func (r *request) previewOf(f *maintenanceForm, body *maintenanceBody) error {
 	typed := f.body()
+	if f.lacksDays() {
+		return nil
+	}
 	answer, err := r.api.PreviewMaintenanceWindowWithResponse(r.Context(), client.PreviewMaintenanceWindowJSONRequestBody{
 		StartsAt: *typed.StartsAt, Timezone: typed.Timezone, DurationSeconds: *typed.DurationSeconds, Rrule: typed.Rrule, Cron: typed.Cron,
 		Until: typed.Until,
@@ -176,6 +191,7 @@ func (r *request) previewOf(f *maintenanceForm, body *maintenanceBody) error {
 		return err
 	}
 	body.Next = occurrenceRows(answer.JSON200.Data)
+	body.Next = body.Next[:min(len(body.Next), editedOccurrences)]
 	return nil
 }
 
