@@ -159,3 +159,48 @@ func TestStatusPageSubscribers(t *testing.T) {
 	a.want(t, http.StatusNoContent, http.MethodDelete, path+"/subscribers/"+reader, nil)
 	a.want(t, http.StatusNotFound, http.MethodDelete, path+"/subscribers/"+reader, nil)
 }
+
+// TestStatusPageSubscribersBeyondAPage: a page with more subscribers than an answer has is read by cursors,
+// each subscriber once.
+func TestStatusPageSubscribersBeyondAPage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.tier(t, b.signup(t), account.TierPaid)
+	id := text(a.want(t, http.StatusCreated, http.MethodPost, "/v1/status-pages", pageOf("many")).data(t), "id")
+	path := "/v1/status-pages/" + id + "/subscribers"
+	const many = 2100
+	if _, err := b.store.DB().
+		NewRaw(`INSERT INTO status_page_readers (id, org_id, page_id, type, address, digest, created_at, asked_at, confirmed_at)
+		SELECT gen_random_uuid(), p.org_id, p.id, 'email', 'r' || n || '@example.com', sha256(n::text::bytea), now(), now(), now()
+		FROM status_pages AS p, generate_series(1, ?) AS n WHERE p.id = ?`, many, id).
+		Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	cursor, pages := "", 0
+	for ; pages == 0 || cursor != ""; pages++ {
+		query := ""
+		if cursor != "" {
+			query = "?cursor=" + cursor
+		}
+		got := a.want(t, http.StatusOK, http.MethodGet, path+query, nil)
+		for _, row := range got.rows(t) {
+			seen[text(row, "address")] = true
+		}
+		if total := got.meta("total"); total != "2100" {
+			t.Errorf("page %d has the total %v", pages, total)
+		}
+		cursor, _ = got.meta("next_cursor").(string)
+	}
+	if len(seen) != many || pages != 3 {
+		t.Errorf("%d subscribers on %d pages, want %d on 3", len(seen), pages, many)
+	}
+	if rows := a.want(t, http.StatusOK, http.MethodGet, path+"?limit=7", nil).rows(t); len(rows) != 7 {
+		t.Errorf("%d rows with limit=7", len(rows))
+	}
+	for query, member := range map[string]string{"?cursor=x": "cursor", "?limit=0": "limit", "?limit=many": "limit"} {
+		if r := a.want(t, http.StatusBadRequest, http.MethodGet, path+query, nil); r.detail("member") != member {
+			t.Errorf("%s: %s", query, r.raw)
+		}
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
@@ -75,10 +76,14 @@ func (s *statusPages) registerExtras(r *rest.Registrar, one string) {
 		Errors: []int{http.StatusConflict},
 	}, s.verifyHost)
 	rest.Register(r, rest.Operation{
-		Method: http.MethodGet, Path: one + "/subscribers", ID: "list-status-page-subscribers", Tag: resource.TagStatusPages,
-		Scope: account.ScopeWrite, Resource: resourceStatusPage,
-		Summary: "List the subscribers of a status page",
-		Description: "Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential needs the " +
+		Method:   http.MethodGet,
+		Path:     one + "/subscribers",
+		ID:       "list-status-page-subscribers",
+		Tag:      resource.TagStatusPages,
+		Scope:    account.ScopeWrite,
+		Resource: resourceStatusPage,
+		Summary:  "List the subscribers of a status page",
+		Description: "Those who have confirmed, the oldest first, up to 1,000 a page. Their addresses are personal data, so a credential needs the " +
 			"scope write. Of a webhook only the host is shown.",
 	}, s.listSubscribers)
 	rest.Register(r, rest.Operation{
@@ -248,26 +253,51 @@ type subscriberView struct {
 	ConfirmedAt time.Time `json:"confirmed_at"`
 }
 
-func (s *statusPages) listSubscribers(ctx context.Context, in *rest.IDPath) (*rest.Answer[[]subscriberView], error) {
+type subscribersInput struct {
+	rest.IDPath
+	Limit  int64  `query:"limit" default:"1000" minimum:"1" doc:"How many to show. More than 1000 is read as 1000."`
+	Cursor string `query:"cursor" maxLength:"2000" doc:"The next_cursor of a page, to get the page after it."`
+}
+
+func (s *statusPages) listSubscribers(ctx context.Context, in *subscribersInput) (*rest.Listing[subscriberView], error) {
 	id, err := in.Parse(resourceStatusPage)
 	if err != nil {
 		return nil, err
 	}
-	readers, err := s.store.StatusReaders(ctx, rest.CallerOf(ctx).Org.ID, id, uuid.Nil, mostSubscribers)
+	query := rest.ListQuery{PageQuery: rest.PageQuery{Limit: in.Limit}, Cursor: in.Cursor}
+	page, cursor, err := query.Open(mostSubscribers, "subscribers", id.String())
 	if err != nil {
 		return nil, err
 	}
-	views := make([]subscriberView, len(readers))
-	for i, reader := range readers {
-		views[i] = subscriberView{ID: reader.ID, Type: reader.Kind, Address: reader.Address, ConfirmedAt: reader.ConfirmedAt.UTC()}
-		if reader.Kind == overview.ReaderWebhook {
-			views[i].Address = ""
-			if parsed, err := url.Parse(reader.Address); err == nil {
-				views[i].Address = parsed.Host
-			}
+	org, after := rest.CallerOf(ctx).Org.ID, uuid.Nil
+	if page.After != nil {
+		after = page.After.ID
+	}
+	of, err := s.store.StatusPage(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	readers, err := s.store.StatusReaders(ctx, org, id, after, page.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	extent := listing.Extent{Total: int(of.Subscribers)}
+	if len(readers) > page.Limit {
+		readers = readers[:page.Limit]
+		extent.Next = &listing.PagePosition{ID: readers[len(readers)-1].ID}
+	}
+	return rest.NewPage(readers, extent, cursor, showSubscriber), nil
+}
+
+func showSubscriber(reader overview.Reader) subscriberView {
+	view := subscriberView{ID: reader.ID, Type: reader.Kind, Address: reader.Address, ConfirmedAt: reader.ConfirmedAt.UTC()}
+	if reader.Kind == overview.ReaderWebhook {
+		view.Address = ""
+		if parsed, err := url.Parse(reader.Address); err == nil {
+			view.Address = parsed.Host
 		}
 	}
-	return rest.NewAnswer(views), nil
+	return view
 }
 
 type subscriberPath struct {

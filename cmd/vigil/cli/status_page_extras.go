@@ -112,22 +112,18 @@ func (a *app) pageHostCommand() *cobra.Command {
 func (a *app) pageSubscribersCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "subscribers <page>", Short: "List who gets the messages of a status page"}
 	return a.pageCommand(cmd, func(ctx context.Context, s *session, page uuid.UUID) error {
-		response, err := s.api.ListStatusPageSubscribers(ctx, page)
-		answer, body, err := read[struct {
-			Data []client.Subscriber `json:"data"`
-		}](s, response, err)
+		all, err := list[client.Subscriber](s, unlimited, func(of client.RequestEditorFn) (*http.Response, error) {
+			return s.api.ListStatusPageSubscribers(ctx, page, nil, of)
+		})
 		if err != nil {
 			return err
 		}
-		rows := make([][]console.Cell, len(answer.Data))
-		for i, one := range answer.Data {
-			rows[i] = []console.Cell{
+		columns := console.Columns("ID", "TYPE", "ADDRESS", "CONFIRMED")
+		return show(s, all, console.List{Columns: columns, Empty: "No subscribers of the page yet."}, func(one client.Subscriber) []console.Cell {
+			return []console.Cell{
 				console.ID(one.Id.String()), console.Word(string(one.Type)), console.Text(one.Address), console.Time(&one.ConfirmedAt),
 			}
-		}
-		return s.Print(console.Answer{Body: body, Parts: []console.Part{console.List{
-			Columns: console.Columns("ID", "TYPE", "ADDRESS", "CONFIRMED"), Rows: rows, Empty: "No subscribers of the page yet.",
-		}}})
+		})
 	})
 }
 
