@@ -176,7 +176,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.incidentListRoutes,
 		s.incidentRoutes,
 		s.incidentUpdateRoutes,
-		s.statusPageRoutes,
+		s.statusPageRoutes, s.statusExtraRoutes,
 		s.subscriptionRoutes, s.maintenanceRoutes,
 		s.drillListRoutes, s.drillRoutes, s.drillFormRoutes, s.drillScheduleRoutes,
 		s.deliveryListRoutes,

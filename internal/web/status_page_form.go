@@ -25,6 +25,7 @@ type pageForm struct {
 	offered map[string]bool
 	sent    []string // ids of the checks in the groups of the request, group by group
 	size    []int    // of each of these groups
+	look    *statusLook
 }
 
 // pageFormRow is a check that the page shows or could show.
@@ -54,6 +55,7 @@ type statusPageBody struct {
 	Shown          []shownBadge // of the checks that the stored page shows
 	Host           *hostProof   // nil: nothing is to be verified
 	Subscribers    string
+	Look           *statusLook // nil for a new page
 }
 
 // previewGroup is a heading of the page and the names below it, as they are in the form.
@@ -275,6 +277,9 @@ func (s *Server) renderStatusPage(r *request, p *client.StatusPage, f *pageForm)
 			body.URL, body.Address, body.Shown = row.URL, row.Address, badgesOf(r, p)
 		}
 		body.Subscribers = counted(p.Subscribers, "subscriber")
+		if body.Look = f.look; body.Look == nil {
+			body.Look = newStatusLook(p)
+		}
 		if p.Host != "" && p.HostVerifiedAt == nil {
 			body.Host = &hostProof{"_vigil-status." + p.Host, "vigil-status-page=" + p.Id.String(), row.Href + "/host"}
 		}
