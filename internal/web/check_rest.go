@@ -178,5 +178,5 @@ func (n *maintenanceNote) rested(w *client.MaintenanceWindow) {
 		return
 	}
 	n.Title, n.By, n.EndText = "Muted", strings.TrimPrefix(w.Name, mutedBy), "Unmute now"
-	n.Does = "probing goes on, no incident opens and nobody is notified"
+	n.Does = "probing goes on and no incident opens; the end of one that is open is notified"
 }

@@ -77,7 +77,7 @@ func TestPauseAndMuteForAWhile(t *testing.T) {
 		muted[0].Until.UTC().Hour() != 9 || muted[0].Until.UTC().Minute() != 0 {
 		t.Fatalf("windows %+v", muted)
 	}
-	if text := words(p); !strings.Contains(text, "Muted until ") || !strings.Contains(text, "nobody is notified") {
+	if text := words(p); !strings.Contains(text, "Muted until ") || !strings.Contains(text, "no incident opens") {
 		t.Errorf("the page says %s", text)
 	}
 	o.call(t, http.MethodPost, "/v1/maintenance-windows/"+muted[0].ID+"/end", nil, nil)

@@ -4,25 +4,14 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"net/url"
-	"sync/atomic"
-	"time"
-
-	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/vigil-monitor/vigil/client"
 )
 
-// Bounds of a test of several checks at once, which the page waits for.
-const (
-	maxTests     = 20
-	testsAtOnce  = 4
-	testsTimeout = 45 * time.Second
-	namesShown   = 20 // of checks that are to be deleted
-)
+// namesShown is how many names of checks that are to be deleted are shown.
+const namesShown = 20
 
 // bulk changes the selected checks.
 func (s *Server) bulk(r *request) error {
@@ -38,7 +27,7 @@ func (s *Server) bulk(r *request) error {
 	}
 	switch action := posted.Get("action"); action {
 	case "test":
-		return r.testSeveral(ids, back)
+		return r.beginTests(posted, back)
 	case "delete":
 		if posted.Get("confirmed") == "" {
 			return r.confirmDelete(posted, back)
@@ -149,43 +138,4 @@ func (r *request) confirmDelete(posted url.Values, back string) error {
 	}
 	c.More = max(0, len(result.Checks)-namesShown)
 	return r.render(http.StatusOK, "confirm", page{Title: c.Title, Nav: navChecks, Body: c})
-}
-
-// testSeveral runs checks now and says how many passed.
-func (r *request) testSeveral(ids []string, back string) error {
-	if len(ids) > maxTests {
-		r.flash(flash{Mark: "warn", Text: "At most " + counted(maxTests, "check") + " can be tested at once."})
-		return r.redirect(back)
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), testsTimeout)
-	defer cancel()
-	work, ctx := errgroup.WithContext(ctx)
-	work.SetLimit(testsAtOnce)
-	var passed atomic.Int64
-	for _, text := range ids {
-		id, err := uuid.Parse(text)
-		if err != nil {
-			return errNoPage()
-		}
-		work.Go(func() error {
-			done, err := r.api.TestCheckWithResponse(ctx, id, nil)
-			if err != nil {
-				return err
-			}
-			if done.JSON200.Data.Success {
-				passed.Add(1)
-			}
-			return nil
-		})
-	}
-	if err := work.Wait(); err != nil {
-		return err
-	}
-	all := int64(len(ids))
-	f := flash{Mark: "up", Text: "Tested " + counted(all, "check") + ": all passed"}
-	if failed := all - passed.Load(); failed > 0 {
-		f = flash{Mark: "down", Text: "Tested " + counted(all, "check") + ": " + number(failed) + " failed"}
-	}
-	r.flash(f)
-	return r.redirect(back)
 }

@@ -172,7 +172,7 @@ func (s *Server) routesOf() []func(*routes) {
 		s.overviewRoutes,
 		s.checkRoutes,
 		s.liveRoutes,
-		s.checkFormRoutes, s.restRoutes,
+		s.checkFormRoutes, s.restRoutes, s.testRoutes,
 		s.incidentListRoutes,
 		s.incidentRoutes,
 		s.incidentUpdateRoutes,
