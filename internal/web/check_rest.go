@@ -48,7 +48,7 @@ func (r *request) readRest() (rest, error) {
 	default:
 		until, err := time.ParseInLocation("2006-01-02T15:04", r.PostFormValue("until"), r.prefs.Zone)
 		if err != nil {
-			return asked, errors.New("Choose until when: a day and a time.") //nolint:staticcheck // a sentence for the user
+			return asked, errForm("Choose until when: a day and a time.")
 		}
 		asked.until = until
 	}

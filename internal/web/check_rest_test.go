@@ -89,7 +89,8 @@ func TestPauseAndMuteForAWhile(t *testing.T) {
 	}
 
 	for _, wrong := range []string{
-		"", "soon", "2020-01-01T10:00", "9999-01-01T00:00", time.Now().UTC().Format("2006-01-02T15:04"), "2027-02-30T10:00", "'; DROP TABLE checks",
+		"", "soon", "2020-01-01T10:00", "9999-01-01T00:00", time.Now().UTC().Format("2006-01-02T15:04"), "2027-02-30T10:00",
+		"'; DROP TABLE checks",
 	} {
 		if text := words(rest(t, url.Values{"for": {"pause:until"}, "until": {wrong}})); !strings.Contains(text, "Choose ") {
 			t.Errorf("until %q: the page says %s", wrong, text)

@@ -84,7 +84,7 @@ func (v *ruleView) Errors() []*field {
 	return slices.DeleteFunc([]*field{v.Failures, v.Policy, v.Notify, v.Severity, v.Field}, func(f *field) bool { return f.Error == "" })
 }
 
-// firstRules returns the rule that the form says, as the API takes it; none when it notifies nobody.
+// firstRules returns the rule that the form says, as the API takes it; none when it names no channel.
 func firstRules(typed *sheet) []map[string]any {
 	if len(typed.Values[firstRulePath+"notification_channel_ids"]) == 0 {
 		return nil

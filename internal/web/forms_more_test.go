@@ -272,7 +272,8 @@ func TestFirstRule(t *testing.T) {
 			t.Errorf("%d checks are left, want none", len(checks))
 		}
 		for name, value := range map[string]string{
-			"rule.condition.failure_threshold": "4", "config.url": "https://orders.harbor.example/", "config.timeout_seconds": "9", "interval_seconds": "60",
+			"rule.condition.failure_threshold": "4", "config.url": "https://orders.harbor.example/", "config.timeout_seconds": "9",
+			"interval_seconds": "60",
 		} {
 			p.enter(t, name, value)
 		}

@@ -51,8 +51,9 @@ func TestTypedWorkSurvivesAChangeOfType(t *testing.T) {
 		t.Error("a secret was sent back to the page")
 	}
 	for name, want := range map[string]string{
-		"config.url": "https://orders.harbor.example/", "config.timeout_seconds": "9", "config.method": "POST", "config.headers[0].name": "Accept",
-		"config.body": "{}", "config.basic_auth.username": "ada", "config.assertions[0].target": "204", "config.basic_auth.password": "",
+		"config.url": "https://orders.harbor.example/", "config.timeout_seconds": "9", "config.method": "POST",
+		"config.headers[0].name": "Accept",
+		"config.body":            "{}", "config.basic_auth.username": "ada", "config.assertions[0].target": "204", "config.basic_auth.password": "",
 	} {
 		if got := p.values.Get(name); got != want {
 			t.Errorf("https again: %s is %q, want %q", name, got, want)
@@ -113,8 +114,8 @@ func (o *office) restart(t *testing.T) {
 	o.site.change(t, "UPDATE sessions SET expires_at = now() + interval '1 hour'")
 }
 
-// TestABrowserIsToldWhatIsSecret: every field of a secret of every type says that a browser must not keep it.
-func TestABrowserIsToldWhatIsSecret(t *testing.T) {
+// TestABrowserKnowsWhatIsSecret: every field of a secret of every type says that a browser must not keep it.
+func TestABrowserKnowsWhatIsSecret(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	for _, e := range examples() {
@@ -144,7 +145,10 @@ func TestAddressesAreCompleted(t *testing.T) {
 	o := openOffice(t)
 	for _, c := range []struct{ kind, field, typed, want, says string }{
 		{"https", "config.url", "orders.harbor.example", "https://orders.harbor.example", "Read as https://orders.harbor.example."},
-		{"http", "config.url", "orders.harbor.example:8080/a?token=x", "http://orders.harbor.example:8080/a?token=***", "Read as http://orders.harbor.example:8080/a."},
+		{
+			"http", "config.url", "orders.harbor.example:8080/a?token=x", "http://orders.harbor.example:8080/a?token=***",
+			"Read as http://orders.harbor.example:8080/a.",
+		},
 		{"websocket", "config.url", "//live.harbor.example/", "wss://live.harbor.example/", "Read as wss://live.harbor.example/."},
 		{"ping", "config.host", "https://vpn.harbor.example/a", "vpn.harbor.example", "its host vpn.harbor.example is used"},
 		{"ssl", "config.host", "https://[2606:4700::1]:8443/", "2606:4700::1", "its host 2606:4700::1 is used"},
@@ -222,8 +226,10 @@ func TestCloneACheck(t *testing.T) {
 
 	p := o.view(t, "/app/checks/new?from="+made.ID)
 	for name, want := range map[string]string{
-		"name": "Orders <b> (3)", "type": "https", "interval_seconds": "120", "labels[0].value": "shop", "config.url": "https://a.harbor.example/?token=&a=b",
-		"config.headers[0].value": "text/html", "config.headers[1].name": "X-Api-Key", "config.headers[1].value": "", "config.basic_auth.username": "ada",
+		"name": "Orders <b> (3)", "type": "https", "interval_seconds": "120", "labels[0].value": "shop",
+		"config.url":              "https://a.harbor.example/?token=&a=b",
+		"config.headers[0].value": "text/html", "config.headers[1].name": "X-Api-Key", "config.headers[1].value": "",
+		"config.basic_auth.username": "ada",
 		"config.basic_auth.password": "", "evidence": "",
 	} {
 		if got := p.values.Get(name); got != want {

@@ -65,7 +65,8 @@ func (s *Server) setStatusLogo(r *request) error {
 		return err
 	}
 	done := "The logo is set"
-	if err := r.ParseMultipartForm(maxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+	err = r.ParseMultipartForm(maxForm) //nolint:gosec // the body is bounded, see newRequest
+	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
 		return errForm("The form could not be read.")
 	}
 	if r.PostFormValue("remove") != "" {

@@ -61,11 +61,11 @@ func TestStatusPageLogoPasswordAndSubscribers(t *testing.T) {
 	b.follow(t, path+"/password", url.Values{"password": {"a long s3cret"}}).shows(t, "Readers need a password.")
 	b.follow(t, path+"/password", url.Values{"remove": {"1"}}).shows(t, "The page is open to everybody.")
 
-	b.get(t, http.StatusOK, path+"/subscribers").shows(t, "Nobody has subscribed yet.")
+	b.get(t, http.StatusOK, path+"/subscribers").shows(t, "No subscribers yet.")
 	page := strings.TrimPrefix(path, "/app/status-pages/")
 	s.change(t, `INSERT INTO status_page_readers (id, org_id, page_id, type, address, digest, created_at, asked_at, confirmed_at)
-		SELECT gen_random_uuid(), '`+org.String()+`', '`+page+`', 'email', 'r' || n || '<b>@example.com', sha256(n::text::bytea), now(), now(), now()
-		FROM generate_series(1, 120) AS n`)
+		SELECT gen_random_uuid(), '`+org.String()+`', '`+page+`', 'email', 'r' || n || '<b>@example.com', sha256(n::text::bytea), now(), now(),
+		now() FROM generate_series(1, 120) AS n`)
 	list := b.get(t, http.StatusOK, path+"/subscribers")
 	list.shows(t, "&lt;b&gt;@example.com", "120 subscribers", "Older")
 	remove := regexp.MustCompile(regexp.QuoteMeta(path) + `/subscribers/[0-9a-f-]{36}/remove`).FindString(list.text)
