@@ -53,7 +53,8 @@ func TestTypedWorkSurvivesAChangeOfType(t *testing.T) {
 	for name, want := range map[string]string{
 		"config.url": "https://orders.harbor.example/", "config.timeout_seconds": "9", "config.method": "POST",
 		"config.headers[0].name": "Accept",
-		"config.body":            "{}", "config.basic_auth.username": "ada", "config.assertions[0].target": "204", "config.basic_auth.password": "",
+		"config.body":            "{}", "config.basic_auth.username": "ada", "config.assertions[0].target": "204",
+		"config.basic_auth.password": "",
 	} {
 		if got := p.values.Get(name); got != want {
 			t.Errorf("https again: %s is %q, want %q", name, got, want)
