@@ -5694,6 +5694,9 @@ type CheckCreate struct {
 	// Revision Accepted with any value and ignored, so that what was read can be written.
 	Revision interface{} `json:"revision,omitempty"`
 
+	// Rules Alert rules that are created with the check, in one transaction: all of it, or nothing.
+	Rules *[]AlertRuleCreate `json:"rules,omitempty"`
+
 	// SimultaneousRegions Whether all regions probe at the same instants; otherwise they are spread evenly over the interval.
 	SimultaneousRegions *bool `json:"simultaneous_regions,omitempty"`
 
@@ -10464,9 +10467,10 @@ type Subscriber struct {
 // SubscriberType defines model for Subscriber.Type.
 type SubscriberType string
 
-// SubscriberAnswer defines model for SubscriberAnswer.
-type SubscriberAnswer struct {
+// SubscriberList defines model for SubscriberList.
+type SubscriberList struct {
 	Data []Subscriber `json:"data"`
+	Meta Meta         `json:"meta"`
 }
 
 // Subscription defines model for Subscription.
@@ -12282,6 +12286,15 @@ type GetStatusPageParams struct {
 type UpdateStatusPageParams struct {
 	// IfMatch The ETag that the change is based on. When the resource has another revision meanwhile, nothing changes and the answer is 412. Without the header, the change is made in any case.
 	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// ListStatusPageSubscribersParams defines parameters for ListStatusPageSubscribers.
+type ListStatusPageSubscribersParams struct {
+	// Limit How many to show. More than 1000 is read as 1000.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of a page, to get the page after it.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // StreamAlertsParams defines parameters for StreamAlerts.
@@ -14563,6 +14576,13 @@ func (t CheckCreate) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("error marshaling 'revision': %w", err)
 	}
 
+	if t.Rules != nil {
+		object["rules"], err = json.Marshal(t.Rules)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'rules': %w", err)
+		}
+	}
+
 	if t.SimultaneousRegions != nil {
 		object["simultaneous_regions"], err = json.Marshal(t.SimultaneousRegions)
 		if err != nil {
@@ -14728,6 +14748,13 @@ func (t *CheckCreate) UnmarshalJSON(b []byte) error {
 		err = json.Unmarshal(raw, &t.Revision)
 		if err != nil {
 			return fmt.Errorf("error reading 'revision': %w", err)
+		}
+	}
+
+	if raw, found := object["rules"]; found {
+		err = json.Unmarshal(raw, &t.Rules)
+		if err != nil {
+			return fmt.Errorf("error reading 'rules': %w", err)
 		}
 	}
 
@@ -16971,7 +16998,7 @@ type ClientInterface interface {
 
 	// CreateCheckWithBody Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. `rules` are created with it, or nothing is; then the audit log has an entry for the check and one for each rule. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -16980,7 +17007,7 @@ type ClientInterface interface {
 
 	// CreateCheck Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. `rules` are created with it, or nothing is; then the audit log has an entry for the check and one for each rule. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -17973,10 +18000,10 @@ type ClientInterface interface {
 
 	// ListStatusPageSubscribers List the subscribers of a status page
 	//
-	// Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
+	// Those who have confirmed, the oldest first, up to 1,000 a page. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
 	//
 	// Corresponds with GET /v1/status-pages/{id}/subscribers (the `ListStatusPageSubscribers` operationId).
-	ListStatusPageSubscribers(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ListStatusPageSubscribers(ctx context.Context, id openapi_types.UUID, params *ListStatusPageSubscribersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteStatusPageSubscriber Remove a subscriber of a status page
 	//
@@ -18944,7 +18971,7 @@ func (c *Client) ListChecks(ctx context.Context, params *ListChecksParams, reqEd
 
 // CreateCheckWithBody Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. `rules` are created with it, or nothing is; then the audit log has an entry for the check and one for each rule. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18963,7 +18990,7 @@ func (c *Client) CreateCheckWithBody(ctx context.Context, params *CreateCheckPar
 
 // CreateCheck Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. `rules` are created with it, or nothing is; then the audit log has an entry for the check and one for each rule. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -21306,11 +21333,11 @@ func (c *Client) SetStatusPagePassword(ctx context.Context, id openapi_types.UUI
 
 // ListStatusPageSubscribers List the subscribers of a status page
 //
-// Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
+// Those who have confirmed, the oldest first, up to 1,000 a page. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
 //
 // Corresponds with GET /v1/status-pages/{id}/subscribers (the `ListStatusPageSubscribers` operationId).
-func (c *Client) ListStatusPageSubscribers(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListStatusPageSubscribersRequest(c.Server, id)
+func (c *Client) ListStatusPageSubscribers(ctx context.Context, id openapi_types.UUID, params *ListStatusPageSubscribersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListStatusPageSubscribersRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -29640,7 +29667,7 @@ func NewSetStatusPagePasswordRequestWithBody(server string, id openapi_types.UUI
 }
 
 // NewListStatusPageSubscribersRequest constructs an http.Request for the ListStatusPageSubscribers method
-func NewListStatusPageSubscribersRequest(server string, id openapi_types.UUID) (*http.Request, error) {
+func NewListStatusPageSubscribersRequest(server string, id openapi_types.UUID, params *ListStatusPageSubscribersParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -29663,6 +29690,45 @@ func NewListStatusPageSubscribersRequest(server string, id openapi_types.UUID) (
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -30717,7 +30783,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithBodyWithResponse Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. `rules` are created with it, or nothing is; then the audit log has an entry for the check and one for each rule. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -30726,7 +30792,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateCheckWithResponse Create a check
 	//
-	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
+	// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. `rules` are created with it, or nothing is; then the audit log has an entry for the check and one for each rule. While probing is late in one of the regions, the answer is 503 with Retry-After.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -31859,12 +31925,12 @@ type ClientWithResponsesInterface interface {
 
 	// ListStatusPageSubscribersWithResponse List the subscribers of a status page
 	//
-	// Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
+	// Those who have confirmed, the oldest first, up to 1,000 a page. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/status-pages/{id}/subscribers (the `ListStatusPageSubscribers` operationId).
-	ListStatusPageSubscribersWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*ListStatusPageSubscribersResponse, error)
+	ListStatusPageSubscribersWithResponse(ctx context.Context, id openapi_types.UUID, params *ListStatusPageSubscribersParams, reqEditors ...RequestEditorFn) (*ListStatusPageSubscribersResponse, error)
 
 	// DeleteStatusPageSubscriberWithResponse Remove a subscriber of a status page
 	//
@@ -45435,7 +45501,7 @@ type ListStatusPageSubscribersResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *SubscriberAnswer
+	JSON200 *SubscriberList
 	// JSON400 the response for an HTTP 400 `application/json` response
 	JSON400 *BadRequest
 	// JSON401 the response for an HTTP 401 `application/json` response
@@ -45455,7 +45521,7 @@ type ListStatusPageSubscribersResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListStatusPageSubscribersResponse) GetJSON200() *SubscriberAnswer {
+func (r ListStatusPageSubscribersResponse) GetJSON200() *SubscriberList {
 	return r.JSON200
 }
 
@@ -47109,7 +47175,7 @@ func (c *ClientWithResponses) ListChecksWithResponse(ctx context.Context, params
 
 // CreateCheckWithBodyWithResponse Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. `rules` are created with it, or nothing is; then the audit log has an entry for the check and one for each rule. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -47124,7 +47190,7 @@ func (c *ClientWithResponses) CreateCheckWithBodyWithResponse(ctx context.Contex
 
 // CreateCheckWithResponse Create a check
 //
-// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
+// The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. `rules` are created with it, or nothing is; then the audit log has an entry for the check and one for each rule. While probing is late in one of the regions, the answer is 503 with Retry-After.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -49067,13 +49133,13 @@ func (c *ClientWithResponses) SetStatusPagePasswordWithResponse(ctx context.Cont
 
 // ListStatusPageSubscribersWithResponse List the subscribers of a status page
 //
-// Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
+// Those who have confirmed, the oldest first, up to 1,000 a page. Their addresses are personal data, so a credential needs the scope write. Of a webhook only the host is shown.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/status-pages/{id}/subscribers (the `ListStatusPageSubscribers` operationId).
-func (c *ClientWithResponses) ListStatusPageSubscribersWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*ListStatusPageSubscribersResponse, error) {
-	rsp, err := c.ListStatusPageSubscribers(ctx, id, reqEditors...)
+func (c *ClientWithResponses) ListStatusPageSubscribersWithResponse(ctx context.Context, id openapi_types.UUID, params *ListStatusPageSubscribersParams, reqEditors ...RequestEditorFn) (*ListStatusPageSubscribersResponse, error) {
+	rsp, err := c.ListStatusPageSubscribers(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -63589,7 +63655,7 @@ func ParseListStatusPageSubscribersResponse(rsp *http.Response) (*ListStatusPage
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest SubscriberAnswer
+		var dest SubscriberList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -239,7 +239,9 @@ class Operations:
         """
         Create a check.
         The check runs at once. Regions may be given by a cloud provider's name; the check shows their
-        keys. While probing is late in one of the regions, the answer is 503 with Retry-After.
+        keys. `rules` are created with it, or nothing is; then the audit log has an entry for the check
+        and one for each rule. While probing is late in one of the regions, the answer is 503 with
+        Retry-After.
         """
         return self._call("POST", "/v1/checks", body=body, keyed=True, idempotency_key=idempotency_key, timeout=timeout)
 
@@ -1372,14 +1374,15 @@ class Operations:
         self,
         id: str,
         *,
+        limit: Optional[int] = None,
         timeout: Optional[float] = None,
-    ) -> List[types.Subscriber]:
+    ) -> Pages[types.Subscriber]:
         """
         List the subscribers of a status page.
-        Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a
-        credential needs the scope write. Of a webhook only the host is shown.
+        Those who have confirmed, the oldest first, up to 1,000 a page. Their addresses are personal data,
+        so a credential needs the scope write. Of a webhook only the host is shown.
         """
-        return self._call("GET", f"/v1/status-pages/{quote(id, safe='')}/subscribers", timeout=timeout)
+        return self._list(f"/v1/status-pages/{quote(id, safe='')}/subscribers", {"limit": limit}, timeout)
 
     def list_status_pages(
         self,

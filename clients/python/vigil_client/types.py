@@ -965,6 +965,8 @@ class CheckCreate(_CheckCreateRequired, total=False):
     """
     retry: Optional[CheckRetry]
     """Replaces the whole member. What it leaves out has its default."""
+    rules: List[AlertRuleCreate]
+    """Alert rules that are created with the check, in one transaction: all of it, or nothing."""
     simultaneous_regions: bool
     """Whether all regions probe at the same instants; otherwise they are spread evenly over the interval."""
 
@@ -4131,8 +4133,9 @@ class Subscriber(TypedDict):
     type: Literal["email", "webhook"]
 
 
-class SubscriberAnswer(TypedDict):
+class SubscriberList(TypedDict):
     data: List[Subscriber]
+    meta: Meta
 
 
 class _SubscriptionRequired(TypedDict):

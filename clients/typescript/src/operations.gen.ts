@@ -491,6 +491,12 @@ export interface ListSessionsQuery {
   limit?: number;
 }
 
+/** What listStatusPageSubscribers selects. */
+export interface ListStatusPageSubscribersQuery {
+  /** How many to show. More than 1000 is read as 1000. */
+  limit?: number;
+}
+
 /** What listStatusPages selects. */
 export interface ListStatusPagesQuery {
   /**
@@ -685,8 +691,9 @@ export abstract class Operations {
   }
   /**
    * Create a check.
-   * The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. While
-   * probing is late in one of the regions, the answer is 503 with Retry-After.
+   * The check runs at once. Regions may be given by a cloud provider's name; the check shows their keys. `rules`
+   * are created with it, or nothing is; then the audit log has an entry for the check and one for each rule.
+   * While probing is late in one of the regions, the answer is 503 with Retry-After.
    */
   createCheck(body: t.CheckCreate, options?: RequestOptions): Promise<t.Check> {
     return this.call("POST", "/v1/checks", { body, keyed: true }, options);
@@ -1257,11 +1264,11 @@ export abstract class Operations {
   }
   /**
    * List the subscribers of a status page.
-   * Those who have confirmed, the oldest first, up to 1,000. Their addresses are personal data, so a credential
-   * needs the scope write. Of a webhook only the host is shown.
+   * Those who have confirmed, the oldest first, up to 1,000 a page. Their addresses are personal data, so a
+   * credential needs the scope write. Of a webhook only the host is shown.
    */
-  listStatusPageSubscribers(id: string, options?: RequestOptions): Promise<t.Subscriber[]> {
-    return this.call("GET", `/v1/status-pages/${encodeURIComponent(id)}/subscribers`, {}, options);
+  listStatusPageSubscribers(id: string, query?: ListStatusPageSubscribersQuery, options?: RequestOptions): Pages<t.Subscriber> {
+    return this.list(`/v1/status-pages/${encodeURIComponent(id)}/subscribers`, query, options);
   }
   /** List the status pages, newest first */
   listStatusPages(query?: ListStatusPagesQuery, options?: RequestOptions): Pages<t.StatusPage> {

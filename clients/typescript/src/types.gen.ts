@@ -921,6 +921,8 @@ export type CheckCreate = {
   regions?: string[];
   /** Replaces the whole member. What it leaves out has its default. */
   retry?: CheckRetry | null;
+  /** Alert rules that are created with the check, in one transaction: all of it, or nothing. */
+  rules?: AlertRuleCreate[];
   /** Whether all regions probe at the same instants; otherwise they are spread evenly over the interval. */
   simultaneous_regions?: boolean;
 } & (
@@ -3899,8 +3901,9 @@ export interface Subscriber {
   type: "email" | "webhook";
 }
 
-export interface SubscriberAnswer {
+export interface SubscriberList {
   data: Subscriber[];
+  meta: Meta;
 }
 
 export interface Subscription {
