@@ -72,7 +72,12 @@ require (
 	golang.org/x/mod v0.42.0
 )
 
-require github.com/CycloneDX/cyclonedx-go v0.12.0
+require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/tdewolff/minify/v2 v2.24.8
+)
+
+require github.com/tdewolff/parse/v2 v2.8.5 // indirect
 
 require (
 	github.com/andybalholm/brotli v1.3.0

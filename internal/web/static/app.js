@@ -349,4 +349,29 @@
     }
     event.preventDefault();
   });
+
+  // The palette comes when it is first asked for; from then on find.js listens.
+  let palette = null;
+  const findOrDo = (event) => {
+    if (palette || !document.body.dataset.find) return;
+    event.preventDefault();
+    palette = document.createElement("script");
+    palette.src = document.body.dataset.find;
+    palette.onerror = () => { location.href = "/app/find"; };
+    document.head.append(palette);
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey) findOrDo(event);
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("[data-palette]") && !event.ctrlKey && !event.metaKey && !event.shiftKey) findOrDo(event);
+  });
+
+  // What a search has made of the list of checks is said to those who do not see it.
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const found = document.getElementById("checks-found");
+    const said = document.getElementById("said");
+    const searching = document.activeElement?.name === "query" && event.detail.target?.id === "checks-found";
+    if (found && said && searching) said.textContent = found.dataset.said;
+  });
 })();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The palette: a dialog over the page /app/find, which does the same without it; and what is said when a
-// search has changed the list of checks.
+// The palette: a dialog over the page /app/find, which does the same without it. app.js loads it when it is first
+// asked for.
 "use strict";
 
 (() => {
@@ -123,10 +123,5 @@
     event.preventDefault();
     open();
   });
-
-  document.addEventListener("htmx:afterSettle", (event) => {
-    const found = document.getElementById("checks-found");
-    const said = document.getElementById("said");
-    if (found && said && document.activeElement?.name === "query" && event.detail.target?.id === "checks-found") said.textContent = found.dataset.said;
-  });
+  open();
 })();
