@@ -96,7 +96,8 @@ func TestBrowserMail(t *testing.T) {
 	eventually(t, "the mail of the incident is written", func() bool { return mailTo(t, email)[opened] != nil })
 	mails := mailTo(t, email)
 	for _, want := range []string{
-		"500 from 2 of 2 regions: Frankfurt, Newark.", "Rule: Two failures in a row", "Also notified: Ops room", "    HTTP/1.1 500 Internal Server Error",
+		"500 from 2 of 2 regions: Frankfurt, Newark.", "Rule: Two failures in a row", "Also notified: Ops room",
+		"    HTTP/1.1 500 Internal Server Error",
 		"Acknowledge:\n" + p.ready.APIURL + "/acknowledge?token=",
 	} {
 		if !strings.Contains(mails[opened]["text/plain"], want) {

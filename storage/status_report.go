@@ -128,7 +128,8 @@ const whereReported = "i.check_id = ANY($1::text[]::uuid[]) AND (i.status <> 're
 func queuePublicIncidents(batch *pgx.Batch, ids []string, since time.Time, into *[]overview.PublicIncident) {
 	batch.Queue(`
 		SELECT i.id, i.check_id, i.started_at, i.resolved_at, i.regions, i.rules
-		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.started_at DESC, i.id DESC LIMIT $3`, ids, pg.Micro(since), overview.MaxReportedIncidents).
+		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.started_at DESC, i.id DESC LIMIT $3`,
+		ids, pg.Micro(since), overview.MaxReportedIncidents).
 		Query(func(found pgx.Rows) error {
 			var one overview.PublicIncident
 			var rules []byte

@@ -23,7 +23,8 @@ import (
 var pageFiles embed.FS
 
 // pagePolicy lets a page do nothing but send its own form.
-const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src data:; style-src 'unsafe-inline'"
+const pagePolicy = "default-src 'none'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src data:; style-src 'unsafe-inline'"
 
 // maxForm bounds the body of a form, in bytes.
 const maxForm = 16 << 10

@@ -83,8 +83,8 @@ func (s *statusPages) registerExtras(r *rest.Registrar, one string) {
 		Scope:    account.ScopeWrite,
 		Resource: resourceStatusPage,
 		Summary:  "List the subscribers of a status page",
-		Description: "Those who have confirmed, the oldest first, up to 1,000 a page. Their addresses are personal data, so a credential needs the " +
-			"scope write. Of a webhook only the host is shown.",
+		Description: "Those who have confirmed, the oldest first, up to 1,000 a page. Their addresses are personal data, so a credential " +
+			"needs the scope write. Of a webhook only the host is shown.",
 	}, s.listSubscribers)
 	rest.Register(r, rest.Operation{
 		Method: http.MethodDelete, Path: one + "/subscribers/{subscriber_id}", ID: "delete-status-page-subscriber",
