@@ -14,7 +14,8 @@ type checkVerb struct {
 	icon   string
 	action string // of the form that changes several checks; empty: a page of the check
 	page   string
-	only   *bool // enabled checks, or those that are not
+	rest   string // of the form that pauses or mutes a check until a time
+	only   *bool  // enabled checks, or those that are not
 }
 
 // checkVerbs are the words. What cannot be undone leads to the page that asks.
@@ -23,6 +24,7 @@ func checkVerbs() map[string]checkVerb {
 	return map[string]checkVerb{
 		"pause":  {text: "Pause", icon: "pause", action: "disable", only: &yes},
 		"resume": {text: "Resume", icon: "play", action: "enable", only: &no},
+		"mute":   {text: "Mute for 1 hour:", icon: "pause", rest: "mute:hour", only: &yes},
 		"test":   {text: "Test", icon: "again", action: "test"},
 		"edit":   {text: "Edit", icon: "settings", page: "/edit"},
 		"delete": {text: "Delete…", icon: "close", page: "/delete"},
@@ -42,9 +44,12 @@ func (b *findBody) onChecks(r *request, verb string, do checkVerb, text string) 
 		}
 		id := strings.TrimPrefix(item.Href, "/app/checks/")
 		item.Kind, item.Icon, item.Mark, item.Text = "action", do.icon, nil, do.text+" "+item.Text
-		if do.page != "" {
+		switch {
+		case do.page != "":
 			item.Href += do.page
-		} else {
+		case do.rest != "":
+			item.Action, item.Href, item.Fields = item.Href+"/rest", "", [][2]string{{"for", do.rest}}
+		default:
 			item.Href, item.Action = "", "/app/checks/bulk"
 			item.Fields = [][2]string{{"id", id}, {"action", do.action}, {"back", b.Back}}
 		}

@@ -164,6 +164,8 @@ func TestFind(t *testing.T) {
 	o.get(t, http.StatusOK, "/app/find?query=new+tcp").shows(t, `href="/app/checks/new?type=tcp"`)
 	o.get(t, http.StatusOK, "/app/find?query=nothing+like+it").shows(t, "Nothing found")
 	o.get(t, http.StatusOK, "/app/find?query=delete+checkout").shows(t, `href="/app/checks/`+id+`/delete"`)
+	o.get(t, http.StatusOK, "/app/find?query=mute+checkout").
+		shows(t, `action="/app/checks/`+id+`/rest"`, `name="for" value="mute:hour"`, "Mute for 1 hour: Checkout")
 	o.get(t, http.StatusOK, "/app/help").shows(t, "Ctrl K")
 	list := o.get(t, http.StatusOK, "/app/find?query=pause+checkout&back=https://evil.example/", "Hx-Request", "true")
 	list.shows(t, `role="option"`, `data-action="/app/checks/bulk"`, "action=disable", "id="+id, "back=%2Fapp")
@@ -185,6 +187,7 @@ func TestFind(t *testing.T) {
 	}
 	viewer.get(t, http.StatusOK, "/app/find?query=checkout").shows(t, id)
 	other, _ := s.signUp(t)
+	o.get(t, http.StatusOK, "/app/find?query=mute+checkout").without(t, "Mute for 1 hour: Checkout") // it is paused
 	other.get(t, http.StatusOK, "/app/find?query=pause+checkout").without(t, id, "Pause Checkout")
 	other.get(t, http.StatusOK, "/app/find?query=checkout").without(t, id)
 	s.browser(t).get(t, http.StatusSeeOther, "/app/find?query=checkout")

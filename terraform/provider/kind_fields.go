@@ -25,6 +25,7 @@ const (
 	heartbeatName = "heartbeat"
 	pingName      = "ping_url"
 	parentName    = "check_id"
+	rulesName     = "rules"
 )
 
 // tool is the tool of managed_by.
@@ -52,7 +53,7 @@ func (k *kind) fields() []*field {
 	var fields []*field
 	for _, one := range fieldsOf(k.Create) {
 		switch one.Name {
-		case managedName:
+		case managedName, rulesName: // the rules of a check are resources of their own
 			continue
 		case typeName, "config":
 			if schemas()[k.Create].Alternative != nil {

@@ -55,6 +55,9 @@ func nested(a schema.Attribute) map[string]schema.Attribute {
 func TestEveryMemberOfTheDocumentIsAnAttribute(t *testing.T) {
 	t.Parallel()
 	all := document(t)
+	created, _ := all["CheckCreate"].(map[string]any)
+	members, _ := created["properties"].(map[string]any)
+	delete(members, "rules") // resources of their own, vigil_alert_rule
 	for name, schema := range map[string]string{
 		"vigil_check": "CheckCreate", "vigil_alert_rule": "AlertRuleCreate", "vigil_notification_channel": "NotificationChannelCreate",
 		"vigil_status_page": "StatusPageCreate", "vigil_maintenance_window": "MaintenanceWindowCreate",

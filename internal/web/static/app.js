@@ -350,22 +350,14 @@
     event.preventDefault();
   });
 
-  // The palette comes when it is first asked for; from then on find.js listens.
-  let palette = null;
-  const findOrDo = (event) => {
-    if (palette || !document.body.dataset.find) return;
-    event.preventDefault();
-    palette = document.createElement("script");
-    palette.src = document.body.dataset.find;
-    palette.onerror = () => { location.href = "/app/find"; };
-    document.head.append(palette);
-  };
-  document.addEventListener("keydown", (event) => {
-    if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey) findOrDo(event);
-  });
-  document.addEventListener("click", (event) => {
-    if (event.target.closest?.("[data-palette]") && !event.ctrlKey && !event.metaKey && !event.shiftKey) findOrDo(event);
-  });
+  // What serves forms comes with a page that has one, and behind one that was sent.
+  const served = 'form[data-draft], main form.form, form[action="/app/sign-out"]';
+  const sent = (() => { try { return window.sessionStorage.getItem("vigil.sent"); } catch { return null; } })();
+  if (document.body.dataset.forms && (sent || $(served))) {
+    const script = document.createElement("script");
+    script.src = document.body.dataset.forms;
+    document.head.append(script);
+  }
 
   // What a search has made of the list of checks is said to those who do not see it.
   document.addEventListener("htmx:afterSettle", (event) => {

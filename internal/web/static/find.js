@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The palette: a dialog over the page /app/find, which does the same without it. app.js loads it when it is first
-// asked for.
+// The palette: a dialog over the page /app/find, which does the same without it.
 "use strict";
 
 (() => {
@@ -123,5 +122,4 @@
     event.preventDefault();
     open();
   });
-  open();
 })();

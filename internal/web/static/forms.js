@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was typed into a form survives an ended session, another page and Back: it is kept for the tab
-// and the user until the form is saved. Secrets are never kept. Everything works without it.
+// and the user until the form is saved. Secrets are never kept. Everything works without it. app.js loads it where there is a form.
 "use strict";
 
 (() => {
@@ -115,7 +115,8 @@
     const form = event.target.form ?? event.target.closest?.("form");
     if (!form || !("draft" in form.dataset)) return;
     clearTimeout(soon);
-    soon = setTimeout(() => keep(form), 150);
+    // A form that another type has replaced meanwhile would take the place of what is typed since.
+    soon = setTimeout(() => { if (form.isConnected) keep(form); }, 150);
   };
   document.addEventListener("input", changed);
   document.addEventListener("change", changed);
