@@ -350,15 +350,6 @@
     event.preventDefault();
   });
 
-  // What serves forms comes with a page that has one, and behind one that was sent.
-  const served = 'form[data-draft], main form.form, form[action="/app/sign-out"]';
-  const sent = (() => { try { return window.sessionStorage.getItem("vigil.sent"); } catch { return null; } })();
-  if (document.body.dataset.forms && (sent || $(served))) {
-    const script = document.createElement("script");
-    script.src = document.body.dataset.forms;
-    document.head.append(script);
-  }
-
   // What a search has made of the list of checks is said to those who do not see it.
   document.addEventListener("htmx:afterSettle", (event) => {
     const found = document.getElementById("checks-found");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was typed into a form survives an ended session, another page and Back: it is kept for the tab
-// and the user until the form is saved. Secrets are never kept. Everything works without it. app.js loads it where there is a form.
+// and the user until the form is saved. Secrets are never kept. Everything works without it.
 "use strict";
 
 (() => {
@@ -111,13 +111,21 @@
   };
 
   let soon = 0;
+  let typed = null; // the form that has changed and is not kept yet
+  const keepTyped = () => {
+    // A form that another type has replaced meanwhile would take the place of what is typed since.
+    if (typed?.isConnected) keep(typed);
+    typed = null;
+  };
   const changed = (event) => {
     const form = event.target.form ?? event.target.closest?.("form");
     if (!form || !("draft" in form.dataset)) return;
     clearTimeout(soon);
-    // A form that another type has replaced meanwhile would take the place of what is typed since.
-    soon = setTimeout(() => { if (form.isConnected) keep(form); }, 150);
+    typed = form;
+    soon = setTimeout(keepTyped, 150);
   };
+  // Who types and leaves the page at once is faster than the timer.
+  window.addEventListener("pagehide", keepTyped);
   document.addEventListener("input", changed);
   document.addEventListener("change", changed);
   document.addEventListener("htmx:afterSettle", () => {
@@ -132,6 +140,7 @@
     }
     if (!("draft" in form.dataset)) return;
     clearTimeout(soon);
+    typed = null;
     keep(form);
     store?.setItem(sent, keyOf(form));
   });
@@ -139,6 +148,7 @@
     const form = draftForm();
     if (!form || !event.target.closest?.("a[data-forget]")) return;
     clearTimeout(soon);
+    typed = null;
     forget(keyOf(form));
   });
 
