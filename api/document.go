@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -83,25 +84,30 @@ func (s *Server) describe() *huma.OpenAPI {
 	return doc
 }
 
-// serveDocument serves the document and the page that shows it.
+// serveDocument serves the document and the page that shows it. Each form of the document is
+// written when it is first asked for: most processes are never asked, and all three cost more than
+// the rest of New.
 func (s *Server) serveDocument() error {
 	doc := s.describe()
-	asJSON, err := json.Marshal(doc)
-	if err != nil {
-		return fmt.Errorf("write the OpenAPI document: %w", err)
-	}
-	asYAML, err := doc.YAML()
-	if err != nil {
-		return fmt.Errorf("write the OpenAPI document: %w", err)
-	}
-	schema, err := fileSchemaOf(doc)
-	if err != nil {
-		return err
-	}
-	s.routes.Strict("GET /openapi.json", serveBytes("application/json", asJSON))
-	s.routes.Strict("GET /openapi.yaml", serveBytes("application/yaml", asYAML))
-	s.routes.Strict("GET /v1/schemas/vigil.json", serveBytes("application/schema+json", schema))
+	s.routes.Strict("GET /openapi.json", serveWritten("application/json", func() ([]byte, error) { return json.Marshal(doc) }))
+	s.routes.Strict("GET /openapi.yaml", serveWritten("application/yaml", doc.YAML))
+	s.routes.Strict("GET /v1/schemas/vigil.json", serveWritten("application/schema+json", func() ([]byte, error) {
+		return fileSchemaOf(doc)
+	}))
 	return s.serveDocs()
+}
+
+// serveWritten serves what write returns, which is called once.
+func serveWritten(contentType string, write func() ([]byte, error)) http.HandlerFunc {
+	content := sync.OnceValues(write)
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, err := content()
+		if err != nil {
+			rest.WriteError(r.Context(), w, fmt.Errorf("write the OpenAPI document: %w", err))
+			return
+		}
+		serveBytes(contentType, text)(w, r)
+	}
 }
 
 // describeReadOnly says of the members that a resource shows and that a body may bring along,
