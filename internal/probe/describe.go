@@ -35,8 +35,11 @@ type TypeInfo struct {
 // MemberInfo describes a member of a config.
 type MemberInfo = config.Field
 
-// Describe returns what is known of all check types, in the order in which people choose them.
-func (r *Registry) Describe() []TypeInfo {
+// Describe returns what is known of all check types, in the order in which people choose them. It is
+// made once; a caller may reorder what it gets, and changes nothing in it.
+func (r *Registry) Describe() []TypeInfo { return slices.Clone(r.described()) }
+
+func (r *Registry) describe() []TypeInfo {
 	all := make([]TypeInfo, 0, len(r.probers))
 	for _, t := range r.Types() {
 		info := r.probers[t].Describe()

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vigil-monitor/vigil"
@@ -67,6 +68,8 @@ func ChangesOf(p Probe) string {
 type Registry struct {
 	probers map[vigil.CheckType]Prober
 	secrets map[vigil.CheckType]secret.Fields
+	// described is what Describe returns: forms and refusals ask for it each time.
+	described func() []TypeInfo
 }
 
 // Option changes what probes use of their surroundings.
@@ -130,6 +133,7 @@ func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
 		r.probers[vigil.TypeDrill] = drillProber{}
 	}
 	r.secrets = r.readSecrets(r.readSecrets(nil))
+	r.described = sync.OnceValue(r.describe)
 	return r
 }
 
