@@ -16,8 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,7 +37,6 @@ var binary string //nolint:gochecknoglobals // set by TestMain before any test r
 // TestMain builds the program. With -short it runs nothing: each test starts a whole
 // platform, and many kill its parts.
 func TestMain(m *testing.M) {
-	flag.Parse()
 	atOnce()
 	if testing.Short() {
 		fmt.Fprintln(os.Stderr, "e2e: left out with -short; make e2e runs it")
@@ -75,15 +72,12 @@ func TestMain(m *testing.M) {
 // atOnce sets how many tests run at the same time, unless -parallel says so: each mostly
 // waits. Where seconds are judged nothing else runs.
 func atOnce() {
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	switch {
-	case given:
-	case full():
+	if full() {
 		_ = flag.Set("test.parallel", "1")
-	default:
-		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+		flag.Parse() // what is given counts
+		return
 	}
+	timingtest.AtOnce(2)
 }
 
 // ready is the line that `vigil up --json` prints.

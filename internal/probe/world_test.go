@@ -27,7 +27,11 @@ import (
 	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs several tests at once: they wait for timeouts. It fails when anything is left running.
+func TestMain(m *testing.M) {
+	timingtest.AtOnce(4)
+	goleak.VerifyTestMain(m)
+}
 
 const minute = time.Minute
 
