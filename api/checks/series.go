@@ -4,6 +4,7 @@ package checks
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"time"
 
@@ -37,6 +38,7 @@ type regionSeriesView struct {
 	Results        []int      `json:"results" doc:"How many results each step has, oldest first; 0 for a gap."`
 	Failures       []int      `json:"failures" doc:"How many of them failed."`
 	ResponseTimeMS []*float64 `json:"response_time_ms" doc:"Response time of those that succeeded, by statistic; null when none did."`
+	Mbps           []*float64 `json:"mbps,omitempty" doc:"Rate of those that succeeded, in megabits (10^6) a second, by statistic: p95 is the rate that 95 % of them reach; null when none did. Only of throughput checks, and not with the resolution hour, for which response times alone are kept."`
 }
 
 type seriesInput struct {
@@ -105,10 +107,16 @@ func showSeries(period string, series overview.Series) seriesView {
 		n := len(region.Steps)
 		view.End = view.Start.Add(time.Duration(n) * series.Step)
 		row := regionSeriesView{Region: region.Region, Results: make([]int, n), Failures: make([]int, n), ResponseTimeMS: make([]*float64, n)}
+		if series.Rated {
+			row.Mbps = make([]*float64, n)
+		}
 		for j, step := range region.Steps {
 			row.Results[j], row.Failures[j] = step.Results, step.Failures
 			if step.MS != nil {
 				row.ResponseTimeMS[j] = new(roundMS(*step.MS))
+			}
+			if step.Mbps != nil {
+				row.Mbps[j] = new(math.Round(*step.Mbps*1000) / 1000)
 			}
 		}
 		view.Regions[i] = row

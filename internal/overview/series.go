@@ -52,6 +52,7 @@ type Series struct {
 	Start      time.Time // of the oldest step
 	Step       time.Duration
 	Resolution Resolution
+	Rated      bool // the steps have Mbps where there is one: those of a throughput check, but for whole hours
 	// KeptFrom is the beginning of the oldest hour that something is kept of; zero without a result.
 	KeptFrom    time.Time
 	Maintenance []Break        // oldest first; none overlap
@@ -71,6 +72,9 @@ type RegionSeries struct {
 type SeriesStep struct {
 	Results, Failures int
 	MS                *float64 // of the successful results, by the statistic; nil without one
+	// Mbps is the rate of the successful results of a throughput check, in Mbit/s (10^6), by the statistic: a percentile is
+	// what that share of them reaches. Nil for other types, without a result, and by whole hours, which do not keep it.
+	Mbps *float64
 }
 
 // SeriesStepOf is how long the steps of a series over a span are, for a check with an interval: the interval

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -76,11 +77,12 @@ type seriesReader struct {
 // choose finds out how long the steps are, and where they begin.
 func (r *seriesReader) choose(ctx context.Context) error {
 	var ms int64
+	var kind vigil.CheckType
 	var kept *time.Time
 	err := r.tx.QueryRow(ctx, `
-		SELECT c.interval_ms, (SELECT min(hour) FROM result_rollups WHERE check_id = c.id) FROM checks AS c WHERE c.id = $1`,
+		SELECT c.interval_ms, c.type, (SELECT min(hour) FROM result_rollups WHERE check_id = c.id) FROM checks AS c WHERE c.id = $1`,
 		r.check).
-		Scan(&ms, &kept)
+		Scan(&ms, &kind, &kept)
 	if err != nil {
 		return fmt.Errorf("read the check: %w", pg.Found("check", err))
 	}
@@ -103,6 +105,7 @@ func (r *seriesReader) choose(ctx context.Context) error {
 			step = (step + time.Hour - 1).Truncate(time.Hour)
 		}
 	}
+	r.series.Rated = kind == vigil.TypeThroughput && !whole
 	phase := time.Duration(0)
 	switch {
 	case whole:
@@ -152,18 +155,22 @@ func (r *seriesReader) read(ctx context.Context) error {
 	case r.series.Resolution == overview.ByWholeHour:
 		return r.readSteps(ctx, `
 			SELECT region, floor(extract(epoch FROM hour - @from) / @step_s)::bigint, sum(total)::bigint, sum(total - successes)::bigint,
-				sum(sum_ms) / nullif(sum(successes), 0)
+				sum(sum_ms) / nullif(sum(successes), 0), NULL::float8
 			FROM result_rollups WHERE check_id = @check AND region = ANY(@regions::text[]) AND hour >= @from AND hour < @to GROUP BY 1, 2`, share)
 	}
 	// The bounds leave few partitions to plan for.
-	value := "avg(response_time_ms) FILTER (WHERE success)"
+	value, rate := "avg(response_time_ms) FILTER (WHERE success)", "avg((metadata->>'mbps')::float8) FILTER (WHERE success)"
 	if share > 0 {
 		value = "percentile_disc(@share::float8) WITHIN GROUP (ORDER BY response_time_ms) FILTER (WHERE success)"
+		rate = "percentile_disc(@share::float8) WITHIN GROUP (ORDER BY (metadata->>'mbps')::float8 DESC) FILTER (WHERE success)"
+	}
+	if !r.series.Rated { // their metadata is not read
+		rate = "NULL::float8"
 	}
 	return r.readSteps(ctx, `
-		SELECT k.region, r.n, r.total, r.failed, r.ms FROM unnest(@regions::text[]) AS k (region) CROSS JOIN LATERAL (
+		SELECT k.region, r.n, r.total, r.failed, r.ms, r.mbps FROM unnest(@regions::text[]) AS k (region) CROSS JOIN LATERAL (
 			SELECT floor(extract(epoch FROM slot - @from) / @step_s)::bigint AS n, count(*) AS total, count(*) FILTER (WHERE NOT success) AS failed,
-				`+value+` AS ms
+				`+value+` AS ms, `+rate+` AS mbps
 			FROM results WHERE check_id = @check AND region = k.region AND slot >= @from AND slot < @to AND excluded = 0 GROUP BY 1
 		) AS r`, share)
 }
@@ -194,15 +201,18 @@ func (r *seriesReader) readSteps(ctx context.Context, query string, share float6
 	}
 	var region string
 	var n, total, failed int64
-	var ms *float64
-	_, err = pgx.ForEachRow(found, []any{&region, &n, &total, &failed, &ms}, func() error {
+	var ms, mbps *float64
+	_, err = pgx.ForEachRow(found, []any{&region, &n, &total, &failed, &ms, &mbps}, func() error {
 		step, err := r.step(region, n)
 		if err != nil {
 			return err
 		}
-		step.Results, step.Failures, step.MS = int(total), int(failed), nil
+		step.Results, step.Failures, step.MS, step.Mbps = int(total), int(failed), nil, nil
 		if ms != nil {
 			step.MS = new(*ms)
+		}
+		if mbps != nil {
+			step.Mbps = new(*mbps)
 		}
 		return nil
 	})
