@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/api/resource"
@@ -139,8 +140,27 @@ func (c *Checks) list(ctx context.Context, in *listChecksInput) (*rest.Listing[c
 			return nil, err
 		}
 	}
-	org := rest.CallerOf(ctx).Org.ID
-	rows, extent, err := c.store.Checks(ctx, org, listing.CheckList{CheckFilter: filter, Sort: in.Sort, Page: page})
+	// What is said of all checks is read beside the page.
+	var whole rest.Meta
+	work, beside := errgroup.WithContext(ctx)
+	work.Go(func() error { return c.addWhole(beside, in, filter, &whole) })
+	out, err := c.page(ctx, in, listing.CheckList{CheckFilter: filter, Sort: in.Sort, Page: page}, cursor)
+	if waited := work.Wait(); err == nil {
+		err = waited
+	}
+	if err != nil {
+		return nil, err
+	}
+	meta := &out.Body.Meta
+	meta.Counts, meta.Groups, meta.GroupsCapped, meta.LabelKeys = whole.Counts, whole.Groups, whole.GroupsCapped, whole.LabelKeys
+	return out, nil
+}
+
+// page reads the checks of a page, with their summaries if they are asked for.
+func (c *Checks) page(
+	ctx context.Context, in *listChecksInput, list listing.CheckList, cursor *rest.Cursor,
+) (*rest.Listing[checkView], error) {
+	rows, extent, err := c.store.Checks(ctx, rest.CallerOf(ctx).Org.ID, list)
 	if err != nil {
 		return nil, err
 	}
@@ -157,19 +177,19 @@ func (c *Checks) list(ctx context.Context, in *listChecksInput) (*rest.Listing[c
 			return nil, err
 		}
 	}
+	return out, nil
+}
+
+// addWhole adds what a list says of all of its checks, where it is asked for: their states, their groups and their labels.
+func (c *Checks) addWhole(ctx context.Context, in *listChecksInput, filter listing.CheckFilter, meta *rest.Meta) error {
+	org := rest.CallerOf(ctx).Org.ID
 	if in.Counts {
 		counts, err := c.store.CheckCounts(ctx, org, filter)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out.Body.Meta.Counts = new(rest.Counts(counts))
+		meta.Counts = new(rest.Counts(counts))
 	}
-	return out, c.addLabels(ctx, in, filter, &out.Body.Meta)
-}
-
-// addLabels adds what a list says of the labels of its checks, where it is asked for.
-func (c *Checks) addLabels(ctx context.Context, in *listChecksInput, filter listing.CheckFilter, meta *rest.Meta) error {
-	org := rest.CallerOf(ctx).Org.ID
 	if in.GroupBy != "" {
 		groups, more, err := c.store.CheckGroups(ctx, org, filter, in.GroupBy)
 		if err != nil {
