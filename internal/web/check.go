@@ -136,7 +136,7 @@ func (s *Server) readCheckPage(r *request) (page, error) {
 		return page{}, err
 	}
 	body := r.checkBody(data, view)
-	p := page{Title: body.Name, Nav: navChecks, Live: "page=" + liveCheck + "&check=" + id.String(), Chart: true, Body: body}
+	p := page{Title: body.Name, Nav: navChecks, Live: "page=" + liveCheck + "&check=" + id.String(), Chart: true, Lean: true, Body: body}
 	if body.Banner != nil {
 		p.Title = body.Banner.Title
 	}

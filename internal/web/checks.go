@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/vigil-monitor/vigil/client"
 )
 
@@ -91,7 +93,17 @@ type column struct {
 }
 
 func (s *Server) overview(r *request) error {
+	var menu errgroup.Group // it is read beside the list, so that render finds it
+	if !r.partial() {
+		menu.Go(func() error {
+			_, err := s.nav.read(r.Context(), r.api, r.who.UserID)
+			return err
+		})
+	}
 	p, err := s.readOverview(r)
+	if waited := menu.Wait(); err == nil {
+		err = waited
+	}
 	if err != nil {
 		return err
 	}
@@ -168,7 +180,7 @@ func (s *Server) overviewIn(r *request, order client.ListChecksParamsSort) (page
 		}
 	}
 	slices.SortFunc(body.Hidden, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
-	return page{Title: "Checks", Nav: navChecks, Live: "page=" + liveChecks, Body: body}, nil
+	return page{Title: "Checks", Nav: navChecks, Live: "page=" + liveChecks, Lean: true, Body: body}, nil
 }
 
 func columns(v checkView) (list []column) {

@@ -39,5 +39,6 @@
 // The Content-Security-Policy allows neither style attributes nor inline scripts. Every
 // page reads and every form works without JavaScript. Files under static/ are named through
 // {{asset "app.css"}}, which adds the hash of their contents. Styles that a page needs
-// beyond the parts stand at the end of static/app.css under a heading of its own.
+// beyond the parts stand in static/pages.css under a heading of its own; those of the list of
+// checks and of the page of a check, which do not load it, in static/app.css.
 package web

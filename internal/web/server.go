@@ -14,6 +14,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/vigil-monitor/vigil/client"
 )
@@ -137,7 +138,8 @@ func New(deps Deps) (*Server, error) {
 	if s.templates, err = parseTemplates(s.assets); err != nil {
 		return nil, err
 	}
-	compress, err := gzhttp.NewWrapper(gzhttp.ContentTypes([]string{"text/html"}), gzhttp.MinSize(1000))
+	compress, err := gzhttp.NewWrapper(gzhttp.ContentTypes([]string{"text/html"}), gzhttp.MinSize(1000),
+		gzhttp.ZstdCompressionLevel(int(zstd.SpeedDefault)))
 	if err != nil {
 		return nil, err
 	}
