@@ -14,10 +14,11 @@ import (
 	"github.com/vigil-monitor/vigil/client"
 )
 
-// chart is the response time of a check by region: data for the script, and the same as
+// chart is the response time of a check by region, or its rate: data for the script, and the same as
 // text and as a table for everything else.
 type chart struct {
 	Title      string
+	Unit       unit
 	Error      string // why there is none
 	Data       string // JSON of chartData; empty without a value
 	Label      string
@@ -36,7 +37,7 @@ type chartLine struct {
 	N      int // of its colour
 	Dashed bool
 	Name   string
-	MS     string
+	Value  string // with its unit
 }
 
 // chartIncident is an incident in the time of the chart.
@@ -57,6 +58,7 @@ type chartData struct {
 	Bands  []chartBand `json:"bands"`
 	Pauses [][2]int64  `json:"pauses"`
 	Rule   int64       `json:"rule"` // the response time of a rule; 0 for none
+	Unit   unit        `json:"unit"`
 	Zone   string      `json:"zone"`
 	Reset  string      `json:"reset,omitempty"` // where the whole period is; empty when it is shown
 }
@@ -112,7 +114,10 @@ func (d *checkData) keepSeries(got *client.GetSeriesResponse, err error) error {
 }
 
 func (r *request) newChart(d *checkData, v *resultView, path string) *chart {
-	c := &chart{Title: chartTitle(string(d.check.Type)), Reset: v.with(path, func(v *resultView) { v.From, v.To, v.Table = "", "", false })}
+	c := &chart{
+		Title: chartTitle(string(d.check.Type)), Unit: inMS,
+		Reset: v.with(path, func(v *resultView) { v.From, v.To, v.Table = "", "", false }),
+	}
 	for _, one := range [][2]string{{"mean", "Mean"}, {"p50", "p50"}, {"p95", "p95"}} {
 		c.Statistics = append(c.Statistics, choice{
 			Text: one[1], Chosen: v.Statistic == one[0], Href: v.with(path, func(v *resultView) { v.Statistic = one[0] }),
@@ -123,32 +128,35 @@ func (r *request) newChart(d *checkData, v *resultView, path string) *chart {
 		return c
 	}
 	series := &d.series
+	if rated(series) {
+		c.Title, c.Unit = "Throughput", inMbps
+	}
 	if series.Period == client.SeriesPeriodCustom {
 		c.Zoomed = r.spanText(series.Start, series.End)
 	}
 	lines := r.chartLines(c, series, v, path)
 	data := chartData{
-		Start: series.Start.Unix(), End: series.End.Unix(), Step: series.StepSeconds, Zone: r.prefs.Zone.String(),
+		Start: series.Start.Unix(), End: series.End.Unix(), Step: series.StepSeconds, Zone: r.prefs.Zone.String(), Unit: c.Unit,
 		Bands: []chartBand{}, Pauses: [][2]int64{}, Lines: []chartValue{},
 	}
 	if c.Zoomed != "" {
 		data.Reset = c.Reset
 	}
-	if d.summary.SlowerThanMs != nil {
+	if d.summary.SlowerThanMs != nil && c.Unit == inMS {
 		data.Rule = *d.summary.SlowerThanMs
 	}
 	known := false
 	for n, line := range lines {
-		value := chartValue{Name: line.name, Values: line.values, Failed: [][3]int64{}}
+		value := chartValue{Name: line.name, Values: drawn(line.values), Failed: [][3]int64{}}
 		for i, failed := range line.failures {
 			if failed > 0 {
 				value.Failed = append(value.Failed, [3]int64{int64(i), failed, line.results[i]})
 				known = true
 			}
 		}
-		last := chartLine{N: n%linesColour + 1, Dashed: n >= linesColour, Name: line.name, MS: "no data"}
-		if ms := line.newest(); ms != nil {
-			last.MS, known = millis(*ms)+" ms", true
+		last := chartLine{N: n%linesColour + 1, Dashed: n >= linesColour, Name: line.name, Value: "no data"}
+		if value := line.newest(); value != nil {
+			last.Value, known = c.Unit.text(*value)+" "+string(c.Unit), true
 		}
 		c.Lines, data.Lines = append(c.Lines, last), append(data.Lines, value)
 	}
@@ -160,7 +168,7 @@ func (r *request) newChart(d *checkData, v *resultView, path string) *chart {
 	if !known {
 		return c
 	}
-	c.Table = r.chartTable(series, lines, v, path)
+	c.Table = r.chartTable(c.Unit, series, lines, v, path)
 	text, err := json.Marshal(data)
 	if err != nil {
 		return c
@@ -168,7 +176,7 @@ func (r *request) newChart(d *checkData, v *resultView, path string) *chart {
 	c.Data = string(text)
 	c.Label = fmt.Sprintf("%s, %s, %s.", c.Title, statisticText(v.Statistic), cmp.Or(c.Zoomed, "the last "+v.Period))
 	for _, last := range c.Lines {
-		c.Label += " " + last.Name + ": " + last.MS + "."
+		c.Label += " " + last.Name + ": " + last.Value + "."
 	}
 	return c
 }
@@ -180,7 +188,7 @@ func chartTitle(kind string) string {
 		return "Run time"
 	case "ping":
 		return "Round trip"
-	case "throughput":
+	case kindThroughput:
 		return "Transfer time"
 	}
 	return "Response time"
@@ -225,7 +233,7 @@ func (l *drawnLine) newest() *float64 {
 	return nil
 }
 
-// level is how slow a region is: the mean of its steps.
+// level is the mean of the steps of a region; 0 without a value.
 func (l *drawnLine) level() float64 {
 	sum, n := 0.0, 0
 	for _, ms := range l.values {
@@ -244,7 +252,11 @@ func (r *request) chartLines(c *chart, series *client.Series, v *resultView, pat
 	var lines []drawnLine
 	for i := range series.Regions {
 		one := &series.Regions[i]
-		lines = append(lines, drawnLine{r.city(one.Region), one.ResponseTimeMs, one.Results, one.Failures})
+		values := one.ResponseTimeMs
+		if c.Unit == inMbps {
+			values = *one.Mbps
+		}
+		lines = append(lines, drawnLine{r.city(one.Region), values, one.Results, one.Failures})
 	}
 	if len(lines) <= linesShown {
 		return lines
@@ -257,7 +269,7 @@ func (r *request) chartLines(c *chart, series *client.Series, v *resultView, pat
 		Text: "Show all " + counted(int64(len(lines)), "region"), Href: v.with(path, func(v *resultView) { v.Lines = everyLine }),
 	}
 	all := meanOf(lines)
-	slices.SortStableFunc(lines, func(a, b drawnLine) int { return cmp.Compare(b.level(), a.level()) })
+	slices.SortStableFunc(lines, func(a, b drawnLine) int { return c.Unit.slower(a.level(), b.level()) })
 	return append(lines[:worstShown:worstShown], all)
 }
 
@@ -292,6 +304,9 @@ func (r *request) chartNotes(d *checkData) []string {
 	}
 	if series.Resolution == client.SeriesResolutionHour && series.End.Sub(series.Start) < time.Duration(hoursOnly)*time.Hour {
 		notes = append(notes, "Single results of this time are past their retention: whole hours are shown.")
+	}
+	if string(d.check.Type) == kindThroughput && series.Resolution == client.SeriesResolutionHour {
+		notes = append(notes, "Of whole hours the time of the transfers is kept, and not their rate.")
 	}
 	if len(series.Maintenance) > 0 {
 		notes = append(notes, "Shaded: maintenance.")

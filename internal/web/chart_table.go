@@ -24,7 +24,7 @@ const tableRows = 24
 
 const noResult = "no result"
 
-func (r *request) chartTable(series *client.Series, lines []drawnLine, v *resultView, path string) chartTable {
+func (r *request) chartTable(u unit, series *client.Series, lines []drawnLine, v *resultView, path string) chartTable {
 	t := chartTable{Open: v.Table}
 	for i := range lines {
 		t.Heads = append(t.Heads, lines[i].name)
@@ -36,7 +36,7 @@ func (r *request) chartTable(series *client.Series, lines []drawnLine, v *result
 	begins := func(i int) stamp { return r.stampAs(series.Start.Add(secondsOf(int64(i)*series.StepSeconds)), layout) }
 	before := false // the row before is a gap
 	for i := len(lines[0].values) - 1; i >= 0; i-- {
-		cells, gap := stepCells(series, lines, i)
+		cells, gap := stepCells(u, series, lines, i)
 		if gap && before {
 			last := &t.Rows[len(t.Rows)-1]
 			if last.To == nil {
@@ -55,7 +55,7 @@ func (r *request) chartTable(series *client.Series, lines []drawnLine, v *result
 }
 
 // stepCells words a step of each line. gap: no line has a result, and it is not maintenance.
-func stepCells(series *client.Series, lines []drawnLine, i int) (cells []string, gap bool) {
+func stepCells(u unit, series *client.Series, lines []drawnLine, i int) (cells []string, gap bool) {
 	from := series.Start.Add(secondsOf(int64(i) * series.StepSeconds))
 	empty, paused := noResult, false
 	for _, pause := range series.Maintenance {
@@ -66,8 +66,8 @@ func stepCells(series *client.Series, lines []drawnLine, i int) (cells []string,
 	gap = !paused
 	for k := range lines {
 		cell := empty
-		if ms := lines[k].values[i]; ms != nil {
-			cell = millis(*ms)
+		if value := lines[k].values[i]; value != nil {
+			cell = u.text(*value)
 		}
 		if failed := lines[k].failures[i]; failed > 0 {
 			failures := number(failed) + " failed"

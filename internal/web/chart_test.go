@@ -23,6 +23,8 @@ func drawn(t *testing.T, page answer) (data struct {
 		Failed [][3]int64
 	}
 	Pauses [][2]int64
+	Unit   string
+	Rule   int64
 },
 ) {
 	t.Helper()
@@ -136,4 +138,65 @@ func TestChart(t *testing.T) {
 	stranger, _ := s.signUp(t)
 	stranger.get(t, http.StatusNotFound, hour)
 	s.browser(t).get(t, http.StatusSeeOther, hour)
+}
+
+// TestChartOfThroughput has the rate of a throughput check in its chart and table, and the time of the transfers where
+// whole hours keep nothing else.
+func TestChartOfThroughput(t *testing.T) {
+	t.Parallel()
+	s := open(t, "")
+	b, _ := s.signUp(t)
+	id := s.create(t, b, "/v1/checks", `{"name":"Mirror","type":"throughput","interval_seconds":60,
+		"regions":["na-east-ewr","eu-central-fra"],"config":{"url":"https://127.0.0.1:1/10MB.bin"}}`)
+	begin := time.Now().UTC().Truncate(time.Minute).Add(-2 * time.Hour)
+	for n, region := range []string{"na-east-ewr", "eu-central-fra"} {
+		_, err := s.store.DB().NewRaw(`
+			INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, metadata)
+			SELECT ?0, ?1, ?2::timestamptz + n * interval '1 minute', gen_random_uuid(), now(), false, n <> 7, 5000,
+				jsonb_build_object('mbps', ?3::int + n + 0.126) FROM generate_series(0, 59) AS n`, id, region, begin, 90*(n+1)).Exec(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(minutes int) string {
+		return url.QueryEscape(begin.Add(time.Duration(minutes) * time.Minute).Format(time.RFC3339))
+	}
+	path := "/app/checks/" + id
+	page := b.get(t, http.StatusOK, path+"?timezone=UTC&from="+at(0)+"&to="+at(60)+"&table=all")
+	data := drawn(t, page)
+	if data.Unit != "Mbit/s" || len(data.Lines) != 2 || data.Lines[0].Name != "Newark" {
+		t.Fatalf("the chart is in %q: %+v", data.Unit, data.Lines)
+	}
+	if values := data.Lines[0].Values; len(values) != 60 || *values[0] != 90.1 || values[7] != nil || *values[59] != 149 {
+		t.Errorf("the rates are %v", values)
+	}
+	page.shows(t, `<h2 id="h-chart">Throughput</h2>`, "Throughput in Mbit/s", "Newark, Mbit/s", `<td class="num">90.1</td>`, "1 failed",
+		"Throughput, mean by region", "Newark: 149 Mbit/s.", "Frankfurt: 239 Mbit/s.")
+	// Three steps of 20 minutes or so: 95 of 100 results reach their p95.
+	hour := b.get(t, http.StatusOK, path+"?timezone=UTC&from="+at(-300)+"&to="+at(60)+"&statistic=p95")
+	first := drawn(t, hour)
+	if first.Step <= 60 {
+		t.Fatalf("six hours have steps of %d s", first.Step)
+	}
+	for _, value := range first.Lines[0].Values {
+		if value != nil {
+			if *value != 90.1 {
+				t.Errorf("the rate that 95 %% of the first results reach is %v", *value)
+			}
+			break
+		}
+	}
+
+	if _, err := s.store.DB().NewRaw(`
+		INSERT INTO result_rollups (check_id, region, hour, total, successes, sum_ms, buckets, counts)
+		SELECT ?0, 'na-east-ewr', date_trunc('hour', now()) - n * interval '1 hour', 60, 60, 300000, '{115}', '{60}'
+		FROM generate_series(2, 4) AS n`, id).Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	days := b.get(t, http.StatusOK, path+"?period=30d")
+	if data := drawn(t, days); data.Unit != "ms" {
+		t.Errorf("whole hours are in %q", data.Unit)
+	}
+	days.shows(t, `<h2 id="h-chart">Transfer time</h2>`, "Transfer time in ms", "Newark, ms", "Newark: 5\u2009000 ms.",
+		"Of whole hours the time of the transfers is kept, and not their rate.")
 }

@@ -94,20 +94,40 @@
     if (s < 60 || s >= 3600) return span(s);
     return s % 60 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${s / 60} min`;
   };
-  const write = (element, words) => { if (element.textContent !== words) element.textContent = words; };
-  const tick = () => {
-    for (const element of all("time[data-countdown]")) {
-      const left = Math.ceil((Date.parse(element.dateTime) - now()) / 1000);
-      write(element, left > 0 ? `in ${span(left)}` : "now");
+  // The text is changed in place: no style depends on what it is, only on whether there is one.
+  const write = (element, words) => {
+    const text = element.firstChild;
+    if (text?.nodeType === Node.TEXT_NODE && !text.nextSibling) {
+      if (text.data !== words) text.data = words;
+    } else {
+      element.textContent = words;
     }
-    for (const element of all("time[data-age]")) {
-      const age = Math.max(0, Math.floor((now() - Date.parse(element.dateTime)) / 1000));
-      write(element, element.dataset.age === "length" ? length(age) : span(age));
+  };
+  const near = (element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return bottom > -200 && top < innerHeight + 200;
+  };
+  // Each second for what is in the window or near it, and every tenth for all: a list has a hundred ages.
+  const tick = (within = document, everywhere = true) => {
+    const clocks = within.matches?.("time") ? [within] : all("time[data-countdown], time[data-age]", within);
+    for (const element of everywhere ? clocks : clocks.filter(near)) {
+      const at = Date.parse(element.dateTime);
+      if ("countdown" in element.dataset) {
+        const left = Math.ceil((at - now()) / 1000);
+        write(element, left > 0 ? `in ${span(left)}` : "now");
+      } else if ("age" in element.dataset) {
+        const age = Math.max(0, Math.floor((now() - at) / 1000));
+        write(element, element.dataset.age === "length" ? length(age) : span(age));
+      }
     }
   };
   window.vigil = { now, tick };
-  setInterval(() => { if (!document.hidden) tick(); }, 1000);
+  let ticks = 0;
+  setInterval(() => { if (!document.hidden) tick(document, ++ticks % 10 === 0); }, 1000);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) tick(); });
+  let scrolled = 0;
+  addEventListener("scroll", () => { scrolled ||= setTimeout(() => { scrolled = 0; tick(document, false); }, 100); }, { passive: true });
+  addEventListener("beforeprint", () => tick());
 
   const prepare = (within) => { copies(within); filters(within); orders(within); enters(within); };
   prepare(document);
@@ -244,10 +264,19 @@
 
   // Help in a dialog: the same list as the page /app/help.
   let dialog = null;
+  let asked = false; // for the page that it is made of
   const help = async () => {
     if (!dialog) {
-      const answer = await fetch("/app/help", { headers: { Accept: "text/html" } });
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (asked) return;
+      asked = true;
+      let text = "";
+      try {
+        const answer = await fetch("/app/help", { headers: { Accept: "text/html" } });
+        text = await answer.text();
+      } finally {
+        asked = false;
+      }
+      const page = new DOMParser().parseFromString(text, "text/html");
       dialog = document.createElement("dialog");
       dialog.setAttribute("aria-label", "Appearance and keys");
       dialog.append(...all(".help-page > section", page));

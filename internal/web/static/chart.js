@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the response times of a check. The page says the same as text and as a table.
+// Draws the response times of a check, or its rate. The page says the same as text and as a table.
 "use strict";
 
 (() => {
@@ -22,8 +22,11 @@
   };
   const most = () => Math.max(1, ...data.lines.flatMap((line) => line.values).filter((v) => v !== null));
   const rule = () => (data.rule && data.rule < 4 * most() ? data.rule : 0);
-  const figure = (ms, inSeconds = ms >= 1000) => (inSeconds
-    ? `${Number((ms / 1000).toFixed(2))} s` : `${Number(ms.toFixed(ms < 10 ? 1 : 0))} ms`);
+  // A value in the unit of the chart; large ones, and the axis of large ones, in the unit a thousand times as large.
+  const units = { ms: "s", "Mbit/s": "Gbit/s" };
+  const digits = (value) => (value >= 10 ? 0 : value >= 1 || data.unit === "ms" ? 1 : 3);
+  const figure = (value, large = value >= 1000) => (large
+    ? `${Number((value / 1000).toFixed(2))} ${units[data.unit]}` : `${Number(value.toFixed(digits(value)))} ${data.unit}`);
 
   const time = (seconds, options) => new Intl.DateTimeFormat("en-GB", { timeZone: data.zone, ...options }).format(seconds * 1000);
   const clock = { hour: "2-digit", minute: "2-digit" };
@@ -154,21 +157,28 @@
   // Another time is another address: going back, reloading and sharing work.
   const iso = (seconds) => new Date(Math.round(seconds) * 1000).toISOString().replace(".000", "");
   let shown = location.pathname + location.search;
+  let asked = null; // the request that is under way: the newest one wins
   const show = async (address, push) => {
+    asked?.abort();
+    const own = new AbortController();
+    asked = own;
     const focused = document.activeElement;
     const inside = focused?.closest("#check-chart") && (focused.id || focused.textContent);
     try {
-      const answer = await fetch(address, { headers: { Accept: "text/html" } });
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const answer = await fetch(address, { headers: { Accept: "text/html" }, signal: own.signal });
+      const text = await answer.text();
+      if (asked !== own) return;
+      const page = new DOMParser().parseFromString(text, "text/html");
       const fresh = page.getElementById("check-chart");
       if (!fresh || answer.redirected) throw new Error("another page");
       if (push) history.pushState(null, "", address);
       shown = location.pathname + location.search;
       document.getElementById("check-chart").replaceWith(document.adoptNode(fresh));
     } catch {
-      location.assign(address);
+      if (asked === own) location.assign(address);
       return;
     }
+    asked = null;
     top = 0;
     held = false;
     look();
@@ -186,7 +196,7 @@
   };
   const reset = () => { if (data.reset) show(new URL(data.reset, location.href).href, true); };
 
-  const scale = (u, splits) => splits.map((ms) => figure(ms, top >= 2000));
+  const scale = (u, splits) => splits.map((value) => figure(value, top >= 2000));
   const axis = { stroke: () => colour("--t3"), font: `11px ${getComputedStyle(document.body).fontFamily}`, ticks: { show: false } };
   const times = () => data.lines[0].values.map((_, i) => data.start + i * data.step);
   const columns = () => [times(), ...data.lines.map((line) => line.values)];

@@ -108,10 +108,11 @@
     const fragments = new DOMParser().parseFromString(html, "text/html").body;
     for (const fresh of [...fragments.children]) {
       const old = document.getElementById(fresh.id);
-      if (old) change(old, document.adoptNode(fresh));
+      if (!old) continue;
+      change(old, document.adoptNode(fresh));
+      tick(document.getElementById(fresh.id) ?? old);
     }
     if (focused && document.activeElement?.id !== focused) document.getElementById(focused)?.focus({ preventScroll: true });
-    tick();
     document.dispatchEvent(new CustomEvent("vigil:changed")); // for chart.js
   };
 
