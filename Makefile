@@ -20,6 +20,9 @@ GOLANGCI := $(BIN)/golangci-lint
 WORKFLOWCHECK := $(BIN)/workflowcheck
 COMPOSE_VERSION := $(shell sed -nE 's|.*github.com/docker/compose/v2 v([0-9.]+).*|\1|p' docker/compose/go.mod)
 COMPOSE := $(BIN)/docker-compose-$(COMPOSE_VERSION)
+TEMPORAL_VERSION := $(shell sed -nE 's|.*go.temporal.io/server v([0-9.]+).*|\1|p' temporal-config/server/go.mod)
+TEMPORAL_SERVER := $(BIN)/temporal-server-$(TEMPORAL_VERSION)
+TEMPORAL_SQL_TOOL := $(BIN)/temporal-sql-tool-$(TEMPORAL_VERSION)
 TOFU := $(BIN)/tofu-$(TOFU_VERSION)
 
 .PHONY: help
@@ -94,6 +97,9 @@ languages: # find PHP and Ruby, or install the Debian packages
 .PHONY: proxies
 proxies: # find nginx and nft, or install the Debian packages
 	@.ci/proxies
+
+.PHONY: temporal-server
+temporal-server: $(TEMPORAL_SERVER) $(TEMPORAL_SQL_TOOL) ## Build upstream's Temporal server and its tool for the schema, for hosts of a cluster
 
 .PHONY: compose
 compose: $(COMPOSE) # build Docker Compose, with which the tests start docker/compose.yaml
@@ -219,7 +225,7 @@ openapi: ## Compare api/openapi.yaml with what the code says
 
 .PHONY: tidy
 tidy:
-	@for module in . charts docker/compose terraform terraform/tools terraform/opentofu packaging/nfpm; do \
+	@for module in . charts docker/compose temporal-config/server terraform terraform/tools terraform/opentofu packaging/nfpm; do \
 		(cd $$module && go mod tidy -diff) || { echo "tidy: run go mod tidy in $$module"; exit 1; }; done
 
 .PHONY: size
@@ -293,5 +299,20 @@ $(COMPOSE): docker/compose/go.mod
 	@mkdir -p $(BIN)
 	@cd docker/compose && ../../.ci/progress "Building Docker Compose $(COMPOSE_VERSION), which takes some minutes once" \
 		go build -v -ldflags "-s -w -X github.com/docker/compose/v2/internal.Version=v$(COMPOSE_VERSION)" -o $@.new github.com/docker/compose/v2/cmd
+	@mv $@.new $@
+	@touch $@
+
+# Upstream's own program, as a cluster runs it; what vigil embeds is in the main module.
+$(TEMPORAL_SERVER): temporal-config/server/go.mod
+	@mkdir -p $(BIN)
+	@cd temporal-config/server && ../../.ci/progress "Building Temporal's server $(TEMPORAL_VERSION), which takes some minutes once" \
+		go build -v -ldflags "-s -w" -o $@.new go.temporal.io/server/cmd/server
+	@mv $@.new $@
+	@touch $@
+
+$(TEMPORAL_SQL_TOOL): temporal-config/server/go.mod
+	@mkdir -p $(BIN)
+	@cd temporal-config/server && ../../.ci/progress "Building Temporal's tool for the schema" \
+		go build -v -ldflags "-s -w" -o $@.new go.temporal.io/server/cmd/tools/sql
 	@mv $@.new $@
 	@touch $@
