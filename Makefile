@@ -101,6 +101,20 @@ proxies: # find nginx and nft, or install the Debian packages
 .PHONY: temporal-server
 temporal-server: $(TEMPORAL_SERVER) $(TEMPORAL_SQL_TOOL) ## Build upstream's Temporal server and its tool for the schema, for hosts of a cluster
 
+.PHONY: cluster-tools
+cluster-tools: temporal-server postgres # and find etcd, Patroni and haproxy, or install the Debian packages
+	@.ci/cluster-tools
+
+.PHONY: cluster
+cluster: build cluster-tools ## Start the platform as many machines would, until Ctrl-C, see docs/production.md (CLUSTERFLAGS, such as -small)
+	@go build -o $(BIN)/vigil-cluster ./.ci/cluster
+	@$(BIN)/vigil-cluster up $(CLUSTERFLAGS)
+
+.PHONY: cluster-drills
+cluster-drills: build cluster-tools proxies ## Start a cluster and kill, freeze and cut off its hosts in turn; goes on where it was stopped
+	@go build -o $(BIN)/vigil-cluster ./.ci/cluster
+	@$(BIN)/vigil-cluster drills -network $(if $(filter 0,$(shell id -u)),namespaces,loopback) $(CLUSTERFLAGS)
+
 .PHONY: compose
 compose: $(COMPOSE) # build Docker Compose, with which the tests start docker/compose.yaml
 

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// DrillOptions are the sizes of drills.
+type DrillOptions struct {
+	Checks   int           // that are healthy throughout, in all regions
+	Flapping int           // that fail in each drill
+	Interval time.Duration // of checks
+	Restart  time.Duration // until a killed host is started again
+	Away     time.Duration // for which a host is frozen or cut off
+}
+
+// Drills are a cluster with checks, receivers, readers and writers, of which hosts are taken.
+type Drills struct {
+	c       *Cluster
+	options DrillOptions
+	db      *sql.DB
+	outside *outside
+	server  *http.Server
+	stop    context.CancelFunc
+
+	flapping map[string]bool
+	reader   reader
+	writer   writer
+	listener listener
+}
+
+// outsideURL is the address of targets and receivers: this machine.
+func (c *Cluster) outsideURL() string { return "http://" + c.outsideHost() + ":8480" }
+
+func (c *Cluster) outsideHost() string { return c.network.base().Addr().Next().String() }
+
+// NewDrills makes the checks of drills, and returns once each of their loops has a result.
+func NewDrills(ctx context.Context, c *Cluster, options DrillOptions) (*Drills, error) {
+	d := &Drills{
+		c: c, options: options, outside: &outside{events: make(map[string]map[string][]string)}, flapping: make(map[string]bool),
+		writer: writer{prefix: fmt.Sprintf("written %d", time.Now().Unix())},
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(c.outsideHost(), "8480"))
+	if err != nil {
+		return nil, err
+	}
+	d.server = &http.Server{Handler: d.outside, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = d.server.Serve(listener) }()
+	if d.db, err = c.openDatabase("vigil", portVigilDatabase, "vigil"); err != nil {
+		return nil, err
+	}
+	d.db.SetConnMaxIdleTime(time.Second) // a failover leaves no connection to the old primary
+	if err := d.makeChecks(ctx); err != nil {
+		d.Close()
+		return nil, err
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	d.stop = stop
+	go d.reader.run(background, c)
+	go d.writer.run(background, c)
+	go d.listener.run(background, c)
+	if err := d.until(ctx, 2*startLimit, "each loop has a result", func(ctx context.Context) error {
+		return d.none(ctx, "SELECT count(*) FROM check_regions WHERE active AND last_slot IS NULL")
+	}); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Close ends what reads and writes.
+func (d *Drills) Close() {
+	if d.stop != nil {
+		d.stop()
+	}
+	_ = d.server.Close()
+	_ = d.db.Close()
+}
+
+// makeChecks makes a channel, and checks of which some have a rule.
+func (d *Drills) makeChecks(ctx context.Context) error {
+	var channel struct {
+		ID string `json:"id"`
+	}
+	if err := d.c.call(ctx, http.MethodPost, "/v1/notification-channels", map[string]any{
+		"name": "strict receiver", "type": "webhook",
+		"config": map[string]any{"url": d.c.outsideURL() + "/hook", "secret": receiverSecret},
+	}, &channel); err != nil {
+		return err
+	}
+	regions := regionKeys()[:d.c.options.Sizes.Regions]
+	for i := range d.options.Checks + d.options.Flapping {
+		name, kind := "steady "+strconv.Itoa(i), "steady"
+		in := []string{regions[i%len(regions)]}
+		if i >= d.options.Checks {
+			name, kind, in = "flapping "+strconv.Itoa(i), "flapping", regions
+		}
+		var made struct {
+			ID string `json:"id"`
+		}
+		if err := d.c.call(ctx, http.MethodPost, "/v1/checks", map[string]any{
+			"name": name, "type": "http", "interval_seconds": int(d.options.Interval.Seconds()), "regions": in,
+			"config": map[string]any{"url": fmt.Sprintf("%s/%s/%d", d.c.outsideURL(), kind, i)},
+		}, &made); err != nil {
+			return err
+		}
+		if kind == "steady" {
+			continue
+		}
+		d.flapping[made.ID] = true
+		if err := d.c.call(ctx, http.MethodPost, "/v1/checks/"+made.ID+"/alerts", map[string]any{
+			"name": "fails", "condition": map[string]any{"failure_threshold": 2}, "notification_channel_ids": []string{channel.ID},
+			"notify_on": "both",
+		}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// none returns an error while a query counts something.
+func (d *Drills) none(ctx context.Context, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var n int
+	if err := d.db.QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
+		return err
+	}
+	if n > 0 {
+		return fmt.Errorf("%d are left", n)
+	}
+	return nil
+}
+
+// until is that of the cluster with a limit.
+func (d *Drills) until(ctx context.Context, limit time.Duration, what string, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		err := do(ctx)
+		if err == nil {
+			return nil
+		}
+		if pause(ctx, 200*time.Millisecond) != nil {
+			return fmt.Errorf("after %v it is not so that %s: %w", limit, what, err)
+		}
+	}
+}
+
+// Take is what a drill does to a host.
+type Take string
+
+// What drills do.
+const (
+	TakeKill   Take = "kill -9"
+	TakeFreeze Take = "frozen"
+	TakeCut    Take = "cut off"
+	TakeCutIn  Take = "cut off, in only"
+	TakeCutOut Take = "cut off, out only"
+)
+
+// failoverLimit is how long a standby may take to be the primary.
+const failoverLimit = 2 * time.Minute
+
+// take does it, waits and undoes it. A primary that is killed is away until its standby is the primary.
+func (d *Drills) take(ctx context.Context, h *Host, take Take, wasPrimary bool) error {
+	switch take {
+	case TakeKill:
+		if err := h.Kill(ctx); err != nil {
+			return err
+		}
+		err := pause(ctx, d.options.Restart)
+		if err == nil && wasPrimary {
+			err = d.until(ctx, failoverLimit, "the standby is the primary", func(ctx context.Context) error {
+				return d.anotherPrimary(ctx, h)
+			})
+		}
+		return errors.Join(err, h.Start())
+	case TakeFreeze:
+		h.Signal(syscall.SIGSTOP)
+		err := pause(ctx, d.options.Away)
+		h.Signal(syscall.SIGCONT)
+		return err
+	default:
+		way := map[Take]Way{TakeCut: WayBoth, TakeCutIn: WayIn, TakeCutOut: WayOut}[take]
+		if err := d.c.Cut(h, way); err != nil {
+			return err
+		}
+		err := pause(ctx, d.options.Away)
+		return errors.Join(err, d.c.Mend(h))
+	}
+}
+
+// find returns the host that a drill takes: the n-th of a kind, counted round, or the primary or standby of
+// a Postgres as it is now.
+func (d *Drills) find(ctx context.Context, what string, n int) (*Host, error) {
+	kind, place, ofPostgres := strings.Cut(what, " ")
+	hosts := d.c.Hosts(Kind(kind))
+	if len(hosts) == 0 {
+		return nil, fmt.Errorf("the cluster has no %s", kind)
+	}
+	if !ofPostgres {
+		return hosts[n%len(hosts)], nil
+	}
+	for _, h := range hosts {
+		standby, err := d.c.isStandby(ctx, h)
+		if err == nil && standby == (place == "standby") {
+			return h, nil
+		}
+	}
+	return nil, fmt.Errorf("the cluster has no %s", what)
+}
+
+// anotherPrimary returns an error while no other host of the same Postgres is the primary.
+func (d *Drills) anotherPrimary(ctx context.Context, than *Host) error {
+	for _, h := range d.c.Hosts(than.Kind) {
+		if h == than {
+			continue
+		}
+		if standby, err := d.c.isStandby(ctx, h); err != nil {
+			return err
+		} else if !standby {
+			return nil
+		}
+	}
+	return errors.New("there is only a standby")
+}
+
+// isStandby asks a Postgres itself.
+func (c *Cluster) isStandby(ctx context.Context, h *Host) (standby bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	db, err := sql.Open("pgx", dsn("postgres", net.JoinHostPort(h.Address, portPostgres), "postgres", c.path("operator")))
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = db.Close() }()
+	err = db.QueryRowContext(ctx, "SELECT pg_is_in_recovery()").Scan(&standby)
+	return standby, err
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Drill is one thing that is done to a cluster.
+type Drill struct {
+	What  string // a kind of hosts, or that of a Postgres with "primary" or "standby"
+	Take  Take
+	Round int
+}
+
+// key names it in a file of rows.
+func (d Drill) key() string { return fmt.Sprintf("%s|%s|%d", d.What, d.Take, d.Round) }
+
+// AllDrills are all that there are, each as often as rounds say.
+func AllDrills(rounds int, cuts bool) (all []Drill) {
+	takes := []Take{TakeKill, TakeFreeze}
+	if cuts {
+		takes = append(takes, TakeCut, TakeCutIn, TakeCutOut)
+	}
+	for _, take := range takes {
+		for _, what := range []string{
+			string(KindHistory), string(KindMatching), string(KindFrontend), string(KindTemporalWorker),
+			string(KindTemporalPostgres) + " primary", string(KindTemporalPostgres) + " standby",
+			string(KindVigilPostgres) + " primary", string(KindVigilPostgres) + " standby",
+			string(KindAPI), string(KindControl), string(KindWorker), string(KindRelay), string(KindEtcd),
+		} {
+			for round := range rounds {
+				all = append(all, Drill{what, take, round + 1})
+			}
+		}
+	}
+	return all
+}
+
+// ShortDrills are those of CI.
+func ShortDrills() []Drill {
+	return []Drill{
+		{string(KindHistory), TakeKill, 1}, {string(KindFrontend), TakeFreeze, 1}, {string(KindVigilPostgres) + " primary", TakeKill, 1},
+	}
+}
+
+// Matching are the drills whose key, host|what happens|round, matches a regular expression.
+func Matching(all []Drill, expression string) ([]Drill, error) {
+	matches, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(d Drill) bool { return !matches.MatchString(d.key()) }), nil
+}
+
+// Row is what a drill found.
+type Row struct {
+	Drill
+	Host   string    `json:"host"`
+	At     time.Time `json:"at"`
+	Checks int       `json:"checks"`
+	slots
+	Alerts alerts `json:"alerts"`
+	// APIAway is the longest time between two answers of the API through the proxy.
+	APIAway     time.Duration `json:"api_away"`
+	WritesLost  int           `json:"writes_lost"` // acknowledged, and not there
+	Writes      int           `json:"writes"`
+	EventsWrong int           `json:"events_wrong"` // of the stream: missed, repeated or out of order
+	Took        time.Duration `json:"took"`
+}
+
+// Wrong are the sentences of what must never be. Times are judged elsewhere.
+func (r *Row) Wrong() (wrong []string) {
+	for _, each := range []struct {
+		n    int
+		what string
+	}{
+		{r.slots.Wrong, "slots are neither one result nor missed"},
+		{r.Alerts.Wrong, "checks have another number of incidents than episodes"},
+		{r.Alerts.Unbalanced, "incidents have not one beginning and one end at their channel"},
+		{r.WritesLost, "acknowledged writes are gone"},
+		{r.EventsWrong, "events are missed or repeated in the stream"},
+	} {
+		if each.n != 0 {
+			wrong = append(wrong, fmt.Sprintf("%d %s", each.n, each.what))
+		}
+	}
+	if r.Stored+r.Missed != r.Due {
+		wrong = append(wrong, fmt.Sprintf("%d slots were due, %d are stored and %d missed", r.Due, r.Stored, r.Missed))
+	}
+	return wrong
+}
+
+// calmLimit is how long everything may take until it is right again after a drill.
+const calmLimit = 4 * time.Minute
+
+// Run does one drill. The error is that of a drill that could not be done, or after which the cluster did
+// not become right again.
+func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
+	h, err := d.find(ctx, drill.What, drill.Round-1)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.calm(ctx, time.Now()); err != nil {
+		return nil, fmt.Errorf("before the drill: %w", err)
+	}
+	d.reader.take()
+	began := time.Now().Truncate(time.Microsecond)
+	d.outside.setBroken(true)
+	taken := time.Now()
+	if err := d.take(ctx, h, drill.Take, strings.HasSuffix(drill.What, " primary")); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", h.Name, drill.Take, err)
+	}
+	back := time.Now()
+	if err := pause(ctx, 2*d.options.Interval); err != nil { // what comes of its return belongs to the drill too
+		return nil, err
+	}
+	if err := d.until(ctx, calmLimit, "each failing check has an incident", func(ctx context.Context) error {
+		return d.none(ctx, `SELECT $1 - count(DISTINCT check_id) FROM incidents WHERE status <> 'resolved' AND created_at >= $2`,
+			len(d.flapping), began)
+	}); err != nil {
+		return nil, err
+	}
+	d.outside.setBroken(false)
+	healed := time.Now().Truncate(time.Microsecond)
+	if err := d.calm(ctx, healed); err != nil {
+		return nil, err
+	}
+	row := &Row{Drill: drill, Host: h.Name, At: began, Checks: d.options.Checks + d.options.Flapping, APIAway: d.reader.take()}
+	// Each loop has a result of a later slot than healed, so that all before it are decided.
+	if row.slots, err = account(ctx, d.db, began, healed); err != nil {
+		return nil, err
+	}
+	if err := d.count(ctx, row, began, [2]time.Time{taken, back.Add(10 * time.Second)}); err != nil {
+		return nil, err
+	}
+	row.Took = time.Since(began)
+	return row, nil
+}
+
+// calm waits until each loop has a result after an instant, and nothing is open or under way.
+func (d *Drills) calm(ctx context.Context, after time.Time) error {
+	for what, query := range map[string]string{
+		"each loop probes again":      "SELECT count(*) FROM check_regions WHERE active AND (last_scheduled IS NULL OR last_scheduled < $1)",
+		"no incident is open":         "SELECT count(*) FROM incidents WHERE status <> 'resolved' AND $1::timestamptz IS NOT NULL",
+		"no message is under way":     "SELECT count(*) FROM deliveries WHERE status = 'pending' AND $1::timestamptz IS NOT NULL",
+		"each check is healthy again": "SELECT count(*) FROM check_regions WHERE active AND health <> 'healthy' AND $1::timestamptz IS NOT NULL",
+	} {
+		if err := d.until(ctx, calmLimit, what, func(ctx context.Context) error { return d.none(ctx, query, after) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count fills the row of a drill.
+func (d *Drills) count(ctx context.Context, row *Row, began time.Time, away [2]time.Time) (err error) {
+	if row.Alerts, err = countAlerts(ctx, d.db, began, away, d.flapping, d.outside); err != nil {
+		return err
+	}
+	written := d.writer.acknowledged()
+	row.Writes = len(written)
+	var there int
+	if err := d.db.QueryRowContext(ctx, "SELECT count(*) FROM channels WHERE name = ANY ($1)", written).Scan(&there); err != nil {
+		return err
+	}
+	row.WritesLost = len(written) - there
+	var newest int64
+	if err := d.db.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM events").Scan(&newest); err != nil {
+		return err
+	}
+	// A stream that broke is resumed within a moment.
+	_ = d.until(ctx, 30*time.Second, "the stream is complete", func(context.Context) error {
+		if d.listener.missed(newest) > 0 {
+			return errors.New("events are missing")
+		}
+		return nil
+	})
+	row.EventsWrong = int(d.listener.missed(newest))
+	return nil
+}
+
+// ReadRows reads a file of rows, one JSON object a line. A file that does not exist has none.
+func ReadRows(path string) (rows []Row, err error) {
+	file, err := os.Open(path) //nolint:gosec // the file of the person who runs drills
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var row Row
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, lines.Err()
+}
+
+// AppendRow adds a row to a file.
+func AppendRow(path string, row *Row) error {
+	raw, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // as above; it is public
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(raw, '\n'))
+	return errors.Join(err, file.Close())
+}
+
+// Left are the drills without a row.
+func Left(all []Drill, rows []Row) []Drill {
+	return slices.DeleteFunc(slices.Clone(all), func(d Drill) bool {
+		return slices.ContainsFunc(rows, func(r Row) bool { return r.key() == d.key() })
+	})
+}
+
+// WriteMarkdown writes rows as a table, the rounds of a drill in one line with their worst figures.
+func WriteMarkdown(w io.Writer, rows []Row) error {
+	var b strings.Builder
+	b.WriteString("| host | what happens | runs | due, stored, missed | longest silence | API silent | first attempt p99 | wrong |\n" +
+		"|---|---|---|---|---|---|---|---|\n")
+	var order []string
+	of := make(map[string][]Row)
+	for _, row := range rows {
+		name := fmt.Sprintf("| %s | %s |", row.What, row.Take)
+		if of[name] == nil {
+			order = append(order, name)
+		}
+		of[name] = append(of[name], row)
+	}
+	for _, name := range order {
+		var sum Row
+		var wrong []string
+		for _, row := range of[name] {
+			sum.Due, sum.Stored, sum.Missed = sum.Due+row.Due, sum.Stored+row.Stored, sum.Missed+row.Missed
+			sum.Silence, sum.APIAway = max(sum.Silence, row.Silence), max(sum.APIAway, row.APIAway)
+			sum.Alerts.AttemptP99 = max(sum.Alerts.AttemptP99, row.Alerts.AttemptP99)
+			wrong = append(wrong, row.Wrong()...)
+		}
+		said := "nothing"
+		if len(wrong) > 0 {
+			said = strings.Join(wrong, "; ")
+		}
+		seconds := func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+		fmt.Fprintf(&b, "%s %d | %d, %d, %d | %s | %s | %s | %s |\n", name, len(of[name]), sum.Due, sum.Stored, sum.Missed,
+			seconds(sum.Silence), seconds(sum.APIAway), seconds(sum.Alerts.AttemptP99), said)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+// temporalServices are the services that a host of each kind runs.
+func temporalServices() map[Kind][]string {
+	return map[Kind][]string{
+		KindFrontend: {"frontend", "internal-frontend"}, KindHistory: {"history"},
+		KindMatching: {"matching"}, KindTemporalWorker: {"worker"},
+	}
+}
+
+// addTemporal prepares the hosts of Temporal with the configuration of temporal-config.
+func (c *Cluster) addTemporal() error {
+	keys, err := c.authority.keySet()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.path("jwks.json"), keys, 0o644); err != nil { //nolint:gosec // public keys
+		return err
+	}
+	for _, kind := range []Kind{KindFrontend, KindHistory, KindMatching, KindTemporalWorker} {
+		for _, h := range c.Hosts(kind) {
+			dir := c.hostDir(h)
+			for file, name := range map[string]string{
+				"internode": "temporal-internode", "frontend": "temporal-frontend", "postgres": "temporal",
+			} {
+				if err := c.authority.issue(dir, file, name, nil, name, h.Address, c.proxy().Address); err != nil {
+					return err
+				}
+			}
+			argv := []string{c.programs.temporal, "--config-file", filepath.Join(c.options.TemporalConfig, "cluster.yaml"), "start"}
+			for _, service := range temporalServices()[kind] {
+				argv = append(argv, "--service", service)
+			}
+			h.add(program{name: "temporal", argv: argv, env: []string{
+				"BIND_ON_IP=" + h.Address,
+				"POSTGRES_ADDRESS=" + net.JoinHostPort(c.proxy().Address, portTemporalDatabase),
+				"TEMPORAL_TLS_DIR=" + dir, "TEMPORAL_JWKS=" + c.path("jwks.json"),
+				"TEMPORAL_DYNAMIC_CONFIG=" + filepath.Join(c.options.TemporalConfig, "dynamic.yaml"),
+			}})
+		}
+	}
+	return nil
+}
+
+// prepareTemporal writes the schema of Temporal's two databases.
+func (c *Cluster) prepareTemporal(ctx context.Context) error {
+	dir := c.path("operator")
+	host := c.proxy().Address
+	for database, schema := range map[string]string{
+		"temporal": "postgresql/v12/temporal", "temporal_visibility": "postgresql/v12/visibility",
+	} {
+		at := []string{
+			c.programs.sqlTool, "--endpoint", host, "--port", portTemporalDatabase, "--user", "temporal", "--database", database,
+			"--plugin", "postgres12_pgx", "--tls", "--tls-ca-file", filepath.Join(dir, "ca.pem"),
+			"--tls-cert-file", filepath.Join(dir, "temporal.pem"), "--tls-key-file", filepath.Join(dir, "temporal.key"),
+		}
+		if err := c.finish(ctx, nil, append(at, "setup-schema", "-v", "0.0")...); err != nil {
+			return err
+		}
+		if err := c.finish(ctx, nil, append(at, "update-schema", "--schema-name", schema)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startTemporal runs Temporal's hosts. The first one writes what the cluster is: hosts that find nothing
+// write it too, and all but one of these end.
+func (c *Cluster) startTemporal(ctx context.Context) error {
+	db, err := c.openDatabase("temporal", portTemporalDatabase, "temporal")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	first := c.Hosts(KindFrontend)[0]
+	if err := first.Start(); err != nil {
+		return err
+	}
+	if err := c.until(ctx, "Temporal's cluster is described", func(ctx context.Context) error {
+		var n int
+		err := db.QueryRowContext(ctx, "SELECT count(*) FROM cluster_metadata_info").Scan(&n)
+		if err == nil && n == 0 {
+			err = errors.New("it is not yet")
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	for _, kind := range []Kind{KindFrontend, KindHistory, KindMatching, KindTemporalWorker} {
+		for _, h := range c.Hosts(kind) {
+			if h == first {
+				continue
+			}
+			if err := h.Start(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
