@@ -67,7 +67,7 @@ test: ready compose ## Run all tests; a line for each package, then the slowest 
 	@.ci/test $(TESTFLAGS)
 
 .PHONY: ready
-ready: postgres chromium docker roots languages proxies # what the tests need, so that a start of them is not a build
+ready: postgres chromium docker roots languages proxies cluster-tools # what the tests need, so that a start of them is not a build
 	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
 
 .PHONY: flaky

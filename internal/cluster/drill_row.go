@@ -150,15 +150,17 @@ func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
 	return row, nil
 }
 
-// calm waits until each loop has a result after an instant, and nothing is open or under way.
+// calm waits until each loop has a result after an instant, and then until nothing is open or under way: what
+// is stored of one leads to the next.
 func (d *Drills) calm(ctx context.Context, after time.Time) error {
-	for what, query := range map[string]string{
-		"each loop probes again":      "SELECT count(*) FROM check_regions WHERE active AND (last_scheduled IS NULL OR last_scheduled < $1)",
-		"no incident is open":         "SELECT count(*) FROM incidents WHERE status <> 'resolved' AND $1::timestamptz IS NOT NULL",
-		"no message is under way":     "SELECT count(*) FROM deliveries WHERE status = 'pending' AND $1::timestamptz IS NOT NULL",
-		"each check is healthy again": "SELECT count(*) FROM check_regions WHERE active AND health <> 'healthy' AND $1::timestamptz IS NOT NULL",
+	for _, each := range []struct{ what, query string }{
+		{"each loop probes again", "SELECT count(*) FROM check_regions WHERE active AND (last_scheduled IS NULL OR last_scheduled < $1)"},
+		{"each check is healthy", "SELECT count(*) FROM check_regions WHERE active AND health <> 'healthy' AND $1::timestamptz IS NOT NULL"},
+		{"no incident is open", "SELECT count(*) FROM incidents WHERE status <> 'resolved' AND $1::timestamptz IS NOT NULL"},
+		{"no message is under way", "SELECT count(*) FROM deliveries WHERE status = 'pending' AND $1::timestamptz IS NOT NULL"},
 	} {
-		if err := d.until(ctx, calmLimit, what, func(ctx context.Context) error { return d.none(ctx, query, after) }); err != nil {
+		err := d.until(ctx, calmLimit, each.what, func(ctx context.Context) error { return d.none(ctx, each.query, after) })
+		if err != nil {
 			return err
 		}
 	}
