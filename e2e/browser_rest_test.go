@@ -81,6 +81,7 @@ func TestBrowserAtRest(t *testing.T) {
 	b.fill("Email", email)
 	b.fill("Password", browserPassword)
 	b.press("Sign in")
+	b.until("the list is there", `location.pathname === "/app" && document.querySelector("#live")`)
 	var first []time.Duration
 	for range 40 {
 		b.visit("/app")
