@@ -125,7 +125,7 @@ func rulesNotifying(gone string) string {
 func (s *Store) Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error) {
 	var rows []checkOfOrg
 	err := s.db.NewRaw(`SELECT c.id AS check_id, c.org_id FROM (SELECT `+pg.SQLTime(now)+` AS now) AS clock, checks AS c
-		WHERE c.id IN (SELECT r.check_id FROM check_regions AS r WHERE r.active AND r.next_due < `+pg.SQLTime(now)+` AND ?0)
+		WHERE c.id IN (SELECT r.check_id FROM check_regions AS r WHERE `+loops.Overdue(pg.SQLTime(now))+` AND ?0)
 			AND (`+whollyUnobserved(now, since)+` AND NOT EXISTS (SELECT FROM unobserved_checks AS u WHERE u.check_id = c.id)
 				OR EXISTS (SELECT FROM (`+rulesNotifying(longUnobserved(now, since))+`) AS n, unnest(n.channel_ids) AS of (channel_id)
 					WHERE EXISTS (SELECT FROM channels AS ch WHERE ch.id = of.channel_id AND ch.enabled)

@@ -12,12 +12,19 @@ import (
 // the time that the loop then needs to go on. The first part is what an index has.
 func Unobserved(now string) string {
 	return fmt.Sprintf(
-		`(r.active AND r.next_due < %[1]s AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < %[1]s
-		AND coalesce(r.last_slot + (3 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < %[1]s, true)
-		AND NOT %[2]s)`,
+		`(%[2]s AND coalesce(r.last_slot + (3 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < %[1]s, true)
+		AND NOT %[3]s)`,
 		now,
+		Overdue(now),
 		pausedAt(now, "0"),
 	)
+}
+
+// Overdue is the part of the condition Unobserved that the row of the loop, alias r, says: most loops that are due are left
+// out by it.
+func Overdue(now string) string {
+	return fmt.Sprintf(
+		"r.active AND r.next_due < %[1]s AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < %[1]s", now)
 }
 
 // ObservedHealth is SQL for the health of a loop, alias r, of the check, alias c: unknown
