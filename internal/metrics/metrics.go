@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -137,10 +138,25 @@ func (m *Metrics) Answered() func(ctx context.Context, method, route string, sta
 	if m == nil {
 		return nil
 	}
+	type answer struct {
+		method, route string
+		status        int
+	}
+	type options struct{ of, with metric.MeasurementOption }
+	var known sync.Map // options by answer, which are as many as the routes: each request would make them again
 	return func(ctx context.Context, method, route string, status int, took time.Duration) {
-		to := []attribute.KeyValue{attribute.String("method", method), attribute.String("route", route)}
-		m.requestSeconds.Record(ctx, took.Seconds(), metric.WithAttributes(to...))
-		m.requests.Add(ctx, 1, metric.WithAttributes(append(to, attribute.String("status", strconv.Itoa(status)))...))
+		made, ok := known.Load(answer{method, route, status})
+		if !ok {
+			to := []attribute.KeyValue{attribute.String("method", method), attribute.String("route", route)}
+			made = options{
+				metric.WithAttributeSet(attribute.NewSet(to...)),
+				metric.WithAttributeSet(attribute.NewSet(append(to, attribute.String("status", strconv.Itoa(status)))...)),
+			}
+			known.Store(answer{method, route, status}, made)
+		}
+		as, _ := made.(options)
+		m.requestSeconds.Record(ctx, took.Seconds(), as.of)
+		m.requests.Add(ctx, 1, as.with)
 	}
 }
 
