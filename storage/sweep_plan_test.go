@@ -12,6 +12,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/listing"
@@ -119,14 +120,26 @@ func manyLoops(t *testing.T, s *storage.Store) account.Organization {
 }
 
 // TestWhatIsLateIsReadByIndex: the sweep and the lists read the loops that are due, which are
-// few, and not all of them.
+// few, and not all of them, nor the heartbeats whose jobs may ping later: half of them are due at any time.
 func TestWhatIsLateIsReadByIndex(t *testing.T) {
 	t.Parallel()
 	s := storagetest.New(t)
 	org := manyLoops(t, s)
+	beats := manyLoops(t, s)
+	if _, err := s.DB().ExecContext(t.Context(), `UPDATE check_regions SET region = 'heartbeat', deadline_ms = 660000,
+		next_due = next_due - interval '30 seconds' WHERE org_id = ?`, beats.ID); err != nil {
+		t.Fatal(err)
+	}
 	for what, read := range map[string]func() error{
 		"the sweep": func() error {
-			_, err := s.Overdue(t.Context(), time.Now(), 5*time.Second, []string{newark}, fleet.EverySweepShard(), 100)
+			late, err := s.Overdue(t.Context(), time.Now(), 5*time.Second, []string{newark, vigil.HeartbeatRegion}, fleet.EverySweepShard(), 100)
+			if len(late) > 0 {
+				t.Errorf("%d loops are late", len(late))
+			}
+			return err
+		},
+		"the sweep for what is unobserved": func() error {
+			_, err := s.Unobserved(t.Context(), time.Now(), time.Now().Add(-time.Hour), fleet.EverySweepShard(), 100)
 			return err
 		},
 		"the counts of a list": func() error {
@@ -144,7 +157,8 @@ func TestWhatIsLateIsReadByIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if strings.Contains(plan, "Seq Scan on check_regions") || !strings.Contains(plan, "check_regions_due_idx") {
+		if strings.Contains(plan, "Seq Scan on check_regions") || !strings.Contains(plan, "check_regions_due_idx") ||
+			!strings.Contains(plan, "check_regions_heartbeat_due_idx") {
 			t.Errorf("%s reads all loops:\n%s", what, plan)
 		}
 	}

@@ -286,7 +286,7 @@ func (s *Store) Overdue(
 	err := s.selectLoops(&rows).
 		Where("r.worker_region = ANY(?::text[])", pgdialect.Array(regions)).
 		Where(probed).
-		Where("r.active AND r.next_due < ?", pg.Micro(now.Add(-grace))). // what the index has
+		Where(DueBefore(pg.SQLTime(now.Add(-grace)))). // what the indexes have
 		Where("r.applied > 0 AND r.next_due + (r.deadline_ms + ?) * interval '1 millisecond' < ?", pg.Milliseconds(grace), pg.Micro(now)).
 		Where("NOT "+Paused, pg.Micro(now), pg.Milliseconds(grace)).
 		Where("NOT "+blind, pg.Micro(now), pg.Milliseconds(grace)).

@@ -4,6 +4,8 @@ package loops
 
 import (
 	"fmt"
+
+	"github.com/vigil-monitor/vigil"
 )
 
 // Unobserved is the SQL condition that a loop, alias r, of the check, alias c, is not probed
@@ -23,8 +25,16 @@ func Unobserved(now string) string {
 // Overdue is the part of the condition Unobserved that the row of the loop, alias r, says: most loops that are due are left
 // out by it.
 func Overdue(now string) string {
+	return DueBefore(now) + fmt.Sprintf(" AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < %s", now)
+}
+
+// DueBefore is what indexes have of the condition that an active loop, alias r, was due before an instant in SQL, and its
+// deadline is over: most loops fail it. It is exact for none, and holds for all.
+func DueBefore(at string) string {
+	const milliseconds = "(extract(epoch FROM %s AT TIME ZONE 'UTC') * 1000)::bigint"
 	return fmt.Sprintf(
-		"r.active AND r.next_due < %[1]s AND r.next_due + (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < %[1]s", now)
+		"r.active AND (r.region <> '"+vigil.HeartbeatRegion+"' AND r.next_due < %[1]s OR r.region = '"+vigil.HeartbeatRegion+"' AND "+
+			fmt.Sprintf(milliseconds, "r.next_due")+" + r.deadline_ms <= "+fmt.Sprintf(milliseconds, "(%[1]s)")+")", at)
 }
 
 // ObservedHealth is SQL for the health of a loop, alias r, of the check, alias c: unknown
