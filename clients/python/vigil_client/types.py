@@ -3526,7 +3526,7 @@ class RegionList(TypedDict):
     meta: Meta
 
 
-class RegionSeries(TypedDict):
+class _RegionSeriesRequired(TypedDict):
     failures: List[int]
     """How many of them failed."""
     region: str
@@ -3534,6 +3534,15 @@ class RegionSeries(TypedDict):
     """Response time of those that succeeded, by statistic; null when none did."""
     results: List[int]
     """How many results each step has, oldest first; 0 for a gap."""
+
+
+class RegionSeries(_RegionSeriesRequired, total=False):
+    mbps: List[Optional[float]]
+    """
+    Rate of those that succeeded, in megabits (10^6) a second, by statistic: p95 is the rate that 95 % of
+    them reach; null when none did. Only of throughput checks, and not with the resolution hour, for which
+    response times alone are kept.
+    """
 
 
 class RegionSummary(TypedDict):

@@ -3333,6 +3333,12 @@ export interface RegionList {
 export interface RegionSeries {
   /** How many of them failed. */
   failures: number[];
+  /**
+   * Rate of those that succeeded, in megabits (10^6) a second, by statistic: p95 is the rate that 95 % of them
+   * reach; null when none did. Only of throughput checks, and not with the resolution hour, for which response
+   * times alone are kept.
+   */
+  mbps?: (number | null)[];
   region: string;
   /** Response time of those that succeeded, by statistic; null when none did. */
   response_time_ms: (number | null)[];
