@@ -61,6 +61,12 @@ type arrivalWait struct {
 	check uuid.UUID
 	ready chan struct{} // has a buffer of one
 
+	// Of the turn, which waits for each of thousands of pings: they are made once.
+	over   *time.Timer // fires at limited
+	ends   time.Time
+	ctx    context.Context //nolint:containedctx // ends with the turn, for what it stores
+	cancel context.CancelFunc
+
 	// Of Arrivals, under its lock.
 	pings  []vigil.Ping // in the order of their receipt
 	until  time.Time    // answered beyond which the turn decides also without a ping
@@ -172,21 +178,17 @@ func (a *Arrivals) hand(pings []vigil.Ping) {
 
 // add adds pings that it does not have yet, in the order of their receipt.
 func (w *arrivalWait) add(pings []vigil.Ping) {
-	known := make(map[int64]bool, len(w.pings))
-	for _, p := range w.pings {
-		known[p.ID] = true
-	}
-	for _, p := range pings {
-		if !known[p.ID] {
-			w.pings = append(w.pings, p)
+	for i := range pings {
+		at, known := slices.BinarySearchFunc(w.pings, &pings[i], func(one vigil.Ping, p *vigil.Ping) int {
+			if c := one.At.Compare(p.At); c != 0 {
+				return c
+			}
+			return cmp.Compare(one.ID, p.ID)
+		})
+		if !known {
+			w.pings = slices.Insert(w.pings, at, pings[i])
 		}
 	}
-	slices.SortStableFunc(w.pings, func(x, y vigil.Ping) int {
-		if c := x.At.Compare(y.At); c != 0 {
-			return c
-		}
-		return cmp.Compare(x.ID, y.ID)
-	})
 	if over := len(w.pings) - mostPings; over > 0 {
 		w.pings = slices.Delete(w.pings, 0, over)
 	}
@@ -205,7 +207,32 @@ func (a *Arrivals) join(check uuid.UUID) *arrivalWait {
 	return w
 }
 
+// limit sets when the wait is over.
+func (w *arrivalWait) limit(at, now time.Time) {
+	switch {
+	case w.over == nil:
+		w.over = time.NewTimer(at.Sub(now))
+	case !at.Equal(w.ends):
+		w.over.Reset(at.Sub(now))
+	}
+	w.ends = at
+}
+
+// within returns a context for what the turn stores, which ends with it.
+func (w *arrivalWait) within(ctx context.Context, ends time.Time) context.Context {
+	if w.ctx == nil {
+		w.ctx, w.cancel = context.WithDeadline(ctx, ends)
+	}
+	return w.ctx
+}
+
 func (a *Arrivals) leave(w *arrivalWait) {
+	if w.over != nil {
+		w.over.Stop()
+	}
+	if w.cancel != nil {
+		w.cancel()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	left := slices.DeleteFunc(a.waits[w.check], func(other *arrivalWait) bool { return other == w })

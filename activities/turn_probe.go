@@ -188,10 +188,11 @@ func (t *turnRun) write(ctx context.Context, e *entry, row vigil.ResultRow) (sto
 
 // A result that is no news waits for others to be stored with it: maxWriteDelay, or the
 // writeDelayPart-th part of the time until the next slot when that is less, so that the
-// next slot is never late for it.
+// next slot is never late for it. That of a ping, which is stored already, waits for arrivalWriteDelay.
 const (
-	maxWriteDelay  = 250 * time.Millisecond
-	writeDelayPart = 8
+	maxWriteDelay     = 250 * time.Millisecond
+	arrivalWriteDelay = time.Second
+	writeDelayPart    = 8
 )
 
 // writeDelay is how long a result may wait to be stored: not at all when it is the loop's
@@ -202,6 +203,9 @@ func (t *turnRun) writeDelay(e *entry, result vigil.Result) time.Duration {
 	schedule, runs := e.Schedule(t.turn.Region)
 	if !runs || state.Health != next.Health || !next.SameFiring(t.reported) {
 		return 0
+	}
+	if e.heartbeat != nil {
+		return max(0, min(arrivalWriteDelay, schedule.Interval/writeDelayPart))
 	}
 	left := schedule.Next(result.Slot).Sub(t.Now())
 	return max(0, min(maxWriteDelay, left/writeDelayPart))

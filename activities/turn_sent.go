@@ -30,7 +30,7 @@ func (t *turnRun) awaitSent(ctx context.Context, e *entry, limit time.Time) (wai
 		t.sent = t.Inbox.join(t.lock.key)
 	}
 	for stored := false; ; {
-		if why := t.awaitInstant(ctx, e, t.Now()); why != due { // only the lease is waited for
+		if why := t.awaitLease(ctx, e); why != due {
 			return why, nil
 		}
 		next, err := t.Inbox.first(ctx, t.sent)

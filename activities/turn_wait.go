@@ -95,6 +95,11 @@ func (t *turnRun) awaitInstant(ctx context.Context, e *entry, until time.Time) w
 	if why := wait(ctx, t, e, timer.C, nil); why != due {
 		return why
 	}
+	return t.awaitLease(ctx, e)
+}
+
+// awaitLease waits until the lease holds, as awaitInstant.
+func (t *turnRun) awaitLease(ctx context.Context, e *entry) waitResult {
 	for waited := due; ; waited = replaced { // after a wait another slot may be due
 		fence, ok, held := t.Lease.look(t.turn.Region)
 		switch {

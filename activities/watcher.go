@@ -104,6 +104,7 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 	if opts.Figures == nil {
 		opts.Figures = client.MetricsNopHandler
 	}
+	opts.Figures = &keptFigures{MetricsHandler: opts.Figures}
 	return &Watcher{
 		apart:          newTurnsApart(),
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),

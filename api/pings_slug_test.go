@@ -275,7 +275,7 @@ type interruptedPings struct {
 	between func()
 }
 
-func (p *interruptedPings) AddSlugPing(ctx context.Context, keyHash []byte, slug string, ping vigil.Ping) (account.PingKey, error) {
+func (p *interruptedPings) AddSlugPing(ctx context.Context, keyHash []byte, slug string, ping *vigil.Ping) (account.PingKey, error) {
 	key, err := p.PingStore.AddSlugPing(ctx, keyHash, slug, ping)
 	if p.between != nil {
 		p.between()

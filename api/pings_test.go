@@ -137,7 +137,7 @@ func (awayPings) AddPing(context.Context, []byte, *vigil.Ping) error {
 	return vigil.Errorf(vigil.CodeUnavailable, "The database does not answer. Try again in a moment.")
 }
 
-func (awayPings) AddSlugPing(context.Context, []byte, string, vigil.Ping) (account.PingKey, error) {
+func (awayPings) AddSlugPing(context.Context, []byte, string, *vigil.Ping) (account.PingKey, error) {
 	return account.PingKey{}, vigil.Errorf(vigil.CodeUnavailable, "The database does not answer. Try again in a moment.")
 }
 

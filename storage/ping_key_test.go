@@ -19,7 +19,7 @@ import (
 // slugPing pings by a ping key and a slug, and returns the code of the error.
 func slugPing(t *testing.T, s *storage.Store, key, slug string) (account.PingKey, vigil.Code) {
 	t.Helper()
-	of, err := s.AddSlugPing(t.Context(), beats.TokenHash(key), slug, vigil.Ping{Kind: vigil.PingSuccess})
+	of, err := s.AddSlugPing(t.Context(), beats.TokenHash(key), slug, &vigil.Ping{Kind: vigil.PingSuccess})
 	if err == nil {
 		return of, ""
 	}

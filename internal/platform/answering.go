@@ -11,7 +11,7 @@ import (
 // answeringPause is a time in which no ping could be received; a process that starts says so from the
 // first moment in which none answered.
 const (
-	answeringEvery = 500 * time.Millisecond
+	answeringEvery = 250 * time.Millisecond
 	answeringPause = 1500 * time.Millisecond
 	answeringStart = 600 * time.Millisecond
 	answeringLimit = 5 * time.Second

@@ -8,18 +8,20 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
-// This file stores pings. Those that come within batchEvery share a transaction, since a commit costs
-// about as much for one as for hundreds; one that comes alone is stored at once.
+// This file stores pings, by token and by slug. Those that come within batchEvery share a transaction, since a commit
+// costs about as much for one as for hundreds; one that comes alone is stored at once.
 const (
-	batchEvery = 50 * time.Millisecond
+	batchEvery = 150 * time.Millisecond
 	batchLimit = 500
-	// pingLimit bounds how long a ping may take to be stored. A client that got no answer tries again.
+	// pingLimit bounds how long a statement may take that stores pings. A client that got no answer tries again.
 	pingLimit = 5 * time.Second
 )
 
@@ -49,17 +51,53 @@ type batch struct {
 
 // pendingPing is a ping that a call waits for.
 type pendingPing struct {
-	token []byte
-	ping  *vigil.Ping
-	done  chan error // has a buffer of one
+	hash []byte // of the token of a heartbeat, or with a slug of a ping key
+	slug string
+	ping *vigil.Ping
+	done chan pingOutcome // has a buffer of one
+}
+
+// pingOutcome is what became of a ping: stored when one heartbeat is found and err is nil.
+type pingOutcome struct {
+	key   account.PingKey // of a ping by slug, zero when the key is not known
+	found int             // how many heartbeats the address is of, 2 for more
+	err   error
 }
 
 // AddPing stores a ping for the heartbeat that has a token, by the hash of it. It is committed then. An unknown token
-// is a CodeNotFound error. When ctx ends, or after five seconds, the ping may still be stored.
+// is a CodeNotFound error. When ctx ends, or the database
+// does not answer within five seconds, the ping may still be stored.
 func (s *Store) AddPing(ctx context.Context, tokenHash []byte, p *vigil.Ping) error {
-	ctx, cancel := context.WithTimeout(ctx, pingLimit)
-	defer cancel()
-	pending := &pendingPing{token: tokenHash, ping: p, done: make(chan error, 1)}
+	out := s.add(ctx, &pendingPing{hash: tokenHash, ping: p})
+	if out.err == nil && out.found == 0 {
+		return vigil.NotFound("heartbeat")
+	}
+	return out.err
+}
+
+// AddSlugPing stores a ping for the heartbeat that has a slug in the organization of a ping key, by
+// the hash of the key. It is committed then. An unknown key is a CodeNotFound error and returns no
+// key. With the key, no heartbeat of that slug is a CodeNotFound error, and several are a
+// CodeConflict one.
+func (s *Store) AddSlugPing(ctx context.Context, keyHash []byte, slug string, p *vigil.Ping) (account.PingKey, error) {
+	out := s.add(ctx, &pendingPing{hash: keyHash, slug: slug, ping: p})
+	switch {
+	case out.err != nil:
+		return account.PingKey{}, out.err
+	case out.key.ID == uuid.Nil:
+		return account.PingKey{}, vigil.NotFound(resourcePingKey)
+	case out.found == 1:
+		return out.key, nil
+	case out.found == 0:
+		return out.key, vigil.Errorf(vigil.CodeNotFound, "No heartbeat has the slug %s; with ?create=1 the ping makes it.", slug)
+	}
+	return out.key, vigil.Errorf(vigil.CodeConflict,
+		"Several heartbeats have the slug %s, so the ping is stored for none: rename one, or use its ping_url.", slug)
+}
+
+// add has a ping stored and waits for what becomes of it.
+func (s *Store) add(ctx context.Context, pending *pendingPing) pingOutcome {
+	pending.done = make(chan pingOutcome, 1)
 	s.batch.mu.Lock()
 	s.batch.waiting = append(s.batch.waiting, pending)
 	begin := !s.batch.storing
@@ -69,10 +107,10 @@ func (s *Store) AddPing(ctx context.Context, tokenHash []byte, p *vigil.Ping) er
 		go s.storeBatches(context.WithoutCancel(ctx))
 	}
 	select {
-	case err := <-pending.done:
-		return err
+	case out := <-pending.done:
+		return out
 	case <-ctx.Done():
-		return pg.Wrap("store a ping", ctx.Err())
+		return pingOutcome{err: pg.Wrap("store a ping", ctx.Err())}
 	}
 }
 
@@ -91,61 +129,114 @@ func (s *Store) storeBatches(ctx context.Context) {
 		if len(pings) == 0 {
 			return
 		}
-		s.storeBatch(ctx, pings)
+		if err := s.storeBatch(ctx, pings); err != nil {
+			s.giveUp(err)
+		}
 	}
 }
 
-// storeBatch stores pings and ends their calls. When they cannot be stored together, each is tried alone.
-func (s *Store) storeBatch(ctx context.Context, pings []*pendingPing) {
+// giveUp ends the calls that wait while the database does not answer: they have waited as long as those that were tried.
+func (s *Store) giveUp(err error) {
+	s.batch.mu.Lock()
+	pings := s.batch.waiting
+	s.batch.waiting = nil
+	s.batch.mu.Unlock()
+	for _, p := range pings {
+		p.done <- pingOutcome{err: pg.Wrap("store a ping", err)}
+	}
+}
+
+// storeBatch stores pings and ends their calls. When they cannot be stored together, each is tried alone. The error says
+// that the database does not answer.
+func (s *Store) storeBatch(ctx context.Context, pings []*pendingPing) error {
 	limited, cancel := context.WithTimeout(ctx, pingLimit)
-	known, err := s.insert(limited, pings)
+	outcomes, err := s.insert(limited, pings)
 	cancel()
 	if err != nil && len(pings) > 1 && !pg.Retryable(err) {
 		for i := range pings {
-			s.storeBatch(ctx, pings[i:i+1])
+			if err := s.storeBatch(ctx, pings[i:i+1]); err != nil {
+				for _, p := range pings[i+1:] {
+					p.done <- pingOutcome{err: pg.Wrap("store a ping", err)}
+				}
+				return err
+			}
 		}
-		return
+		return nil
 	}
 	for i, p := range pings {
-		if err == nil && !known[i] {
-			p.done <- vigil.NotFound("heartbeat")
-			continue
+		if err != nil {
+			outcomes[i] = pingOutcome{err: pg.Wrap("store a ping", err)}
 		}
-		p.done <- pg.Wrap("store a ping", err)
+		p.done <- outcomes[i]
 	}
+	if pg.Retryable(err) {
+		return err
+	}
+	return nil
 }
 
-// insert stores pings and says for each whether its token is known.
-func (s *Store) insert(ctx context.Context, pings []*pendingPing) (known []bool, err error) {
-	var rows struct {
-		token, run [][]byte
-		kind, body []string
-		exit       []*int
-		bytes      []int64
-	}
+// insert stores pings with one statement, and returns for each what its address is of.
+func (s *Store) insert(ctx context.Context, pings []*pendingPing) ([]pingOutcome, error) {
+	var rows pingRows
 	for _, p := range pings {
-		var run []byte
-		if p.ping.Run != uuid.Nil {
-			run = p.ping.Run[:]
-		}
-		rows.token, rows.run = append(rows.token, p.token), append(rows.run, run)
-		rows.kind, rows.body = append(rows.kind, string(p.ping.Kind)), append(rows.body, p.ping.Body)
-		rows.exit, rows.bytes = append(rows.exit, p.ping.ExitCode), append(rows.bytes, p.ping.Bytes)
+		rows.add(p)
 	}
-	stored, err := pg.Rows[int](ctx, s.db, "WITH "+receiving+`, of AS MATERIALIZED (
-			SELECT p.*, h.id AS check_id FROM unnest(
-				@token::bytea[], @kind::text[], @exit::integer[], @run::bytea[], @body::text[], @bytes::bigint[]
-			) WITH ORDINALITY AS p (token, kind, exit_code, run, body, bytes, n), heartbeats AS h WHERE h.token_hash = p.token
-		), stored AS (
-			INSERT INTO pings (check_id, kind, exit_code, run, body, bytes)
-			SELECT check_id, kind, exit_code, encode(run, 'hex')::uuid, body, bytes FROM receiving, of ORDER BY n
-		)
-		SELECT n FROM of`, pg.Named{
-		"token": rows.token, "kind": rows.kind, "exit": rows.exit, "run": rows.run, "body": rows.body, "bytes": rows.bytes,
+	outcomes := make([]pingOutcome, len(pings))
+	found, err := s.db.Pool.Query(ctx, insertPings, s.db.Prepared(), rows.named())
+	if err != nil {
+		return outcomes, err
+	}
+	var n int
+	var out pingOutcome
+	_, err = pgx.ForEachRow(found, []any{&n, &out.key.ID, &out.key.OrgID, &out.key.Prefix, &out.found}, func() error {
+		outcomes[n-1] = out
+		return nil
 	})
-	known = make([]bool, len(pings))
-	for _, n := range stored {
-		known[n-1] = true
-	}
-	return known, err
+	return outcomes, err
 }
+
+// pingRows are pings as one array for each column.
+type pingRows struct {
+	hash, run        [][]byte
+	slug, kind, body []string
+	exit             []*int
+	bytes            []int64
+}
+
+func (r *pingRows) add(p *pendingPing) {
+	var run []byte
+	if p.ping.Run != uuid.Nil {
+		run = p.ping.Run[:]
+	}
+	r.hash, r.run, r.slug = append(r.hash, p.hash), append(r.run, run), append(r.slug, p.slug)
+	r.kind, r.body = append(r.kind, string(p.ping.Kind)), append(r.body, p.ping.Body)
+	r.exit, r.bytes = append(r.exit, p.ping.ExitCode), append(r.bytes, p.ping.Bytes)
+}
+
+func (r *pingRows) named() pg.Named {
+	return pg.Named{"hash": r.hash, "slug": r.slug, "kind": r.kind, "exit": r.exit, "run": r.run, "body": r.body, "bytes": r.bytes}
+}
+
+// insertPings stores pings by the hashes of tokens, and by the hashes of ping keys with slugs. It returns for each known
+// token and key how many heartbeats it finds: one is pinged.
+const insertPings = "WITH " + receiving + `, p AS MATERIALIZED (
+		SELECT * FROM unnest(
+			@hash::bytea[], @slug::text[], @kind::text[], @exit::integer[], @run::bytea[], @body::text[], @bytes::bigint[]
+		) WITH ORDINALITY AS p (hash, slug, kind, exit_code, run, body, bytes, n)
+	), of AS MATERIALIZED (
+		SELECT p.n, h.id AS check_id, '` + noUUID + `'::uuid AS key_id, '` + noUUID + `'::uuid AS org_id, '' AS prefix, 1 AS found
+		FROM p JOIN heartbeats AS h ON h.token_hash = p.hash WHERE p.slug = ''
+		UNION ALL
+		SELECT p.n, f.ids[1], k.id, k.org_id, k.prefix, f.found
+		FROM p JOIN ping_keys AS k ON k.key_hash = p.hash CROSS JOIN LATERAL (
+			SELECT count(*)::integer AS found, array_agg(id) AS ids
+			FROM (SELECT c.id` + ofSlug + ` = p.slug AND c.org_id = k.org_id LIMIT 2) AS two
+		) AS f WHERE p.slug <> ''
+	), stored AS (
+		INSERT INTO pings (check_id, kind, exit_code, run, body, bytes)
+		SELECT of.check_id, p.kind, p.exit_code, encode(p.run, 'hex')::uuid, p.body, p.bytes
+		FROM receiving, of JOIN p USING (n) WHERE of.found = 1 ORDER BY n
+	)
+	SELECT n, key_id, org_id, prefix, found FROM of`
+
+const noUUID = "00000000-0000-0000-0000-000000000000"

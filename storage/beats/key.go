@@ -117,47 +117,6 @@ const slugOf = `btrim(regexp_replace(lower(c.name COLLATE "C"), '[^a-z0-9_]+', '
 // ofSlug selects the heartbeats of an organization that have a slug.
 const ofSlug = " FROM checks AS c JOIN heartbeats AS h ON h.id = c.id WHERE c.type = 'heartbeat' AND c." + pg.NotDrill + " AND " + slugOf
 
-// AddSlugPing stores a ping for the heartbeat that has a slug in the organization of a ping key, by
-// the hash of the key. It is committed then. An unknown key is a CodeNotFound error and returns no
-// key. With the key, no heartbeat of that slug is a CodeNotFound error, and several are a
-// CodeConflict one.
-func (s *Store) AddSlugPing(ctx context.Context, keyHash []byte, slug string, p vigil.Ping) (account.PingKey, error) {
-	ctx, cancel := context.WithTimeout(ctx, pingLimit)
-	defer cancel()
-	of, err := pg.Row[struct {
-		ID, OrgID uuid.UUID
-		Prefix    string
-		Found     int64
-	}](ctx, s.db, "WITH "+receiving+`, by_key AS (
-			SELECT id, org_id, prefix FROM ping_keys WHERE key_hash = @key
-		), found AS (
-			SELECT c.id`+ofSlug+` = @slug::text AND c.org_id = (SELECT org_id FROM by_key) LIMIT 2
-		), stored AS (
-			INSERT INTO pings (check_id, kind, exit_code, run, body, bytes)
-			SELECT id, @kind, @exit, @run, @body, @bytes FROM receiving, found WHERE (SELECT count(*) FROM found) = 1
-		)
-		SELECT id, org_id, prefix, (SELECT count(*) FROM found) AS found FROM by_key`,
-		pg.Named{
-			"key": keyHash, "slug": slug,
-			"kind": string(p.Kind), "exit": p.ExitCode, "run": vigil.NilIfZero(p.Run), "body": p.Body, "bytes": p.Bytes,
-		})
-	if err != nil {
-		if pg.IsNoRow(err) {
-			return account.PingKey{}, vigil.NotFound(resourcePingKey)
-		}
-		return account.PingKey{}, pg.Wrap("store a ping", err)
-	}
-	key := account.PingKey{ID: of.ID, OrgID: of.OrgID, Prefix: of.Prefix}
-	switch of.Found {
-	case 1:
-		return key, nil
-	case 0:
-		return key, vigil.Errorf(vigil.CodeNotFound, "No heartbeat has the slug %s; with ?create=1 the ping makes it.", slug)
-	}
-	return key, vigil.Errorf(vigil.CodeConflict,
-		"Several heartbeats have the slug %s, so the ping is stored for none: rename one, or use its ping_url.", slug)
-}
-
 // LockSlug begins to make a heartbeat with a slug for a ping key, in a transaction that has locked the organization:
 // others that make one wait. It reports whether the slug is free. A key that has ended
 // meanwhile is a CodeNotFound error.

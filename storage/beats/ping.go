@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/storage/pg"
@@ -104,29 +105,49 @@ func (s *Store) NewPings(ctx context.Context, cursor string, spansUntil int64) (
 			return vigil.PingNews{}, err
 		}
 	}
-	rows, err := pg.Rows[struct {
-		pingRow
-		Snapshot string
-		Ahead    bool
-	}](ctx, s.db, `SELECT looks.now::text AS snapshot, ahead,
-			coalesce(id, 0) AS id, coalesce(check_id, '00000000-0000-0000-0000-000000000000') AS check_id, coalesce(kind, '') AS kind,
-			exit_code, run, coalesce(received_at, to_timestamp(0)) AS received_at, '' AS body, coalesce(bytes, 0) AS bytes
-		FROM (SELECT now.snapshot AS now, last.snapshot AS last, `+pg.IsAhead+` AS ahead FROM `+pg.Snapshots+`) AS looks
-		LEFT JOIN pings ON kind <> 'log' AND `+pg.Committed("received_xid", "looks.last", "looks.now")+`
-		ORDER BY received_at, id`, cursor)
+	ahead, err := s.readNew(ctx, cursor, &news)
 	if err != nil {
 		return vigil.PingNews{}, pg.Wrap("look for pings", err)
 	}
-	if rows[0].Ahead {
+	if ahead {
 		return vigil.PingNews{}, nil
 	}
-	news.Cursor, news.Answered, news.SpansUntil = rows[0].Snapshot, seen.AnsweredAt, seen.SpansUntil
-	for i := range rows {
-		if rows[i].ID != 0 {
-			news.Pings = append(news.Pings, rows[i].ping())
-		}
-	}
+	news.Answered, news.SpansUntil = seen.AnsweredAt, seen.SpansUntil
 	return news, nil
+}
+
+// readNew reads the pings that were committed since a cursor, and the next one. It reports whether the cursor is of
+// another database.
+func (s *Store) readNew(ctx context.Context, cursor string, news *vigil.PingNews) (ahead bool, err error) {
+	found, err := s.db.Pool.Query(ctx, `SELECT looks.now::text AS snapshot, ahead, id, check_id, kind, exit_code, run, received_at, bytes
+		FROM (SELECT now.snapshot AS now, last.snapshot AS last, `+pg.IsAhead+` AS ahead FROM `+pg.Snapshots+`) AS looks
+		LEFT JOIN pings ON kind <> 'log' AND `+pg.Committed("received_xid", "looks.last", "looks.now")+`
+		ORDER BY received_at, id`, s.db.Prepared(), cursor)
+	if err != nil {
+		return false, err
+	}
+	var row struct {
+		id, bytes  *int64
+		check, run *uuid.UUID
+		kind       *string
+		exit       *int
+		at         *time.Time
+	}
+	into := []any{&news.Cursor, &ahead, &row.id, &row.check, &row.kind, &row.exit, &row.run, &row.at, &row.bytes}
+	_, err = pgx.ForEachRow(found, into, func() error {
+		if row.id == nil {
+			return nil // there is none
+		}
+		p := vigil.Ping{
+			ID: *row.id, CheckID: *row.check, Kind: vigil.PingKind(*row.kind), ExitCode: row.exit, At: row.at.UTC(), Bytes: *row.bytes,
+		}
+		if row.run != nil {
+			p.Run = *row.run
+		}
+		news.Pings = append(news.Pings, p)
+		return nil
+	})
+	return ahead, err
 }
 
 func (s *Store) spans(ctx context.Context) ([]vigil.PingSpan, error) {
