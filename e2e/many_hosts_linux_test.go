@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vigil-monitor/vigil/internal/cluster"
+	manyhosts "github.com/vigil-monitor/vigil/internal/cluster"
 )
 
 // TestManyHosts runs the platform on a Temporal cluster of several hosts and two Postgres with standbys, and takes
@@ -40,7 +40,7 @@ func TestManyHosts(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	dir, err := os.MkdirTemp("", "vigil-many-hosts-") // the user of Postgres may enter it
+	dir, err := os.MkdirTemp("", "vigil-many-hosts-") //nolint:usetesting // the user of Postgres may enter it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,12 +57,12 @@ func TestManyHosts(t *testing.T) {
 		t.Errorf("the drills: %v\n%s", err, &said)
 	}
 	t.Logf("\n%s", &out)
-	found, err := cluster.ReadRows(rows)
+	found, err := manyhosts.ReadRows(rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != len(cluster.ShortDrills()) {
-		t.Errorf("%d drills were done, want %d", len(found), len(cluster.ShortDrills()))
+	if len(found) != len(manyhosts.ShortDrills()) {
+		t.Errorf("%d drills were done, want %d", len(found), len(manyhosts.ShortDrills()))
 	}
 	for _, row := range found {
 		if wrong := row.Wrong(); len(wrong) > 0 {

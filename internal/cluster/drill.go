@@ -110,10 +110,13 @@ func (d *Drills) makeChecks(ctx context.Context) error {
 		var made struct {
 			ID string `json:"id"`
 		}
-		if err := d.c.call(ctx, http.MethodPost, "/v1/checks", map[string]any{
-			"name": name, "type": "http", "interval_seconds": int(d.options.Interval.Seconds()), "regions": in,
-			"config": map[string]any{"url": fmt.Sprintf("%s/%s/%d", d.c.outsideURL(), kind, i)},
-		}, &made); err != nil {
+		// A region that is late takes no load for some seconds, as one may be that has just begun.
+		if err := d.until(ctx, startLimit, name+" is made", func(ctx context.Context) error {
+			return d.c.call(ctx, http.MethodPost, "/v1/checks", map[string]any{
+				"name": name, "type": "http", "interval_seconds": int(d.options.Interval.Seconds()), "regions": in,
+				"config": map[string]any{"url": fmt.Sprintf("%s/%s/%d", d.c.outsideURL(), kind, i)},
+			}, &made)
+		}); err != nil {
 			return err
 		}
 		if kind == "steady" {
@@ -211,6 +214,9 @@ func (d *Drills) find(ctx context.Context, what string, n int) (*Host, error) {
 	if len(hosts) == 0 {
 		return nil, fmt.Errorf("the cluster has no %s", kind)
 	}
+	if Kind(kind) == KindWorker {
+		return d.busiest(ctx, hosts, n)
+	}
 	if !ofPostgres {
 		return hosts[n%len(hosts)], nil
 	}
@@ -221,6 +227,35 @@ func (d *Drills) find(ctx context.Context, what string, n int) (*Host, error) {
 		}
 	}
 	return nil, fmt.Errorf("the cluster has no %s", what)
+}
+
+// busiest returns the worker with the most loops in the n-th region: one that was restarted has none for a while,
+// as loops stay where they are, and nothing would come of its loss.
+func (d *Drills) busiest(ctx context.Context, hosts []*Host, n int) (*Host, error) {
+	region := regionKeys()[n%d.c.options.Sizes.Regions]
+	var most *Host
+	loops := -1
+	for _, h := range hosts {
+		if h.Region != region {
+			continue
+		}
+		owned := 0
+		for _, pid := range h.Pids() { // a worker's name has its process
+			var of int
+			if err := d.db.QueryRowContext(ctx, "SELECT count(*) FROM check_regions WHERE active AND region = $1 AND worker LIKE $2",
+				region, fmt.Sprintf("%%/%d/%%", pid)).Scan(&of); err != nil {
+				return nil, err
+			}
+			owned += of
+		}
+		if owned > loops {
+			most, loops = h, owned
+		}
+	}
+	if loops <= 0 {
+		return nil, fmt.Errorf("no worker of %s has loops", region)
+	}
+	return most, nil
 }
 
 // anotherPrimary returns an error while no other host of the same Postgres is the primary.

@@ -67,13 +67,17 @@ func account(ctx context.Context, db *sql.DB, from, until time.Time) (slots, err
 		if err := rows.Scan(&key.check, &key.region, &slot, &at); err != nil {
 			return err
 		}
-		if o := loops[key]; o != nil {
+		o := loops[key]
+		if o == nil {
+			return nil
+		}
+		o.times = append(o.times, at)
+		if !slot.Before(from) {
 			o.results[slot.UnixMicro()]++
-			o.times = append(o.times, at)
 			late = append(late, at.Sub(slot))
 		}
 		return nil
-	}, from, until)
+	}, from.Add(-before), until)
 	if err != nil {
 		return slots{}, err
 	}
@@ -106,6 +110,9 @@ func account(ctx context.Context, db *sql.DB, from, until time.Time) (slots, err
 	return s, nil
 }
 
+// before is how long before the beginning of an account results are read: a silence may have begun there.
+const before = time.Minute
+
 // add goes through the slots of a loop.
 func (s *slots) add(o *observed, from, until time.Time) {
 	for slot := o.schedule.Next(from.Add(-1)); slot.Before(until); slot = o.schedule.Next(slot) {
@@ -124,12 +131,15 @@ func (s *slots) add(o *observed, from, until time.Time) {
 		delete(o.gaps, key)
 	}
 	s.Wrong += len(o.results) + len(o.gaps)
-	before := from
+	last := from
+	if len(o.times) > 0 {
+		last = o.times[0]
+	}
 	for _, at := range append(o.times, until) {
-		if silence := at.Sub(before) - o.schedule.Interval; silence > s.Silence {
+		if silence := at.Sub(last) - o.schedule.Interval; silence > s.Silence && !at.Before(from) {
 			s.Silence, s.Silent = silence, o.check+" in "+o.region
 		}
-		before = at
+		last = at
 	}
 }
 
