@@ -63,15 +63,15 @@ postgres: # find Postgres binaries, or install the Debian package
 	@.ci/postgres
 
 .PHONY: test
-test: ready compose ## Run all tests; a line for each package, then the slowest tests (TESTFLAGS are handed to go test)
+test: ready compose cluster-tools ## Run all tests; a line for each package, then the slowest tests (TESTFLAGS are handed to go test)
 	@.ci/test $(TESTFLAGS)
 
 .PHONY: ready
-ready: postgres chromium docker roots languages proxies cluster-tools # what the tests need, so that a start of them is not a build
+ready: postgres chromium docker roots languages proxies # what the tests need, so that a start of them is not a build
 	@.ci/progress "Building, the first time takes some minutes" go build -v ./...
 
 .PHONY: flaky
-flaky: ready compose ## Run what CI tests five times (ROUNDS) beside two busy loops; prints each test that was ever red
+flaky: ready compose cluster-tools ## Run what CI tests five times (ROUNDS) beside two busy loops; prints each test that was ever red
 	@.ci/flaky $(TESTFLAGS)
 
 .PHONY: test-fast

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package e2e_test
+package hosts_test
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ import (
 func TestManyHosts(t *testing.T) {
 	t.Parallel()
 	for _, each := range []struct{ pattern, name string }{
-		{"../.bin/temporal-server-*", "temporal-server"},
-		{"../.bin/temporal-sql-tool-*", "temporal-sql-tool"},
+		{"../../.bin/temporal-server-*", "temporal-server"},
+		{"../../.bin/temporal-sql-tool-*", "temporal-sql-tool"},
 		{"/usr/bin/etcd", "etcd"},
 		{"/usr/bin/patroni", "Patroni"},
 		{"/usr/sbin/haproxy", "haproxy"},
@@ -34,9 +34,9 @@ func TestManyHosts(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
 	defer cancel()
-	program, rows := filepath.Join(t.TempDir(), "vigil-cluster"), filepath.Join(t.TempDir(), "rows")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./.ci/cluster")
-	build.Dir = ".."
+	programs, rows := t.TempDir()+"/", filepath.Join(t.TempDir(), "rows")
+	build := exec.CommandContext(ctx, "go", "build", "-o", programs, "./.ci/cluster", "./cmd/vigil")
+	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -45,10 +45,10 @@ func TestManyHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	drills := exec.CommandContext(ctx, program, "drills", "-short", "-dir", dir, "-rows", rows, "-vigil", binary,
+	drills := exec.CommandContext(ctx, programs+"cluster", "drills", "-short", "-dir", dir, "-rows", rows, "-vigil", programs+"vigil",
 		"-checks", "30", "-flapping", "4", "-away", "15s", "-etcd", "1", "-history", "2", "-matching", "1",
 		"-control", "1", "-regions", "2", "-workers", "1", "-agents", "0")
-	drills.Dir = ".."
+	drills.Dir = "../.."
 	drills.Cancel = func() error { return drills.Process.Signal(syscall.SIGTERM) }
 	drills.WaitDelay = time.Minute
 	var out, said bytes.Buffer
