@@ -70,6 +70,26 @@ func TestRevokedKey(t *testing.T) {
 	other.as(key).want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil)
 }
 
+// TestTokenAfterSessionsWereEndedElsewhere logs in at one process after all sessions were ended, and uses the token
+// at another one, which knows the user from before.
+func TestTokenAfterSessionsWereEndedElsewhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const password = "difference engine"
+	a := b.signupWithPassword(t, password)
+	other := b.serve(t).as("")
+	login := func() string {
+		return text(b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login", map[string]any{"email": a.email, "password": password}).data(t), "token")
+	}
+	old := login()
+	other.as(old).want(t, http.StatusOK, http.MethodGet, "/v1/auth/me", nil)
+	if err := b.store.EndSessions(t.Context(), a.user); err != nil {
+		t.Fatal(err)
+	}
+	other.as(login()).want(t, http.StatusOK, http.MethodGet, "/v1/auth/me", nil)
+	other.as(old).want(t, http.StatusUnauthorized, http.MethodGet, "/v1/auth/me", nil)
+}
+
 func TestKeyUseIsNotedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -181,14 +181,20 @@ func (a *Authenticator) bySession(ctx context.Context, userID uuid.UUID, version
 // byUser returns a user as a caller, or nil when the user is gone, or the session version
 // is an old one.
 func (a *Authenticator) byUser(ctx context.Context, userID uuid.UUID, session int64) (*rest.Caller, error) {
-	who, err := a.sessions.Get(ctx, userID.String(), func(ctx context.Context) (rest.Caller, error) {
+	read := func(ctx context.Context) (rest.Caller, error) {
 		user, err := a.store.User(ctx, userID)
 		if err != nil {
 			return rest.Caller{}, err
 		}
 		org, err := a.store.Organization(ctx, user.OrgID)
 		return rest.Caller{User: user, Org: org}, err
-	})
+	}
+	who, err := a.sessions.Get(ctx, userID.String(), read)
+	if err == nil && who.User.SessionVersion < session {
+		// Another process has ended all sessions since, and this one began after that.
+		a.forgetUser(userID)
+		who, err = a.sessions.Get(ctx, userID.String(), read)
+	}
 	switch {
 	case vigil.ErrorCode(err) == vigil.CodeNotFound:
 		return nil, nil //nolint:nilnil // the callers have errors of their own

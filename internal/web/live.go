@@ -129,10 +129,7 @@ func (e *events) run(r *request, p *livePage) error {
 		case <-wake:
 			follows, err := e.changes(r, p)
 			if err != nil && !hasCode(err, "rate_limited") { // many pages of the user: the next look shows what changed
-				if r.Context().Err() == nil {
-					r.s.deps.Log.DebugContext(r.Context(), "a live page ended", "error", err)
-				}
-				return nil
+				return e.broken(r, session, err)
 			}
 			// What follows from a change, such as the figures that a result counts in and the
 			// incident that it opens, is there a moment later.
@@ -144,6 +141,18 @@ func (e *events) run(r *request, p *livePage) error {
 			pause.Reset(liveTick)
 		}
 	}
+}
+
+// broken ends a page whose changes cannot be read. When that is because its session has ended, which a change may find
+// before the next look does, the page gets the event of it.
+func (e *events) broken(r *request, session *liveSession, err error) error {
+	if hasCode(err, "unauthorized") && !session.goesOn(r, 0) {
+		_ = e.send("signed-out", e.now(), "{}")
+	}
+	if r.Context().Err() == nil {
+		r.s.deps.Log.DebugContext(r.Context(), "a live page ended", "error", err)
+	}
+	return nil
 }
 
 // livePage reads from the URL which checks are on the page.
