@@ -42,6 +42,9 @@ func newTemporalCommand() *cobra.Command {
 			}
 			server, err := p.StartTemporal(ctx, s, s.DatabaseURL, nil, nil)
 			if err != nil {
+				if ctx.Err() != nil {
+					return nil // asked to stop while starting
+				}
 				return err
 			}
 			out := temporalReady{Address: server.Address(), UIURL: server.UIURL(), Namespace: s.TemporalNamespace, PID: os.Getpid()}

@@ -6,9 +6,20 @@ import "context"
 
 // RunRole builds the parts of a role, starts what it serves, and runs until its
 // context ends or a part fails. knowsListen says that VIGIL_LISTEN is the address of
-// the API: a role on another machine must not rely on the default.
+// the API: a role on another machine must not rely on the default. A role that is stopped while it starts has no error.
 func RunRole(ctx context.Context, p *Process, s Settings, knowsListen bool, start func(context.Context, *Platform) error) error {
 	defer p.Stop(ctx)
+	if err := p.startRole(ctx, s, knowsListen, start); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	return p.Wait(ctx)
+}
+
+// startRole builds the parts of a role, and starts what it serves.
+func (p *Process) startRole(ctx context.Context, s Settings, knowsListen bool, start func(context.Context, *Platform) error) error {
 	in := inputs{settings: s, dsn: s.DatabaseURL, privateTargets: s.Local() && knowsListen}
 	var err error
 	if in.secrets, err = OpenSecrets(&s, nil); err != nil {
@@ -33,8 +44,5 @@ func RunRole(ctx context.Context, p *Process, s Settings, knowsListen bool, star
 	if err != nil {
 		return err
 	}
-	if err := start(ctx, built); err != nil {
-		return err
-	}
-	return p.Wait(ctx)
+	return start(ctx, built)
 }
