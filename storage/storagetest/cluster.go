@@ -121,6 +121,9 @@ func (c *Cluster) Start(tb testing.TB) {
 	tb.Fatal(err)
 }
 
+// runs reports whether there is a process of the server.
+func (c *Cluster) runs() bool { return c.bin.run(c.dir, "pg_ctl", "status", "-D", c.data()) == nil }
+
 // responds reports whether the server runs. A server that refuses the connection, because
 // it is busy, runs too: other tests may be using it.
 func (c *Cluster) responds(ctx context.Context) bool {
