@@ -79,7 +79,10 @@ func TestTokenAfterSessionsWereEndedElsewhere(t *testing.T) {
 	a := b.signupWithPassword(t, password)
 	other := b.serve(t).as("")
 	login := func() string {
-		return text(b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login", map[string]any{"email": a.email, "password": password}).data(t), "token")
+		return text(
+			b.want(t, http.StatusOK, http.MethodPost, "/v1/auth/login", map[string]any{"email": a.email, "password": password}).data(t),
+			"token",
+		)
 	}
 	old := login()
 	other.as(old).want(t, http.StatusOK, http.MethodGet, "/v1/auth/me", nil)

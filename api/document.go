@@ -89,10 +89,15 @@ func (s *Server) describe() *huma.OpenAPI {
 // the rest of New.
 func (s *Server) serveDocument() error {
 	doc := s.describe()
-	s.routes.Strict("GET /openapi.json", serveWritten("application/json", func() ([]byte, error) { return json.Marshal(doc) }))
+	asJSON := sync.OnceValues(func() ([]byte, error) { return json.Marshal(doc) })
+	s.routes.Strict("GET /openapi.json", serveWritten("application/json", asJSON))
 	s.routes.Strict("GET /openapi.yaml", serveWritten("application/yaml", doc.YAML))
 	s.routes.Strict("GET /v1/schemas/vigil.json", serveWritten("application/schema+json", func() ([]byte, error) {
-		return fileSchemaOf(doc)
+		text, err := asJSON()
+		if err != nil {
+			return nil, err
+		}
+		return fileSchemaOf(text)
 	}))
 	return s.serveDocs()
 }

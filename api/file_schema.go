@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/vigil-monitor/vigil/api/resource"
 )
 
@@ -18,15 +16,15 @@ import (
 // knows the given check and channel types. It is made from the OpenAPI document: members
 // are those of the bodies that create something, besides durations and references by key.
 func FileSchema(checks resource.CheckTypes, channels resource.ChannelTypes) ([]byte, error) {
-	return fileSchemaOf(assemble(Deps{Probes: checks, Channels: channels}).describe())
-}
-
-// fileSchemaOf makes the schema of the files from the OpenAPI document.
-func fileSchemaOf(doc *huma.OpenAPI) ([]byte, error) {
-	text, err := json.Marshal(doc)
+	text, err := json.Marshal(assemble(Deps{Probes: checks, Channels: channels}).describe())
 	if err != nil {
 		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
 	}
+	return fileSchemaOf(text)
+}
+
+// fileSchemaOf makes the schema of the files from the OpenAPI document, as JSON.
+func fileSchemaOf(text []byte) ([]byte, error) {
 	var document struct {
 		Components struct {
 			Schemas map[string]jsonObject `json:"schemas"`

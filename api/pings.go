@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -47,13 +46,6 @@ const (
 	pingToken = 26
 )
 
-// What an answer says.
-const (
-	pingStored    = "ok"
-	pingMade      = "created"
-	pingBodyLimit = "Ping-Body-Limit"
-)
-
 // pings answers jobs that ping. The paths are those of Healthchecks.io, so that its clients can be
 // used. An answer of 200 says that the ping is committed.
 type pings struct {
@@ -72,7 +64,7 @@ type organizationReader interface {
 }
 
 // servePings serves the addresses of heartbeats.
-func servePings(routes *resource.Routes, deps Deps, checks *checks.Checks) *pings {
+func servePings(routes *resource.Routes, deps Deps, checks *checks.Checks) {
 	unknown := unknownPerMinute
 	if deps.Config.AddressRate == 0 {
 		unknown = 0
@@ -87,76 +79,67 @@ func servePings(routes *resource.Routes, deps Deps, checks *checks.Checks) *ping
 		routes.Lenient(method+" /p/{token}/{signal}", p.ServeHTTP)
 		routes.Lenient(method+" /p/{token}/{slug}/{signal}", p.ServeHTTP)
 	}
-	return p
-}
-
-// pingRequest is what a request says of a ping besides its body.
-type pingRequest struct {
-	token, slug, signal string // of its path
-	query               url.Values
 }
 
 // ServeHTTP stores a ping.
 func (p *pings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	asked := pingRequest{token: r.PathValue("token"), slug: r.PathValue("slug"), signal: r.PathValue("signal"), query: r.URL.Query()}
-	made, err := p.receive(r.Context(), &asked, func(token string, ping *vigil.Ping) error { return readPingBody(r, token, ping) })
+	made, err := p.receive(r)
 	if err != nil {
 		rest.WriteError(r.Context(), w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set(pingBodyLimit, strconv.Itoa(pingKept))
+	w.Header().Set("Ping-Body-Limit", strconv.Itoa(pingKept))
 	w.Header().Set("Cache-Control", "no-store")
-	answer := pingStored
+	answer := "ok"
 	if made {
-		answer = pingMade
+		answer = "created"
 		w.WriteHeader(http.StatusCreated)
 	}
 	_, _ = io.WriteString(w, answer) // the client may be gone
 }
 
 // receive reads and stores a ping, and reports whether it made the heartbeat.
-func (p *pings) receive(
-	ctx context.Context, asked *pingRequest, readBody func(token string, ping *vigil.Ping) error,
-) (made bool, err error) {
-	to, signal := pingTarget{token: asked.token, slug: asked.slug}, asked.signal
+func (p *pings) receive(r *http.Request) (made bool, err error) {
+	to := pingTarget{token: r.PathValue("token"), slug: r.PathValue("slug")}
+	signal := r.PathValue("signal")
 	byKey := strings.HasPrefix(to.token, account.PingKeyPrefix)
 	switch {
 	case byKey && to.slug == "":
 		to.slug, signal = signal, ""
 	case !byKey && to.slug != "":
-		return false, p.notFound(ctx)
+		return false, p.notFound(r)
 	}
 	if byKey {
-		if err := to.readSlug(asked.query); err != nil {
+		if err := to.readSlug(r); err != nil {
 			return false, err
 		}
 	}
-	ping, err := pingOf(signal, asked.query)
+	ping, err := pingOf(r, signal)
 	if err != nil {
 		return false, err
 	}
-	if err := readBody(to.token, &ping); err != nil {
+	if err := readPingBody(r, to.token, &ping); err != nil {
 		return false, err
 	}
 	if byKey {
-		return p.addBySlug(ctx, to, ping)
+		return p.addBySlug(r, to, ping)
 	}
-	return false, p.add(ctx, to.token, ping)
+	return false, p.add(r, to.token, ping)
 }
 
 // add stores a ping within the limits.
-func (p *pings) add(ctx context.Context, token string, ping vigil.Ping) error {
+func (p *pings) add(r *http.Request, token string, ping vigil.Ping) error {
 	if len(token) != pingToken {
-		return p.notFound(ctx)
+		return p.notFound(r)
 	}
 	if err := p.limited(token); err != nil {
 		return err
 	}
 	hash := sha256.Sum256([]byte(token))
-	err := p.store.AddPing(ctx, hash[:], &ping)
+	err := p.store.AddPing(r.Context(), hash[:], &ping)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
-		return p.notFound(ctx)
+		return p.notFound(r)
 	}
 	return err
 }
@@ -170,15 +153,15 @@ func (p *pings) limited(heartbeat string) error {
 }
 
 // notFound is the error of an address that is not known. A client that tries many is slowed down.
-func (p *pings) notFound(ctx context.Context) error {
-	if wait := p.unknown.Count(rest.Network(rest.RequestOf(ctx).Address)); wait > 0 {
+func (p *pings) notFound(r *http.Request) error {
+	if wait := p.unknown.Count(rest.Network(rest.RequestOf(r.Context()).Address)); wait > 0 {
 		return rest.ErrTooMany("Too many unknown heartbeats from this address", wait)
 	}
 	return vigil.NotFound("heartbeat")
 }
 
 // pingOf reads what a ping says from the end and the parameters of its address.
-func pingOf(signal string, query url.Values) (vigil.Ping, error) {
+func pingOf(r *http.Request, signal string) (vigil.Ping, error) {
 	ping := vigil.Ping{Kind: vigil.PingSuccess}
 	switch signal {
 	case "":
@@ -193,7 +176,7 @@ func pingOf(signal string, query url.Values) (vigil.Ping, error) {
 			ping.Kind = vigil.PingFail
 		}
 	}
-	if text := query.Get("rid"); text != "" {
+	if text := r.URL.Query().Get("rid"); text != "" {
 		run, err := uuid.Parse(text)
 		if err != nil || len(text) != len(run.String()) {
 			return ping, vigil.Invalid("rid", "must be a UUID, such as 123e4567-e89b-12d3-a456-426614174000")

@@ -3,9 +3,8 @@
 package api
 
 import (
-	"context"
 	"crypto/sha256"
-	"net/url"
+	"net/http"
 	"regexp"
 	"strconv"
 
@@ -37,7 +36,7 @@ var slugPattern = regexp.MustCompile(`^[a-z0-9_]+(-[a-z0-9_]+)*$`)
 const maxSlug = 200
 
 // readSlug judges the slug and reads the parameter create.
-func (t *pingTarget) readSlug(query url.Values) error {
+func (t *pingTarget) readSlug(r *http.Request) error {
 	switch {
 	case t.slug == "":
 		return vigil.Errorf(vigil.CodeNotFound, "A ping key needs the slug of a heartbeat: /p/<ping key>/<slug>.")
@@ -45,7 +44,7 @@ func (t *pingTarget) readSlug(query url.Values) error {
 		return vigil.Invalid("slug",
 			"must have 1 to %d of a-z, 0-9 and _, with single hyphens between them; that of the name Nightly backup is nightly-backup", maxSlug)
 	}
-	switch query.Get("create") {
+	switch r.URL.Query().Get("create") {
 	case "", "0":
 	case "1":
 		t.create = true
@@ -56,22 +55,22 @@ func (t *pingTarget) readSlug(query url.Values) error {
 }
 
 // addBySlug stores a ping within the limits, and reports whether it made the heartbeat.
-func (p *pings) addBySlug(ctx context.Context, to pingTarget, ping vigil.Ping) (made bool, err error) {
+func (p *pings) addBySlug(r *http.Request, to pingTarget, ping vigil.Ping) (made bool, err error) {
 	if len(to.token) != account.PingKeyLength {
-		return false, p.notFound(ctx)
+		return false, p.notFound(r)
 	}
 	if err := p.limited(to.token + "/" + to.slug); err != nil {
 		return false, err
 	}
 	hash := sha256.Sum256([]byte(to.token))
-	key, err := p.store.AddSlugPing(ctx, hash[:], to.slug, &ping)
+	key, err := p.store.AddSlugPing(r.Context(), hash[:], to.slug, &ping)
 	if vigil.ErrorCode(err) == vigil.CodeNotFound && key.ID != uuid.Nil && to.create {
-		if made, err = p.make(ctx, key, to.slug); err == nil {
-			_, err = p.store.AddSlugPing(ctx, hash[:], to.slug, &ping)
+		if made, err = p.make(r, key, to.slug); err == nil {
+			_, err = p.store.AddSlugPing(r.Context(), hash[:], to.slug, &ping)
 		}
 	}
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
-		if refused := p.notFound(ctx); key.ID == uuid.Nil || vigil.ErrorCode(refused) == vigil.CodeRateLimited {
+		if refused := p.notFound(r); key.ID == uuid.Nil || vigil.ErrorCode(refused) == vigil.CodeRateLimited {
 			return false, refused
 		}
 	}
@@ -82,13 +81,13 @@ func (p *pings) addBySlug(ctx context.Context, to pingTarget, ping vigil.Ping) (
 }
 
 // make makes the heartbeat with a slug for a ping key.
-func (p *pings) make(ctx context.Context, key account.PingKey, slug string) (made bool, err error) {
+func (p *pings) make(r *http.Request, key account.PingKey, slug string) (made bool, err error) {
 	if wait := p.made.Count(key.ID.String()); wait > 0 {
 		return false, rest.ErrTooMany("The ping key made "+strconv.Itoa(madePerMinute)+" heartbeats in a minute", wait)
 	}
-	org, err := p.orgs.Organization(ctx, key.OrgID)
+	org, err := p.orgs.Organization(r.Context(), key.OrgID)
 	if err != nil {
 		return false, err
 	}
-	return p.checks.CreatePinged(ctx, org, key, slug)
+	return p.checks.CreatePinged(r.Context(), org, key, slug)
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	manyhosts "github.com/vigil-monitor/vigil/internal/cluster"
 )
 
 // lossy makes the link lose a share of the packets in each direction, and returns how many it has lost.
@@ -67,59 +69,8 @@ func relay(t *testing.T, host, platform string, late time.Duration) (url string)
 		_ = listener.Close()
 	})
 	to := strings.TrimPrefix(platform, "http://")
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				time.Sleep(late) // sleep: the way to the platform is long
-				behind, err := new(net.Dialer).DialContext(ctx, "tcp", to)
-				if err != nil {
-					return
-				}
-				defer func() { _ = behind.Close() }()
-				context.AfterFunc(ctx, func() {
-					_ = conn.Close()
-					_ = behind.Close()
-				})
-				go carryLate(behind, conn, late)
-				carryLate(conn, behind, late)
-			}()
-		}
-	}()
+	go manyhosts.CarryAll(ctx, listener, to, late, late)
 	return "http://" + listener.Addr().String()
-}
-
-// carryLate copies what comes, each part as late as the others, so that they follow as they came.
-func carryLate(to, from net.Conn, late time.Duration) {
-	type part struct {
-		due  time.Time
-		data []byte
-	}
-	parts := make(chan part, 4096)
-	go func() {
-		defer close(parts)
-		for {
-			data := make([]byte, 16<<10)
-			n, err := from.Read(data)
-			if n > 0 {
-				parts <- part{time.Now().Add(late), data[:n]}
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	for one := range parts {
-		time.Sleep(time.Until(one.due)) // sleep: the way is long
-		if _, err := to.Write(one.data); err != nil {
-			_ = from.Close()
-		}
-	}
-	_ = to.Close()
 }
 
 // TestAgentOnABadLine has an agent behind a line with a round trip of 200 ms that loses 1 % of its packets, beside a target

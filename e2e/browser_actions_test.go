@@ -353,3 +353,14 @@ func TestBrowserRecordsProblems(t *testing.T) {
 		})
 	}
 }
+
+// signUp makes an account with browserPassword, and an organization of its own, and returns a client of it.
+func (p *process) signUp(t *testing.T, email string) client {
+	t.Helper()
+	var account struct{ Token string }
+	c := client{t: t, url: p.ready.APIURL}
+	c.into(&account, http.MethodPost, "/v1/auth/signup",
+		map[string]any{"email": email, "password": browserPassword, "name": "Mara", "organization_name": "Harbor"})
+	c.key = account.Token
+	return c
+}

@@ -66,11 +66,7 @@ func TestBrowserChart(t *testing.T) {
 	c, shop := theChromium(t), newService(t)
 	p, _ := shared(t)
 	const email = "chart@harbor.example"
-	var account struct{ Token string }
-	api := client{t: t, url: p.ready.APIURL}
-	api.into(&account, http.MethodPost, "/v1/auth/signup",
-		map[string]any{"email": email, "password": browserPassword, "name": "Mara", "organization_name": "Harbor"})
-	api.key = account.Token
+	api := p.signUp(t, email)
 	var made check
 	api.into(&made, http.MethodPost, "/v1/checks", httpCheck("Checkout", shop.URL+"/checkout", 1, "eu-central-fra", "na-east-ewr"))
 	path := "/app/checks/" + made.ID

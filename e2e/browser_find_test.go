@@ -27,12 +27,8 @@ func TestBrowserFind(t *testing.T) {
 	c := theChromium(t)
 	p, _ := shared(t)
 	const email = "mara@find.example"
-	var account struct{ Token string }
 	l := &livePages{t: t, c: c, base: p.ready.APIURL, email: email, open: map[string]*browser{}}
-	l.api = client{t: t, url: p.ready.APIURL}
-	l.api.into(&account, http.MethodPost, "/v1/auth/signup",
-		map[string]any{"email": email, "password": browserPassword, "name": "Mara", "organization_name": "Harbor"})
-	l.api.key = account.Token
+	l.api = p.signUp(t, email)
 	made := map[string]check{}
 	for name, labels := range map[string]map[string]string{
 		"Backup of the ledger": {"team": "ledger", "tier": "1"}, "Checkout": {"team": "shop", "tier": "1", "env": "production", "os": "linux"},

@@ -87,12 +87,8 @@ func TestBrowserLive(t *testing.T) {
 	t.Parallel()
 	c, shop, hook := theChromium(t), newService(t), newFlakyHook(t)
 	p, _ := shared(t)
-	var account struct{ Token string }
 	l := &livePages{t: t, c: c, base: p.ready.APIURL, email: "live@harbor.example", open: map[string]*browser{}}
-	l.api = client{t: t, url: p.ready.APIURL}
-	l.api.into(&account, http.MethodPost, "/v1/auth/signup",
-		map[string]any{"email": l.email, "password": browserPassword, "name": "Mara", "organization_name": "Harbor"})
-	l.api.key = account.Token
+	l.api = p.signUp(t, l.email)
 
 	// What no check is needed for.
 	overview, incidents, deliveries := l.add("/app"), l.add("/app/incidents"), l.add("/app/deliveries")

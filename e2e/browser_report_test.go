@@ -15,11 +15,7 @@ func TestBrowserReports(t *testing.T) {
 	c, shop := theChromium(t), newService(t)
 	p, _ := shared(t)
 	const email = "reports@harbor.example"
-	var account struct{ Token string }
-	api := client{t: t, url: p.ready.APIURL}
-	api.into(&account, http.MethodPost, "/v1/auth/signup",
-		map[string]any{"email": email, "password": browserPassword, "name": "Mara", "organization_name": "Harbor"})
-	api.key = account.Token
+	api := p.signUp(t, email)
 	for _, name := range []string{"Checkout", "Search", "A service with a name that is as long as the names of services become"} {
 		api.into(nil, http.MethodPost, "/v1/checks", httpCheck(name, shop.URL+"/page", 1, "eu-central-fra"))
 	}

@@ -59,11 +59,7 @@ func TestBrowserAtRest(t *testing.T) {
 	c, shop := theChromium(t), newService(t)
 	p := up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra", "VIGIL_SIGNUP_TIER=enterprise")
 	const email = "rest@harbor.example"
-	var account struct{ Token string }
-	api := client{t: t, url: p.ready.APIURL}
-	api.into(&account, http.MethodPost, "/v1/auth/signup",
-		map[string]any{"email": email, "password": browserPassword, "name": "Mara", "organization_name": "Harbor"})
-	api.key = account.Token
+	api := p.signUp(t, email)
 	var makers sync.WaitGroup
 	for n := range 4 {
 		makers.Go(func() {

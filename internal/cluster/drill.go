@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // DrillOptions are the sizes of drills.
@@ -156,7 +158,7 @@ func (d *Drills) until(ctx context.Context, limit time.Duration, what string, do
 		if err == nil {
 			return nil
 		}
-		if pause(ctx, 200*time.Millisecond) != nil {
+		if timing.Sleep(ctx, 200*time.Millisecond) != nil {
 			return fmt.Errorf("after %v it is not so that %s: %w", limit, what, err)
 		}
 	}
@@ -184,7 +186,7 @@ func (d *Drills) take(ctx context.Context, h *Host, take Take, wasPrimary bool) 
 		if err := h.Kill(ctx); err != nil {
 			return err
 		}
-		err := pause(ctx, d.options.Restart)
+		err := timing.Sleep(ctx, d.options.Restart)
 		if err == nil && wasPrimary {
 			err = d.until(ctx, failoverLimit, "the standby is the primary", func(ctx context.Context) error {
 				return d.anotherPrimary(ctx, h)
@@ -193,7 +195,7 @@ func (d *Drills) take(ctx context.Context, h *Host, take Take, wasPrimary bool) 
 		return errors.Join(err, h.Start())
 	case TakeFreeze:
 		h.Signal(syscall.SIGSTOP)
-		err := pause(ctx, d.options.Away)
+		err := timing.Sleep(ctx, d.options.Away)
 		h.Signal(syscall.SIGCONT)
 		return err
 	default:
@@ -201,7 +203,7 @@ func (d *Drills) take(ctx context.Context, h *Host, take Take, wasPrimary bool) 
 		if err := d.c.Cut(h, way); err != nil {
 			return err
 		}
-		err := pause(ctx, d.options.Away)
+		err := timing.Sleep(ctx, d.options.Away)
 		return errors.Join(err, d.c.Mend(h))
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // Drill is one thing that is done to a cluster.
@@ -124,7 +126,7 @@ func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
 		return nil, fmt.Errorf("%s %s: %w", h.Name, drill.Take, err)
 	}
 	back := time.Now()
-	if err := pause(ctx, 2*d.options.Interval); err != nil { // what comes of its return belongs to the drill too
+	if err := timing.Sleep(ctx, 2*d.options.Interval); err != nil { // what comes of its return belongs to the drill too
 		return nil, err
 	}
 	if err := d.until(ctx, calmLimit, "each failing check has an incident", func(ctx context.Context) error {

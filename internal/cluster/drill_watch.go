@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // receiverSecret signs the requests to the receiver of a drill.
@@ -110,7 +112,7 @@ func (r *reader) run(ctx context.Context, c *Cluster) {
 		if err == nil {
 			r.answered(time.Now())
 		}
-		_ = pause(ctx, 200*time.Millisecond)
+		_ = timing.Sleep(ctx, 200*time.Millisecond)
 	}
 }
 
@@ -152,7 +154,7 @@ func (w *writer) run(ctx context.Context, c *Cluster) {
 			w.names = append(w.names, name)
 			w.mu.Unlock()
 		}
-		_ = pause(ctx, 500*time.Millisecond)
+		_ = timing.Sleep(ctx, 500*time.Millisecond)
 	}
 }
 
@@ -172,7 +174,7 @@ type listener struct {
 func (l *listener) run(ctx context.Context, c *Cluster) {
 	for ctx.Err() == nil {
 		l.listen(ctx, c)
-		_ = pause(ctx, 200*time.Millisecond)
+		_ = timing.Sleep(ctx, 200*time.Millisecond)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // Host is what would be a machine: an address, and the processes there.
@@ -177,7 +179,7 @@ func (h *Host) Kill(ctx context.Context) error {
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := timing.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -235,16 +237,4 @@ func family(roots []int, works []string) []int {
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
-}
-
-// pause waits, unless ctx ends before that.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

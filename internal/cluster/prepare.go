@@ -20,6 +20,8 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
+
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // programs are the paths of what hosts run.
@@ -74,7 +76,7 @@ func (c *Cluster) until(ctx context.Context, what string, do func(context.Contex
 			c.log.InfoContext(ctx, "ready", "what", what)
 			return nil
 		}
-		if waited := pause(ctx, 500*time.Millisecond); waited != nil {
+		if waited := timing.Sleep(ctx, 500*time.Millisecond); waited != nil {
 			return fmt.Errorf("it is not so that %s: %w; the logs are in %s", what, err, c.path("logs"))
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // Relay carries bytes between pairs of addresses, listen=to, each of them late by the given time in each
@@ -25,13 +27,15 @@ func Relay(ctx context.Context, late time.Duration, pairs []string) error {
 			return err
 		}
 		context.AfterFunc(ctx, func() { _ = listener.Close() })
-		go carryAll(ctx, listener, to, late)
+		go CarryAll(ctx, listener, to, late, 2*late)
 	}
 	<-ctx.Done()
 	return nil
 }
 
-func carryAll(ctx context.Context, listener net.Listener, to string, late time.Duration) {
+// CarryAll carries bytes between the connections of a listener and an address until the listener is closed or ctx ends,
+// each of them late by the given time in each direction. The handshake of a connection behind takes the time shake.
+func CarryAll(ctx context.Context, listener net.Listener, to string, late, shake time.Duration) {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -39,7 +43,7 @@ func carryAll(ctx context.Context, listener net.Listener, to string, late time.D
 		}
 		go func() {
 			defer func() { _ = conn.Close() }()
-			if pause(ctx, 2*late) != nil { // the handshake of the connection behind
+			if timing.Sleep(ctx, shake) != nil {
 				return
 			}
 			behind, err := new(net.Dialer).DialContext(ctx, "tcp", to)
@@ -78,7 +82,7 @@ func carryLate(ctx context.Context, to, from net.Conn, late time.Duration) {
 		}
 	}()
 	for one := range parts {
-		_ = pause(ctx, time.Until(one.due))
+		_ = timing.Sleep(ctx, time.Until(one.due))
 		if _, err := to.Write(one.data); err != nil {
 			_ = from.Close()
 		}

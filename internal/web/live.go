@@ -113,7 +113,7 @@ func (e *events) run(r *request, p *livePage) error {
 			return nil
 		case <-look.C:
 			if !session.goesOn(r, every) {
-				_ = e.send("signed-out", e.now(), "{}")
+				e.signedOut()
 				return nil
 			}
 		case <-beat.C:
@@ -143,11 +143,14 @@ func (e *events) run(r *request, p *livePage) error {
 	}
 }
 
+// signedOut sends the event of a session that has ended; the page may be gone.
+func (e *events) signedOut() { _ = e.send("signed-out", e.now(), "{}") }
+
 // broken ends a page whose changes cannot be read. When that is because its session has ended, which a change may find
 // before the next look does, the page gets the event of it.
 func (e *events) broken(r *request, session *liveSession, err error) error {
 	if hasCode(err, "unauthorized") && !session.goesOn(r, 0) {
-		_ = e.send("signed-out", e.now(), "{}")
+		e.signedOut()
 	}
 	if r.Context().Err() == nil {
 		r.s.deps.Log.DebugContext(r.Context(), "a live page ended", "error", err)

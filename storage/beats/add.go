@@ -65,8 +65,7 @@ type pingOutcome struct {
 }
 
 // AddPing stores a ping for the heartbeat that has a token, by the hash of it. It is committed then. An unknown token
-// is a CodeNotFound error. When ctx ends, or the database
-// does not answer within five seconds, the ping may still be stored.
+// is a CodeNotFound error. When ctx ends, or the database does not answer within five seconds, the ping may still be stored.
 func (s *Store) AddPing(ctx context.Context, tokenHash []byte, p *vigil.Ping) error {
 	out := s.add(ctx, &pendingPing{hash: tokenHash, ping: p})
 	if out.err == nil && out.found == 0 {

@@ -29,7 +29,7 @@ func Overdue(now string) string {
 }
 
 // DueBefore is what indexes have of the condition that an active loop, alias r, was due before an instant in SQL, and its
-// deadline is over: most loops fail it. It is exact for none, and holds for all.
+// deadline is over. It leaves out most loops that are not late, and none that is.
 func DueBefore(at string) string {
 	const milliseconds = "(extract(epoch FROM %s AT TIME ZONE 'UTC') * 1000)::bigint"
 	return fmt.Sprintf(

@@ -134,7 +134,7 @@ func (c *Cluster) responds(ctx context.Context) bool {
 		return true
 	}
 	if err != nil {
-		return false
+		return c.runs() // its socket had no room for one more connection just now
 	}
 	return conn.Close(ctx) == nil
 }

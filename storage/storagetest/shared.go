@@ -65,9 +65,6 @@ func findSharedCluster(ctx context.Context) (*Cluster, error) {
 		return nil, err
 	}
 	if err := c.start(); err != nil {
-		if c.runs() { // it had no room for one more connection just now
-			return c, nil
-		}
 		return nil, err
 	}
 	return c, c.startWatchdog()
