@@ -139,24 +139,39 @@ func (r *Redactor) Text(text string) string {
 	return f.cutOff(f.hideViews(f.replacer.Replace(text)))
 }
 
-// cutOff replaces the beginning of a secret before each mark of a cut.
+// cutOff replaces the beginning of a secret before each mark of a cut. Its cost grows with the text alone: an answer
+// may consist of marks.
 func (f *forms) cutOff(text string) string {
-	head, tail, found := strings.Cut(text, CutMark)
-	if !found {
+	if !strings.Contains(text, CutMark) {
 		return text
 	}
-	longest := 0
+	var b strings.Builder
+	b.Grow(len(text))
+	for {
+		head, tail, found := strings.Cut(text, CutMark)
+		if !found {
+			b.WriteString(text)
+			return b.String()
+		}
+		if n := f.beginningAtEnd(head); n > 0 {
+			head = head[:len(head)-n] + secret.Mask
+		}
+		b.WriteString(head)
+		b.WriteString(CutMark)
+		text = tail
+	}
+}
+
+// beginningAtEnd is how many bytes at the end of a text are the beginning of a secret, 0 where fewer than minCutOff are.
+func (f *forms) beginningAtEnd(text string) (longest int) {
 	for _, spelling := range f.spellings {
-		for n := min(len(spelling)-1, len(head)); n >= minCutOff && n > longest; n-- {
-			if strings.HasSuffix(head, spelling[:n]) {
+		for n := min(len(spelling)-1, len(text)); n >= minCutOff && n > longest; n-- {
+			if strings.HasSuffix(text, spelling[:n]) {
 				longest = n
 			}
 		}
 	}
-	if longest > 0 {
-		head = head[:len(head)-longest] + secret.Mask
-	}
-	return head + CutMark + f.cutOff(tail)
+	return longest
 }
 
 // Tree replaces the secrets in the texts of a tree of maps and slices, in place,

@@ -133,3 +133,12 @@ func TestExcerpt(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// BenchmarkTextOfMarks is the worst answer of a target: nothing but marks of a cut.
+func BenchmarkTextOfMarks(b *testing.B) {
+	hidden, text := redact.New(value), strings.Repeat(redact.CutMark, 64<<10)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		hidden.Text(text)
+	}
+}
