@@ -4,7 +4,6 @@ package e2e_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"net"
 	"net/http"
@@ -172,13 +171,9 @@ func lateness(t *testing.T, checks map[string]string, from, to time.Time) (l lat
 	for id := range checks {
 		ids = append(ids, id)
 	}
-	db, err := sql.Open("pgx", common.dsn(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
+	db := openDatabase(t, common.dsn(t))
 	var p50, p99 float64
-	err = db.QueryRowContext(t.Context(), `SELECT count(*), coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY late), 0),
+	err := db.QueryRowContext(t.Context(), `SELECT count(*), coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY late), 0),
 			coalesce(percentile_disc(0.99) WITHIN GROUP (ORDER BY late), 0)
 		FROM (SELECT extract(epoch FROM time - slot) * 1000000 AS late FROM results
 			WHERE check_id = ANY ($1::text[]::uuid[]) AND slot BETWEEN $2 AND $3) AS r`,

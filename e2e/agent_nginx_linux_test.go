@@ -177,6 +177,8 @@ func TestAgentBehindNginx(t *testing.T) {
 		t.Errorf("%d streams ended and %d requests failed while nothing was stopped", seen.streams, seen.failures)
 	}
 	limitOfNginx(t, n.url, office)
+	// It is written down when nginx has read the rest of the body, or has waited for it.
+	eventually(t, "nginx has written down the body that it refused", func() bool { return n.counted().refused > 0 })
 
 	n.stop()
 	site.broken.Store(true) // failures have their evidence, so that reports grow

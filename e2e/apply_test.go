@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"database/sql"
 	"fmt"
 	"net/http"
 	"testing"
@@ -31,11 +30,7 @@ func projectOf(project string) object {
 func TestApplyIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	dir, dsn := dataDir(t), database(t)
-	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := openDatabase(t, dsn)
 	count := func(query string, args ...any) (n int) {
 		t.Helper()
 		if err := db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {

@@ -75,6 +75,7 @@ func TestBackup(t *testing.T) {
 		t.Error("the restored platform made an API key: it did not find the operator's account")
 	}
 	d.client.url, d.dsn = p.ready.APIURL, privateDatabase(t, fresh)
+	d.db = openDatabase(t, d.dsn)
 	eventually(t, "every loop probes again", func() bool {
 		return d.counts(`SELECT 'late', count(*) FROM check_regions WHERE last_slot < clock_timestamp() - interval '3 s'`)["late"] == 0
 	})

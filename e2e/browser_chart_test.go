@@ -4,7 +4,6 @@ package e2e_test
 
 import (
 	"context"
-	"database/sql"
 	"net/http"
 	"strconv"
 	"strings"
@@ -83,12 +82,8 @@ func TestBrowserChart(t *testing.T) {
 	b.stayed("new results")
 
 	// An hour before, with a gap, a failure, and a minute that is slow.
-	db, err := sql.Open("pgx", common.dsn(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	_, err = db.ExecContext(t.Context(), `
+	db := openDatabase(t, common.dsn(t))
+	_, err := db.ExecContext(t.Context(), `
 		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code)
 		SELECT check_id, region, first - n * interval '1 second', gen_random_uuid(), first - n * interval '1 second', false,
 			n NOT BETWEEN 1500 AND 1530,

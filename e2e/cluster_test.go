@@ -72,10 +72,7 @@ func newClusterOn(t *testing.T, listen string, env ...string) *cluster {
 	server := "postgres://postgres@" + address + "/"
 	query(t, server+"postgres?sslmode=disable", "CREATE DATABASE vigil")
 	s.dsn = server + "vigil?sslmode=disable"
-	if s.db, err = sql.Open("pgx", s.dsn); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.db.Close() })
+	s.db = openDatabase(t, s.dsn)
 
 	value := make([]byte, 32)
 	_, _ = rand.Read(value) // never fails

@@ -28,7 +28,22 @@ func database(t *testing.T) string {
 	return server + "vigil?sslmode=disable"
 }
 
-// query runs statements on a database.
+// openDatabase returns connections to a database, which are kept: whoever waits for a row asks many times a second, and
+// a connection costs Postgres more than most answers.
+func openDatabase(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	const kept = 4
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(kept)
+	db.SetMaxIdleConns(kept)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// query runs statements on a database, and keeps no connection.
 func query(t *testing.T, dsn string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)
@@ -47,7 +62,7 @@ func query(t *testing.T, dsn string, statements ...string) {
 // t.TempDir.
 func dataDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "vigil-data-") //nolint:usetesting // t.TempDir is closed to other users
+	dir, err := os.MkdirTemp(storagetest.BaseDir(), "vigil-data-") //nolint:usetesting // t.TempDir is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -335,11 +335,7 @@ func platformFaults() []drillFault {
 func TestDrillFaults(t *testing.T) {
 	t.Parallel()
 	p, api := shared(t)
-	db, err := sql.Open("pgx", common.dsn(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := openDatabase(t, common.dsn(t))
 	c := dialTemporal(t, p.ready.TemporalAddress, p.ready.Namespace)
 	t.Cleanup(c.Close)
 	faults := slices.Concat(receiverFaults(), platformFaults())

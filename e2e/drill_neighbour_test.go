@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"bufio"
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
 	"net"
@@ -69,17 +68,13 @@ func TestDrillNeighbour(t *testing.T) { // not parallel: it takes the whole mach
 // copyCheck stores copies of a check, disabled, until its organization has that many.
 func copyCheck(t *testing.T, dsn, id string, checks int) {
 	t.Helper()
-	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
+	db := openDatabase(t, dsn)
 	var columns string
 	if err := db.QueryRowContext(t.Context(), `SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns
 		WHERE table_schema = 'public' AND table_name = 'checks' AND is_generated = 'NEVER'`).Scan(&columns); err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.ExecContext(t.Context(), `INSERT INTO checks (`+columns+`) SELECT `+columns+` FROM (
+	_, err := db.ExecContext(t.Context(), `INSERT INTO checks (`+columns+`) SELECT `+columns+` FROM (
 		SELECT (jsonb_populate_record(c, jsonb_build_object(
 			'id', gen_random_uuid(), 'name', 'check ' || n, 'enabled', false, 'target', 'host-' || n || '.example',
 			'labels', jsonb_build_object('team', 'team' || n % 10)))).*

@@ -4,7 +4,6 @@ package e2e_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -71,11 +70,7 @@ func newOperator(t *testing.T, p *process, dsn string) *operator {
 	t.Helper()
 	c := dialTemporal(t, p.ready.TemporalAddress, p.ready.Namespace)
 	t.Cleanup(c.Close)
-	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := openDatabase(t, dsn)
 	api := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	o := &operator{
 		alertScenario: newAlertScenario(t, api, dsn, 1, 10, 0, clusterRegion), temporal: c, namespace: p.ready.Namespace,

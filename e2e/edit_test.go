@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"database/sql"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -47,11 +46,7 @@ func TestEditDuringAFailingProbe(t *testing.T) {
 	t.Parallel()
 	_, c := shared(t)
 	_, other := shared(t)
-	db, err := sql.Open("pgx", common.dsn(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := openDatabase(t, common.dsn(t))
 	number := func(query string, args ...any) (n int64) {
 		t.Helper()
 		if err := db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {

@@ -80,7 +80,7 @@ func httpCheck(name, target string, seconds int, regions ...string) map[string]a
 func TestLoop(t *testing.T) { // the subtests are the life of one check, in order
 	t.Parallel()
 	p, c := shared(t)
-	dsn := common.dsn(t)
+	db := openDatabase(t, common.dsn(t))
 	site := newTarget(t)
 
 	var made check
@@ -130,7 +130,7 @@ func TestLoop(t *testing.T) { // the subtests are the life of one check, in orde
 	t.Run("LeavesNothingWhenDeleted", func(t *testing.T) {
 		c.into(nil, http.MethodDelete, path, nil)
 		eventually(t, "no workflow is left", func() bool { return running(t, p, made.ID) == 0 })
-		eventually(t, "no row is left", func() bool { return rowsOf(t, dsn, made.ID) == 0 })
+		eventually(t, "no row is left", func() bool { return rowsOf(t, db, made.ID) == 0 })
 		if a := c.do(http.MethodGet, path, nil); a.Status != http.StatusNotFound {
 			t.Errorf("GET after DELETE: %d", a.Status)
 		}
@@ -228,13 +228,8 @@ func dialTemporal(t *testing.T, address, namespace string) temporal.Client {
 
 // rowsOf counts the rows of a check in all tables with a check_id, except its tombstones and the
 // events of the stream, which outlive it.
-func rowsOf(t *testing.T, dsn, checkID string) int {
+func rowsOf(t *testing.T, db *sql.DB, checkID string) int {
 	t.Helper()
-	db, err := sql.Open("pgx", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
 	rows, err := db.QueryContext(t.Context(), `select quote_ident(table_name) from information_schema.columns
 		where table_schema = 'public' and column_name = 'check_id' and table_name not in ('loop_tombstones', 'events')`)
 	if err != nil {

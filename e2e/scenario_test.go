@@ -29,6 +29,7 @@ type alertScenario struct {
 	t        *testing.T
 	client   client
 	dsn      string
+	db       *sql.DB // Postgres answers even while the API is away
 	service  *service
 	receiver *receiver
 	regions  int
@@ -40,7 +41,9 @@ type alertScenario struct {
 // incident of its own: scenarios of two regions and of kills take more than a second.
 func newAlertScenario(t *testing.T, c client, dsn string, interval, checks, failing int, regions ...string) *alertScenario {
 	t.Helper()
-	d := &alertScenario{t: t, client: c, dsn: dsn, service: newService(t), receiver: newReceiver(t, failing), regions: len(regions)}
+	d := &alertScenario{
+		t: t, client: c, dsn: dsn, db: openDatabase(t, dsn), service: newService(t), receiver: newReceiver(t, failing), regions: len(regions),
+	}
 	var channel struct {
 		ID string `json:"id"`
 	}
@@ -130,14 +133,9 @@ func (d *alertScenario) awaitVotes(check int) bool {
 	return false
 }
 
-// incidents reads from Postgres, which answers even while the API is down.
+// incidents counts the incidents of a check; -1 while Postgres is away.
 func (d *alertScenario) incidents(check int) (count int, last string) {
-	db, err := sql.Open("pgx", d.dsn)
-	if err != nil {
-		return -1, ""
-	}
-	defer func() { _ = db.Close() }()
-	err = db.QueryRowContext(d.t.Context(), `SELECT count(*), coalesce((array_agg(status ORDER BY started_at DESC, id DESC))[1], '')
+	err := d.db.QueryRowContext(d.t.Context(), `SELECT count(*), coalesce((array_agg(status ORDER BY started_at DESC, id DESC))[1], '')
 		FROM incidents WHERE check_id = $1`, d.checks[check]).Scan(&count, &last)
 	if err != nil {
 		return -1, ""
@@ -165,12 +163,7 @@ func (d *alertScenario) awaitDeliveries() {
 
 func (d *alertScenario) counts(query string) map[string]int {
 	counts := map[string]int{}
-	db, err := sql.Open("pgx", d.dsn)
-	if err != nil {
-		return counts
-	}
-	defer func() { _ = db.Close() }()
-	rows, err := db.QueryContext(d.t.Context(), query)
+	rows, err := d.db.QueryContext(d.t.Context(), query)
 	if err != nil {
 		return counts
 	}

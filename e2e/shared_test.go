@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil/internal/probe/probetest"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // common is what the tests share that kill, freeze and reconfigure nothing: one platform,
@@ -56,7 +57,7 @@ func shared(t *testing.T) (*process, client) {
 // startPlatform starts the common platform, which trusts the authority of its own.
 func (c *commons) startPlatform(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "vigil-shared-") //nolint:usetesting // it outlives the test
+	dir, err := os.MkdirTemp(storagetest.BaseDir(), "vigil-shared-") //nolint:usetesting // it outlives the test
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"bufio"
 	"context"
-	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -141,12 +140,7 @@ func (d *alertScenario) verifyStreams(all []*subscriber) {
 // storedEvents returns the ids of all events in stream order.
 func (d *alertScenario) storedEvents() []string {
 	d.t.Helper()
-	db, err := sql.Open("pgx", d.dsn)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	rows, err := db.QueryContext(d.t.Context(), `SELECT ms, seq FROM events ORDER BY ms, seq`)
+	rows, err := d.db.QueryContext(d.t.Context(), `SELECT ms, seq FROM events ORDER BY ms, seq`)
 	if err != nil {
 		d.t.Fatal(err)
 	}

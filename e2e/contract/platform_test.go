@@ -20,6 +20,7 @@ import (
 
 	"github.com/vigil-monitor/vigil/api/apitest"
 	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // waitTimeout limits every wait for something that must happen.
@@ -36,7 +37,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "vigil-contract-")
+	dir, err := os.MkdirTemp(storagetest.BaseDir(), "vigil-contract-")
 	if err != nil {
 		return failed(err)
 	}

@@ -149,17 +149,21 @@ func (d *Drills) none(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// until is that of the cluster with a limit.
+// until is that of the cluster with a limit. The error is the last that is not of the limit itself.
 func (d *Drills) until(ctx context.Context, limit time.Duration, what string, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	last := context.DeadlineExceeded
 	for {
 		err := do(ctx)
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() == nil {
+			last = err
+		}
 		if timing.Sleep(ctx, 200*time.Millisecond) != nil {
-			return fmt.Errorf("after %v it is not so that %s: %w", limit, what, err)
+			return fmt.Errorf("after %v it is not so that %s: %w", limit, what, last)
 		}
 	}
 }

@@ -119,18 +119,27 @@ func (b *binaries) makeOwnedDir(dir string) error {
 // memoryNeeded what has to be free there, in bytes.
 const (
 	memoryDir    = "/dev/shm"
-	memoryNeeded = 2 << 30
+	memoryNeeded = 4 << 30
 )
 
-// baseDir returns a directory for sockets and data that the server's user can enter,
-// which excludes a private TMPDIR of root. What is disposable is in memory unless TMPDIR is
-// set: a database has three hundred files, and to create them on a disk takes up to ten
-// times the CPU.
-func (b *binaries) baseDir(disposable bool) string {
-	if disposable && os.Getenv("TMPDIR") == "" && freeIn(memoryDir) >= memoryNeeded {
+// BaseDir is where tests make the data directories of servers: in memory where there is
+// room, else, and where TMPDIR is set, the directory of temporary files. A database has three
+// hundred files, and to create them on a disk takes up to ten times the CPU. What is in
+// memory outlives a process that is killed, as what is on a disk does.
+func BaseDir() string {
+	if os.Getenv("TMPDIR") == "" && freeIn(memoryDir) >= memoryNeeded {
 		return memoryDir
 	}
+	return os.TempDir()
+}
+
+// baseDir returns a directory for sockets and data that the server's user can enter,
+// which excludes a private TMPDIR of root. What is not disposable is on a disk.
+func (b *binaries) baseDir(disposable bool) string {
 	dir := os.TempDir()
+	if disposable {
+		dir = BaseDir()
+	}
 	for at := dir; b.dropPrivileges && at != "/" && at != "."; at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err != nil || info.Mode().Perm()&0o001 == 0 {
 			return "/tmp"

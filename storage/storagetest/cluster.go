@@ -84,7 +84,7 @@ func (c *Cluster) create() error {
 }
 
 func (c *Cluster) start() error {
-	options := fmt.Sprintf("-c listen_addresses='' -c unix_socket_directories='%s' -c port=5432 -c max_connections=300", c.dir)
+	options := fmt.Sprintf("-c listen_addresses='' -c unix_socket_directories='%s' -c port=5432 -c max_connections=300 -c jit=off", c.dir)
 	for _, setting := range c.settings {
 		options += " -c " + setting
 	}
