@@ -131,6 +131,7 @@ func drills(ctx context.Context, args []string) error {
 	flags.DurationVar(&sizes.Interval, "interval", 10*time.Second, "of the checks")
 	flags.DurationVar(&sizes.Restart, "restart", 5*time.Second, "until a killed host is started again")
 	flags.DurationVar(&sizes.Away, "away", time.Minute, "for which a host is frozen or cut off")
+	flags.DurationVar(&sizes.Patience, "patience", 4*time.Minute, "how long everything may take until it is right again")
 	rounds := flags.Int("rounds", 3, "how often each drill is done")
 	short := flags.Bool("short", false, "the three drills of CI")
 	only := flags.String("only", "", "regular expression of \"host|what happens|round\"")

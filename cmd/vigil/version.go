@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,30 @@ var (
 )
 
 // thisProgram is what a process knows of this build and of its environment.
-func thisProgram() platform.Program { return platform.Program{Version: version, Env: os.LookupEnv} }
+func thisProgram() platform.Program {
+	return platform.Program{Version: version, Build: buildName(version, commit, debug.ReadBuildInfo), Env: os.LookupEnv}
+}
+
+// buildName is the version and the commit that a program was built from, by the build or by Go's record of it; "" where
+// neither says it, or where what was built is not what was committed.
+func buildName(version, commit string, recorded func() (*debug.BuildInfo, bool)) string {
+	info, ok := recorded()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.modified" && setting.Value == "true" {
+			return ""
+		}
+		if setting.Key == "vcs.revision" && commit == "" {
+			commit = setting.Value
+		}
+	}
+	if commit == "" {
+		return ""
+	}
+	return version + " " + commit[:min(12, len(commit))]
+}
 
 // build describes this program, for `vigil version --json`.
 type build struct {

@@ -16,6 +16,20 @@ import (
 	manyhosts "github.com/vigil-monitor/vigil/internal/cluster"
 )
 
+// lastLines are the last lines of a file, cut at 300 bytes each.
+func lastLines(path string, n int) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines = lines[max(0, len(lines)-n):]
+	for i, line := range lines {
+		lines[i] = line[:min(len(line), 300)]
+	}
+	return strings.Join(lines, "\n")
+}
+
 // TestManyHosts runs the platform on a Temporal cluster of several hosts and two Postgres with standbys, and takes
 // three of them: a history host is killed, a frontend is frozen, and the primary of Vigil's Postgres is killed until
 // its standby is the primary. Counts are judged, times are printed: `make cluster-drills` has the bounds.
@@ -32,7 +46,7 @@ func TestManyHosts(t *testing.T) {
 			t.Skipf("this machine has no %s; make cluster-tools installs it", each.name)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
 	programs, rows := t.TempDir()+"/", filepath.Join(t.TempDir(), "rows")
 	build := exec.CommandContext(ctx, "go", "build", "-o", programs, "./.ci/cluster", "./cmd/vigil")
@@ -46,7 +60,7 @@ func TestManyHosts(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	drills := exec.CommandContext(ctx, programs+"cluster", "drills", "-short", "-dir", dir, "-rows", rows, "-vigil", programs+"vigil",
-		"-checks", "30", "-flapping", "4", "-away", "15s", "-etcd", "1", "-history", "2", "-matching", "1",
+		"-checks", "30", "-flapping", "4", "-away", "15s", "-patience", "8m", "-etcd", "1", "-history", "2", "-matching", "1",
 		"-control", "1", "-regions", "2", "-workers", "1", "-agents", "0")
 	drills.Dir = "../.."
 	drills.Cancel = func() error { return drills.Process.Signal(syscall.SIGTERM) }
@@ -55,6 +69,10 @@ func TestManyHosts(t *testing.T) {
 	drills.Stdout, drills.Stderr = &out, &said
 	if err := drills.Run(); err != nil {
 		t.Errorf("the drills: %v\n%s", err, &said)
+		logs, _ := filepath.Glob(filepath.Join(dir, "logs", "*"))
+		for _, log := range logs {
+			t.Logf("%s ends with\n%s", filepath.Base(log), lastLines(log, 12))
+		}
 	}
 	t.Logf("\n%s", &out)
 	found, err := manyhosts.ReadRows(rows)

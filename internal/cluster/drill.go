@@ -26,6 +26,7 @@ type DrillOptions struct {
 	Interval time.Duration // of checks
 	Restart  time.Duration // until a killed host is started again
 	Away     time.Duration // for which a host is frozen or cut off
+	Patience time.Duration // how long everything may take until it is right again
 }
 
 // Drills are a cluster with checks, receivers, readers and writers, of which hosts are taken.

@@ -105,9 +105,6 @@ func (r *Row) Wrong() (wrong []string) {
 	return wrong
 }
 
-// calmLimit is how long everything may take until it is right again after a drill.
-const calmLimit = 4 * time.Minute
-
 // Run does one drill. The error is that of a drill that could not be done, or after which the cluster did
 // not become right again.
 func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
@@ -129,7 +126,7 @@ func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
 	if err := timing.Sleep(ctx, 2*d.options.Interval); err != nil { // what comes of its return belongs to the drill too
 		return nil, err
 	}
-	if err := d.until(ctx, calmLimit, "each failing check has an incident", func(ctx context.Context) error {
+	if err := d.until(ctx, d.options.Patience, "each failing check has an incident", func(ctx context.Context) error {
 		return d.none(ctx, `SELECT $1 - count(DISTINCT check_id) FROM incidents WHERE status <> 'resolved' AND created_at >= $2`,
 			len(d.flapping), began)
 	}); err != nil {
@@ -161,7 +158,7 @@ func (d *Drills) calm(ctx context.Context, after time.Time) error {
 		{"no incident is open", "SELECT count(*) FROM incidents WHERE status <> 'resolved' AND $1::timestamptz IS NOT NULL"},
 		{"no message is under way", "SELECT count(*) FROM deliveries WHERE status = 'pending' AND $1::timestamptz IS NOT NULL"},
 	} {
-		err := d.until(ctx, calmLimit, each.what, func(ctx context.Context) error { return d.none(ctx, each.query, after) })
+		err := d.until(ctx, d.options.Patience, each.what, func(ctx context.Context) error { return d.none(ctx, each.query, after) })
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/vigil-monitor/vigil/workers"
 )
 
 // When the parts must have ended, counted from the start of an orderly stop. A part
@@ -34,6 +36,8 @@ const UnknownVersion = "unknown"
 // Program is what a process knows of its build and of its environment.
 type Program struct {
 	Version string
+	// Build names the build, other than that of any other source; "" where that is not known.
+	Build string
 	// Env looks a variable of the environment up, as os.LookupEnv does.
 	Env func(name string) (value string, given bool)
 }
@@ -64,6 +68,7 @@ type part struct {
 
 // NewProcess returns the life of a process of a program.
 func NewProcess(log *slog.Logger, self Program) *Process {
+	workers.NameBuild(self.Build)
 	return &Process{Log: log, program: self, failed: make(chan error, 1)}
 }
 

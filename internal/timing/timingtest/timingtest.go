@@ -11,9 +11,10 @@ const (
 	// long is the shortest wait that is worth a line of the test's output.
 	long = time.Second
 	// The condition is asked again after first, then after twice as long each time, up to
-	// pause: what comes at once is seen at once, and a long wait leaves the machine alone.
+	// pause: what comes at once is seen at once, and a long wait leaves the machine to what
+	// is waited for, as to ask often means requests and statements.
 	first = time.Millisecond
-	pause = 25 * time.Millisecond
+	pause = 100 * time.Millisecond
 )
 
 // Eventually waits until a condition holds that others bring about, and ends the test when
