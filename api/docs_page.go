@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"github.com/vigil-monitor/vigil/internal/coding"
 )
 
 // docsFiles is the page that shows the OpenAPI document, with all that it
@@ -56,7 +58,7 @@ func serveDocsFile(name string) http.HandlerFunc {
 		}
 		if plain != name {
 			w.Header().Set("Vary", "Accept-Encoding")
-			if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			if coding.Accepts(r.Header, "gzip") {
 				w.Header().Set("Content-Encoding", "gzip")
 			} else if content, err = unzip(content); err != nil {
 				http.NotFound(w, r)

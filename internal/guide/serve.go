@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/vigil-monitor/vigil/internal/coding"
 )
 
 // policy lets a page load what belongs to the site alone: no inline script or style, and no other host.
@@ -134,7 +136,7 @@ func write(w http.ResponseWriter, r *http.Request, file served, status int) {
 	h := w.Header()
 	h.Set("Content-Type", file.kind)
 	h.Set("Vary", "Accept-Encoding")
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if coding.Accepts(r.Header, "gzip") {
 		h.Set("Content-Encoding", "gzip")
 		w.WriteHeader(status)
 		_, _ = w.Write(file.zip) // the client may be gone

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/coding"
 )
 
 // smallest is how many bytes a document has that is worth compressing.
@@ -66,7 +68,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, sent sending) {
 	if sent.shared {
 		header.Set("Access-Control-Allow-Origin", "*")
 	}
-	if doc.zipped != nil && acceptsGzip(r.Header.Values("Accept-Encoding")) {
+	if doc.zipped != nil && coding.Accepts(r.Header, "gzip") {
 		header.Set("Content-Encoding", "gzip")
 		body, tag = doc.zipped, `"`+doc.tag+`-gz"`
 	}
@@ -87,26 +89,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, sent sending) {
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body) // the reader may be gone
 	}
-}
-
-// acceptsGzip reports whether Accept-Encoding allows gzip (RFC 9110, section 12.5.3).
-func acceptsGzip(lines []string) bool {
-	accepted := false
-	for one := range strings.SplitSeq(strings.Join(lines, ","), ",") {
-		coding, params, _ := strings.Cut(one, ";")
-		coding = strings.ToLower(strings.TrimSpace(coding))
-		if coding != "gzip" && coding != "x-gzip" && coding != "*" {
-			continue
-		}
-		_, weight, weighed := strings.Cut(params, "=")
-		q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
-		allowed := !weighed || err == nil && q > 0
-		if coding != "*" {
-			return allowed
-		}
-		accepted = allowed
-	}
-	return accepted
 }
 
 // matches reports whether If-None-Match names one of the tags, by the weak comparison of RFC 9110.

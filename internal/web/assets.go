@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +21,8 @@ import (
 	"github.com/tdewolff/minify/v2"
 	"github.com/tdewolff/minify/v2/css"
 	"github.com/tdewolff/minify/v2/js"
+
+	"github.com/vigil-monitor/vigil/internal/coding"
 )
 
 //go:embed static templates
@@ -178,8 +179,7 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", file.kind)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
-	accepted := r.Header.Get("Accept-Encoding")
-	if accepts(accepted, "br") {
+	if coding.Accepts(r.Header, "br") {
 		if small := file.brotli.Load(); small != nil {
 			h.Set("Content-Encoding", "br")
 			_, _ = w.Write(*small)
@@ -187,7 +187,7 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.asked.Do(func() { go a.shrink() })
 	}
-	if accepts(accepted, "gzip") {
+	if coding.Accepts(r.Header, "gzip") {
 		h.Set("Content-Encoding", "gzip")
 		_, _ = w.Write(file.zip)
 		return
@@ -198,17 +198,4 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = io.Copy(w, plain) //nolint:gosec // a file of our own; the client may be gone
-}
-
-// accepts reports whether the header Accept-Encoding of a client names a coding, and not to refuse it.
-func accepts(header, coding string) bool {
-	for one := range strings.SplitSeq(header, ",") {
-		name, weight, _ := strings.Cut(one, ";")
-		if !strings.EqualFold(strings.TrimSpace(name), coding) {
-			continue
-		}
-		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.ReplaceAll(weight, " ", ""), "q="), 64)
-		return weight == "" || err == nil && q > 0
-	}
-	return false
 }
