@@ -132,10 +132,10 @@ func (f *faulty) tooLate() {
 		to_jsonb((extract(epoch FROM clock_timestamp() - asked_at) * 1e9)::bigint)) WHERE id = $1`)
 }
 
-// longer waits until something has taken much longer than all that came before it: the end of the drill, which has as much
-// time, takes no longer on a machine that is as busy then.
-func (f *faulty) longer(since time.Time) {
-	f.await("it takes the longest", func() bool { return time.Since(since) > 5*time.Second+4*since.Sub(f.asked) })
+// longer waits until something has taken a second more than all that came before it, several times over: the end of the
+// drill, which has as much time, takes no longer on a machine that is as busy then.
+func (f *faulty) longer(since time.Time, times time.Duration) {
+	f.await("it takes the longest", func() bool { return time.Since(since) > time.Second+times*since.Sub(f.asked) })
 }
 
 // hold asks for the drill and keeps its incident from opening until the returned function is called.
@@ -232,7 +232,7 @@ func receiverFaults() []drillFault {
 			var once sync.Once
 			slow := newAnswering(f.t, func(w http.ResponseWriter, _ *http.Request) {
 				once.Do(func() { //nolint:contextcheck // that of the test
-					f.longer(time.Now())
+					f.longer(time.Now(), 2) // an attempt has 15 s
 					f.tooLate()
 				})
 				w.WriteHeader(http.StatusNoContent)
@@ -297,7 +297,7 @@ func platformFaults() []drillFault {
 			f.await("the region votes", func() bool {
 				return f.number("SELECT count(*) FROM region_votes WHERE check_id = $1 AND firing <> '{}'") == 1
 			})
-			f.longer(time.Now())
+			f.longer(time.Now(), 6)
 			f.tooLate()
 		}, []string{"opened ops"}},
 		{"the deliveries of the organization are stopped", func(f *faulty) {

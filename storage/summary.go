@@ -4,6 +4,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/overview"
@@ -34,21 +36,24 @@ func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID)
 	if err != nil {
 		return nil, pg.Wrap("read summaries", err)
 	}
-	if err := sums.readResults(ctx, s, now); err != nil {
-		return nil, pg.Wrap("read summaries", err)
-	}
-	if err := sums.readRollups(ctx, s); err != nil {
-		return nil, pg.Wrap("read summaries", err)
-	}
-	batch := &pgx.Batch{}
-	sums.queueUptime(batch, now)
-	sums.queueFailures(batch, now)
-	sums.queueIncidents(batch)
-	sums.queueLimits(batch)
-	if batch.Len() > 0 {
-		if err := s.db.Pool.SendBatch(ctx, batch).Close(); err != nil {
-			return nil, pg.Wrap("read summaries", err)
+	// What is said of slots and of checks are members of their own, and read side by side.
+	work, beside := errgroup.WithContext(ctx)
+	work.Go(func() error {
+		return errors.Join(sums.readResults(beside, s, now), sums.readRollups(beside, s))
+	})
+	work.Go(func() error {
+		batch := &pgx.Batch{}
+		sums.queueUptime(batch, now)
+		sums.queueFailures(batch, now)
+		sums.queueIncidents(batch)
+		sums.queueLimits(batch)
+		if batch.Len() == 0 {
+			return nil
 		}
+		return s.db.Pool.SendBatch(beside, batch).Close()
+	})
+	if err := work.Wait(); err != nil {
+		return nil, pg.Wrap("read summaries", err)
 	}
 	out := make(map[uuid.UUID]overview.CheckSummary, len(sums))
 	for id, sum := range sums {

@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/internal/listing"
+	"github.com/vigil-monitor/vigil/internal/overview"
 )
 
 // CheckSelection are the filters of a list of checks.
@@ -169,13 +170,27 @@ func (c *Checks) page(
 	for i := range out.Body.Data {
 		views[i] = &out.Body.Data[i]
 	}
-	if err := c.complete(ctx, views...); err != nil {
+	var sums map[uuid.UUID]overview.CheckSummary // read beside what completes the checks
+	work, beside := errgroup.WithContext(ctx)
+	if in.Summary {
+		ids := make([]uuid.UUID, len(views))
+		for i, view := range views {
+			ids[i] = view.ID
+		}
+		work.Go(func() (err error) {
+			sums, err = c.store.Summaries(beside, rest.CallerOf(ctx).Org.ID, ids)
+			return err
+		})
+	}
+	err = c.complete(ctx, views...)
+	if waited := work.Wait(); err == nil {
+		err = waited
+	}
+	if err != nil {
 		return nil, err
 	}
 	if in.Summary {
-		if out.Body.Data, err = c.addSummaries(ctx, out.Body.Data); err != nil {
-			return nil, err
-		}
+		out.Body.Data = addSummaries(out.Body.Data, sums)
 	}
 	return out, nil
 }
