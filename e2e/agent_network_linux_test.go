@@ -136,15 +136,13 @@ func TestAgentOnABadLine(t *testing.T) {
 	})
 	measured := time.Now()
 	wait(t, "the line is bad", d.window)
+	// Of the few hundred packets of the short form, one in a hundred is lost, and sometimes none.
+	eventuallyWithin(t, 3*waitLimit, "the line has lost a packet", func() bool { return lost() > 0 })
 	until := time.Now()
 	if _, err := agent.interrupt(); err != nil {
 		t.Error(err)
 	}
-	if n := lost(); n == 0 {
-		t.Error("the line has lost no packet")
-	} else {
-		t.Logf("the line has lost %d packets", n)
-	}
+	t.Logf("the line has lost %d packets", lost())
 	eachOnce(t, c, there, ofAgent, waitLimit)
 	far, near := lateness(t, ofAgent, measured, until), lateness(t, ofWorker, measured, until)
 	t.Logf("lateness of %d checks every %v for %v: agent %v, worker %v", d.checks, d.interval, d.window, far, near)
