@@ -10,14 +10,17 @@ import (
 func TestBuildName(t *testing.T) {
 	t.Parallel()
 	const revision = "0123456789abcdef0123456789abcdef01234567"
+	recorded := func(revision, modified string) []debug.BuildSetting {
+		return []debug.BuildSetting{{Key: "vcs.revision", Value: revision}, {Key: "vcs.modified", Value: modified}}
+	}
 	for name, c := range map[string]struct {
 		commit   string
 		settings []debug.BuildSetting // nil: Go recorded nothing
 		want     string
 	}{
 		"a release":                 {revision, nil, "v1.2.3 0123456789ab"},
-		"go build of a clean clone": {"", []debug.BuildSetting{{Key: "vcs.revision", Value: revision}, {Key: "vcs.modified", Value: "false"}}, "v1.2.3 0123456789ab"},
-		"what is not committed":     {revision, []debug.BuildSetting{{Key: "vcs.revision", Value: revision}, {Key: "vcs.modified", Value: "true"}}, ""},
+		"go build of a clean clone": {"", recorded(revision, "false"), "v1.2.3 0123456789ab"},
+		"what is not committed":     {revision, recorded(revision, "true"), ""},
 		"no clone":                  {"", []debug.BuildSetting{}, ""},
 		"a commit of seven letters": {"0123456", nil, "v1.2.3 0123456"},
 	} {
