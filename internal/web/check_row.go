@@ -5,9 +5,11 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -290,4 +292,13 @@ func newDots(c *client.Check, sum *client.CheckSummary) dots {
 	d.Pass, d.Warn, d.Fail = pass.String(), warn.String(), fail.String()
 	d.Width = int(math.Ceil(x))
 	return d
+}
+
+// Drawing is the dots as an element, made here as that of a strip is.
+func (d dots) Drawing() template.HTML {
+	var b strings.Builder
+	b.WriteString(`<svg class="dots" width="` + strconv.Itoa(d.Width) + `" height="10" role="img" aria-label="regions passing:">`)
+	writePaths(&b, [][2]string{{"pass", d.Pass}, {"warn", d.Warn}, {"fail", d.Fail}})
+	b.WriteString("</svg>")
+	return template.HTML(b.String()) //nolint:gosec // numbers alone
 }

@@ -4,7 +4,9 @@ package web
 
 import (
 	"fmt"
+	"html/template"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/vigil-monitor/vigil/client"
@@ -53,7 +55,7 @@ func newStrip(id string, summary *client.CheckSummary, bars int, slowMS float64,
 		x := (offset + i - from) * stripStep
 		results, failures := slots.Results[i], slots.Failures[i]
 		if results == 0 {
-			fmt.Fprintf(&missed, "M%d %dv-2", x+1, stripHeight)
+			bar(&missed, x+1, stripHeight, -2)
 			continue
 		}
 		due++
@@ -61,7 +63,7 @@ func newStrip(id string, summary *client.CheckSummary, bars int, slowMS float64,
 		if failures > 0 {
 			failed++
 			hang = hanging(float64(failures) / float64(results))
-			fmt.Fprintf(&fail, "M%d 0v%d", x+1, hang)
+			bar(&fail, x+1, 0, hang)
 		} else {
 			passed++
 		}
@@ -74,7 +76,7 @@ func newStrip(id string, summary *client.CheckSummary, bars int, slowMS float64,
 		if slowMS > 0 && ms > slowMS {
 			path, height = &slow, stripHeight-2
 		}
-		fmt.Fprintf(path, "M%d %dv-%d", x+1, stripHeight, max(height, minBar))
+		bar(path, x+1, stripHeight, -max(height, minBar))
 	}
 	s.Pass, s.Fail, s.Slow, s.Missed = pass.String(), fail.String(), slow.String(), missedBars(offset)+missed.String()
 	s.Label = stripLabel(passed, failed, due, newest)
@@ -84,9 +86,50 @@ func newStrip(id string, summary *client.CheckSummary, bars int, slowMS float64,
 func missedBars(n int) string {
 	var out strings.Builder
 	for i := range n {
-		fmt.Fprintf(&out, "M%d %dv-2", i*stripStep+1, stripHeight)
+		bar(&out, i*stripStep+1, stripHeight, -2)
 	}
 	return out.String()
+}
+
+// bar adds a bar to path data: from a point down, or up for a height below 0.
+func bar(path *strings.Builder, x, y, height int) {
+	var number [20]byte
+	for _, part := range []struct {
+		command byte
+		n       int
+	}{{'M', x}, {' ', y}, {'v', height}} {
+		path.WriteByte(part.command)
+		path.Write(strconv.AppendInt(number[:0], int64(part.n), 10))
+	}
+}
+
+// Drawing is the strip as an element. It is made here, since a list has a hundred of them and each of the parts of a
+// template costs as much as the whole element.
+func (s strip) Drawing() template.HTML {
+	var b strings.Builder
+	b.WriteString(`<svg class="strip"`)
+	if s.ID != "" {
+		b.WriteString(` id="` + template.HTMLEscapeString(s.ID) + `"`)
+	}
+	fit := "xMaxYMid slice"
+	if s.Whole {
+		fit = "none"
+	}
+	width, height := strconv.Itoa(s.Width), strconv.Itoa(s.Height)
+	b.WriteString(` width="` + width + `" height="` + height + `" viewBox="0 0 ` + width + ` ` + height + `" preserveAspectRatio="` + fit +
+		`" role="img" aria-label="` + template.HTMLEscapeString(s.Label) + `">`)
+	writePaths(&b, [][2]string{{"miss", s.Missed}, {"pass", s.Pass}, {"slow", s.Slow}, {"fail", s.Fail}})
+	b.WriteString("</svg>")
+	return template.HTML(b.String()) //nolint:gosec // what is not a number is escaped
+}
+
+// writePaths adds an element for each kind of mark, by its class and its path data.
+func writePaths(b *strings.Builder, paths [][2]string) {
+	for _, path := range paths {
+		if path[1] != "" {
+			b.WriteString(`<path class="` + path[0] + `" d="` + path[1] + `"/>`)
+		}
+	}
 }
 
 // stripLabel says what the strip shows.
