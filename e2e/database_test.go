@@ -28,7 +28,7 @@ func database(t *testing.T) string {
 	return server + "vigil?sslmode=disable"
 }
 
-// openDatabase returns connections to a database, which are kept: whoever waits for a row asks many times a second, and
+// openDatabase returns connections to a database, which are kept: a test that waits for a row asks many times a second, and
 // a connection costs Postgres more than most answers.
 func openDatabase(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
