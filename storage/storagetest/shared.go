@@ -115,9 +115,11 @@ func (c *Cluster) keepAlive(tb testing.TB) {
 }
 
 // watchdog is a shell script that stops the server when the used file is old, and ends
-// when the server has ended.
-const watchdog = `while [ -e "$1/postmaster.pid" ] && [ -n "$(find "$2" -mmin -"$3")" ]; do sleep 15; done
-exec "$4" stop -m immediate -D "$1"`
+// when the server has ended: another one may have begun in its directory meanwhile.
+const watchdog = `first() { head -n 1 "$1/postmaster.pid" 2>/dev/null; }
+server=$(first "$1")
+while [ "$(first "$1")" = "$server" ] && [ -n "$(find "$2" -mmin -"$3")" ]; do sleep 15; done
+[ "$(first "$1")" != "$server" ] || exec "$4" stop -m immediate -D "$1"`
 
 // startWatchdog starts a process that outlives this one and stops the idle cluster.
 func (c *Cluster) startWatchdog() error {
