@@ -4,7 +4,6 @@ package e2e_test
 
 import (
 	"context"
-	"database/sql"
 	"testing"
 	"time"
 )
@@ -66,11 +65,7 @@ func (s *cluster) lockLoops(n int) (free func()) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
 	query(s.t, s.dsn, "CREATE TABLE locked_loops AS SELECT check_id FROM check_regions ORDER BY check_id LIMIT 3")
-	holder, err := sql.Open("pgx", s.dsn)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { _ = holder.Close() })
+	holder := openDatabase(s.t, s.dsn)
 	tx, err := holder.BeginTx(ctx, nil)
 	if err != nil {
 		s.t.Fatal(err)

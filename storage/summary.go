@@ -4,7 +4,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -36,11 +35,10 @@ func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID)
 	if err != nil {
 		return nil, pg.Wrap("read summaries", err)
 	}
-	// What is said of slots and of checks are members of their own, and read side by side.
+	// Results and rollups are of other checks, and what is said of checks has members of its own: they are read side by side.
 	work, beside := errgroup.WithContext(ctx)
-	work.Go(func() error {
-		return errors.Join(sums.readResults(beside, s, now), sums.readRollups(beside, s))
-	})
+	work.Go(func() error { return sums.readResults(beside, s, now) })
+	work.Go(func() error { return sums.readRollups(beside, s) })
 	work.Go(func() error {
 		batch := &pgx.Batch{}
 		sums.queueUptime(batch, now)
