@@ -92,6 +92,36 @@ func TestSessions(t *testing.T) {
 		}
 	})
 
+	t.Run("RequestsWithinAMinuteWriteItOnce", func(t *testing.T) {
+		t.Parallel()
+		s := newSessionTest(t)
+		_, user := newOrg(t, s.store)
+		data := sessionData(t, user.ID, uuid.New(), "")
+		// Who wrote the row last, and who locked it: a lock is a write, too.
+		written := func() (row struct{ Xmin, Xmax string }) {
+			t.Helper()
+			if err := s.store.DB().NewRaw("SELECT xmin::text, xmax::text FROM sessions WHERE token = 'seen'").Scan(t.Context(), &row); err != nil {
+				t.Fatal(err)
+			}
+			return row
+		}
+		s.commit("seen", data, week)
+		first := written()
+		s.commit("seen", data, week.Add(59*time.Second))
+		if again := written(); again != first {
+			t.Errorf("the row was %+v and is %+v", first, again)
+		}
+		s.commit("seen", data, week.Add(time.Minute))
+		later := written()
+		if later.Xmin == first.Xmin {
+			t.Error("a minute later, the session was not seen")
+		}
+		s.commit("seen", sessionData(t, user.ID, uuid.New(), "new"), week.Add(time.Minute))
+		if changed := written(); changed.Xmin == later.Xmin {
+			t.Error("new data were not stored")
+		}
+	})
+
 	t.Run("HousekeepingDeletesWhatHasEnded", func(t *testing.T) {
 		t.Parallel()
 		s := newSessionTest(t)

@@ -52,11 +52,14 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 	if err != nil {
 		id = uuid.New()
 	}
+	// What conflicts is locked, and so written, even where nothing of it changes: a row with nothing new is not inserted.
 	_, err = s.store.db.NewRaw(`INSERT INTO sessions AS s (token, id, user_id, data, address, user_agent, created_at, seen_at, expires_at)
-		VALUES (?token, ?id, ?user, ?data, ?address, ?agent, ?now, ?now, ?expires)
+		SELECT ?token, ?id::uuid, ?user::uuid, ?data, ?address, ?agent, ?now::timestamptz, ?now::timestamptz, ?expires::timestamptz
+		WHERE NOT EXISTS (SELECT FROM sessions AS known
+			WHERE known.token = ?token AND known.data = ?data AND known.expires_at > ?expires::timestamptz - make_interval(secs => ?seen_every_s))
 		ON CONFLICT (token) DO UPDATE SET id = excluded.id, user_id = excluded.user_id, data = excluded.data,
 			address = excluded.address, user_agent = excluded.user_agent, seen_at = excluded.seen_at, expires_at = excluded.expires_at
-		WHERE s.ended_at IS NULL AND (s.data <> excluded.data OR s.expires_at <= excluded.expires_at - make_interval(secs => ?seen_every_s))`,
+		WHERE s.ended_at IS NULL`,
 		pg.Named{
 			"token": token, "id": id, "user": userID, "data": data, "address": content.Values[account.SessionAddress],
 			"agent": content.Values[account.SessionAgent], "now": s.store.db.Instant(), "expires": pg.Micro(expiry),
