@@ -45,18 +45,18 @@ type site struct {
 
 // open starts a site; public is its public URL, empty for that of the listener. Options
 // change what the API is given.
-func open(t *testing.T, public string, options ...func(*api.Deps)) *site {
-	t.Helper()
-	return openAs(t, public, func(*web.Config) {}, options...)
+func open(tb testing.TB, public string, options ...func(*api.Deps)) *site {
+	tb.Helper()
+	return openAs(tb, public, func(*web.Config) {}, options...)
 }
 
 // openAs is open with changes of the dashboard's settings.
-func openAs(t *testing.T, public string, change func(*web.Config), options ...func(*api.Deps)) *site {
-	t.Helper()
-	s := &site{store: storagetest.New(t), mails: &mails{}}
+func openAs(tb testing.TB, public string, change func(*web.Config), options ...func(*api.Deps)) *site {
+	tb.Helper()
+	s := &site{store: storagetest.New(tb), mails: &mails{}}
 	var handler http.Handler
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
-	t.Cleanup(listener.Close)
+	tb.Cleanup(listener.Close)
 	s.url = listener.URL
 	if public == "" {
 		public = s.url
@@ -81,9 +81,9 @@ func openAs(t *testing.T, public string, change func(*web.Config), options ...fu
 	}
 	var err error
 	if s.api, err = api.New(deps); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(s.api.Close)
+	tb.Cleanup(s.api.Close)
 	config := web.Config{PublicURL: public, Beat: 100 * time.Millisecond}
 	change(&config)
 	s.mails.leave = config.MailLeaves
@@ -114,7 +114,7 @@ func openAs(t *testing.T, public string, change func(*web.Config), options ...fu
 		ClientAddress: func(ctx context.Context) string { return rest.RequestOf(ctx).Address.String() },
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/app/", s.api.Guard(pages))
@@ -154,11 +154,11 @@ func (m *mails) Send(_ context.Context, message mail.Message) error {
 }
 
 // link waits for a mail to an address that has a link to a path, and returns it.
-func (m *mails) link(t *testing.T, to, path string) string {
-	t.Helper()
+func (m *mails) link(tb testing.TB, to, path string) string {
+	tb.Helper()
 	pattern := regexp.MustCompile(`http\S*` + regexp.QuoteMeta(path) + `\?token=\S+`)
 	var found string
-	timingtest.Eventually(t, time.Minute, "a mail to "+to+" has a link to "+path, func() bool {
+	timingtest.Eventually(tb, time.Minute, "a mail to "+to+" has a link to "+path, func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, message := range m.sent {
@@ -177,11 +177,11 @@ type browser struct {
 	site *site
 }
 
-func (s *site) browser(t *testing.T) *browser {
-	t.Helper()
+func (s *site) browser(tb testing.TB) *browser {
+	tb.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &browser{site: s, Client: &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
@@ -207,59 +207,59 @@ func (a answer) sessionCookie() string {
 }
 
 // get reads a page and fails the test unless it has the status.
-func (b *browser) get(t *testing.T, status int, path string, headers ...string) answer {
-	t.Helper()
-	return b.send(t, status, http.MethodGet, path, http.NoBody, headers...)
+func (b *browser) get(tb testing.TB, status int, path string, headers ...string) answer {
+	tb.Helper()
+	return b.send(tb, status, http.MethodGet, path, http.NoBody, headers...)
 }
 
 // post sends a form as the page of the site does.
-func (b *browser) post(t *testing.T, status int, path string, form url.Values, headers ...string) answer {
-	t.Helper()
+func (b *browser) post(tb testing.TB, status int, path string, form url.Values, headers ...string) answer {
+	tb.Helper()
 	headers = append(
 		[]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", b.site.url, "Sec-Fetch-Site", "same-origin"},
 		headers...)
-	return b.send(t, status, http.MethodPost, path, strings.NewReader(form.Encode()), headers...)
+	return b.send(tb, status, http.MethodPost, path, strings.NewReader(form.Encode()), headers...)
 }
 
-func (b *browser) send(t *testing.T, status int, method, path string, body io.Reader, headers ...string) answer {
-	t.Helper()
+func (b *browser) send(tb testing.TB, status int, method, path string, body io.Reader, headers ...string) answer {
+	tb.Helper()
 	if !strings.HasPrefix(path, "http") {
 		path = b.site.url + path
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, path, body)
+	req, err := http.NewRequestWithContext(tb.Context(), method, path, body)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	res, err := b.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if res.StatusCode != status {
-		t.Fatalf("%s %s: status %d, want %d: %s", method, path, res.StatusCode, status, text)
+		tb.Fatalf("%s %s: status %d, want %d: %s", method, path, res.StatusCode, status, text)
 	}
 	return answer{status: status, location: res.Header.Get("Location"), text: string(text), header: res.Header}
 }
 
 // follow posts a form and reads the page that the answer leads to.
-func (b *browser) follow(t *testing.T, path string, form url.Values) answer {
-	t.Helper()
-	return b.get(t, http.StatusOK, b.post(t, http.StatusSeeOther, path, form).location)
+func (b *browser) follow(tb testing.TB, path string, form url.Values) answer {
+	tb.Helper()
+	return b.get(tb, http.StatusOK, b.post(tb, http.StatusSeeOther, path, form).location)
 }
 
 // shows fails the test unless the page has the texts.
-func (a answer) shows(t *testing.T, texts ...string) {
-	t.Helper()
+func (a answer) shows(tb testing.TB, texts ...string) {
+	tb.Helper()
 	for _, text := range texts {
 		if !strings.Contains(a.text, text) {
-			t.Errorf("the page does not show %q: %s", text, a.text)
+			tb.Errorf("the page does not show %q: %s", text, a.text)
 		}
 	}
 }
@@ -267,19 +267,19 @@ func (a answer) shows(t *testing.T, texts ...string) {
 const password = "difference engine"
 
 // signUp makes an account and signs it in.
-func (s *site) signUp(t *testing.T) (*browser, string) {
-	t.Helper()
-	b, email := s.browser(t), uuid.NewString()+"@example.com"
-	b.post(t, http.StatusSeeOther, "/app/sign-up", url.Values{
+func (s *site) signUp(tb testing.TB) (*browser, string) {
+	tb.Helper()
+	b, email := s.browser(tb), uuid.NewString()+"@example.com"
+	b.post(tb, http.StatusSeeOther, "/app/sign-up", url.Values{
 		"name": {"Ada"}, "organization_name": {"Engines"}, "email": {email}, "password": {password},
 	})
 	return b, email
 }
 
 // signIn signs an account in, in another browser.
-func (s *site) signIn(t *testing.T, email, password string) *browser {
-	t.Helper()
-	b := s.browser(t)
-	b.post(t, http.StatusSeeOther, "/app/sign-in", url.Values{"email": {email}, "password": {password}})
+func (s *site) signIn(tb testing.TB, email, password string) *browser {
+	tb.Helper()
+	b := s.browser(tb)
+	b.post(tb, http.StatusSeeOther, "/app/sign-in", url.Values{"email": {email}, "password": {password}})
 	return b
 }

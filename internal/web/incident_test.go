@@ -30,17 +30,17 @@ func (s *site) channel(t *testing.T, b *browser) string {
 }
 
 // create makes a resource with a key of the browser's user.
-func (s *site) create(t *testing.T, b *browser, path, body string) string {
-	t.Helper()
-	made := b.post(t, http.StatusCreated, "/app/api-keys", url.Values{"name": {"fixture"}, "scopes": {"read", "write", "respond", "admin"}})
+func (s *site) create(tb testing.TB, b *browser, path, body string) string {
+	tb.Helper()
+	made := b.post(tb, http.StatusCreated, "/app/api-keys", url.Values{"name": {"fixture"}, "scopes": {"read", "write", "respond", "admin"}})
 	at := strings.Index(made.text, "vgl_")
-	answer := b.send(t, http.StatusCreated, http.MethodPost, path, strings.NewReader(body),
+	answer := b.send(tb, http.StatusCreated, http.MethodPost, path, strings.NewReader(body),
 		"Authorization", "Bearer "+keyAt(made.text, at), "Content-Type", "application/json")
 	var out struct {
 		Data struct{ ID string } `json:"data"`
 	}
 	if err := json.Unmarshal([]byte(answer.text), &out); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out.Data.ID
 }

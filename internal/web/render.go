@@ -3,6 +3,7 @@
 package web
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -137,23 +138,65 @@ func (r *request) renderPart(status int, name, part string, data any) error {
 }
 
 func (r *request) execute(status int, name, part string, data any) error {
-	body, err := r.s.fill(name, part, data)
+	t, err := r.s.template(name)
 	if err != nil {
 		return err
 	}
-	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	r.w.WriteHeader(status)
-	_, _ = r.w.Write(body) //nolint:gosec // html/template has escaped it; an error: the client has gone
+	out := &answering{w: r.w, status: status}
+	held := bufio.NewWriterSize(out, headBytes)
+	if err := t.ExecuteTemplate(held, part, data); err != nil {
+		if !out.begun {
+			return err
+		}
+		if !out.gone && r.Context().Err() == nil {
+			r.s.deps.Log.ErrorContext(r.Context(), "a page broke off", "path", r.URL.Path, "error", err)
+		}
+		panic(http.ErrAbortHandler) // the browser sees that the page is not whole
+	}
+	_ = held.Flush() // an error: the client has gone
 	return nil
 }
 
-// fill executes a part of a page's template.
-func (s *Server) fill(name, part string, data any) ([]byte, error) {
+// headBytes is how much of a page is made before any of it is sent: its head, and more. What fails by then is answered with the
+// page of an error.
+const headBytes = 8 << 10
+
+// answering sends a page while it is made, so that the browser reads its head and asks for its files while the server
+// writes the rows.
+type answering struct {
+	w           http.ResponseWriter
+	status      int
+	begun, gone bool // the client
+}
+
+// Write sends a part of the page; the first one at once.
+func (a *answering) Write(text []byte) (int, error) {
+	first := !a.begun
+	if first {
+		a.begun = true
+		a.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		a.w.WriteHeader(a.status)
+	}
+	n, err := a.w.Write(text)
+	if err == nil && first && len(text) >= headBytes {
+		err = http.NewResponseController(a.w).Flush()
+	}
+	a.gone = err != nil
+	return n, err
+}
+
+// template returns the template of a page.
+func (s *Server) template(name string) (*template.Template, error) {
 	parsed, ok := s.templates[name]
 	if !ok {
 		return nil, fmt.Errorf("web: no template %s", name)
 	}
-	t, err := parsed()
+	return parsed()
+}
+
+// fill executes a part of a page's template.
+func (s *Server) fill(name, part string, data any) ([]byte, error) {
+	t, err := s.template(name)
 	if err != nil {
 		return nil, err
 	}

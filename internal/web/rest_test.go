@@ -3,8 +3,11 @@
 package web_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptrace"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,13 +64,12 @@ func (b *browser) transferred(t *testing.T, path string) (own int, files map[str
 	return len(b.get(t, http.StatusOK, path, "Accept-Encoding", browserAccepts).text), files
 }
 
-// TestPagesAtRest bounds the overview of 1,000 checks, and the page of a check in three regions with a full day in its
-// chart and its table.
-func TestPagesAtRest(t *testing.T) {
-	t.Parallel()
-	s := open(t, "")
-	b, _ := s.signUp(t)
-	id := s.create(t, b, "/v1/checks", `{"name":"Shop","type":"https","interval_seconds":60,
+// atRest makes 1,000 checks with full strips, of which one has a day of results in three regions; its ID is returned.
+func atRest(tb testing.TB) (b *browser, id string) {
+	tb.Helper()
+	s := open(tb, "")
+	b, _ = s.signUp(tb)
+	id = s.create(tb, b, "/v1/checks", `{"name":"Shop","type":"https","interval_seconds":60,
 		"regions":["na-east-ewr","eu-central-fra","ap-southeast-sin"],"config":{"url":"https://shop.example.com/"}}`)
 	for _, fill := range []string{
 		`UPDATE checks SET created_at = created_at - interval '2 days', anchor = anchor - interval '2 days'`,
@@ -91,10 +93,18 @@ func TestPagesAtRest(t *testing.T) {
 			health = CASE WHEN check_id = md5('7')::uuid THEN 'unhealthy' ELSE 'healthy' END`,
 		`ANALYZE checks, check_regions, results`,
 	} {
-		if _, err := s.store.DB().NewRaw(fill).Exec(t.Context()); err != nil {
-			t.Fatal(err)
+		if _, err := s.store.DB().NewRaw(fill).Exec(tb.Context()); err != nil {
+			tb.Fatal(err)
 		}
 	}
+	return b, id
+}
+
+// TestPagesAtRest bounds the overview of 1,000 checks, and the page of a check in three regions with a full day in its
+// chart and its table.
+func TestPagesAtRest(t *testing.T) {
+	t.Parallel()
+	b, id := atRest(t)
 	for _, one := range []struct{ path, shows string }{{"/app", "Page 1"}, {"/app/checks/" + id, "Show as table"}} {
 		page := b.get(t, http.StatusOK, one.path)
 		page.shows(t, one.shows)
@@ -119,4 +129,35 @@ func TestPagesAtRest(t *testing.T) {
 			t.Errorf("%s has %d bytes and files of %d, compressed; it may have %d with them: %v", one.path, own, files, mostBytes, each)
 		}
 	}
+}
+
+// BenchmarkOverview loads the overview of 1,000 checks as a browser does, with the API and Postgres behind it.
+func BenchmarkOverview(b *testing.B) {
+	who, _ := atRest(b)
+	who.get(b, http.StatusOK, "/app") // fills caches
+	var first []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		trace := &httptrace.ClientTrace{GotFirstResponseByte: func() { first = append(first, time.Since(began)) }}
+		request, err := http.NewRequestWithContext(
+			httptrace.WithClientTrace(b.Context(), trace),
+			http.MethodGet,
+			who.site.url+"/app",
+			http.NoBody,
+		)
+		if err != nil {
+			b.Fatal(err)
+		}
+		request.Header.Set("Accept-Encoding", browserAccepts)
+		answer, err := who.Do(request)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, answer.Body); err != nil || n < 10<<10 {
+			b.Fatalf("a page of %d bytes, %v", n, err)
+		}
+		_ = answer.Body.Close()
+	}
+	slices.Sort(first)
+	b.ReportMetric(float64(first[len(first)/2].Microseconds())/1000, "ms-to-first-byte/p50")
 }
