@@ -135,8 +135,15 @@ func start(t *testing.T, env []string, args ...string) *process {
 // startAs is start as another user; nil means the current one.
 func startAs(t *testing.T, user *syscall.Credential, env []string, args ...string) *process {
 	t.Helper()
-	defer timingtest.Waiting(t, "vigil "+strings.Join(args, " ")+" is ready")()
-	p, err := spawn(user, env, args...)
+	return startBy(t, commandAs(user, args...), env)
+}
+
+// startBy is start with a command that runs the program.
+func startBy(t *testing.T, cmd *exec.Cmd, env []string) *process {
+	t.Helper()
+	what := "vigil " + strings.Join(cmd.Args[1:], " ")
+	defer timingtest.Waiting(t, what+" is ready")()
+	p, err := spawn(cmd, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,19 +151,24 @@ func startAs(t *testing.T, user *syscall.Credential, env []string, args ...strin
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("log of %s:\n%s", strings.Join(args, " "), p.stderr)
+			t.Logf("log of %s:\n%s", what, p.stderr)
 		}
 	})
 	return p
 }
 
-// spawn runs the program, as another user unless that is nil, and waits until it is ready.
-func spawn(user *syscall.Credential, env []string, args ...string) (*process, error) {
-	p := &process{stderr: &tail{}, exited: make(chan struct{})}
-	p.cmd = exec.Command(binary, args...) //nolint:noctx // ended by kill or interrupt
+// commandAs is the command that runs the program as another user; nil means the current one.
+func commandAs(user *syscall.Credential, args ...string) *exec.Cmd {
+	cmd := exec.Command(binary, args...) //nolint:noctx // ended by kill or interrupt
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
+	return cmd
+}
+
+// spawn runs the program and waits until it is ready.
+func spawn(cmd *exec.Cmd, env []string) (*process, error) {
+	p := &process{cmd: cmd, stderr: &tail{}, exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = p.stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -227,10 +239,16 @@ func (p *process) interrupt() (took time.Duration, err error) {
 // up runs `vigil up` on free ports.
 func up(t *testing.T, dir string, env ...string) *process {
 	t.Helper()
+	return upBy(t, commandAs(nil, "up", "--json"), dir, env...)
+}
+
+// upBy is up with a command that runs it.
+func upBy(t *testing.T, cmd *exec.Cmd, dir string, env ...string) *process {
+	t.Helper()
 	base := []string{
 		"VIGIL_LISTEN=127.0.0.1:0", "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0", "VIGIL_DATA_DIR=" + dir,
 	}
-	return start(t, append(base, env...), "up", "--json")
+	return startBy(t, cmd, append(base, env...))
 }
 
 // freeAddress returns an unused address. Its port is below the range of ephemeral

@@ -72,7 +72,7 @@ func (c *commons) startPlatform(t *testing.T) {
 	}
 	env := append(freePorts(filepath.Join(dir, "data")),
 		"VIGIL_REGIONS=eu-central-fra,na-east-ewr", "VIGIL_SIGNUP_TIER=enterprise", "SSL_CERT_FILE="+trusted, fastSchedule)
-	p, err := spawn(nil, env, "up", "--json")
+	p, err := spawn(commandAs(nil, "up", "--json"), env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,7 @@ func addSettings(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	for _, s := range knownSettings() {
 		flags.String(s.Flag(), s.Fallback, s.Help+" ["+s.Variable+"]")
+		flags.Lookup(s.Flag()).NoOptDefVal = s.Bare
 		_ = flags.SetAnnotation(s.Flag(), settingAnnotation, []string{s.Variable})
 	}
 }

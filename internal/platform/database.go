@@ -59,11 +59,16 @@ func DatabaseURL(s *Settings) (string, error) {
 // Temporal server they are the 97 that an untouched Postgres grants to ordinary users.
 const maxConns = 11
 
+// smallConns is the same on a small machine.
+const smallConns = 6
+
 // openStore opens the database for a process that runs until it is stopped. It refuses one
 // from before the baseline, and writes nothing.
-func (p *Process) openStore(ctx context.Context, dsn string, pooler storage.Pooler, keys *secret.Keyring) (*storage.Store, error) {
+func (p *Process) openStore(
+	ctx context.Context, dsn string, pooler storage.Pooler, conns int, keys *secret.Keyring,
+) (*storage.Store, error) {
 	store, err := storage.Open(ctx, dsn, storage.Options{
-		Keys: keys, Secrets: ConfigSecrets(), Policies: notify.Policies(), Pooler: pooler, MaxConns: maxConns, Now: time.Now, Log: p.Log,
+		Keys: keys, Secrets: ConfigSecrets(), Policies: notify.Policies(), Pooler: pooler, MaxConns: conns, Now: time.Now, Log: p.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -20,6 +20,10 @@ const (
 	// private Postgres.
 	memoryShare = 0.7
 
+	// besideHeap is what the private Postgres and the pages of the program take, in bytes, where that is more than
+	// memoryShare leaves them.
+	besideHeap = 176 << 20
+
 	// startSettled is how long after the start the memory that only starting needs is
 	// given back.
 	startSettled = 10 * time.Second
@@ -53,7 +57,8 @@ func memoryLimit(given string, memory int64) int64 {
 	if given != "" {
 		return 0
 	}
-	return int64(memoryShare * float64(memory))
+	share := int64(memoryShare * float64(memory))
+	return max(memory/2, min(share, memory-besideHeap))
 }
 
 // availableMemory is the memory in bytes that the processes of this machine, or of this

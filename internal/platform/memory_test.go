@@ -70,9 +70,15 @@ func TestAvailableMemory(t *testing.T) {
 
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
-	machine := files{"/proc/meminfo": "MemTotal: 1024 kB\n"}
-	if got := memoryLimit("", availableMemory(machine.read)); got != 1024*1024*7/10 {
-		t.Errorf("the limit is %d bytes, want 70 %% of the machine's", got)
+	for kib, want := range map[string]int64{
+		"8388608": 8 << 30 / 10 * 7, // 70 %
+		"524288":  336 << 20,        // what the rest takes is left
+		"262144":  128 << 20,        // half
+	} {
+		machine := files{"/proc/meminfo": "MemTotal: " + kib + " kB\n"}
+		if got := memoryLimit("", availableMemory(machine.read)); got>>20 != want>>20 {
+			t.Errorf("with %s KiB the limit is %d MiB, want %d", kib, got>>20, want>>20)
+		}
 	}
 	if got := memoryLimit("100MiB", 1<<20); got != 0 {
 		t.Errorf("the limit is %d bytes although GOMEMLIMIT is set", got)

@@ -24,6 +24,7 @@ import (
 //   - help: the word between tildes is the placeholder of the value
 //   - min, max: the range of the value, which CheckRanges holds; because: why it ends there
 //   - form: what else is accepted, in words
+//   - bare: what the flag means without a value
 //   - empty: what an empty variable means; without it one counts as unset
 //   - use: the commands that read the setting
 //   - section: the heading of docs/settings.md that begins with this field
@@ -55,6 +56,8 @@ type Settings struct {
 	MaxProbes           int             `env:"VIGIL_MAX_PROBES" envDefault:"4096" min:"64" max:"100000" more:"operations.md#too-much-to-probe" use:"up worker" help:"~probes~ that one process runs at the same time; each may take a file descriptor and 100 KiB of memory"`
 	TurnRate            float64         `env:"VIGIL_TURN_RATE" envDefault:"5" min:"0" max:"1000" more:"operations.md#turns" use:"up worker" help:"~activities~ a second that the loops of one worker process may start while nothing changes; with more slots than that one activity covers several; 0: one activity for each slot"`
 	QuietWindow         time.Duration   `env:"VIGIL_QUIET_WINDOW" envDefault:"30m" min:"0" max:"1h" more:"operations.md#turns" use:"up worker" help:"longest ~duration~ that one activity may cover; 0: one activity for each slot"`
+
+	Small smallMode `env:"VIGIL_SMALL" envDefault:"auto" bare:"on" form:"auto, on or off" more:"operations.md#small-machines" use:"up" help:"~mode~ for little memory, with smaller caches and fewer connections: on, off, or auto, which is on below 2 GiB"`
 
 	Canaries canary.List `env:"VIGIL_CANARIES" envDefault:"1.1.1.1:53,8.8.8.8:53,9.9.9.9:53" empty:"off" form:"1 to 8 host:port with commas, off or nothing" more:"operations.md#is-it-this-machine" use:"up worker" help:"~servers~ that show whether this machine has its line, as host:port with commas: while none of them accepts a connection, failures of public targets are missed slots; off or empty: none"`
 
@@ -96,7 +99,8 @@ type Setting struct {
 	Fallback string
 	Empty    string // what an empty variable means; empty: it counts as unset
 	Help     string
-	Secret   bool // its value is never repeated
+	Bare     string // the value of its flag without one; empty: the flag needs one
+	Secret   bool   // its value is never repeated
 	Field    reflect.StructField
 }
 
@@ -115,6 +119,7 @@ func AllSettings() []Setting {
 			Variable: field.Tag.Get("env"),
 			Fallback: field.Tag.Get("envDefault"),
 			Empty:    field.Tag.Get("empty"),
+			Bare:     field.Tag.Get("bare"),
 			Help:     strings.ReplaceAll(field.Tag.Get("help"), "~", "`"),
 			Secret:   field.Tag.Get("secret") != "",
 			Field:    field,

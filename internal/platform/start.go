@@ -94,7 +94,11 @@ func StartAll(ctx context.Context, p *Process, s Settings, show *Screen) (*Platf
 // neither needs the other, and both take their time. A database from before the baseline is
 // refused before the data of the embedded Temporal is touched.
 func (p *Process) startServers(ctx context.Context, in inputs, show *Screen) (*storage.Store, TemporalServer, error) {
-	store, err := p.openStore(ctx, in.dsn, in.settings.DatabasePooler, in.secrets.Keyring)
+	conns := maxConns
+	if in.settings.small() {
+		conns = smallConns
+	}
+	store, err := p.openStore(ctx, in.dsn, in.settings.DatabasePooler, conns, in.secrets.Keyring)
 	if err != nil {
 		return nil, TemporalServer{}, err
 	}
@@ -162,7 +166,7 @@ func (p *Process) startPostgres(ctx context.Context, s Settings, data *standalon
 			return "yours", standalone.EnsureDatabases(ctx, dsn)
 		}
 		server, err := standalone.StartPostgres(ctx, data, standalone.PostgresOptions{
-			Databases: Databases(), Log: p.Log,
+			Databases: Databases(), Small: s.small(), Log: p.Log,
 		})
 		if err != nil {
 			return "", err

@@ -109,11 +109,19 @@ func (p *Process) StartTemporal(
 		warnOpenListeners(ctx, &s, p.Log)
 	}
 	options := standalone.TemporalOptions{
-		DSN: dsn, Listen: string(s.TemporalListen), UIListen: string(s.UIListen),
-		Namespace: s.TemporalNamespace, Retention: s.TemporalRetention,
-		SearchAttributes: dispatch.SearchAttributes(), Loops: expectedLoops, CachedWorkflows: workers.CachedWorkflows(s.TurnRate),
-		CodecEndpoint: s.codecEndpoint(),
-		UIHosts:       s.TemporalUIOrigin.hosts(), Credentials: secure, Log: p.Log,
+		DSN:              dsn,
+		Listen:           string(s.TemporalListen),
+		UIListen:         string(s.UIListen),
+		Namespace:        s.TemporalNamespace,
+		Retention:        s.TemporalRetention,
+		SearchAttributes: dispatch.SearchAttributes(),
+		Loops:            expectedLoops,
+		Small:            s.small(),
+		CachedWorkflows:  workers.CachedWorkflows(s.TurnRate),
+		CodecEndpoint:    s.codecEndpoint(),
+		UIHosts:          s.TemporalUIOrigin.hosts(),
+		Credentials:      secure,
+		Log:              p.Log,
 	}
 	if login != nil {
 		options.UIAccess = login.wrap

@@ -25,6 +25,8 @@ import (
 type PostgresOptions struct {
 	// BinDirs are searched for postgres and initdb, in order; nil means pgbin.Dirs.
 	BinDirs []string
+	// Small is for a machine with little memory.
+	Small bool
 	// Databases are created when missing.
 	Databases []string
 	// Log receives background errors, such as a server that was restarted; nil discards
@@ -37,6 +39,7 @@ type PostgresOptions struct {
 type Postgres struct {
 	cluster cluster
 	port    int
+	small   bool
 	log     *slog.Logger
 	pid     atomic.Int64
 	logFrom atomic.Int64  // where the log of the newest process begins
@@ -73,7 +76,7 @@ func startPostgres(ctx context.Context, data *DataDir, opts PostgresOptions) (*P
 	if err := c.stopLeftover(ctx); err != nil {
 		return nil, err
 	}
-	p := &Postgres{cluster: c, log: log, stop: make(chan struct{}), halted: make(chan struct{})}
+	p := &Postgres{cluster: c, small: opts.Small, log: log, stop: make(chan struct{}), halted: make(chan struct{})}
 	if p.port, err = p.choosePort(ctx); err != nil {
 		return nil, err
 	}

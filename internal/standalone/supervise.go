@@ -136,18 +136,12 @@ func (p *Postgres) arguments(dir string) []string {
 		"listen_addresses=" + loopback,
 		"unix_socket_directories=.", // that of the cluster, which only its owner may enter
 
-		// Each of the four Temporal services has a pool for its store and one for
-		// visibility, and Vigil has its own.
-		"max_connections=200",
-		"shared_buffers=128MB",
 		"huge_pages=off", // they are taken whole, however little of them is used
-		"work_mem=8MB",
 
 		// Many small commits, no replicas, no analytics beside the probing.
 		"wal_level=minimal",
 		"max_wal_senders=0",
 		"max_logical_replication_workers=0",
-		"wal_buffers=4MB",
 		"max_wal_size=2GB",
 		"checkpoint_timeout=15min",
 		"max_parallel_workers_per_gather=0",
@@ -166,5 +160,20 @@ func (p *Postgres) arguments(dir string) []string {
 	} {
 		args = append(args, "-c", setting)
 	}
+	for _, setting := range p.memory() {
+		args = append(args, "-c", setting)
+	}
 	return args
+}
+
+// memory are the settings of the server that take memory.
+func (p *Postgres) memory() []string {
+	if p.small {
+		return []string{
+			"max_connections=60", "shared_buffers=32MB", "work_mem=2MB", "maintenance_work_mem=16MB", "wal_buffers=1MB",
+			"autovacuum_max_workers=1",
+		}
+	}
+	// Each of the four Temporal services has a pool for its store and one for visibility, and Vigil has its own.
+	return []string{"max_connections=200", "shared_buffers=128MB", "work_mem=8MB", "wal_buffers=4MB"}
 }

@@ -71,7 +71,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 			_ = t.Stop(context.WithoutCancel(ctx))
 		}
 	}()
-	stores, err := newStores(opts.DSN)
+	stores, err := newStores(opts.DSN, opts.conns())
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +90,9 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 	_ = front.Close()
 	settings := dynamicConfig(opts.Loops)
 	settings[dynamicconfig.WorkerStickyCacheSize.Key()] = opts.CachedWorkflows
+	if opts.Small {
+		shrink(settings)
+	}
 	if err := t.serve(ctx, cfg, settings, secure); err != nil {
 		return nil, err
 	}

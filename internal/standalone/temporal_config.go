@@ -29,6 +29,7 @@ const (
 	// the whole must fit, with Vigil's own, into an untouched Postgres's hundred.
 	storeConns      = 16
 	visibilityConns = 4
+	smallConns      = 4
 
 	// connIdle is how long a connection of a pool stays open unused: at rest each costs
 	// about 2 MB of memory in Postgres, and a burst opens several.
@@ -40,6 +41,9 @@ const (
 
 	// schedulerWorkers are the tasks of each kind of queue that are processed at a time.
 	schedulerWorkers = storeConns
+
+	// smallCache is how many workflows the server keeps in memory on a small machine.
+	smallCache = 256
 
 	// shardWrites is how many writes of a history shard are under way at a time.
 	shardWrites = 8
@@ -55,7 +59,7 @@ type stores struct{ store, visibility *config.SQL }
 // newStores configures the two databases. Temporal gets a connect function instead of a
 // host and a password, so that TLS, sockets and multiple hosts of the platform's
 // connection string apply to it too.
-func newStores(dsn string) (stores, error) {
+func newStores(dsn string, conns int) (stores, error) {
 	parsed, err := parseDSN(dsn)
 	if err != nil {
 		return stores{}, err
@@ -70,7 +74,15 @@ func newStores(dsn string) (stores, error) {
 		}
 	}
 	store, visibility := TemporalDatabases(parsed.Database)
-	return stores{store: at(store, storeConns), visibility: at(visibility, visibilityConns)}, nil
+	return stores{store: at(store, conns), visibility: at(visibility, min(conns, visibilityConns))}, nil
+}
+
+// conns is how many connections each service has to the store.
+func (o *TemporalOptions) conns() int {
+	if o.Small {
+		return smallConns
+	}
+	return storeConns
 }
 
 // serverConfig is the static configuration: the frontend where the operator
@@ -195,6 +207,19 @@ func dynamicConfig(loops int) dynamicSettings {
 		settings[key] = unlimited
 	}
 	return settings
+}
+
+// shrink takes settings for little memory: a loop whose state is not kept is read again at its turn.
+func shrink(s dynamicSettings) {
+	s[dynamicconfig.HistoryCacheTTL.Key()] = "1m"
+	s[dynamicconfig.HistoryCacheHostLevelMaxSize.Key()] = smallCache
+	s[dynamicconfig.EventsCacheMaxSizeBytes.Key()] = 64 << 10
+	for _, workers := range []dynamicconfig.Key{
+		dynamicconfig.TransferProcessorSchedulerWorkerCount.Key(), dynamicconfig.TimerProcessorSchedulerWorkerCount.Key(),
+		dynamicconfig.VisibilityProcessorSchedulerWorkerCount.Key(),
+	} {
+		s[workers] = smallConns
+	}
 }
 
 // DynamicSettings are the dynamic settings of the embedded server by key, which a

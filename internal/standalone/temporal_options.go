@@ -29,6 +29,8 @@ type TemporalOptions struct {
 	SearchAttributes []string
 	// Loops is the expected number of long-lived workflows, which sizes the caches.
 	Loops int
+	// Small is for a machine with little memory: fewer connections and goroutines, and smaller caches.
+	Small bool
 	// CachedWorkflows is how many workflows all workers of this process keep in memory together:
 	// the server's own are the first of them. 0 leaves the SDK's default.
 	CachedWorkflows int
