@@ -10,15 +10,15 @@ import (
 	"github.com/vigil-monitor/vigil/internal/fair"
 )
 
-// TurnTimeout is how long a turn in a region may take before Temporal gives it up: the longest window,
-// the longest probe and the slack. It does not depend on the plan of a turn, since it finds nothing:
-// the turns of a dead worker are adopted, leases find it in seconds, and the sweep finds a loop
-// that is late. It is as short as that because Temporal keeps a row for each timeout until it is
-// over, also when the turn has ended long before.
-func TurnTimeout(region string) time.Duration {
-	window := longestWindow
-	if rowsDecide(region) {
-		window = longestArrivals
+// TurnTimeout is how long a turn in a region may take that covers so many slots, before Temporal gives it
+// up: the longest window, the longest probe and the slack. It does not depend more on the plan of a turn,
+// since it finds nothing: the turns of a dead worker are adopted, leases find it in seconds, and the sweep
+// finds a loop that is late. It is shorter for turns of one slot, of which there are many, because Temporal
+// keeps a row for each timeout until it is over, also when the turn has ended long before.
+func TurnTimeout(region string, slots int) time.Duration {
+	window := oneSlotWindow
+	if slots > 1 || rowsDecide(region) {
+		window = longestWindow
 	}
 	return window + vigil.LongestProbe + turnSlack
 }
@@ -32,18 +32,18 @@ func rowsDecide(region string) bool {
 // it is lost, and its state is in rows, so it may be longer.
 func (t *turnRun) window() time.Duration {
 	if rowsDecide(t.turn.Region) {
-		return min(arrivalsWindow*t.QuietWindow, longestArrivals)
+		return min(arrivalsWindow*t.QuietWindow, longestWindow)
 	}
 	return t.QuietWindow
 }
 
 const (
 	// longestWindow is the longest quiet window that a worker may be given.
-	longestWindow = time.Hour
-	// arrivalsWindow is how many quiet windows a turn covers at most whose results arrive, and
-	// longestArrivals how long that may be.
-	arrivalsWindow  = 12
-	longestArrivals = 6 * time.Hour
+	longestWindow = 6 * time.Hour
+	// oneSlotWindow is how long a turn of one slot goes on at most, which may become wider.
+	oneSlotWindow = time.Hour
+	// arrivalsWindow is how many quiet windows a turn covers at most whose results arrive.
+	arrivalsWindow = 12
 	// turnSlack is for the dispatch of the activity and for storing the last result.
 	turnSlack = 30 * time.Second
 	// Parts of turnSlack: a turn begins no slot in the last lastSlot of it, since the clock of

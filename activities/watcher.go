@@ -3,6 +3,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -43,11 +44,13 @@ type WatcherOptions struct {
 	Worker string
 	// Lease says whether they hold. Nil: probes need no lease.
 	Lease *LeaseHolder
-	// TurnRate is how many turns a second the process makes while nothing changes: with
-	// more slots than that a turn covers several of them. With 0 every turn covers one
-	// slot.
+	// TurnRate is how many slots a second the loops of the process may have while each is a
+	// turn of its own: with more than that a turn covers several of them. With 0 every turn covers
+	// one slot.
 	TurnRate float64
-	// QuietWindow is the longest time that one turn may cover, up to an hour.
+	// WideRate is how many turns a second the process makes then, while nothing changes; 0: TurnRate.
+	WideRate float64
+	// QuietWindow is the longest time that one turn may cover, up to six hours.
 	QuietWindow time.Duration
 	// Votes and Incidents receive the votes of loops. Without them votes are dropped
 	// and no incident opens.
@@ -108,13 +111,16 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 	return &Watcher{
 		apart:          newTurnsApart(),
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
-		budget: pace.NewBudget(opts.TurnRate), news: timing.Burst{Size: newsBurst, Window: newsBurstTime},
+		budget: pace.NewBudget(opts.TurnRate, cmp.Or(opts.WideRate, opts.TurnRate)), news: timing.Burst{Size: newsBurst, Window: newsBurstTime},
 		tests: handTests{places: fair.New(fair.DefaultLimits(testPlaces))},
 	}
 }
 
 // Turns returns the budget of turns of this process.
 func (w *Watcher) Turns() pace.Figures { return w.budget.Figures(w.Now()) }
+
+// Running returns the loops whose turns this process runs.
+func (w *Watcher) Running() []pace.Loop { return w.budget.Running() }
 
 // Probing returns the number of running probes, tests by hand included.
 func (w *Watcher) Probing() int64 { return w.Probes.Held() + w.tests.places.Held() }

@@ -159,7 +159,7 @@ func (l *checkLoop) turn(ctx workflow.Context) {
 // watch starts the activity of a turn.
 func (l *checkLoop) watch(ctx workflow.Context) workflow.Future {
 	ctx, l.cancelTurn = workflow.WithCancel(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: activities.TurnTimeout(l.in.Region),
+		StartToCloseTimeout: activities.TurnTimeout(l.in.Region, l.span()),
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 	}))
 	var watcher *activities.Watcher

@@ -42,8 +42,8 @@ func newBenchLoopsCommand() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&o.Loops, "loops", 1000, "how many `checks`, each in one region")
 	cmd.Flags().DurationVar(&o.Interval, "interval", 10*time.Second, "interval of every check")
-	cmd.Flags().Float64Var(&o.TurnRate, "turn-rate", 5, "`turns` a second of the worker (VIGIL_TURN_RATE); 0 is a turn for every slot")
-	cmd.Flags().DurationVar(&o.Window, "window", 30*time.Minute, "longest time of a turn (VIGIL_QUIET_WINDOW)")
+	cmd.Flags().StringVar(&o.TurnRate, "turn-rate", "auto", "`turns` a second of the worker (VIGIL_TURN_RATE); 0 is a turn for every slot")
+	cmd.Flags().DurationVar(&o.Window, "window", 6*time.Hour, "longest time of a turn (VIGIL_QUIET_WINDOW)")
 	cmd.Flags().DurationVar(&o.Settle, "settle", 3*time.Minute, "how long to wait at most until turns cover as many slots as they will")
 	cmd.Flags().DurationVar(&o.Measure, "for", 30*time.Second, "how long to measure after that")
 	cmd.Flags().IntVar(&o.Drills, "drills", 0,

@@ -48,7 +48,7 @@ func TestSettings(t *testing.T) {
 		if s.Listen != "127.0.0.1:8080" || s.TemporalListen != "127.0.0.1:7233" || s.UIListen != "127.0.0.1:8233" {
 			t.Errorf("listens at %s, Temporal at %s, its UI at %s", s.Listen, s.TemporalListen, s.UIListen)
 		}
-		if len(s.Regions) != 33 || s.QuietWindow != 30*time.Minute || s.TurnRate != 5 || s.TemporalRetention != 72*time.Hour ||
+		if len(s.Regions) != 33 || s.QuietWindow != 6*time.Hour || s.TemporalRetention != 72*time.Hour ||
 			s.SignupTier != "free" {
 			t.Errorf("got %+v", s)
 		}

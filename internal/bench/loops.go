@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // reads the results as any client would
@@ -31,7 +30,7 @@ import (
 type LoopOptions struct {
 	Loops    int           // checks, each in one region
 	Interval time.Duration // of every check
-	TurnRate float64       // turns a second of the worker; 0: a turn for every slot
+	TurnRate string        // of the worker (VIGIL_TURN_RATE)
 	Window   time.Duration // the longest time of a turn
 	Settle   time.Duration // how long to wait at most until turns cover as many slots as they will
 	Measure  time.Duration // how long, after that
@@ -135,7 +134,7 @@ func startServers(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 	s.env = []string{
 		"DATABASE_URL=" + dsn, "VIGIL_DATA_DIR=" + dir, "VIGIL_TEMPORAL_LISTEN=127.0.0.1:0", "VIGIL_UI_LISTEN=127.0.0.1:0",
 		"VIGIL_SECRET_KEY=" + hex.EncodeToString(raw), "VIGIL_QUIET_WINDOW=" + o.Window.String(), "VIGIL_LOG_LEVEL=warn",
-		"VIGIL_TURN_RATE=" + strconv.FormatFloat(o.TurnRate, 'g', -1, 64),
+		"VIGIL_TURN_RATE=" + o.TurnRate,
 		"VIGIL_ALLOWED_PRIVATE_CIDRS=127.0.0.0/8", "VIGIL_CANARIES=",
 	}
 	if !o.InOne {

@@ -29,7 +29,7 @@ func (r report) print(w io.Writer) error {
 	all := vigil + temporal + postgres
 
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d loops, interval %v, %g turns a second, at most %v each, %d cores, measured for %v; the target is another process\n",
+	fmt.Fprintf(&b, "%d loops, interval %v, turns a second: %s, at most %v each, %d cores, measured for %v; the target is another process\n",
 		r.Loops, r.Interval, r.TurnRate, r.Window, r.cores, took.Round(time.Second))
 	fmt.Fprintf(
 		&b,

@@ -36,7 +36,7 @@ func withCluster(ctx context.Context, o LoopOptions, measure func(*cluster) erro
 }
 
 // defaults are the options of a cluster that runs as `vigil up` does.
-func defaults() LoopOptions { return LoopOptions{TurnRate: 5, Window: 30 * time.Minute} }
+func defaults() LoopOptions { return LoopOptions{TurnRate: "auto", Window: 6 * time.Hour} }
 
 // withAlerts runs a measurement with a cluster whose checks have rules and probe a service
 // that can fail, once turns cover as many slots as they will.

@@ -54,7 +54,8 @@ type Loop struct {
 // than that, each slot has a turn of its own. Beyond, a turn covers several slots. It is safe
 // for concurrent use.
 type Budget struct {
-	rate  float64 // turns a second; 0: no bound
+	rate  float64 // slots a second up to which each is a turn; 0: no bound
+	wide  float64 // turns a second beyond, at most rate
 	burst float64
 
 	mu    sync.Mutex
@@ -88,11 +89,11 @@ type pause struct {
 	at  time.Time
 }
 
-// NewBudget returns a budget of rate turns a second, which begins with a full burst. A rate of
-// 0 is no bound.
-func NewBudget(rate float64) *Budget {
+// NewBudget returns a budget, which begins with a full burst. While the loops have up to rate slots
+// a second, each is a turn; beyond, there are wide turns a second, at most rate. A rate of 0 is no bound.
+func NewBudget(rate, wide float64) *Budget {
 	burst := max(leastBurst, rate*burstTime.Seconds())
-	return &Budget{rate: rate, burst: burst, tokens: burst, slots: 1, shares: 1, loops: make(map[Loop]*loop)}
+	return &Budget{rate: rate, wide: min(wide, rate), burst: burst, tokens: burst, slots: 1, shares: 1, loops: make(map[Loop]*loop)}
 }
 
 // Begin records that a turn of a loop has begun.
@@ -220,14 +221,27 @@ func (b *Budget) update(now time.Time) {
 // demanded returns how many slots each turn of loops covers that have due nano-slots a second together,
 // when it was as many before. The caller must hold b.mu.
 func (b *Budget) demanded(before int, due int64) int {
-	turns := float64(due) / nano / b.rate
-	if need := turnsCeil(turns); need > before {
+	if need := b.slotsOf(float64(due) / nano); need > before {
 		return need
 	}
-	return min(before, turnsCeil(turns*lowerBy))
+	return min(before, b.slotsOf(float64(due)/nano*lowerBy))
 }
 
-func turnsCeil(turns float64) int { return int(max(1, min(math.Ceil(turns), math.MaxInt32))) }
+// slotsOf returns how many slots each turn covers, at least 1, when so many slots a second are due.
+func (b *Budget) slotsOf(due float64) int {
+	if due <= b.rate {
+		return 1
+	}
+	return int(max(1, min(math.Ceil(due/b.wide), math.MaxInt32)))
+}
+
+// turns is how many turns a second there are at the moment. The caller must hold b.mu.
+func (b *Budget) turns() float64 {
+	if b.slots == 1 {
+		return b.rate
+	}
+	return b.wide
+}
 
 // Take takes a token for a turn, and reports whether there was one: whether the process is
 // within its budget.
@@ -260,7 +274,7 @@ func (b *Budget) Left(now time.Time) bool {
 func (b *Budget) fill(now time.Time) {
 	if passed := now.Sub(b.filled); passed > 0 {
 		if !b.filled.IsZero() {
-			b.tokens = min(b.burst, b.tokens+passed.Seconds()*b.rate)
+			b.tokens = min(b.burst, b.tokens+passed.Seconds()*b.turns())
 		}
 		b.filled = now
 	}
@@ -289,6 +303,19 @@ func (b *Budget) Most(now time.Time, interval, window time.Duration, arrives boo
 	return b.slots, vigil.TurnBudget
 }
 
+// Running returns the loops whose turns run here, in no order; none without a bound, where a turn is a slot.
+func (b *Budget) Running() []Loop {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var keys []Loop
+	for key, l := range b.loops {
+		if l.running {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // Figures are what the budget of a process is at the moment.
 type Figures struct {
 	// Rate is the budget in turns a second, 0 without a bound.
@@ -310,5 +337,5 @@ func (b *Budget) Figures(now time.Time) Figures {
 	defer b.mu.Unlock()
 	b.update(now)
 	b.fill(now)
-	return Figures{Rate: b.rate, Due: float64(b.due) / nano, Slots: b.slots, Tokens: b.tokens}
+	return Figures{Rate: b.turns(), Due: float64(b.due) / nano, Slots: b.slots, Tokens: b.tokens}
 }

@@ -64,7 +64,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 		<-notified
 	})
 	opts := workers.ControlOptions{
-		Drills: drills, Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment, TurnRate: p.settings.TurnRate,
+		Drills: drills, Name: name, OnFatal: p.workerFailed, Deployment: p.Deployment, TurnRate: p.settings.TurnRate.everySlot(),
 		Incidents: activities.NewIncidents(activities.IncidentsOptions{
 			Store: p.store, Deliveries: p.incidents, PublicURL: string(p.settings.PublicURL), Spans: p.spans(), Log: p.Log,
 		}),

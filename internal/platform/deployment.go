@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
 	"github.com/vigil-monitor/vigil/workers"
 )
@@ -30,8 +31,12 @@ func (s *Settings) Deployment(version string) (workers.Deployment, error) {
 // deploymentPoll is the pause between two looks at whether this build gets work.
 const deploymentPoll = 10 * time.Second
 
+// moveRate is how many loops a second leave a build that gets no work any more. Each is a turn more.
+const moveRate = 50
+
 // WatchDeployment logs when Temporal gives no work to this build, which is no error: its
-// workers wait until it is promoted. A fresh deployment has no current build at all.
+// workers wait until it is promoted. A fresh deployment has no current build at all. When it got work before, its
+// loops begin another turn, which is one of the current build: the turns that they have may take hours.
 func (p *Platform) WatchDeployment(ctx context.Context) {
 	if p.Deployment.Name == "" {
 		return
@@ -44,8 +49,12 @@ func (p *Platform) WatchDeployment(ctx context.Context) {
 		for known, routed := false, false; ; {
 			d, err := dispatch.DescribeDeployment(ctx, p.temporal.Client, p.Deployment.Name)
 			if now := d.Routes(p.Deployment.BuildID); err == nil && (!known || now != routed) {
+				leaves := known && !now
 				known, routed = true, now
 				p.logRouting(ctx, d, routed)
+				if leaves {
+					p.moveLoops(ctx)
+				}
 			}
 			select {
 			case <-ctx.Done():
@@ -54,6 +63,27 @@ func (p *Platform) WatchDeployment(ctx context.Context) {
 			}
 		}
 	}()
+}
+
+// moveLoops has the loops whose turns this process runs begin another one.
+func (p *Platform) moveLoops(ctx context.Context) {
+	watcher := p.watcher.Load()
+	if watcher == nil {
+		return
+	}
+	turns := dispatch.NewTurns(p.temporal.Client, p.settings.TemporalNamespace)
+	pace := time.NewTicker(time.Second / moveRate)
+	defer pace.Stop()
+	for _, loop := range watcher.Running() {
+		if err := turns.RepeatTurn(ctx, vigil.OpenTurn{CheckID: loop.Check, Region: loop.Region}); err != nil {
+			p.Log.WarnContext(ctx, "a loop stays on this build until its turn ends", "check", loop.Check, "region", loop.Region, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-pace.C:
+		}
+	}
 }
 
 func (p *Platform) logRouting(ctx context.Context, d dispatch.Deployment, routed bool) {

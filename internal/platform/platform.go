@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -78,6 +79,7 @@ func (p *Platform) codecEndpoint(ctx context.Context) (http.Handler, error) {
 // share. Building it starts nothing.
 type Platform struct {
 	*Process
+	watcher   atomic.Pointer[activities.Watcher] // of the workers of regions, once they start
 	settings  Settings
 	secrets   Secrets
 	store     *storage.Store

@@ -117,7 +117,7 @@ func (p *Process) StartTemporal(
 		SearchAttributes: dispatch.SearchAttributes(),
 		Loops:            expectedLoops,
 		Small:            s.small(),
-		CachedWorkflows:  workers.CachedWorkflows(s.TurnRate),
+		CachedWorkflows:  workers.CachedWorkflows(s.TurnRate.everySlot()),
 		CodecEndpoint:    s.codecEndpoint(),
 		UIHosts:          s.TemporalUIOrigin.hosts(),
 		Credentials:      secure,

@@ -68,11 +68,13 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
-		TurnRate: p.settings.TurnRate, QuietWindow: p.settings.QuietWindow,
-		Votes: p.store, Incidents: p.incidents, LastVotes: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.Log,
+		TurnRate: p.settings.TurnRate.everySlot(), WideRate: p.settings.TurnRate.wide(allProcessors),
+		QuietWindow: p.settings.QuietWindow,
+		Votes:       p.store, Incidents: p.incidents, LastVotes: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.Log,
 		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(), Seal: p.secrets.sealAnswer, Line: line,
 		Arrivals: p.arrivals, Inbox: p.inbox,
 	})
+	p.watcher.Store(watcher)
 	p.metrics.Gauge("vigil_probes_in_flight", watcher.Probing)
 	p.metrics.Gauge("vigil_probes_waiting", watcher.Waiting)
 	p.showTurns(watcher)
@@ -81,7 +83,7 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	started := workers.KeepStarting(running, func(ctx context.Context) (func(context.Context), error) {
 		regions := workers.NewRegions(p.temporal.Client, workers.RegionOptions{
 			Name: name, Regions: regions, Watcher: watcher, Leases: p.store, Capabilities: p.probes, BlindSince: line.BlindSince, Now: time.Now,
-			OnFatal: p.workerFailed, Deployment: p.Deployment, Builds: turns, Demand: p.demand, TurnRate: p.settings.TurnRate,
+			OnFatal: p.workerFailed, Deployment: p.Deployment, Builds: turns, Demand: p.demand, TurnRate: p.settings.TurnRate.everySlot(),
 			Log: p.Log,
 		})
 		return regions.Stop, regions.Start(ctx)
