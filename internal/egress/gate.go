@@ -82,7 +82,7 @@ func handshake(ctx context.Context, conn *gate, config *tls.Config, host string)
 		trace.TLSHandshakeStart()
 	}
 	secured := tls.Client(conn, config)
-	if err := secured.HandshakeContext(ctx); err != nil {
+	if err := secured.HandshakeContext(context.WithoutCancel(ctx)); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}

@@ -19,58 +19,55 @@ import (
 	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
 
-// TestAttackResources: targets that cost memory, time or sockets. Every one is
-// over by its deadline, and all together stay within a bound of memory.
-func TestAttackResources(t *testing.T) { //nolint:paralleltest // memory is counted
-	if testing.Short() {
-		t.Skip("skipped in short mode: hostile targets send much data")
-	}
-	w := newWorld(t)
-	certificate := w.authority.Issue(t)
+// attack is a target that costs memory, time or sockets.
+type attack struct {
+	kind   vigil.CheckType
+	config object
+	reason string // "while ...": it never ends by itself; empty: it succeeds
+}
+
+func resourceAttacks(w *world) map[string]attack {
+	w.Helper()
+	certificate := w.authority.Issue(w)
 	scripted := func(answers map[string]string, end string) string { return w.scriptedIMAP(certificate, answers, end) }
 	imap := func(address string) object {
 		return object{
-			"imap": serverAt(t, address, object{"username": "a", "password": "b"}), "smtp": serverAt(t, tcp(t, drain), object{"security": "none"}),
+			"imap": serverAt(w, address, object{"username": "a", "password": "b"}), "smtp": serverAt(w, tcp(w, drain), object{"security": "none"}),
 			"round_trip": false,
 		}
 	}
-	type attack struct {
-		kind   vigil.CheckType
-		config object
-		reason string // "while ...": it never ends by itself; empty: it succeeds
-	}
-	cases := map[string]attack{
-		"TLSHandshakeDrip": {vigil.TypeHTTPS, object{"url": "https://" + tcp(t, drip("\x16\x03\x03\x40\x00"))}, "while in the TLS handshake"},
-		"SSLHandshakeDrip": {vigil.TypeSSL, object{"host": tcp(t, drip("\x16\x03\x03\x40\x00"))}, "while in the TLS handshake"},
+	return map[string]attack{
+		"TLSHandshakeDrip": {vigil.TypeHTTPS, object{"url": "https://" + tcp(w, drip("\x16\x03\x03\x40\x00"))}, "while in the TLS handshake"},
+		"SSLHandshakeDrip": {vigil.TypeSSL, object{"host": tcp(w, drip("\x16\x03\x03\x40\x00"))}, "while in the TLS handshake"},
 		"SSLEndless": {
 			vigil.TypeSSL,
-			object{"host": tcp(t, flood("", "\x16\x03\x03\x40\x00"))},
+			object{"host": tcp(w, flood("", "\x16\x03\x03\x40\x00"))},
 			"handshake message of length 197440 bytes exceeds maximum",
 		},
-		"HeaderDrip": {vigil.TypeHTTP, object{"url": "http://" + tcp(t, drip("HTTP/1.1 200 OK\r\nX: "))}, "while reading the answer"},
+		"HeaderDrip": {vigil.TypeHTTP, object{"url": "http://" + tcp(w, drip("HTTP/1.1 200 OK\r\nX: "))}, "while reading the answer"},
 		"EndlessHeader": {
 			vigil.TypeHTTP,
-			object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\nX: ", "y"))},
+			object{"url": "http://" + tcp(w, flood("HTTP/1.1 200 OK\r\nX: ", "y"))},
 			"the headers of the answer exceed 64 KiB",
 		},
 		"EndlessHeaders": {
 			vigil.TypeHTTP,
-			object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n", "X: y\r\n"))},
+			object{"url": "http://" + tcp(w, flood("HTTP/1.1 200 OK\r\n", "X: y\r\n"))},
 			"the headers of the answer exceed 64 KiB",
 		},
 		"EndlessStatusLine": {
 			vigil.TypeHTTP,
-			object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 ", "y"))},
+			object{"url": "http://" + tcp(w, flood("HTTP/1.1 200 ", "y"))},
 			"the headers of the answer exceed 64 KiB",
 		},
 		"EndlessChunkSize": {
 			vigil.TypeHTTP,
-			object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "0"))},
+			object{"url": "http://" + tcp(w, flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "0"))},
 			"header line too long",
 		},
 		"EndlessTrailer": {
 			vigil.TypeHTTP,
-			object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X: y\r\n"))},
+			object{"url": "http://" + tcp(w, flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X: y\r\n"))},
 			"the chunks of the answer are malformed",
 		},
 		"GzipBomb": {
@@ -81,7 +78,7 @@ func TestAttackResources(t *testing.T) { //nolint:paralleltest // memory is coun
 		"EndlessBody": {
 			vigil.TypeHTTP,
 			object{
-				"url":        "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n\r\n", "x")),
+				"url":        "http://" + tcp(w, flood("HTTP/1.1 200 OK\r\n\r\n", "x")),
 				"assertions": []object{{"source": "body", "operator": "matches", "target": "(x+x+)+y"}},
 			},
 			"the body was expected to match",
@@ -89,41 +86,41 @@ func TestAttackResources(t *testing.T) { //nolint:paralleltest // memory is coun
 		"LargePattern": {
 			vigil.TypeHTTP,
 			object{
-				"url":        "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n\r\n", "x")),
+				"url":        "http://" + tcp(w, flood("HTTP/1.1 200 OK\r\n\r\n", "x")),
 				"assertions": slices.Repeat([]object{{"source": "body", "operator": "matches", "target": "(x{0,200}x{0,30})y"}}, 20),
 			},
 			"while checking the assertions",
 		},
-		"EndlessExpect":   {vigil.TypeTCP, serverAt(t, tcp(t, flood("", "x")), object{"expect": "y"}), "not in the first 64 KiB"},
-		"EndlessDownload": {vigil.TypeThroughput, object{"url": "http://" + tcp(t, flood("HTTP/1.1 200 OK\r\n\r\n", "x"))}, ""},
+		"EndlessExpect":   {vigil.TypeTCP, serverAt(w, tcp(w, flood("", "x")), object{"expect": "y"}), "not in the first 64 KiB"},
+		"EndlessDownload": {vigil.TypeThroughput, object{"url": "http://" + tcp(w, flood("HTTP/1.1 200 OK\r\n\r\n", "x"))}, ""},
 		"NegativeLength": {
 			vigil.TypeHTTP,
-			object{"url": "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"))},
+			object{"url": "http://" + tcp(w, banner("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"))},
 			"the Content-Length of the answer is not valid",
 		},
 		"TwoLengths": {
 			vigil.TypeHTTP,
-			object{"url": "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"))},
+			object{"url": "http://" + tcp(w, banner("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"))},
 			"the Content-Length of the answer is not valid",
 		},
 		"HugeLength": {
 			vigil.TypeHTTP,
-			object{"url": "http://" + tcp(t, banner("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nab"))},
+			object{"url": "http://" + tcp(w, banner("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nab"))},
 			"while reading the body",
 		},
 		"SwitchingProtocols": {
 			vigil.TypeHTTP,
-			object{"url": "http://" + tcp(t, banner("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))},
+			object{"url": "http://" + tcp(w, banner("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))},
 			"status 101, expected 200",
 		},
 		"SMTPBannerNever": {
 			vigil.TypeSMTPIMAP,
-			object{"smtp": serverAt(t, tcp(t, drain), object{"security": "none"})},
+			object{"smtp": serverAt(w, tcp(w, drain), object{"security": "none"})},
 			"while waiting for the SMTP server's greeting",
 		},
 		"SMTPEndlessBanner": {
 			vigil.TypeSMTPIMAP,
-			object{"smtp": serverAt(t, tcp(t, flood("220-", "x")), object{"security": "none"})},
+			object{"smtp": serverAt(w, tcp(w, flood("220-", "x")), object{"security": "none"})},
 			"the SMTP server sent more than 256 KiB",
 		},
 		"IMAPEndlessGreeting": {vigil.TypeSMTPIMAP, imap(scripted(nil, "* OK ")), "the IMAP server sent more than 256 KiB"},
@@ -142,14 +139,24 @@ func TestAttackResources(t *testing.T) { //nolint:paralleltest // memory is coun
 			imap(scripted(map[string]string{"EXAMINE": "* 1 FETCH (BODYSTRUCTURE "}, "(")),
 			"nested too deeply",
 		},
-		"QUICNoise": {vigil.TypeHTTP3, object{"url": "https://" + noisyUDP(t)}, "while in the QUIC handshake"},
-		"DNSNoise":  {vigil.TypeDNS, object{"host": "a.test", "resolvers": []string{noisyUDP(t)}}, "while waiting for the name server"},
+		"QUICNoise": {vigil.TypeHTTP3, object{"url": "https://" + noisyUDP(w)}, "while in the QUIC handshake"},
+		"DNSNoise":  {vigil.TypeDNS, object{"host": "a.test", "resolvers": []string{noisyUDP(w)}}, "while waiting for the name server"},
 		"DNSHuge": {
 			vigil.TypeDNS,
-			object{"host": "a.test", "protocol": "tcp", "resolvers": []string{tcp(t, flood("\xff\xff", "\xc0\x0c"))}},
+			object{"host": "a.test", "protocol": "tcp", "resolvers": []string{tcp(w, flood("\xff\xff", "\xc0\x0c"))}},
 			"the name server's answer is malformed",
 		},
 	}
+}
+
+// TestAttackResources: targets that cost memory, time or sockets. Every one is
+// over by its deadline, and all together stay within a bound of memory.
+func TestAttackResources(t *testing.T) { //nolint:paralleltest // memory is counted
+	if testing.Short() {
+		t.Skip("skipped in short mode: hostile targets send much data")
+	}
+	w := newWorld(t)
+	cases := resourceAttacks(w)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for name, c := range cases {

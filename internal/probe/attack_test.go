@@ -185,13 +185,9 @@ func rebinding(honest int32) func(int32) string {
 	}
 }
 
-// TestAttackRedirects: what may not be named in a config may not be named by a
-// server either. The server is on the loopback, which is permitted here; the
-// aims are what no setting permits.
-func TestAttackRedirects(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for aim, reason := range map[string]string{
+// forbiddenAims are what redirects must not lead to, with a part of the reason.
+func forbiddenAims() map[string]string {
+	return map[string]string{
 		"http://169.254.169.254/latest/meta-data/": "metadata",
 		"http://[fd00:ec2::254]/":                  "metadata",
 		"http://[::ffff:169.254.169.254]/":         "metadata",
@@ -217,7 +213,16 @@ func TestAttackRedirects(t *testing.T) {
 		"http://a.test\r\nSet-Cookie: x=y/":        "",
 		"https://169.254.169.254/":                 "metadata",
 		"http://①⑥⑨.②⑤④.①⑥⑨.②⑤④/latest/meta-data/": "",
-	} {
+	}
+}
+
+// TestAttackRedirects: what may not be named in a config may not be named by a
+// server either. The server is on the loopback, which is permitted here; the
+// aims are what no setting permits.
+func TestAttackRedirects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for aim, reason := range forbiddenAims() {
 		url := w.http(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Location"] = []string{aim}
 			w.WriteHeader(http.StatusFound)

@@ -61,11 +61,12 @@ func (p httpProber) Parse(given json.RawMessage, interval time.Duration) (Probe,
 	if err != nil {
 		return nil, err
 	}
-	return httpProbe{guard: p.guard, tokens: p.tokens, request: request}, nil
+	return httpProbe{guard: p.guard, client: p.client, tokens: p.tokens, request: request}, nil
 }
 
 type httpProbe struct {
 	guard   *egress.Guard
+	client  func(*egress.Guard, context.Context, egress.ClientOptions) *http.Client
 	tokens  *tokens
 	request httpRequest
 }
@@ -97,7 +98,7 @@ func (p httpProbe) endless() bool { return p.request.Stream }
 // runForAnswer is Run that also returns the answer, for extractions.
 func (p httpProbe) runForAnswer(ctx context.Context, more wanted) (vigil.Observation, answer) {
 	return p.runWith(ctx, more, func(ctx context.Context, _ *timeline, opts egress.ClientOptions) (*http.Client, func()) {
-		return p.guard.Client(ctx, opts), func() {}
+		return p.client(p.guard, ctx, opts), func() {}
 	})
 }
 

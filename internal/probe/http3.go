@@ -46,7 +46,7 @@ func (p http3Prober) Parse(given json.RawMessage, interval time.Duration) (Probe
 	if request.proxy != nil {
 		return nil, vigil.Invalid("config.proxy", "is not for http3, which goes over UDP")
 	}
-	return http3Probe{httpProbe{guard: p.guard, tokens: p.tokens, request: request}}, nil
+	return http3Probe{httpProbe{guard: p.guard, client: p.client, tokens: p.tokens, request: request}}, nil
 }
 
 type http3Probe struct{ httpProbe }

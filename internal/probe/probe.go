@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -90,6 +91,8 @@ func WithType(added Prober) Option {
 type environment struct {
 	guard *egress.Guard
 	roots *x509.CertPool // nil: the machine's
+	// client makes the client of an HTTP exchange.
+	client func(*egress.Guard, context.Context, egress.ClientOptions) *http.Client
 	// drills: the registry has the type of the hidden checks of drills.
 	drills bool
 	added  []Prober
@@ -116,7 +119,7 @@ func register(build func(*environment) Prober) bool {
 // NewRegistry makes the registry of all types, which reach their targets
 // through the guard.
 func NewRegistry(guard *egress.Guard, opts ...Option) *Registry {
-	env := &environment{guard: guard, tokens: newTokens()}
+	env := &environment{guard: guard, client: (*egress.Guard).DirectClient, tokens: newTokens()}
 	for _, opt := range opts {
 		opt(env)
 	}

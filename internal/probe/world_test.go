@@ -29,6 +29,9 @@ import (
 
 // TestMain runs several tests at once: they wait for timeouts. It fails when anything is left running.
 func TestMain(m *testing.M) {
+	if config := os.Getenv(targetVariable); config != "" {
+		serveTarget(config)
+	}
 	timingtest.AtOnce(4)
 	goleak.VerifyTestMain(m)
 }
