@@ -114,30 +114,34 @@ func (w *recorder) note(change func()) {
 	change()
 }
 
-// trace makes the exchanges of a context note names, addresses and certificates.
-func (w *recorder) trace(ctx context.Context) context.Context {
+// watch makes the hooks of a timeline note names, addresses and certificates as well. The standard library would join
+// two sets of hooks by reflection, at each call.
+func (w *recorder) watch(hooks *httptrace.ClientTrace) {
 	if w == nil {
-		return ctx
+		return
 	}
 	var name string // looked up; the dialer looks up one at a time
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		DNSStart: func(info httptrace.DNSStartInfo) { w.note(func() { name = info.Host }) },
-		DNSDone: func(info httptrace.DNSDoneInfo) {
-			addrs := make([]netip.Addr, 0, len(info.Addrs))
-			for _, one := range info.Addrs {
-				if addr, ok := netip.AddrFromSlice(one.IP); ok {
-					addrs = append(addrs, addr.Unmap())
-				}
+	began, ready := hooks.DNSStart, hooks.GotConn
+	hooks.DNSStart = func(info httptrace.DNSStartInfo) {
+		w.note(func() { name = info.Host })
+		began(info)
+	}
+	hooks.DNSDone = func(info httptrace.DNSDoneInfo) {
+		addrs := make([]netip.Addr, 0, len(info.Addrs))
+		for _, one := range info.Addrs {
+			if addr, ok := netip.AddrFromSlice(one.IP); ok {
+				addrs = append(addrs, addr.Unmap())
 			}
-			w.note(func() { w.lookup(name, addrs, info.Err) })
-		},
-		ConnectDone: func(_, address string, err error) { w.connected(address, err) },
-		GotConn: func(info httptrace.GotConnInfo) {
-			if secured, ok := info.Conn.(*tls.Conn); ok {
-				w.certificates(secured.ConnectionState().PeerCertificates)
-			}
-		},
-	})
+		}
+		w.note(func() { w.lookup(name, addrs, info.Err) })
+	}
+	hooks.ConnectDone = func(_, address string, err error) { w.connected(address, err) }
+	hooks.GotConn = func(info httptrace.GotConnInfo) {
+		if secured, ok := info.Conn.(*tls.Conn); ok {
+			w.certificates(secured.ConnectionState().PeerCertificates)
+		}
+		ready(info)
+	}
 }
 
 // connected notes an attempt to connect to an address, nil for one that worked.

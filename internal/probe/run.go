@@ -48,7 +48,7 @@ func observe(
 	}()
 	found := outcome{err: ctx.Err()}
 	if found.err == nil {
-		found = exchange(t.recorder.trace(t.trace(ctx)), t)
+		found = exchange(t.trace(ctx), t)
 	}
 	if len(t.secrets) > 0 {
 		hidden = hidden.With(t.secrets...)

@@ -207,14 +207,16 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond)) / float64(time.Millisecond)
 }
 
-// trace makes the exchanges of a context move the timeline.
+// trace makes the exchanges of a context move the timeline, and its recorder note what they see.
 func (t *timeline) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(egress.OnUnused(ctx, t.unused), &httptrace.ClientTrace{
+	hooks := &httptrace.ClientTrace{
 		GetConn:              func(string) { t.restart() },
 		DNSStart:             func(httptrace.DNSStartInfo) { t.enter(phaseDNS) },
 		ConnectStart:         func(_, _ string) { t.enter(phaseConnect) },
 		TLSHandshakeStart:    func() { t.enter(phaseTLS) },
 		GotConn:              func(info httptrace.GotConnInfo) { t.connected(info.Conn) },
 		GotFirstResponseByte: func() { t.enter(phaseTransfer) },
-	})
+	}
+	t.recorder.watch(hooks)
+	return httptrace.WithClientTrace(egress.OnUnused(ctx, t.unused), hooks)
 }
