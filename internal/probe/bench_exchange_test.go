@@ -4,9 +4,11 @@ package probe_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -14,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ const targetVariable = "VIGIL_TEST_TARGET"
 // 10,000 checks of one a minute do, and one after the other.
 func BenchmarkExchange(b *testing.B) {
 	authority := probetest.NewAuthority(b, nil)
-	urls := startTarget(b, authority.Issue(b))
+	target := startTarget(b, authority.Issue(b))
 	guard := egress.New(egress.Policy{AllowPrivate: true})
 	direct := probe.NewRegistry(guard, probe.WithRoots(authority.Pool()))
 	transport := probe.NewRegistry(guard, probe.WithRoots(authority.Pool()), probe.OverTransport())
@@ -43,8 +44,11 @@ func BenchmarkExchange(b *testing.B) {
 	}{{"Paced", time.Second / 167}, {"InARow", 0}} {
 		for _, kind := range []string{"http", "https", "http2"} {
 			b.Run(pace.name+"/"+kind, func(b *testing.B) {
-				config := encode(b, object{"url": urls[kind]})
-				costs := map[string]*cost{"direct": costOf(b, direct, config), "transport": costOf(b, transport, config)}
+				config := encode(b, object{"url": target.urls[kind]})
+				costs := map[string]*cost{"direct": costOf(b, direct, config, target), "transport": costOf(b, transport, config, target)}
+				if pace.every > 0 {
+					costs["nothing"] = &cost{Probe: nothing{}, against: target}
+				}
 				for b.Loop() {
 					for _, one := range costs {
 						one.run(b, pace.every)
@@ -58,21 +62,27 @@ func BenchmarkExchange(b *testing.B) {
 	}
 }
 
+// nothing is a probe that does nothing: what waiting for the next one costs is no part of the others.
+type nothing struct{ probe.Probe }
+
+func (nothing) Run(context.Context) vigil.Observation { return vigil.Observation{Success: true} }
+
 // cost is what the probes of a path cost together.
 type cost struct {
 	probe.Probe
 
+	against                    *target
 	probes, allocations, bytes uint64
-	cpu                        time.Duration
+	cpu, ofTarget, responses   time.Duration
 }
 
-func costOf(b *testing.B, registry *probe.Registry, config json.RawMessage) *cost {
+func costOf(b *testing.B, registry *probe.Registry, config json.RawMessage, against *target) *cost {
 	b.Helper()
 	parsed, err := registry.Parse(vigil.TypeHTTP, config, minute)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &cost{Probe: parsed}
+	return &cost{Probe: parsed, against: against}
 }
 
 // run probes a few times, as often as given.
@@ -88,16 +98,19 @@ func (c *cost) run(b *testing.B, every time.Duration) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	ctx := probe.KeepEvidence(b.Context(), func(vigil.Observation) bool { return true }) // as a worker does
-	began := cpu(b)
+	began, targetBegan := cpu(b), c.against.cpu(b)
 	for range probes {
-		if seen := c.Run(ctx); !seen.Success {
+		seen := c.Run(ctx)
+		if !seen.Success {
 			b.Fatal(seen.Error)
 		}
+		c.responses += seen.ResponseTime
 		if ticks != nil {
 			<-ticks
 		}
 	}
 	c.cpu += cpu(b) - began
+	c.ofTarget += c.against.cpu(b) - targetBegan
 	runtime.ReadMemStats(&after)
 	c.probes += probes
 	c.allocations += after.Mallocs - before.Mallocs
@@ -107,12 +120,37 @@ func (c *cost) run(b *testing.B, every time.Duration) {
 func (c *cost) report(b *testing.B, name string) {
 	b.Helper()
 	b.ReportMetric(float64(c.cpu.Nanoseconds())/1e3/float64(c.probes), name+"-cpu-µs")
+	if name == "nothing" {
+		return
+	}
+	b.ReportMetric(float64(c.cpu)/float64(c.ofTarget), name+"-x-target")
+	b.ReportMetric(float64(c.responses.Nanoseconds())/1e3/float64(c.probes), name+"-response-µs")
 	b.ReportMetric(float64(c.allocations)/float64(c.probes), name+"-allocs")
 	b.ReportMetric(float64(c.bytes)/float64(c.probes), name+"-bytes")
 }
 
-// startTarget starts the target and returns its addresses by kind.
-func startTarget(b *testing.B, certificate tls.Certificate) map[string]string {
+// target is the process that BenchmarkExchange asks.
+type target struct {
+	urls    map[string]string // by kind
+	ask     io.Writer
+	answers *bufio.Scanner
+}
+
+// cpu is the processor time that the target has used.
+func (t *target) cpu(b *testing.B) time.Duration {
+	b.Helper()
+	if _, err := io.WriteString(t.ask, "\n"); err != nil || !t.answers.Scan() {
+		b.Fatal("the target does not answer")
+	}
+	spent, err := time.ParseDuration(t.answers.Text())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return spent
+}
+
+// startTarget starts a target, which ends when its standard input does.
+func startTarget(b *testing.B, certificate tls.Certificate) *target {
 	b.Helper()
 	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	if err != nil {
@@ -122,30 +160,30 @@ func startTarget(b *testing.B, certificate tls.Certificate) map[string]string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	target := exec.CommandContext(b.Context(), os.Args[0])
-	target.Env = append(os.Environ(), targetVariable+"="+string(text))
-	target.Stderr = os.Stderr
-	target.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	stdout, err := target.StdoutPipe()
+	command := exec.CommandContext(b.Context(), os.Args[0])
+	command.Env = append(os.Environ(), targetVariable+"="+string(text))
+	command.Stderr = os.Stderr
+	ask, err := command.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := target.Start(); err != nil {
+	output, err := command.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		_ = target.Process.Kill()
-		_ = target.Wait()
+		_ = ask.Close()
+		_ = command.Wait()
 	})
-	line, err := bufio.NewReader(stdout).ReadBytes('\n')
-	if err != nil {
+	started := &target{ask: ask, answers: bufio.NewScanner(output)}
+	started.answers.Scan()
+	if err := json.Unmarshal(started.answers.Bytes(), &started.urls); err != nil {
 		b.Fatal(err)
 	}
-	var urls map[string]string
-	if err := json.Unmarshal(line, &urls); err != nil {
-		b.Fatal(err)
-	}
-	return urls
+	return started
 }
 
 // targetConfig is the certificate of the target.
@@ -190,5 +228,8 @@ func serveTarget(config string) {
 	if err := json.NewEncoder(os.Stdout).Encode(urls); err != nil {
 		log.Fatal(err)
 	}
-	select {}
+	for questions := bufio.NewScanner(os.Stdin); questions.Scan(); {
+		_, _ = fmt.Fprintln(os.Stdout, processorTime(func(err error) { log.Fatal(err) }))
+	}
+	os.Exit(0)
 }

@@ -69,9 +69,13 @@ func BenchmarkParse(b *testing.B) {
 // cpu is the processor time that this process has used.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
+	return processorTime(func(err error) { b.Fatal(err) })
+}
+
+func processorTime(fail func(error)) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
+		fail(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -20,20 +20,20 @@ import (
 	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
 
-// witness writes down what clients send, byte by byte, and what they offer in their TLS handshakes.
-type witness struct {
+// requestLog writes down what clients send, byte by byte, and what they offer in their TLS handshakes.
+type requestLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (w *witness) note(format string, args ...any) {
+func (w *requestLog) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lines = append(w.lines, fmt.Sprintf(format, args...))
 }
 
 // take returns what was written down since the last time.
-func (w *witness) take() string {
+func (w *requestLog) take() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer func() { w.lines = nil }()
@@ -41,7 +41,7 @@ func (w *witness) take() string {
 }
 
 // serve answers one request: a redirect where the path names a place, with a cookie.
-func (w *witness) serve(conn net.Conn) {
+func (w *requestLog) serve(conn net.Conn) {
 	var seen bytes.Buffer
 	request, err := http.ReadRequest(bufio.NewReader(io.TeeReader(conn, &seen)))
 	if err != nil {
@@ -61,8 +61,8 @@ func (w *witness) serve(conn net.Conn) {
 	_, _ = io.WriteString(conn, "HTTP/1.1 "+status+"\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\nLocation: "+to+"\r\n\r\n")
 }
 
-// secured is the TLS of a witness.
-func (w *witness) secured(certificate tls.Certificate, protocols ...string) func(net.Conn) {
+// secured is the TLS in front of it.
+func (w *requestLog) secured(certificate tls.Certificate, protocols ...string) func(net.Conn) {
 	return func(conn net.Conn) {
 		secured := tls.Server(conn, &tls.Config{
 			NextProtos: protocols,
@@ -79,9 +79,9 @@ func (w *witness) secured(certificate tls.Certificate, protocols ...string) func
 }
 
 // TestDirectRequests: what a server sees is the same by both paths.
-func TestDirectRequests(t *testing.T) { //nolint:paralleltest // a witness notes one client at a time
+func TestDirectRequests(t *testing.T) { //nolint:paralleltest // it notes one client at a time
 	p := newPaths(t, egress.WithNameServer(probetest.Resolver(t, late(func() {}))))
-	var seen witness
+	var seen requestLog
 	certificate := p.authority.Issue(t, probetest.ForNames("shop.test", "localhost"))
 	plain, other := "http://"+tcp(t, seen.serve), "http://"+tcp(t, seen.serve)
 	_, port, _ := net.SplitHostPort(plain[len("http://"):])

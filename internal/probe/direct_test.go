@@ -70,7 +70,7 @@ func (p *paths) compareOne(t *testing.T, c comparison) {
 	t.Helper()
 	var direct, transport string
 	for range 5 {
-		direct, transport = story(t, p.Registry, c), story(t, p.transport, c)
+		direct, transport = reported(t, p.Registry, c), reported(t, p.transport, c)
 		if c.racy != "" {
 			direct, transport = chance.ReplaceAllString(direct, ""), chance.ReplaceAllString(transport, "")
 		}
@@ -99,8 +99,8 @@ var (
 	dated = regexp.MustCompile(`\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT|current time \S+`)
 )
 
-// story is all that a probe says, without durations.
-func story(t *testing.T, registry *probe.Registry, c comparison) string {
+// reported is all that a probe says, without durations.
+func reported(t *testing.T, registry *probe.Registry, c comparison) string {
 	t.Helper()
 	parsed, err := registry.Parse(c.kind, encode(t, c.config), minute)
 	if err != nil {

@@ -140,7 +140,6 @@ func (p httpProbe) exchange(ctx context.Context, more wanted, makeClient clientM
 			got.recorder.got = &got
 		}
 		if err == nil {
-			got.took = t.stop()
 			err = r.judge(ctx, t, &got, &metadata)
 		}
 		t.stop()
@@ -191,6 +190,7 @@ func (r *httpRequest) roundTrip(
 	if err := reading.run(ctx); err != nil {
 		return found, fmt.Errorf("read the body: %w", err)
 	}
+	found.took = t.stop() // before the connection is closed
 	return found, nil
 }
 
