@@ -123,10 +123,12 @@ func TestSignupAndLogin(t *testing.T) {
 func TestLoginHashesForUnknownAddresses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	hashing := b.listen(t, b.assemble(t))
 	quickest := time.Hour
+	guess := map[string]any{"email": "unknown@example.com", "password": "guess"}
 	for range 5 {
 		began := time.Now()
-		b.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login", map[string]any{"email": "unknown@example.com", "password": "guess"})
+		hashing.want(t, http.StatusUnauthorized, http.MethodPost, "/v1/auth/login", guess)
 		quickest = min(quickest, time.Since(began))
 	}
 	if quickest < 6*time.Millisecond {

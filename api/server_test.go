@@ -54,7 +54,12 @@ func setup(t *testing.T, options ...func(*api.Deps)) *testServer {
 // serve starts one more API process on the same database.
 func (b *testServer) serve(t *testing.T, options ...func(*api.Deps)) *client {
 	t.Helper()
-	server := b.server(t, options...)
+	return b.listen(t, b.server(t, options...))
+}
+
+// listen gives an API process an address until the test ends.
+func (b *testServer) listen(t *testing.T, server *api.Server) *client {
+	t.Helper()
 	listener := httptest.NewServer(server)
 	t.Cleanup(func() {
 		listener.Close()
@@ -63,8 +68,16 @@ func (b *testServer) serve(t *testing.T, options ...func(*api.Deps)) *client {
 	return &client{url: listener.URL, http: &http.Client{Transport: conforming(t, listener.Client().Transport)}}
 }
 
-// server assembles an API process on the same database; the caller closes it.
+// server assembles an API process on the same database, whose hashes of passwords are cheap; the caller closes it.
 func (b *testServer) server(t *testing.T, options ...func(*api.Deps)) *api.Server {
+	t.Helper()
+	server := b.assemble(t, options...)
+	server.HashCheaply()
+	return server
+}
+
+// assemble is server with the hashes that people get.
+func (b *testServer) assemble(t *testing.T, options ...func(*api.Deps)) *api.Server {
 	t.Helper()
 	deps := api.Deps{
 		Stores: apitest.Stores(b.store),

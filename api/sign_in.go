@@ -36,3 +36,7 @@ func NewKey(name string) (plain string, kept account.NewKey, err error) { return
 // NewLoginLink makes the token of a link that signs in without a password, and what is
 // stored of it.
 func NewLoginLink() (token string, hash []byte, err error) { return accounts.NewLoginLink() }
+
+// HashCheaply makes hashes of passwords that protect nothing and take 64 KiB and some 100 µs, for tests.
+// Call it before the first request.
+func (s *Server) HashCheaply() { s.accounts.HashCheaply() }

@@ -84,6 +84,7 @@ func openAs(tb testing.TB, public string, change func(*web.Config), options ...f
 		tb.Fatal(err)
 	}
 	tb.Cleanup(s.api.Close)
+	s.api.HashCheaply()
 	config := web.Config{PublicURL: public, Beat: 100 * time.Millisecond}
 	change(&config)
 	s.mails.leave = config.MailLeaves
