@@ -79,11 +79,59 @@ func administer(tb testing.TB, admin string, work func(context.Context, *pgx.Con
 	// In a cleanup function the test's own context has already ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), databaseTimeout)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, admin)
+	conn, err := administrators.take(ctx, admin)
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(ctx, conn), conn.Close(ctx))
+	if err := work(ctx, conn); err != nil {
+		return errors.Join(err, conn.Close(ctx))
+	}
+	administrators.put(admin, conn)
+	return nil
+}
+
+// administrators are the idle connections of this process that create and remove databases, by the address of
+// their server. They end with the process: a server takes some milliseconds of CPU for each new one.
+var administrators idleConns //nolint:gochecknoglobals // see above
+
+type idleConns struct {
+	mu   sync.Mutex
+	idle map[string][]*pgx.Conn
+}
+
+// take returns an idle connection that still answers, else a new one.
+func (c *idleConns) take(ctx context.Context, server string) (*pgx.Conn, error) {
+	for {
+		conn := c.pop(server)
+		if conn == nil {
+			return pgx.Connect(ctx, server)
+		}
+		if conn.Ping(ctx) == nil {
+			return conn, nil
+		}
+		_ = conn.Close(ctx) // its server has ended meanwhile
+	}
+}
+
+func (c *idleConns) pop(server string) *pgx.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	idle := c.idle[server]
+	if len(idle) == 0 {
+		return nil
+	}
+	conn := idle[len(idle)-1]
+	c.idle[server] = idle[:len(idle)-1]
+	return conn
+}
+
+func (c *idleConns) put(server string, conn *pgx.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle == nil {
+		c.idle = map[string][]*pgx.Conn{}
+	}
+	c.idle[server] = append(c.idle[server], conn)
 }
 
 // databaseURL is the URL of a database for the role of the tests.
