@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -183,10 +184,8 @@ func (w *watchFixture) Definitions(
 		return nil, nil, "", w.readErr
 	}
 	var defs []vigil.Definition
-	for _, def := range w.defs {
-		if !w.noChanges || since.IsZero() {
-			defs = append(defs, def)
-		}
+	if !w.noChanges || since.IsZero() {
+		defs = slices.AppendSeq(make([]vigil.Definition, 0, len(w.defs)), maps.Values(w.defs)) // read each second
 	}
 	return defs, slices.Clone(w.gone), time.Now().Format(time.RFC3339Nano), nil
 }
