@@ -61,11 +61,13 @@ func (b *testServer) serve(t *testing.T, options ...func(*api.Deps)) *client {
 func (b *testServer) listen(t *testing.T, server *api.Server) *client {
 	t.Helper()
 	listener := httptest.NewServer(server)
+	c := &client{url: listener.URL, http: &http.Client{Transport: conforming(t, listener.Client().Transport)}}
 	t.Cleanup(func() {
 		listener.Close()
 		server.Close()
+		listener, server = nil, nil // testing keeps what the functions of a parallel test refer to until all have ended
 	})
-	return &client{url: listener.URL, http: &http.Client{Transport: conforming(t, listener.Client().Transport)}}
+	return c
 }
 
 // server assembles an API process on the same database, whose hashes of passwords are cheap; the caller closes it.
