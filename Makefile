@@ -76,7 +76,7 @@ flaky: ready compose cluster-tools ## Run what CI tests five times (ROUNDS) besi
 
 .PHONY: test-fast
 test-fast: postgres ## Run what takes minutes, between two edits: no end-to-end tests, no long drills
-	go test -short -vet=off -parallel 4 -timeout 10m $(TESTFLAGS) $$(go list ./... | grep -v '^github.com/vigil-monitor/vigil/e2e')
+	GOGC=400 go test -short -vet=off -parallel 4 -timeout 10m $(TESTFLAGS) $$(go list ./... | grep -v '^github.com/vigil-monitor/vigil/e2e')
 
 .PHONY: chromium
 chromium: # find a Chromium, or install the Debian package
