@@ -165,20 +165,16 @@ func runHistory(t *testing.T, store *storage.Store, org account.Organization, h 
 	t.Helper()
 	w := newWorld(t, store, org, h)
 	defer w.close()
-	for began := w.now(); ; w.tick() {
-		now := w.now()
-		since := w.probed
-		if w.faulty.After(since) {
-			since = w.faulty // a second fault may undo the repair of the first
-		}
-		if silent := now.Sub(since); silent > longestSilence {
-			t.Errorf("%s: the loop is silent for %v\n%s", h, silent.Round(time.Second), w.log())
+	for ; ; w.tick() {
+		// A second fault may undo the repair of the first.
+		if silent := w.since(max(w.probed, w.faulty)); silent > longestSilence {
+			t.Errorf("%s: the loop is silent for %v\n%s", h, silent, w.log())
 			return w.step
 		}
 		if w.steady() {
 			return w.step
 		}
-		if now.Sub(began) > historyTime {
+		if w.since(0) > historyTime {
 			t.Errorf("%s: the loop is not probed every %v again\n%s", h, modelInterval, w.log())
 			return w.step
 		}
@@ -201,7 +197,7 @@ func (w *world) gate(ctx context.Context, p *process, what string, call func() e
 		w.note("%s: %s %v", p.name, what, err)
 		return err
 	}
-	w.faulty = w.now()
+	w.faulty = w.ticks
 	w.note("%s: %s: it %s", p.name, what, planned)
 	switch planned {
 	case diesBefore:

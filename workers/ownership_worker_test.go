@@ -141,7 +141,7 @@ func (m *modelWorker) probe(ctx context.Context, t *modelTurn) bool {
 		return true
 	}
 	slot := w.now().Truncate(modelInterval)
-	if !slot.After(w.probed.Truncate(modelInterval)) {
+	if !slot.After(w.slot) {
 		return false
 	}
 	row := vigil.ResultRow{
@@ -168,10 +168,10 @@ func (m *modelWorker) probe(ctx context.Context, t *modelTurn) bool {
 		t.left = 0
 		return true
 	}
-	if now := w.now(); now.Sub(w.probed) > 3*modelInterval {
-		w.broken = now
+	if w.since(w.probed) > 3*modelInterval {
+		w.broken = w.ticks
 	}
-	w.probed = w.now()
+	w.probed, w.slot = w.ticks, slot
 	t.covered, t.left = t.covered+1, t.left-1
 	return true
 }

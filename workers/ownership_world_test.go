@@ -38,14 +38,17 @@ type world struct {
 	sweep    *reconcile.Sweep
 	process  *process // of the sweep
 
-	ahead  time.Duration
-	real   time.Time // of the last tick
-	ticks  int
-	begun  time.Time // when the event was; zero: not yet
-	faulty time.Time // when the fault was
-	step   int
-	probed time.Time // when the loop was probed last
-	broken time.Time // when it was probed last after a break
+	ahead time.Duration
+	real  time.Time // of the last tick
+	ticks int
+	step  int
+	slot  time.Time // that was probed last
+	// What is judged is counted in ticks: one may take many seconds on a machine that does other work, in which a
+	// process did as little as in one.
+	begun  int // when the event was; 0: not yet
+	faulty int // when the fault was
+	probed int // when the loop was probed last
+	broken int // when it was probed last after a break
 	lines  []string
 }
 
@@ -68,7 +71,7 @@ func newWorld(t *testing.T, store *storage.Store, org account.Organization, h hi
 	for range 2 {
 		w.start()
 	}
-	w.probed, w.broken = w.now(), w.now()
+	w.slot = w.now().Truncate(modelInterval)
 	s := modelStore{Store: store, world: w}
 	w.sweep = reconcile.New(reconcile.Options{
 		Process: "model", Loops: modelTemporal{w, w.process}, Store: s, Housekeeping: s, Away: func(error) bool { return false },
@@ -100,18 +103,15 @@ func (w *world) note(format string, args ...any) {
 
 func (w *world) log() string { return strings.Join(w.lines, "\n") }
 
+// since is the time since a tick: each is a second.
+func (w *world) since(tick int) time.Duration { return time.Duration(w.ticks-tick) * time.Second }
+
 // eventful reports whether calls are steps of the history by now.
-func (w *world) eventful() bool { return !w.begun.IsZero() && !w.steady() }
+func (w *world) eventful() bool { return w.begun > 0 && !w.steady() }
 
 // steady reports whether the loop was probed for long enough since all that happened.
 func (w *world) steady() bool {
-	since := w.broken
-	for _, at := range []time.Time{w.begun, w.faulty} {
-		if at.After(since) {
-			since = at
-		}
-	}
-	return !w.begun.IsZero() && w.now().Sub(since) >= steadyFor && w.now().Sub(w.probed) < 2*modelInterval
+	return w.begun > 0 && w.since(max(w.broken, w.begun, w.faulty)) >= steadyFor && w.since(w.probed) < 2*modelInterval
 }
 
 // tick is one second: each process does what it does in one.
@@ -152,14 +152,14 @@ const eventTick = 8
 
 // happen makes the event of the history happen.
 func (w *world) happen() {
-	if w.ticks < eventTick || !w.begun.IsZero() {
+	if w.ticks < eventTick || w.begun > 0 {
 		return
 	}
 	for i, one := range w.workers {
 		if one.turn == nil || one.turn.covered == 0 {
 			continue
 		}
-		w.begun = w.now()
+		w.begun = w.ticks
 		w.note("%s, %s", w.history.event, one.name)
 		switch w.history.event {
 		case killed:
