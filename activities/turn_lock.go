@@ -5,8 +5,12 @@ package activities
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/pace"
 )
 
@@ -29,6 +33,25 @@ type turnLock struct {
 	superseded chan struct{} // closed when a newer turn waits for the lock
 	released   chan struct{} // closed when the lock is released
 	once       sync.Once     // closes superseded
+	progress   atomic.Pointer[LoopProgress]
+}
+
+// LoopProgress is what a running turn knows of its loop, of which its workflow learns when the turn ends.
+type LoopProgress struct {
+	// State is that after the newest slot of the turn.
+	State vigil.State
+	// Next is the slot that it waits for.
+	Next time.Time
+}
+
+// Progress returns how far the turn of a loop is that this process runs; nil: it runs none, or that has not begun.
+func (w *Watcher) Progress(checkID uuid.UUID, region string) *LoopProgress {
+	w.locks.mu.Lock()
+	defer w.locks.mu.Unlock()
+	if held := w.locks.held[loopKey{Check: checkID, Region: region}]; held != nil {
+		return held.progress.Load()
+	}
+	return nil
 }
 
 func newTurnLocks() *turnLocks { return &turnLocks{held: make(map[loopKey]*turnLock)} }

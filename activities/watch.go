@@ -196,7 +196,8 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 				return nil, err
 			}
 		}
-		step := vigil.NextTurnStep(t.facts(ctx, e, schedule, before, why))
+		facts := t.facts(ctx, e, schedule, before, why)
+		step := vigil.NextTurnStep(facts)
 		t.plan = step.Plan
 		switch step.Action {
 		case vigil.TurnStop:
@@ -208,6 +209,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			why = due
 			continue
 		case vigil.TurnContinue:
+			t.lock.progress.Store(&LoopProgress{State: t.state, Next: facts.Next})
 		}
 		before = t.state.Health
 		switch why, err = t.await(ctx, e, schedule, step.Until); {

@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/workflows"
 )
 
 // wideTurns are the settings under which the turns of a loop cover as many slots as fit
@@ -56,6 +59,12 @@ func TestWideTurns(t *testing.T) {
 		return true
 	})
 
+	first := loopState(t, p, ids[edited])
+	eventually(t, "the workflow answers with a slot of the turn that runs", func() bool {
+		now := loopState(t, p, ids[edited])
+		return now.Turns == first.Turns && now.Slot.After(first.Slot) && now.Next.After(now.Slot) && time.Since(now.Slot) < soon
+	})
+
 	pauses := notePauses(t)
 	within := func(what string, since time.Time, fact func() bool) {
 		t.Helper()
@@ -89,6 +98,21 @@ func TestWideTurns(t *testing.T) {
 	began = time.Now()
 	p.stop()
 	figure(t, "the process stops", time.Since(began), 15*time.Second, pauses.longest())
+}
+
+// loopState asks the workflow of a check for its state, as the Temporal UI does.
+func loopState(t *testing.T, p *process, checkID string) (state vigil.LoopState) {
+	t.Helper()
+	c := dialTemporal(t, p.ready.TemporalAddress, p.ready.Namespace)
+	defer c.Close()
+	value, err := c.QueryWorkflow(t.Context(), "check/"+checkID+"/"+clusterRegion, "", workflows.QueryState)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := value.Get(&state); err != nil {
+		t.Fatal(err)
+	}
+	return state
 }
 
 // terminate ends the loop of a check in Temporal, as an operator does.
