@@ -42,6 +42,8 @@ type LoopProgress struct {
 	State vigil.State
 	// Next is the slot that it waits for.
 	Next time.Time
+	// Span is how many slots the turn may cover, which are more than its workflow knows in a first turn that goes on.
+	Span int
 }
 
 // Progress returns how far the turn of a loop is that this process runs; nil: it runs none, or that has not begun.

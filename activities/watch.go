@@ -209,7 +209,7 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 			why = due
 			continue
 		case vigil.TurnContinue:
-			t.lock.progress.Store(&LoopProgress{State: t.state, Next: facts.Next})
+			t.lock.progress.Store(&LoopProgress{State: t.state, Next: facts.Next, Span: t.plan.Span})
 		}
 		before = t.state.Health
 		switch why, err = t.await(ctx, e, schedule, step.Until); {

@@ -48,6 +48,9 @@ func (q *freshQueries) HandleQuery(ctx workflow.Context, in *interceptor.HandleQ
 	}
 	if progress := q.watcher.Progress(check, region); progress != nil && progress.State.Slot.After(state.Slot) {
 		state.State, state.Next = progress.State, progress.Next
+		if progress.Span > state.TurnSlots {
+			state.TurnSlots, state.TurnReason = progress.Span, vigil.TurnBudget
+		}
 	}
 	return state, nil
 }
