@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -130,7 +131,9 @@ func (b *browser) record(event any) {
 			for _, a := range e.Args {
 				texts = append(texts, valueText(a))
 			}
-			b.problem("console %s: %s", e.Type, strings.Join(texts, " "))
+			if text := strings.Join(texts, " "); !aborted.MatchString(text) {
+				b.problem("console %s: %s", e.Type, text)
+			}
 		}
 	case *log.EventEntryAdded:
 		// What the network answers is judged above, by its status.
@@ -254,3 +257,6 @@ func (b *browser) screenshot() []byte {
 	}
 	return picture
 }
+
+// aborted is what htmx says of a request that a newer one has replaced. One that fails says more.
+var aborted = regexp.MustCompile(`^"?htmx:(?:afterRequest|sendAbort), `) //nolint:gochecknoglobals // an expression

@@ -77,7 +77,7 @@ func atOnce() {
 		flag.Parse() // what is given counts
 		return
 	}
-	timingtest.AtOnce(3)
+	timingtest.AtOnce(2)
 }
 
 // ready is the line that `vigil up --json` prints.
