@@ -9,6 +9,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/pace"
 	"github.com/vigil-monitor/vigil/workers"
 )
 
@@ -35,8 +36,8 @@ const deploymentPoll = 10 * time.Second
 const moveRate = 50
 
 // WatchDeployment logs when Temporal gives no work to this build, which is no error: its
-// workers wait until it is promoted. A fresh deployment has no current build at all. When it got work before, its
-// loops begin another turn, which is one of the current build: the turns that they have may take hours.
+// workers wait until it is promoted. A fresh deployment has no current build at all. Loops that it has from
+// before begin another turn, which is one of the current build: the turns that they have may take hours.
 func (p *Platform) WatchDeployment(ctx context.Context) {
 	if p.Deployment.Name == "" {
 		return
@@ -46,15 +47,19 @@ func (p *Platform) WatchDeployment(ctx context.Context) {
 	go func() {
 		tick := time.NewTicker(deploymentPoll)
 		defer tick.Stop()
+		moved := make(map[pace.Loop]bool)
 		for known, routed := false, false; ; {
 			d, err := dispatch.DescribeDeployment(ctx, p.temporal.Client, p.Deployment.Name)
 			if now := d.Routes(p.Deployment.BuildID); err == nil && (!known || now != routed) {
-				leaves := known && !now
 				known, routed = true, now
 				p.logRouting(ctx, d, routed)
-				if leaves {
-					p.moveLoops(ctx)
-				}
+			}
+			switch {
+			case err != nil:
+			case routed:
+				clear(moved)
+			default:
+				p.moveLoops(ctx, moved)
 			}
 			select {
 			case <-ctx.Done():
@@ -65,23 +70,29 @@ func (p *Platform) WatchDeployment(ctx context.Context) {
 	}()
 }
 
-// moveLoops has the loops whose turns this process runs begin another one.
-func (p *Platform) moveLoops(ctx context.Context) {
+// moveLoops has the loops whose turns this process runs begin another one, each once: where no worker of the current
+// build takes them, they are better off here.
+func (p *Platform) moveLoops(ctx context.Context, moved map[pace.Loop]bool) {
 	watcher := p.watcher.Load()
 	if watcher == nil {
 		return
 	}
 	turns := dispatch.NewTurns(p.temporal.Client, p.settings.TemporalNamespace)
-	pace := time.NewTicker(time.Second / moveRate)
-	defer pace.Stop()
+	tick := time.NewTicker(time.Second / moveRate)
+	defer tick.Stop()
 	for _, loop := range watcher.Running() {
+		if moved[loop] {
+			continue
+		}
 		if err := turns.RepeatTurn(ctx, vigil.OpenTurn{CheckID: loop.Check, Region: loop.Region}); err != nil {
-			p.Log.WarnContext(ctx, "a loop stays on this build until its turn ends", "check", loop.Check, "region", loop.Region, "error", err)
+			p.Log.WarnContext(ctx, "a loop stays on this build for now", "check", loop.Check, "region", loop.Region, "error", err)
+		} else {
+			moved[loop] = true
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-pace.C:
+		case <-tick.C:
 		}
 	}
 }
