@@ -259,4 +259,4 @@ func (b *browser) screenshot() []byte {
 }
 
 // aborted is what htmx says of a request that a newer one has replaced. One that fails says more.
-var aborted = regexp.MustCompile(`^"?htmx:(?:afterRequest|sendAbort), `) //nolint:gochecknoglobals // an expression
+var aborted = regexp.MustCompile(`^"?htmx:(?:afterRequest|sendAbort), `)
