@@ -50,6 +50,21 @@ func (b *browser) spent() (cpu, now float64) {
 	return cpu, now
 }
 
+// makePages makes checks of an address each minute, four at a time.
+func (c client) makePages(checks int, address string) {
+	c.t.Helper()
+	var makers sync.WaitGroup
+	for n := range 4 {
+		makers.Go(func() {
+			for k := range checks / 4 {
+				name := fmt.Sprintf("Page %d", n*checks/4+k)
+				c.into(nil, http.MethodPost, "/v1/checks", httpCheck(name, address, 60, "eu-central-fra"))
+			}
+		})
+	}
+	makers.Wait()
+}
+
 // TestBrowserAtRest measures the overview of 1,000 checks in a browser: how soon its first byte is there, and what it
 // costs the browser while it is live. It is a measurement: a calm machine, VIGIL_DRILL=full and -v.
 func TestBrowserAtRest(t *testing.T) {
@@ -60,16 +75,7 @@ func TestBrowserAtRest(t *testing.T) {
 	p := up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra", "VIGIL_SIGNUP_TIER=enterprise")
 	const email = "rest@harbor.example"
 	api := p.signUp(t, email)
-	var makers sync.WaitGroup
-	for n := range 4 {
-		makers.Go(func() {
-			for k := range restChecks / 4 {
-				name := fmt.Sprintf("Page %d", n*restChecks/4+k)
-				api.into(nil, http.MethodPost, "/v1/checks", httpCheck(name, shop.URL+"/page", 60, "eu-central-fra"))
-			}
-		})
-	}
-	makers.Wait()
+	api.makePages(restChecks, shop.URL+"/page")
 	eventuallyWithin(t, 3*time.Minute, "every check has had its turn twice", func() bool { return shop.hits("/page") >= 2*restChecks })
 
 	b := c.open(t, p.ready.APIURL)

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -114,16 +113,7 @@ func TestSmallMachine(t *testing.T) {
 	// On the disk: files in memory would be memory of the group.
 	p := upBy(t, group.command(binary, "up", "--json"), dir, "VIGIL_REGIONS=eu-central-fra", "VIGIL_SIGNUP_TIER=enterprise")
 	api := client{t, p.ready.APIURL, p.ready.APIKey}
-	var makers sync.WaitGroup
-	for n := range 4 {
-		makers.Go(func() {
-			for k := range checks / 4 {
-				name := fmt.Sprintf("Page %d", n*checks/4+k)
-				api.into(nil, http.MethodPost, "/v1/checks", httpCheck(name, shop.URL+"/page", 60, "eu-central-fra"))
-			}
-		})
-	}
-	makers.Wait()
+	api.makePages(checks, shop.URL+"/page")
 	eventuallyWithin(t, 5*time.Minute, "all checks pass", func() bool {
 		return shop.hits("/page") >= int64(checks) &&
 			api.do(http.MethodGet, "/v1/checks?limit=1&state=passing", nil).Meta.Total == strconv.Itoa(checks)

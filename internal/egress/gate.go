@@ -82,6 +82,7 @@ func handshake(ctx context.Context, conn *gate, config *tls.Config, host string)
 		trace.TLSHandshakeStart()
 	}
 	secured := tls.Client(conn, config)
+	// The gate ends with its context, so that the handshake needs no goroutine of its own that watches one.
 	if err := secured.HandshakeContext(context.WithoutCancel(ctx)); err != nil {
 		_ = conn.Close()
 		return nil, err

@@ -29,6 +29,9 @@ func TestTurnRates(t *testing.T) {
 			t.Errorf("%s with %d processors: %g and %g turns a second, want %g and %g", one.given, one.processors, every, wide, one.every, one.wide)
 		}
 	}
+	if s, err := ParseSettings(map[string]string{}); err != nil || s.TurnRate != (turnRate{automatic: true}) || s.Small != smallAuto {
+		t.Errorf("by default the budget is %+v and the machine small %s, %v", s.TurnRate, s.Small, err)
+	}
 	for _, wrong := range []string{"", "fast", "-1", "1001", "NaN", "Inf"} {
 		var r turnRate
 		if err := r.UnmarshalText([]byte(wrong)); err == nil {

@@ -131,9 +131,9 @@ func (p *Postgres) openLog() (*os.File, error) {
 // synchronous_commit stay on): a stored result must survive a crash.
 func (p *Postgres) arguments(dir string) []string {
 	args := []string{"-D", dir}
-	for _, setting := range []string{
-		"port=" + strconv.Itoa(p.port),
-		"listen_addresses=" + loopback,
+	for _, setting := range append(p.memory(),
+		"port="+strconv.Itoa(p.port),
+		"listen_addresses="+loopback,
 		"unix_socket_directories=.", // that of the cluster, which only its owner may enter
 
 		"huge_pages=off", // they are taken whole, however little of them is used
@@ -157,10 +157,7 @@ func (p *Postgres) arguments(dir string) []string {
 		"log_checkpoints=off",
 		"log_line_prefix=%m [%p] %d ",
 		"timezone=GMT", // UTC, on a machine without time zones too
-	} {
-		args = append(args, "-c", setting)
-	}
-	for _, setting := range p.memory() {
+	) {
 		args = append(args, "-c", setting)
 	}
 	return args
