@@ -76,7 +76,7 @@ flaky: ready compose cluster-tools ## Run what CI tests five times (ROUNDS) besi
 
 .PHONY: test-fast
 test-fast: postgres ## Run what takes minutes, between two edits: no end-to-end tests, no long drills
-	GOGC=400 go test -short -vet=off -parallel 4 -timeout 10m $(TESTFLAGS) $$(go list ./... | grep -v '^github.com/vigil-monitor/vigil/e2e')
+	GOGC=400 go test -short -vet=off -ldflags '-s -w' -parallel 4 -timeout 10m $(TESTFLAGS) $$(go list ./... | grep -v '^github.com/vigil-monitor/vigil/e2e')
 
 .PHONY: chromium
 chromium: # find a Chromium, or install the Debian package
@@ -188,33 +188,29 @@ chaos: build ## Kill, freeze, cut and overload every part, with the counts of a 
 	VIGIL_DRILL=full .ci/test-provider -v -run Killed
 
 .PHONY: check
-check: format vet platforms lint terraform charts words names sleeps arrows openapi clients-check tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
+check: format platforms lint terraform charts words names sleeps arrows openapi clients-check tidy size license-check vendored vulnerabilities ## Everything that CI runs besides the tests
 
 .PHONY: format
 format: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show what gofumpt and goimports would change
 	@changes=$$($(GOLANGCI) fmt --diff || true); if [ -n "$$changes" ]; then \
 		echo "$$changes"; echo "format: run .bin/golangci-lint fmt"; exit 1; fi
 
-.PHONY: vet
-vet:
-	go vet ./...
-
 .PHONY: platforms
 platforms: ## Check the types of all packages for the other platforms of a release
 	go run ./.ci/platforms
 
 .PHONY: lint
-lint: tools ## Run golangci-lint and workflowcheck
+lint: tools ## Run golangci-lint, which has all of go vet, and workflowcheck
 	$(GOLANGCI) run ./...
 	$(WORKFLOWCHECK) ./workflows/...
 
 .PHONY: terraform
-terraform: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Vet, lint and test the module of the Terraform provider, without terraform
-	cd terraform && go vet ./... && $(GOLANGCI) run ./... && go test $(TESTFLAGS) ./...
+terraform: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Lint and test the module of the Terraform provider, without terraform
+	cd terraform && $(GOLANGCI) run ./... && go test $(TESTFLAGS) ./...
 
 .PHONY: charts
 charts: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Render the chart in charts with many values, and decode it by the types of Kubernetes
-	cd charts && go vet ./... && $(GOLANGCI) run --config ../terraform/.golangci.yml ./... && go test $(TESTFLAGS) ./...
+	cd charts && $(GOLANGCI) run --config ../terraform/.golangci.yml ./... && go test $(TESTFLAGS) ./...
 
 .PHONY: arrows
 arrows: $(BIN)/golangci-lint-$(GOLANGCI_VERSION) ## Show that a wrong import fails the lint
@@ -241,6 +237,7 @@ openapi: ## Compare api/openapi.yaml with what the code says
 tidy:
 	@for module in . charts docker/compose temporal-config/server terraform terraform/tools terraform/opentofu packaging/nfpm; do \
 		(cd $$module && go mod tidy -diff) || { echo "tidy: run go mod tidy in $$module"; exit 1; }; done
+	@.ci/shared-versions temporal-config/server go.temporal.io/server/cmd/server go.temporal.io/server/cmd/tools/sql
 
 .PHONY: size
 size:
@@ -299,12 +296,10 @@ $(BIN)/workflowcheck-$(WORKFLOWCHECK_VERSION):
 	GOBIN=$(BIN) go install go.temporal.io/sdk/contrib/tools/workflowcheck@v$(WORKFLOWCHECK_VERSION)
 	@touch $@
 
-# A module of its own, since go install pkg@version refuses the replacement that it needs.
 $(TOFU): terraform/opentofu/go.mod
 	@mkdir -p $(BIN)
 	@echo "Building OpenTofu $(TOFU_VERSION), which takes some minutes once"
-	@cd terraform/opentofu && go build -ldflags "-s -w -X github.com/opentofu/opentofu/version.dev=no" -o $@.new \
-		github.com/opentofu/opentofu/cmd/tofu
+	@.ci/opentofu $@.new
 	@mv $@.new $@
 	@touch $@
 
@@ -316,7 +311,8 @@ $(COMPOSE): docker/compose/go.mod
 	@mv $@.new $@
 	@touch $@
 
-# Upstream's own program, as a cluster runs it; what vigil embeds is in the main module.
+# Upstream's own program, as a cluster runs it; what vigil embeds is in the main module. With the versions
+# of the main module most of it is compiled already.
 $(TEMPORAL_SERVER): temporal-config/server/go.mod
 	@mkdir -p $(BIN)
 	@cd temporal-config/server && ../../.ci/progress "Building Temporal's server $(TEMPORAL_VERSION), which takes some minutes once" \
