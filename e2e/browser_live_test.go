@@ -151,7 +151,7 @@ func TestBrowserLive(t *testing.T) {
 	incident.shows("on-call delivered at attempt 3")
 	l.agree("an incident")
 	l.ages(overview, page, incident, incidents)
-	l.api.into(nil, http.MethodPost, "/v1/incidents/"+active[0].ID+"/acknowledge", nil)
+	l.api.act(nil, active[0].ID, "acknowledge", nil)
 	incidents.shows("has it")
 	l.agree("an acknowledgment")
 	l.api.into(

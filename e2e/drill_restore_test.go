@@ -156,7 +156,7 @@ func (d *restoreDrill) end(nth int, checks ...int) {
 // resolveByHand resolves the open incident of a check.
 func (d *restoreDrill) resolveByHand(check int) {
 	d.t.Helper()
-	d.client.into(nil, http.MethodPost, "/v1/incidents/"+d.incident(check)+"/resolve", object{"note": "known"})
+	d.client.act(nil, d.incident(check), "resolve", object{"note": "known"})
 	d.awaitDeliveries()
 }
 

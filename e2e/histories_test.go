@@ -218,11 +218,11 @@ func TestHistories(t *testing.T) {
 			By   string `json:"acknowledged_by"`
 			Note string `json:"note"`
 		}
-		c.into(&answer, http.MethodPost, "/v1/incidents/"+id+"/acknowledge", nil)
+		c.act(&answer, id, "acknowledge", nil)
 		if answer.By != canary+"@example.com" {
 			t.Errorf("acknowledged by %q", answer.By)
 		}
-		c.into(&answer, http.MethodPost, "/v1/incidents/"+id+"/resolve", object{"note": "It was " + canary + "."})
+		c.act(&answer, id, "resolve", object{"note": "It was " + canary + "."})
 		if answer.Note != "It was "+canary+"." {
 			t.Errorf("the note is %q", answer.Note)
 		}

@@ -340,6 +340,27 @@ func (c client) into(out any, method, path string, body any) {
 	}
 }
 
+// act acknowledges or resolves an incident. The API waits 2 s for an incident's workflow and answers 503
+// after that, and what a client does then is to try again: so does act.
+func (c client) act(out any, incident, action string, body any) {
+	c.t.Helper()
+	path := "/v1/incidents/" + incident + "/" + action
+	eventually(c.t, "the incident answers to "+action, func() bool {
+		a := c.do(http.MethodPost, path, body)
+		switch {
+		case a.Status == http.StatusServiceUnavailable:
+			return false
+		case a.Status != http.StatusOK:
+			c.t.Fatalf("%s: %d %s", path, a.Status, a.Error)
+		case out != nil:
+			if err := json.Unmarshal(a.Data, out); err != nil {
+				c.t.Fatalf("%s: %v", path, err)
+			}
+		}
+		return true
+	})
+}
+
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, fact func() bool) {
 	t.Helper()

@@ -83,7 +83,7 @@ func TestSubscribedChannel(t *testing.T) {
 	if len(open) != 1 {
 		t.Fatalf("%d incidents are open", len(open))
 	}
-	c.into(nil, http.MethodPost, "/v1/incidents/"+open[0].ID+"/acknowledge", nil)
+	c.act(nil, open[0].ID, "acknowledge", nil)
 	only.has(t, "incident.triggered", "incident.acknowledged")
 	c.into(nil, http.MethodPost, "/v1/incidents/"+open[0].ID+"/updates", object{"text": "A fix is on its way.", "state": "identified"})
 	only.has(t, "incident.triggered", "incident.acknowledged", "incident.updated")
