@@ -43,6 +43,9 @@ func run(ctx context.Context, args []string) error {
 	case "drills":
 		return drills(ctx, args[1:])
 	case "relay":
+		if len(args) < 2 {
+			return fmt.Errorf("relay: say how late what it passes on arrives, such as 120ms")
+		}
 		late, err := time.ParseDuration(args[1])
 		if err != nil {
 			return err

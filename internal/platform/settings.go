@@ -57,7 +57,7 @@ type Settings struct {
 	TurnRate            turnRate        `env:"VIGIL_TURN_RATE" envDefault:"auto" form:"auto or 0 to 1000" more:"operations.md#turns" use:"up worker" help:"~activities~ a second that the loops of one worker process may start while nothing changes; with more slots than that one activity covers several; auto: 5 while each slot has one, and beyond as many as take 1 % of the machine's time; 0: one activity for each slot"`
 	QuietWindow         time.Duration   `env:"VIGIL_QUIET_WINDOW" envDefault:"6h" min:"0" max:"6h" more:"operations.md#turns" use:"up worker" help:"longest ~duration~ that one activity may cover; 0: one activity for each slot"`
 
-	Small smallMode `env:"VIGIL_SMALL" envDefault:"auto" bare:"on" form:"auto, on or off" more:"operations.md#small-machines" use:"up" help:"~mode~ for little memory, with smaller caches and fewer connections: on, off, or auto, which is on below 2 GiB"`
+	Small smallMode `env:"VIGIL_SMALL" envDefault:"auto" bare:"on" form:"auto, on or off" more:"operations.md#small-machines" use:"up temporal" help:"~mode~ for little memory, with smaller caches and fewer connections: on, off, or auto, which is on below 2 GiB"`
 
 	Canaries canary.List `env:"VIGIL_CANARIES" envDefault:"1.1.1.1:53,8.8.8.8:53,9.9.9.9:53" empty:"off" form:"1 to 8 host:port with commas, off or nothing" more:"operations.md#is-it-this-machine" use:"up worker" help:"~servers~ that show whether this machine has its line, as host:port with commas: while none of them accepts a connection, failures of public targets are missed slots; off or empty: none"`
 
