@@ -100,6 +100,7 @@ type Watcher struct {
 	tests     handTests
 	lateness  pace.Lateness
 	apart     *turnsApart
+	alarms    timing.Alarms // of turns
 }
 
 // NewWatcher returns a Watcher.
