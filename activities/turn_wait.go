@@ -103,7 +103,8 @@ type turnAlarm struct {
 	*timing.Alarm
 
 	rung chan struct{} // has a buffer of one
-	at   time.Time     // what it is set to; zero: it is not
+	set  bool
+	at   time.Time // what it is set to
 }
 
 // rings returns a channel from which the turn receives at an instant, until it is silenced or the instant is
@@ -113,9 +114,9 @@ func (t *turnRun) rings(at time.Time) <-chan struct{} {
 		rung := make(chan struct{}, 1)
 		t.alarm = turnAlarm{Alarm: t.alarms.NewAlarm(func() { signal(rung) }), rung: rung}
 	}
-	if !at.Equal(t.alarm.at) {
+	if !t.alarm.set || !at.Equal(t.alarm.at) {
 		t.silence()
-		t.alarm.at = at
+		t.alarm.set, t.alarm.at = true, at
 		t.alarm.Set(at.Sub(t.Now()))
 	}
 	return t.alarm.rung
@@ -123,10 +124,10 @@ func (t *turnRun) rings(at time.Time) <-chan struct{} {
 
 // silence ends what rings began.
 func (t *turnRun) silence() {
-	if t.alarm.at.IsZero() {
+	if !t.alarm.set {
 		return
 	}
-	t.alarm.at = time.Time{}
+	t.alarm.set = false
 	t.alarm.Stop()
 	select {
 	case <-t.alarm.rung:
