@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // How often new pings are looked for while turns wait for some, and how long a look may take. Of
@@ -62,10 +61,11 @@ type arrivalWait struct {
 	check uuid.UUID
 	ready chan struct{} // has a buffer of one
 
-	// Of the turn, which stores the results of thousands of pings: its context is made once.
-	ctx    context.Context //nolint:containedctx // ends with the turn
-	cancel context.CancelCauseFunc
-	ends   *timing.Alarm
+	// Of the turn, which waits for each of thousands of pings: they are made once.
+	over   *time.Timer // fires at limited
+	ends   time.Time
+	ctx    context.Context //nolint:containedctx // ends with the turn, for what it stores
+	cancel context.CancelFunc
 
 	// Of Arrivals, under its lock.
 	pings  []vigil.Ping // in the order of their receipt
@@ -207,22 +207,31 @@ func (a *Arrivals) join(check uuid.UUID) *arrivalWait {
 	return w
 }
 
-// within returns a context for what the turn stores, which ends with it: after a time at most.
-func (w *arrivalWait) within(ctx context.Context, left time.Duration) context.Context {
+// limit sets when the wait is over.
+func (w *arrivalWait) limit(at, now time.Time) {
+	switch {
+	case w.over == nil:
+		w.over = time.NewTimer(at.Sub(now))
+	case !at.Equal(w.ends):
+		w.over.Reset(at.Sub(now))
+	}
+	w.ends = at
+}
+
+// within returns a context for what the turn stores, which ends with it.
+func (w *arrivalWait) within(ctx context.Context, ends time.Time) context.Context {
 	if w.ctx == nil {
-		w.ctx, w.cancel = context.WithCancelCause(ctx)
-		w.ends.Set(left)
+		w.ctx, w.cancel = context.WithDeadline(ctx, ends)
 	}
 	return w.ctx
 }
 
-// end ends the context of a turn that has lasted too long.
-func (w *arrivalWait) end() { w.cancel(context.DeadlineExceeded) }
-
 func (a *Arrivals) leave(w *arrivalWait) {
+	if w.over != nil {
+		w.over.Stop()
+	}
 	if w.cancel != nil {
-		w.ends.Stop()
-		w.cancel(nil)
+		w.cancel()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -67,7 +67,6 @@ func (t *turnRun) awaitArrival(ctx context.Context, e *entry, schedule vigil.Sch
 func (t *turnRun) awaitPing(ctx context.Context, e *entry, schedule vigil.Schedule, limit time.Time) (waitResult, error) {
 	if t.arrival == nil {
 		t.arrival = t.Arrivals.join(t.turn.CheckID)
-		t.arrival.ends = t.alarms.NewAlarm(t.arrival.end)
 	}
 	for {
 		if why := t.awaitLease(ctx, e); why != due {
@@ -88,14 +87,15 @@ func (t *turnRun) awaitPing(ctx context.Context, e *entry, schedule vigil.Schedu
 			}
 			next := vigil.NextArrival(&facts)
 			if next.Kind != vigil.ArrivalWait {
-				return t.arrived(t.arrival.within(ctx, t.call.Ends.Sub(t.Now())), e, slot, &next)
+				return t.arrived(t.arrival.within(ctx, t.call.Ends), e, slot, &next)
 			}
 			t.Arrivals.await(t.arrival, next.At)
 		}
-		switch why := wait(ctx, t, e, t.arrival.ready, t.rings(limit)); why {
+		t.arrival.limit(limit, t.Now())
+		switch why := wait(ctx, t, e, t.arrival.ready, t.arrival.over.C); why {
 		case due:
 		case late:
-			t.silence()
+			t.arrival.ends = time.Time{} // it may be over once more
 			return due, nil
 		default:
 			return why, nil

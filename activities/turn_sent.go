@@ -46,10 +46,12 @@ func (t *turnRun) awaitSent(ctx context.Context, e *entry, limit time.Time) (wai
 		case stored:
 			return due, nil
 		}
-		switch why := wait(ctx, t, e, t.sent.ready, t.rings(limit)); why {
+		timer := time.NewTimer(limit.Sub(t.Now()))
+		why := wait(ctx, t, e, t.sent.ready, timer.C)
+		timer.Stop()
+		switch why {
 		case due:
 		case late:
-			t.silence()
 			return due, nil
 		default:
 			return why, nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fair"
-	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // TurnTimeout is how long a turn in a region may take that covers so many slots, before Temporal gives it
@@ -70,7 +69,7 @@ const (
 
 // wait returns due when ready is, late when the time is over, which a nil channel never
 // is, and otherwise why the turn must not wait for longer.
-func wait[T any](ctx context.Context, t *turnRun, e *entry, ready <-chan T, over <-chan struct{}) waitResult {
+func wait[T any](ctx context.Context, t *turnRun, e *entry, ready <-chan T, over <-chan time.Time) waitResult {
 	select {
 	case <-ready:
 		return due
@@ -91,48 +90,12 @@ func wait[T any](ctx context.Context, t *turnRun, e *entry, ready <-chan T, over
 // is parked: with the same fence it goes on, with another one it ends, because the loop may have
 // been given to another worker.
 func (t *turnRun) awaitInstant(ctx context.Context, e *entry, until time.Time) waitResult {
-	defer t.silence()
-	if why := wait(ctx, t, e, t.rings(until), nil); why != due {
+	timer := time.NewTimer(until.Sub(t.Now()))
+	defer timer.Stop()
+	if why := wait(ctx, t, e, timer.C, nil); why != due {
 		return why
 	}
 	return t.awaitLease(ctx, e)
-}
-
-// turnAlarm is what wakes a turn at an instant, which waits for one at a time.
-type turnAlarm struct {
-	*timing.Alarm
-
-	rung chan struct{} // has a buffer of one
-	set  bool
-	at   time.Time // what it is set to
-}
-
-// rings returns a channel from which the turn receives at an instant, until it is silenced or the instant is
-// another one.
-func (t *turnRun) rings(at time.Time) <-chan struct{} {
-	if t.alarm.Alarm == nil {
-		rung := make(chan struct{}, 1)
-		t.alarm = turnAlarm{Alarm: t.alarms.NewAlarm(func() { signal(rung) }), rung: rung}
-	}
-	if !t.alarm.set || !at.Equal(t.alarm.at) {
-		t.silence()
-		t.alarm.set, t.alarm.at = true, at
-		t.alarm.Set(at.Sub(t.Now()))
-	}
-	return t.alarm.rung
-}
-
-// silence ends what rings began.
-func (t *turnRun) silence() {
-	if !t.alarm.set {
-		return
-	}
-	t.alarm.set = false
-	t.alarm.Stop()
-	select {
-	case <-t.alarm.rung:
-	default:
-	}
 }
 
 // awaitLease waits until the lease holds, as awaitInstant.
@@ -160,8 +123,9 @@ func (t *turnRun) acquire(ctx context.Context, e *entry, since, giveUp time.Time
 	select {
 	case <-place.Granted():
 	default:
-		why = wait(ctx, t, e, place.Granted(), t.rings(giveUp))
-		t.silence()
+		timer := time.NewTimer(giveUp.Sub(t.Now()))
+		defer timer.Stop()
+		why = wait(ctx, t, e, place.Granted(), timer.C)
 	}
 	if fence, ok := t.Lease.Holds(t.turn.Region); why == due && (!ok || fence != t.fence) {
 		why = replaced

@@ -121,8 +121,7 @@ type turnRun struct {
 	// arrival is the wait for pings, nil for a check that is probed.
 	arrival *arrivalWait
 	// sent is the wait for results of agents, nil where the worker probes.
-	sent  *sentWait
-	alarm turnAlarm
+	sent *sentWait
 	// out has what the turn has found out for its loop: Behind, Restarted, Run and Restored.
 	out TurnResult
 }
@@ -156,7 +155,6 @@ func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) 
 	w.budget.Begin(t.lock.key, w.Now())
 	defer func() {
 		// After a hand-over the next turn is one of another process.
-		t.silence()
 		if t.arrival != nil {
 			w.Arrivals.leave(t.arrival)
 		}

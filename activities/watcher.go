@@ -100,7 +100,6 @@ type Watcher struct {
 	tests     handTests
 	lateness  pace.Lateness
 	apart     *turnsApart
-	alarms    timing.Alarms // of turns
 }
 
 // NewWatcher returns a Watcher.

@@ -2,8 +2,8 @@
 
 // Package timing has what rooms need of time that depends on no room: a wait that ends with its
 // context (Sleep), how long ago an instant was by a clock that may have been set (Age), the order
-// of two times (Earlier, Later), whether many things happen at once (Burst), and many waits by one timer (Alarms).
+// of two times (Earlier, Later), and whether many things happen at once (Burst).
 //
-// Nothing but Sleep and Alarms reads a clock: the caller hands in the present, so that a test decides what
+// No function but Sleep reads a clock: the caller hands in the present, so that a test decides what
 // time it is. The package imports the standard library only. Package timingtest has how tests wait.
 package timing
