@@ -237,7 +237,7 @@ openapi: ## Compare api/openapi.yaml with what the code says
 tidy:
 	@for module in . charts docker/compose temporal-config/server terraform terraform/tools terraform/opentofu packaging/nfpm; do \
 		(cd $$module && go mod tidy -diff) || { echo "tidy: run go mod tidy in $$module"; exit 1; }; done
-	@.ci/shared-versions temporal-config/server go.temporal.io/server/cmd/server go.temporal.io/server/cmd/tools/sql
+	@.ci/shared-versions temporal-config/server
 
 .PHONY: size
 size:

@@ -328,7 +328,12 @@ func (c client) try(method, path string, body any) (answer, error) {
 // into makes a request that must succeed and decodes the data of the response.
 func (c client) into(out any, method, path string, body any) {
 	c.t.Helper()
-	a := c.do(method, path, body)
+	c.read(c.do(method, path, body), out, method, path)
+}
+
+// read decodes the data of an answer, which must be a success. A nil out takes any data.
+func (c client) read(a answer, out any, method, path string) {
+	c.t.Helper()
 	if a.Status/100 != 2 {
 		c.t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Error)
 	}
@@ -345,20 +350,12 @@ func (c client) into(out any, method, path string, body any) {
 func (c client) act(out any, incident, action string, body any) {
 	c.t.Helper()
 	path := "/v1/incidents/" + incident + "/" + action
+	var a answer
 	eventually(c.t, "the incident answers to "+action, func() bool {
-		a := c.do(http.MethodPost, path, body)
-		switch {
-		case a.Status == http.StatusServiceUnavailable:
-			return false
-		case a.Status != http.StatusOK:
-			c.t.Fatalf("%s: %d %s", path, a.Status, a.Error)
-		case out != nil:
-			if err := json.Unmarshal(a.Data, out); err != nil {
-				c.t.Fatalf("%s: %v", path, err)
-			}
-		}
-		return true
+		a = c.do(http.MethodPost, path, body)
+		return a.Status != http.StatusServiceUnavailable
 	})
+	c.read(a, out, http.MethodPost, path)
 }
 
 // eventually waits until a condition holds.
