@@ -189,6 +189,60 @@ func TestDefinitionsChange(t *testing.T) {
 	})
 }
 
+// A list of all checks that comes again, in several events, disturbs nothing: no slot is probed twice, and none that is to
+// be repeated is lost. A check that is not in it is forgotten.
+func TestFullListComesAgain(t *testing.T) {
+	t.Parallel()
+	const interval = 3 * time.Second
+	p := newFakePlatform(t)
+	p.parts, p.forgets = true, true
+	hits := map[uuid.UUID]*atomic.Int64{}
+	var failing uuid.UUID
+	for i := range 4 {
+		status, check := http.StatusOK, httpCheck(interval)
+		if i == 0 {
+			status, check.Retry = http.StatusServiceUnavailable, agentlink.Retry{Attempts: 1, DelayMS: 1000}
+		}
+		url, count := target(t, func() int { return status })
+		id := p.set(check, config(url))
+		if hits[id] = count; i == 0 {
+			failing = id
+		}
+	}
+	r := start(t, p, nil)
+	for n := range 3 {
+		timingtest.Eventually(t, 3*soon, "a failure is to be repeated", func() bool { return hits[failing].Load() == int64(2*n+1) })
+		p.dropAll()
+		timingtest.Eventually(t, 3*soon, "the list came again, and the failure has its result", func() bool {
+			p.mu.Lock()
+			again := len(p.resumed) > n+1
+			p.mu.Unlock()
+			return again && len(p.of(failing)) == n+1
+		})
+	}
+	for id, count := range hits {
+		found := p.of(id)
+		attempts := 1
+		if id == failing {
+			attempts = 2
+		}
+		if n := int(count.Load()); n > attempts*(len(found)+1) {
+			t.Errorf("%d probes for %d slots", n, len(found))
+		}
+		for i := 2; i < len(found); i++ { // the first slot is no one of the grid
+			if step := found[i].Slot.Sub(found[i-1].Slot); step != interval {
+				t.Errorf("a result comes %v after the one before", step)
+			}
+		}
+	}
+	if p.doubled > 0 {
+		t.Errorf("%d results came twice", p.doubled)
+	}
+	p.with(func() { delete(p.checks, failing) })
+	p.dropAll()
+	timingtest.Eventually(t, 3*soon, "what is not in the list is forgotten", func() bool { return r.Status().Checks == 3 })
+}
+
 // A failure is repeated as the definition says, and has evidence.
 func TestRetriesAndEvidence(t *testing.T) {
 	t.Parallel()

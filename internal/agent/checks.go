@@ -5,9 +5,12 @@ package agent
 import (
 	"container/heap"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -39,6 +42,7 @@ const (
 
 // definition is a revision of a check, ready to run.
 type definition struct {
+	content  [sha256.Size]byte // of all that it was made of
 	id       uuid.UUID
 	revision int64
 	kind     vigil.CheckType
@@ -104,7 +108,7 @@ func (c *checks) read(check *agentlink.Check) (*definition, error) {
 		return nil, err
 	}
 	d := &definition{
-		id: check.ID, revision: check.Revision, kind: check.Type, schedule: check.Schedule(),
+		content: contentOf(check, config), id: check.ID, revision: check.Revision, kind: check.Type, schedule: check.Schedule(),
 		retry: check.Retry.Retry(), evidence: !check.NoEvidence,
 	}
 	if d.schedule.Interval < leastInterval {
@@ -119,7 +123,15 @@ func (c *checks) read(check *agentlink.Check) (*definition, error) {
 	return d, nil
 }
 
-// apply takes an event of the stream.
+// contentOf returns a hash of a definition. A config is sealed in another way each time that it comes.
+func contentOf(check *agentlink.Check, config []byte) [sha256.Size]byte {
+	open := *check
+	open.Sealed = config
+	text, _ := json.Marshal(open) // of plain members
+	return sha256.Sum256(text)
+}
+
+// apply takes an event of the stream. A definition that is as it was leaves alone what runs.
 func (c *checks) apply(ctx context.Context, event *agentlink.Definitions) {
 	read := make([]*definition, len(event.Checks))
 	problems := make([]error, len(event.Checks))
@@ -128,10 +140,8 @@ func (c *checks) apply(ctx context.Context, event *agentlink.Definitions) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	here := make(map[uuid.UUID]bool, len(event.Checks))
 	for i := range event.Checks {
 		check := &event.Checks[i]
-		here[check.ID] = true
 		if err := problems[i]; err != nil {
 			c.remove(check.ID)
 			if said, ok := c.cannot[check.ID]; !ok || said != check.Revision {
@@ -144,22 +154,23 @@ func (c *checks) apply(ctx context.Context, event *agentlink.Definitions) {
 		delete(c.cannot, check.ID)
 		c.set(read[i])
 	}
-	if event.Full {
-		for id := range c.known {
-			if !here[id] {
-				c.remove(id)
-			}
-		}
-		for id := range c.cannot {
-			if !here[id] {
-				delete(c.cannot, id)
-			}
-		}
-	}
 	for _, id := range event.Gone {
 		c.remove(id)
 		delete(c.cannot, id)
 	}
+	c.nudge()
+}
+
+// keep forgets all checks but some.
+func (c *checks) keep(some map[uuid.UUID]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id := range c.known {
+		if !some[id] {
+			c.remove(id)
+		}
+	}
+	maps.DeleteFunc(c.cannot, func(id uuid.UUID, _ int64) bool { return !some[id] })
 	c.nudge()
 }
 
@@ -171,7 +182,7 @@ func (c *checks) set(d *definition) {
 		e = &entry{definition: d, index: -1, floor: c.now().Add(-takesOverNew), within: takesOverIn}
 		c.known[d.id] = e
 		e.mine = c.isMine(d.id)
-	case e.revision > d.revision:
+	case e.revision > d.revision || e.content == d.content:
 		return
 	default:
 		e.definition, e.failed, e.said = d, nil, false

@@ -29,6 +29,7 @@ type clock struct {
 	samples    []clockSample // newest last
 	difference time.Duration // the own clock is ahead by so much
 	corrects   bool
+	said       bool // that it is far off
 }
 
 type clockSample struct {
@@ -37,7 +38,7 @@ type clockSample struct {
 }
 
 // Now returns the present as slots count it: that of the own clock, corrected by the difference
-// when this is more than agentlink.ClockTolerance.
+// when this is more than agentlink.ClockCorrection.
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,17 +65,24 @@ func (c *clock) set(now time.Time) {
 	c.judge()
 }
 
-// judge says whether the clock is corrected, when that changes. The caller has the lock.
+// judge says whether the clock is corrected, and that it is far off, when that changes. The caller has the lock.
 func (c *clock) judge() {
-	switch far := c.difference.Abs() > agentlink.ClockTolerance; {
-	case far && !c.corrects:
+	least := agentlink.ClockCorrection
+	if c.corrects {
+		least /= 2 // it does not go to and fro at the limit
+	}
+	c.corrects = c.difference.Abs() > least
+	far := c.difference.Abs() > agentlink.ClockTolerance
+	if far == c.said {
+		return
+	}
+	c.said = far
+	if far {
 		c.log.Warn("the clock of this machine is not that of the platform; slots and times are corrected by the difference",
 			"ahead", c.difference.Round(time.Millisecond).String())
-		c.corrects = true
-	case !far && c.corrects:
-		c.log.Info("the clock of this machine is that of the platform again", "ahead", c.difference.Round(time.Millisecond).String())
-		c.corrects = false
+		return
 	}
+	c.log.Info("the clock of this machine is that of the platform again", "ahead", c.difference.Round(time.Millisecond).String())
 }
 
 // Difference returns by how much the own clock is ahead of the platform's, 0 before it is known.

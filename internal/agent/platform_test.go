@@ -44,6 +44,8 @@ type fakePlatform struct {
 	reports  []agentlink.Report
 	answers  map[uuid.UUID]agentlink.TaskAnswer
 	resumed  []string // Last-Event-ID of the streams
+	forgets  bool     // every stream begins with all checks
+	parts    bool     // each event has one check
 
 	turnedAway int // requests with another token
 }
@@ -173,11 +175,22 @@ func (p *fakePlatform) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	p.with(func() { p.resumed = append(p.resumed, r.Header.Get("Last-Event-ID")) })
 	since, _ := strconv.Atoi(r.Header.Get("Last-Event-ID"))
+	p.mu.Lock()
+	parts := p.parts
+	if p.forgets {
+		since = 0
+	}
+	p.mu.Unlock()
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = fmt.Fprint(w, ": hello\n\n")
 	for {
 		event, cursor, next := p.definitions(s, since)
 		if event.Full || len(event.Checks)+len(event.Gone) > 0 {
+			for parts && len(event.Checks) > 1 {
+				text, _ := json.Marshal(agentlink.Definitions{Full: event.Full, Checks: event.Checks[:1]})
+				_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", agentlink.EventDefinitions, text)
+				event.Full, event.Checks = false, event.Checks[1:]
+			}
 			text, _ := json.Marshal(event)
 			_, _ = fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", max(cursor, 1), agentlink.EventDefinitions, text)
 			since = max(cursor, 1)

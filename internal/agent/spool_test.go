@@ -223,11 +223,20 @@ func TestClock(t *testing.T) {
 		t.Errorf("it is %v", got)
 	}
 	own = noon.Add(time.Minute)
-	for range 8 {
-		c.Observe(own, own, own.Add(-4*time.Second))
-	}
-	if got := c.Now(); !got.Equal(own) || c.Difference() != 4*time.Second {
-		t.Errorf("it is %v with a difference of %v", got, c.Difference())
+	for _, one := range []struct{ ahead, corrected time.Duration }{
+		{4 * time.Second, 4 * time.Second},
+		{1100 * time.Millisecond, 1100 * time.Millisecond},
+		{900 * time.Millisecond, 900 * time.Millisecond}, // as it is corrected already
+		{400 * time.Millisecond, 0},
+		{900 * time.Millisecond, 0},
+		{-1100 * time.Millisecond, -1100 * time.Millisecond},
+	} {
+		for range 8 {
+			c.Observe(own, own, own.Add(-one.ahead))
+		}
+		if got := c.Now(); !got.Equal(own.Add(-one.corrected)) || c.Difference() != one.ahead {
+			t.Errorf("%v ahead: it is %v after what the own clock says, with a difference of %v", one.ahead, got.Sub(own), c.Difference())
+		}
 	}
 	if strings.Count(log.String(), "WARN") != 1 || !strings.Contains(log.String(), "again") {
 		t.Error(log.String())

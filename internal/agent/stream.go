@@ -82,19 +82,35 @@ func (a *Agent) stream(ctx context.Context, session uuid.UUID) (received bool, e
 		}
 		silence.Reset(streamSilence)
 	})
+	var all fullList
 	for {
 		one, err := events.next()
 		if err != nil {
 			return received, err
 		}
-		if err := a.take(ctx, session, one); err != nil {
+		if err := a.take(ctx, session, one, &all); err != nil {
 			return received, err
 		}
 	}
 }
 
+// fullList are the checks of a list of all, which may come in several events; nil: none is under way. The last event has a
+// position, and what is not in the list is forgotten then.
+type fullList map[uuid.UUID]bool
+
+func (l *fullList) add(changed *agentlink.Definitions) {
+	if changed.Full {
+		*l = make(fullList, len(changed.Checks))
+	}
+	for i := range changed.Checks {
+		if *l != nil {
+			(*l)[changed.Checks[i].ID] = true
+		}
+	}
+}
+
 // take takes an event of the stream.
-func (a *Agent) take(ctx context.Context, session uuid.UUID, one event) error {
+func (a *Agent) take(ctx context.Context, session uuid.UUID, one event, all *fullList) error {
 	switch one.name {
 	case agentlink.EventDefinitions:
 		var changed agentlink.Definitions
@@ -102,6 +118,10 @@ func (a *Agent) take(ctx context.Context, session uuid.UUID, one event) error {
 			return fmt.Errorf("read the definitions: %w", err)
 		}
 		a.checks.apply(ctx, &changed)
+		if all.add(&changed); *all != nil && one.id != "" {
+			a.checks.keep(*all)
+			*all = nil
+		}
 		a.Log.DebugContext(ctx, "definitions", "full", changed.Full, "changed", len(changed.Checks), "gone", len(changed.Gone))
 	case agentlink.EventTask:
 		var task agentlink.Task

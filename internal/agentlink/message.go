@@ -33,8 +33,11 @@ const (
 	Longest = 25 * time.Hour
 	// Ahead is how far ahead of the platform's clock the slot of a result may be.
 	Ahead = 2 * time.Second
-	// ClockTolerance is how far the clock of an agent may be from the platform's before the agent
-	// corrects its slots by the difference.
+	// ClockCorrection is how far the clock of an agent may be from the platform's before the agent
+	// corrects its slots by the difference, until it is half as far. It is less than Ahead: what is
+	// probed as early as that is still taken.
+	ClockCorrection = time.Second
+	// ClockTolerance is how far it may be before the agent says so.
 	ClockTolerance = 5 * time.Second
 	// TaskWithin is how soon an agent must have taken a task, else the task is refused.
 	TaskWithin = 2 * time.Second
@@ -96,7 +99,8 @@ type Place struct {
 // Definitions is an event of the stream: what changed of the checks of the location. The id of the
 // event is a cursor: a stream that is opened with it as Last-Event-ID goes on from there.
 type Definitions struct {
-	// Full: Checks are all checks, and others that the agent knows are to be forgotten.
+	// Full: a list of all checks begins. It ends with the first event that has a position, and others that the
+	// agent knows are to be forgotten then.
 	Full   bool        `json:"full"`
 	Checks []Check     `json:"checks"`
 	Gone   []uuid.UUID `json:"gone" doc:"Checks that do not run in the location any more."`

@@ -120,7 +120,7 @@ func (r *request) locationRow(l *client.Location) locationRow {
 	return row
 }
 
-// clockTolerance is from how many seconds on an agent corrects its times by the difference of its clock.
+// clockTolerance is from how many seconds on the clock of an agent is shown as wrong, as the agent says it is.
 const clockTolerance = 5
 
 func (r *request) agentRow(a *client.Agent) agentRow {

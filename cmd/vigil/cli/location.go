@@ -69,7 +69,7 @@ func locationRow(l client.Location) []console.Cell {
 	}
 }
 
-// clockTolerance is from how many seconds on an agent corrects its times by the difference of its clock.
+// clockTolerance is from how many seconds on the clock of an agent is shown as wrong, as the agent says it is.
 const clockTolerance = 5
 
 // clockOf says by how much the clock of an agent is ahead that is wrong the most, and nothing while all are right.
