@@ -55,7 +55,8 @@ type NextAttempt struct {
 	Delivery Delivery
 	Attempt  Attempt
 	// Event to send, with NextAttemptReady. Body is what an earlier attempt sent
-	// in place of its envelope, nil when there was none.
+	// in place of its envelope, nil when there was none. Severity is that of the opening that the channel
+	// got, of the event itself otherwise.
 	Event    Event
 	Body     []byte
 	Severity Severity

@@ -98,11 +98,16 @@ func TestRuleThatBeginsInAnOpenIncidentReachesItsChannels(t *testing.T) {
 		next.Delivery.EventType != vigil.EventTriggered {
 		t.Errorf("the pager gets %+v, %v", next, err)
 	}
+	a.record(next, "", nil)
 
 	// Those that got the opening later get the end; the rule has fired until then.
 	out := a.resolve(id, vigil.ResolvedAutomatically)
 	if len(out.PendingDeliveries) != 2 {
 		t.Errorf("the end reaches %+v", out.PendingDeliveries)
+	}
+	next, err = a.store.ClaimAttempt(t.Context(), id, pager.ID)
+	if err != nil || next.Severity != vigil.Critical || next.Delivery.EventType != vigil.EventResolved {
+		t.Errorf("the pager gets the end of another severity than its opening: %+v, %v", next, err)
 	}
 	for _, rule := range a.incident(id).Rules {
 		if rule.Fires() {
