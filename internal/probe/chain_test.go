@@ -92,6 +92,11 @@ func TestWholeChain(t *testing.T) {
 			if c.problem == "" && seen.Metadata["cert_days_remaining"] != c.days {
 				t.Errorf("https: %v", seen.Metadata)
 			}
+			// As for websocket and grpc, which tell their days by the same function.
+			seen = w.run(vigil.TypeTCP, serverAt(t, at, object{"security": "tls"}))
+			if seen.Success != (c.problem == "") || c.problem == "" && seen.Metadata["cert_days_remaining"] != c.days {
+				t.Errorf("tcp: %q, %v", seen.Error, seen.Metadata)
+			}
 		})
 	}
 }

@@ -32,8 +32,8 @@ const (
 type DNSConfig struct {
 	RecordType     string   `json:"record_type,omitempty" title:"Records" form:"address,short" doc:"Type of the records" enum:"A,AAAA,CNAME,MX,NS,TXT,SOA,SRV,CAA,PTR" default:"A"`
 	Host           string   `json:"host" title:"Name to look up" help:"For PTR also an IP address." doc:"Name to look up, also an internationalized one; a single dot for the root; for PTR also an IP address" maxLength:"253" example:"example.com"`
-	Resolvers      []string `json:"resolvers,omitempty" title:"Name servers" help:"One IP address or host name a line, with or without a port; the first that answers is enough. Without one, those of the region's machine." form:"more,mono" doc:"Name servers to ask, each an IP address or a host name, with a port if it is not the standard one, in this order; the first that answers is enough. Names are looked up by the region's machine. Default: those of the region's machine" maxItems:"5" example:"[\"1.1.1.1\"]"`
-	Protocol       string   `json:"protocol,omitempty" title:"Ask over" form:"more,medium" words:"udp=UDP|tcp=TCP|tls=TLS (RFC 7858)" doc:"How to ask; tls is DNS over TLS (RFC 7858). Over udp a query that is not answered is sent again, and an answer that was cut short is asked for over TCP" enum:"udp,tcp,tls" default:"udp"`
+	Resolvers      []string `json:"resolvers,omitempty" title:"Name servers" help:"One IP address or host name a line, with or without a port; the first that answers is enough. Without one, those of the region's machine." form:"more,mono" doc:"Name servers to ask, each an IP address or a host name, with a port if it is not the standard one, in this order; the first that answers is enough. Names are looked up by the region's machine. Default: those of the region's machine; required with protocol tls" maxItems:"5" example:"[\"1.1.1.1\"]"`
+	Protocol       string   `json:"protocol,omitempty" title:"Ask over" form:"more,medium" words:"udp=UDP|tcp=TCP|tls=TLS (RFC 7858)" doc:"How to ask; tls is DNS over TLS (RFC 7858), which needs resolvers. Over udp a query that is not answered is sent again, and an answer that was cut short is asked for over TCP" enum:"udp,tcp,tls" default:"udp"`
 	ExpectedValues []string `json:"expected_values,omitempty" title:"Expected values" help:"One a line, as a zone file writes them; TXT without quotes." form:"expect,mono" doc:"Values that the records must have, as a zone file writes them; TXT as text, without quotes" maxItems:"50" maxLength:"1024"`
 	Match          string   `json:"match,omitempty" title:"Which of them" form:"expect,medium" words:"any=at least one is there|all=every one is there|exact=they and no others are there" doc:"any: at least one expected value is there; all: every one is; exact: they and no others are" enum:"any,all,exact" default:"any"`
 	ExpectedRcode  string   `json:"expected_rcode,omitempty" title:"Response code" form:"expect,medium" doc:"Response code that means success. NOERROR demands a record of the type, NODATA that the name exists and has none (RFC 2308)" enum:"NOERROR,NODATA,FORMERR,SERVFAIL,NXDOMAIN,NOTIMP,REFUSED,YXDOMAIN,YXRRSET,NXRRSET,NOTAUTH,NOTZONE,DSOTYPENI,RCODE12,RCODE13,RCODE14,RCODE15,BADVERS,BADKEY,BADTIME,BADMODE,BADNAME,BADALG,BADTRUNC,BADCOOKIE" default:"NOERROR"`
@@ -94,7 +94,10 @@ func (p dnsProber) parseServers(c DNSConfig) ([]string, error) {
 	servers := make([]string, len(c.Resolvers))
 	port := uint16(53)
 	if c.Protocol == "tls" {
-		port = 853
+		if port = 853; len(servers) == 0 {
+			return nil, vigil.Invalid("config.resolvers", "is required with protocol tls: the name servers of a machine are asked at port 53, "+
+				"and DNS over TLS has a port of its own (RFC 7858)")
+		}
 	}
 	for i, given := range c.Resolvers {
 		server, err := p.parseServer(config.Element("config.resolvers", i), given, port)

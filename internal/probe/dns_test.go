@@ -277,6 +277,10 @@ func TestDNSOverTLS(t *testing.T) {
 	if !strings.Contains(seen.Error, "unknown authority") {
 		t.Errorf("got %+v", seen)
 	}
+	_, err := w.Parse(vigil.TypeDNS, encode(t, object{"host": "www.test", "protocol": "tls"}), minute)
+	if err == nil || !strings.Contains(err.Error(), "config.resolvers: is required with protocol tls") {
+		t.Errorf("without a name server: %v", err)
+	}
 }
 
 // TestHostileNameServers: answers to other questions, too long, cut, or of a

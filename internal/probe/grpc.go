@@ -54,7 +54,7 @@ type GRPCMetadata struct {
 	Status            string  `json:"status,omitempty" doc:"Health that the server says" enum:"UNKNOWN,SERVING,NOT_SERVING,SERVICE_UNKNOWN" example:"SERVING"`
 	Code              string  `json:"code,omitempty" doc:"Status code of the call" example:"OK"`
 	TLSVersion        string  `json:"tls_version,omitempty" doc:"Version of TLS" example:"TLS 1.3"`
-	CertDaysRemaining *int    `json:"cert_days_remaining,omitempty" doc:"Whole days until the certificate expires"`
+	CertDaysRemaining *int    `json:"cert_days_remaining,omitempty" doc:"Whole days until the first certificate of the chain expires that a client needs"`
 }
 
 var _ = register(newGRPC)

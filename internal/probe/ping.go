@@ -133,7 +133,7 @@ func newPinger(addr netip.Addr, privileged bool) *probing.Pinger {
 	pinger := probing.New("")
 	pinger.SetLogger(probing.NoopLogger{})
 	pinger.SetPrivileged(privileged)
-	pinger.SetIPAddr(&net.IPAddr{IP: addr.AsSlice()})
+	pinger.SetIPAddr(&net.IPAddr{IP: addr.AsSlice(), Zone: addr.Zone()})
 	return pinger
 }
 

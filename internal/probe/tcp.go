@@ -39,7 +39,7 @@ type TCPMetadata struct {
 	Timings           Timings `json:"timings" doc:"How long each phase took"`
 	IP                string  `json:"ip,omitempty" doc:"Address that was connected to"`
 	TLSVersion        string  `json:"tls_version,omitempty" doc:"Version of TLS" example:"TLS 1.3"`
-	CertDaysRemaining *int    `json:"cert_days_remaining,omitempty" doc:"Whole days until the certificate expires"`
+	CertDaysRemaining *int    `json:"cert_days_remaining,omitempty" doc:"Whole days until the first certificate of the chain expires that a client needs"`
 	BytesReceived     int     `json:"bytes_received,omitempty" doc:"Bytes read while looking for the expected text"`
 }
 

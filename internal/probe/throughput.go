@@ -146,9 +146,9 @@ func (p throughputProbe) Run(ctx context.Context) vigil.Observation {
 	})
 }
 
-// rate notes how much was moved since an instant.
-func (m *ThroughputMetadata) rate(n int64, began time.Time) {
-	took := max(time.Since(began), minMeasure)
+// rate notes how much was moved in a time.
+func (m *ThroughputMetadata) rate(n int64, took time.Duration) {
+	took = max(took, minMeasure)
 	m.Bytes, m.Seconds = n, took.Seconds()
 	m.Mbps = math.Round(float64(n)*8/1e6/m.Seconds*1000) / 1000
 }
@@ -176,7 +176,7 @@ func (p throughputProbe) download(ctx context.Context, t *timeline, client *http
 	timer := time.AfterFunc(p.measure, end)
 	n, err := io.Copy(io.Discard, io.LimitReader(response.Body, int64(p.config.MaxBytes)))
 	timeUp := !timer.Stop()
-	seen.rate(n, began)
+	seen.rate(n, time.Since(began))
 	seen.Complete = err == nil && n < int64(p.config.MaxBytes)
 	switch {
 	case err != nil && !timeUp:
@@ -189,15 +189,12 @@ func (p throughputProbe) download(ctx context.Context, t *timeline, client *http
 	return response.StatusCode, nil
 }
 
-// upload measures until the answer, or until time is up. Bytes in the kernel's
-// buffer count as sent in the second case.
+// upload measures until the answer, or until time is up. What the kernel has taken counts as sent in the second case, so
+// a server that has stopped reading looks like a slow one: it must take a byte, or answer, within the rest of the time.
 func (p throughputProbe) upload(ctx context.Context, t *timeline, client *http.Client, seen *ThroughputMetadata) (int, error) {
 	window, end := context.WithCancel(ctx)
 	defer end()
-	body := &noise{left: int64(p.config.MaxBytes), start: func() *time.Timer {
-		t.step("uploading")
-		return time.AfterFunc(p.measure, end)
-	}}
+	body := &noise{left: int64(p.config.MaxBytes), measure: p.measure, end: end, begun: func() { t.step("uploading") }}
 	request, err := http.NewRequestWithContext(window, http.MethodPost, p.url.String(), body)
 	if err != nil {
 		return 0, fmt.Errorf("make the request: %w", err)
@@ -206,12 +203,12 @@ func (p throughputProbe) upload(ctx context.Context, t *timeline, client *http.C
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Content-Type", "application/octet-stream")
 	response, err := client.Do(request)
-	n, began, timeUp := body.stop()
+	n, took, timeUp := body.stop()
 	if n > 0 {
-		seen.rate(n, began)
+		seen.rate(n, took)
 	}
 	if err != nil {
-		if timeUp && n > 0 {
+		if timeUp && ctx.Err() == nil {
 			return 0, nil
 		}
 		return 0, fmt.Errorf("upload: %w", err)
@@ -235,17 +232,24 @@ func (p throughputProbe) expectSuccess(t *timeline, response *http.Response) err
 	return fail("status %d, expected 2xx", status)
 }
 
-// noise is a body that does not compress. It notes when the first byte is
-// taken, and how many are.
+// noise is a body that does not compress. It ends the request when it was measured for long enough and the server still
+// takes bytes.
 type noise struct {
-	start func() *time.Timer // called with the first byte
+	measure time.Duration // from the first byte on
+	end     func()
+	begun   func() // called with the first byte
 
 	mu    sync.Mutex
 	block []byte
 	left  int64
 	taken int64
 	began time.Time
+	last  time.Time // when bytes were taken
 	timer *time.Timer
+	// Once the measurement is over: what was taken until then, in what time, and whether the request was ended.
+	measured int64
+	took     time.Duration
+	ended    bool
 }
 
 const noiseBlock = 64 << 10 // wider than the window of deflate
@@ -253,13 +257,21 @@ const noiseBlock = 64 << 10 // wider than the window of deflate
 func (n *noise) Read(p []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	now := time.Now()
 	if n.block == nil {
 		n.block = make([]byte, noiseBlock)
 		_, _ = rand.Read(n.block) // never fails
-		n.began, n.timer = time.Now(), n.start()
+		n.begun()
+		n.began, n.timer = now, time.AfterFunc(n.measure, n.over)
 	}
+	n.last = now
 	if n.left == 0 {
 		return 0, io.EOF
+	}
+	if n.took > 0 { // it has taken what was before
+		n.ended = true
+		n.end()
+		return 0, context.Canceled
 	}
 	at := n.taken % noiseBlock
 	count := copy(p[:min(int64(len(p)), n.left)], n.block[at:])
@@ -268,9 +280,26 @@ func (n *noise) Read(p []byte) (int, error) {
 	return count, nil
 }
 
-// stop ends the measurement.
-func (n *noise) stop() (taken int64, began time.Time, timeUp bool) {
+// over ends the measurement, and the request unless the server takes nothing or has to answer.
+func (n *noise) over() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.taken, n.began, n.timer != nil && !n.timer.Stop()
+	n.measured, n.took = n.taken, time.Since(n.began)
+	if n.left > 0 && time.Since(n.last) <= n.measure/2 {
+		n.ended = true
+		n.end()
+	}
+}
+
+// stop returns what was taken in what time, and whether the request was ended since time was up.
+func (n *noise) stop() (taken int64, took time.Duration, timeUp bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.timer != nil {
+		n.timer.Stop()
+	}
+	if n.took > 0 && n.left > 0 {
+		return n.measured, n.took, n.ended
+	}
+	return n.taken, time.Since(n.began), n.ended
 }

@@ -77,6 +77,7 @@ func TestThroughput(t *testing.T) {
 		_, _ = conn.Read(make([]byte, 4096))
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")
 	})
+	frozen := "http://" + tcp(t, func(net.Conn) { <-t.Context().Done() }) // as of a stopped process: the kernel takes bytes
 	for name, c := range map[string]struct {
 		config   object
 		bytes    float64 // negative: some
@@ -95,6 +96,18 @@ func TestThroughput(t *testing.T) {
 			-1,
 			false,
 			"",
+		},
+		"UploadToAFrozenServer": {
+			object{"url": frozen, "direction": "upload", "max_duration_seconds": 1, "max_bytes": 100 << 20, "timeout_seconds": 2},
+			-1,
+			false,
+			"timed out after 3s while uploading",
+		},
+		"UploadTakenWithoutAnAnswer": {
+			object{"url": frozen, "direction": "upload", "max_duration_seconds": 1, "max_bytes": 1000, "timeout_seconds": 2},
+			1000,
+			false,
+			"timed out after 3s while uploading",
 		},
 		"UploadFails":   {object{"url": url + "/500", "direction": "upload", "max_bytes": 1000}, 1000, true, "status 500, expected 2xx"},
 		"DownloadFails": {object{"url": url + "/500"}, 0, false, "status 500, expected 2xx"},

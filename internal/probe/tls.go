@@ -96,8 +96,8 @@ func secured(state *tls.ConnectionState) (version string, days *int) {
 		return "", nil
 	}
 	version = tls.VersionName(state.Version)
-	if len(state.PeerCertificates) > 0 {
-		left := daysUntil(state.PeerCertificates[0].NotAfter)
+	if first := firstToExpire(state.PeerCertificates, state.VerifiedChains); first != nil {
+		left := daysUntil(first.NotAfter)
 		days = &left
 	}
 	return version, days

@@ -51,7 +51,7 @@ type WebSocketMetadata struct {
 	Messages          int     `json:"messages,omitempty" doc:"Messages read while looking for the expected text"`
 	BytesReceived     int     `json:"bytes_received,omitempty" doc:"Bytes of these messages"`
 	TLSVersion        string  `json:"tls_version,omitempty" doc:"Version of TLS" example:"TLS 1.3"`
-	CertDaysRemaining *int    `json:"cert_days_remaining,omitempty" doc:"Whole days until the certificate expires"`
+	CertDaysRemaining *int    `json:"cert_days_remaining,omitempty" doc:"Whole days until the first certificate of the chain expires that a client needs"`
 }
 
 var _ = register(newWebSocket)
