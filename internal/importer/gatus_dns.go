@@ -52,11 +52,14 @@ func (e *gatusEndpoint) readDNS(dns *members) {
 
 // resolver sets the name server that an endpoint of DNS asks.
 func (e *gatusEndpoint) resolver() {
-	server := e.url
+	server, standard := e.url, "53"
 	if scheme, rest, ok := strings.Cut(server, "://"); ok {
 		server = strings.TrimSuffix(rest, "/")
 		switch scheme {
-		case "tcp", "tls":
+		case "tls":
+			standard = "853"
+			e.config.Set("protocol", scheme)
+		case "tcp":
 			e.config.Set("protocol", scheme)
 		case "udp":
 		default:
@@ -74,9 +77,10 @@ func (e *gatusEndpoint) resolver() {
 	host, reason := kumaHost(host)
 	if reason != "" {
 		e.lose("url: "+shown(e.url), "%s; the check asks the name servers of the region", reason)
+		e.config.Delete("protocol") // theirs need not speak it
 		return
 	}
-	if port != "" && port != "53" {
+	if port != "" && port != standard {
 		host = net.JoinHostPort(host, port)
 	}
 	e.config.Set("resolvers", []string{host})

@@ -189,6 +189,9 @@ func TestGatusNameServers(t *testing.T) {
 	for url, kept := range map[string]string{
 		"dns.a.example": `"resolvers":["dns.a.example"]`, "dns.a.example:5353": `"resolvers":["dns.a.example:5353"]`,
 		"udp://9.9.9.9:53": `"resolvers":["9.9.9.9"]`, "[2620:fe::fe]:53": `"resolvers":["2620:fe::fe"]`, "$SERVER": `"resolvers":["$SERVER"]`,
+		"tls://9.9.9.9": `"protocol":"tls","record_type":"A","resolvers":["9.9.9.9"]`,
+		"tls://9.9.9.9:853": `"protocol":"tls","record_type":"A","resolvers":["9.9.9.9"]`,
+		"tls://9.9.9.9:53": `"protocol":"tls","record_type":"A","resolvers":["9.9.9.9:53"]`,
 	} {
 		got := gatusText(
 			t,
@@ -197,5 +200,10 @@ func TestGatusNameServers(t *testing.T) {
 		if written := at(t, got.document, "checks", "x"); !strings.Contains(written, kept) || got.result.Lossy() {
 			t.Errorf("%s is %s:\n%s", url, written, got.report)
 		}
+	}
+	got := gatusText(t, "endpoints:\n  - {name: x, url: 'tls://a b', dns: {query-name: a.example, query-type: A}, "+
+		"conditions: ['[DNS_RCODE] == NOERROR']}\n")
+	if written := at(t, got.document, "checks", "x"); strings.Contains(written, "protocol") || !got.result.Lossy() {
+		t.Errorf("without a name server the check is %s:\n%s", written, got.report)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -253,16 +254,39 @@ func (h *httpImport) content() {
 	m := h.monitor
 	switch m.line("type") {
 	case "keyword":
-		operator := "contains"
-		if m.flag("invert_keyword", false) {
+		operator, keyword := "contains", m.text("keyword")
+		inverted, ofJSON := m.flag("invert_keyword", false), jsonPart.MatchString(keyword)
+		switch {
+		case inverted && ofJSON:
+			h.lose("invert_keyword: "+keyword, "Kuma searches JSON without the spaces between its parts, and here the body is searched as it is")
 			operator = "not_contains"
+		case inverted:
+			operator = "not_contains"
+		case ofJSON:
+			operator, keyword = "matches", spacedJSON(keyword)
 		}
-		if keyword := m.text("keyword"); keyword != "" {
+		if keyword != "" {
 			h.assert(Object{{"source", "body"}, {"operator", operator}, {"target", Literal(keyword)}})
 		}
 	case "json-query":
 		h.jsonQuery()
 	}
+}
+
+var (
+	// jsonPart is a text that may be a part of JSON with more than one of its tokens.
+	jsonPart = regexp.MustCompile(`^[^\\]*"[^\\]*$|^[{\[:,][^\\]*$`)
+	// jsonMark is a mark of JSON around which there may be spaces, as regexp.QuoteMeta writes it.
+	jsonMark = regexp.MustCompile(`\\?[{}\[\]:,]`)
+)
+
+// spacedJSON returns a pattern for a part of JSON: Kuma parses a body that is JSON, and searches what it makes of it
+// again, which has no spaces between its tokens.
+func spacedJSON(keyword string) string {
+	const spaces = `\s*`
+	pattern := jsonMark.ReplaceAllString(regexp.QuoteMeta(keyword), spaces+"$0"+spaces)
+	pattern = strings.ReplaceAll(pattern, spaces+spaces, spaces)
+	return strings.TrimSuffix(strings.TrimPrefix(pattern, spaces), spaces)
 }
 
 // isHeaderName reports whether a text is a token of RFC 9110 that can be the name of a header.

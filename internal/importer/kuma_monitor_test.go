@@ -158,6 +158,16 @@ func TestKumaMonitors(t *testing.T) {
 			map[string]string{"assertions": `[{"operator":"contains","source":"body","target":"Pay ${now}"}]`},
 			"",
 		},
+		"KeywordOfJSON": { // Kuma searches {"status": "ok"} without the space
+			web(map[string]any{"type": "keyword", "keyword": `{"status":"ok"}`}),
+			map[string]string{"assertions": `[{"operator":"matches","source":"body","target":"\\{\\s*\"status\"\\s*:\\s*\"ok\"\\s*\\}"}]`},
+			"",
+		},
+		"NotKeywordOfJSON": {
+			web(map[string]any{"type": "keyword", "keyword": `"status":"down"`, "invert_keyword": 1}),
+			map[string]string{"assertions": `[{"operator":"not_contains","source":"body","target":"\"status\":\"down\""}]`},
+			"invert\\_keyword: ",
+		},
 		"NotKeyword": {
 			web(map[string]any{"type": "keyword", "keyword": "down", "invert_keyword": 1}),
 			map[string]string{"assertions": `[{"operator":"not_contains","source":"body","target":"down"}]`},
