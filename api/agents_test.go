@@ -5,7 +5,9 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +105,23 @@ func (f *follower) definitions(t *testing.T) (agentlink.Definitions, string) {
 		t.Fatal(err)
 	}
 	return defs, one.id
+}
+
+// TestAgentTokensAreGuessedSlowly proves that all addresses of a network together may try a token that is not known so many
+// times a minute.
+func TestAgentTokensAreGuessedSlowly(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(d *api.Deps) { d.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	o := newOffice(t, b.signup(t))
+	guess := func(status int, from string) {
+		t.Helper()
+		b.as("vga_guess").want(t, status, http.MethodPost, sessionsPath, hello(o.key), "X-Forwarded-For", from)
+	}
+	for i := range 60 {
+		guess(http.StatusUnauthorized, fmt.Sprintf("2001:db8::%x", i+1))
+	}
+	guess(http.StatusTooManyRequests, "2001:db8::ffff")
+	guess(http.StatusUnauthorized, "2001:db8:0:1::1")
 }
 
 // TestAgentSession proves that only the token of a location opens its session, and that it opens nothing else.

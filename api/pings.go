@@ -39,7 +39,7 @@ const (
 	// how many addresses that are not known a client may try.
 	pingsPerMinute   = 300
 	unknownPerMinute = 60
-	// pingBody is how much of a body is read, and pingKept how much of its end is kept, in bytes.
+	// pingBody is how large a body may be, and pingKept how much of its end is kept, in bytes.
 	pingBody = 1 << 20
 	pingKept = 100_000
 	// pingToken is how long a token is, in characters.
@@ -187,19 +187,21 @@ func pingOf(r *http.Request, signal string) (vigil.Ping, error) {
 }
 
 // readPingBody reads the body of a ping and keeps its end, without what its names call a credential
-// and without the token. A longer one is
-// refused as that of any request.
+// and without the token. A longer one is refused, also one that has not said its length before.
 func readPingBody(r *http.Request, token string, ping *vigil.Ping) error {
 	if r.Method != http.MethodPost || r.Body == nil {
 		return nil
 	}
 	var kept []byte
 	part := make([]byte, 32<<10)
-	for ping.Bytes < pingBody {
+	for {
 		n, err := r.Body.Read(part)
 		ping.Bytes += int64(n)
 		if kept = append(kept, part[:n]...); len(kept) > 2*pingKept {
 			kept = append(kept[:0], kept[len(kept)-pingKept:]...)
+		}
+		if ping.Bytes > pingBody {
+			return rest.ErrTooLarge(pingBody)
 		}
 		if errors.Is(err, io.EOF) {
 			break

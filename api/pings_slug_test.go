@@ -4,6 +4,7 @@ package api_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -223,6 +224,13 @@ func TestPingKeyLimits(t *testing.T) {
 		t.Errorf("%d %v", got.status, got.header)
 	}
 	b.want(t, http.StatusRequestEntityTooLarge, http.MethodPost, at+"/large?create=1", strings.Repeat("x", 1<<20+1))
+	b.want(
+		t,
+		http.StatusRequestEntityTooLarge,
+		http.MethodPost,
+		at+"/large?create=1",
+		io.MultiReader(strings.NewReader(strings.Repeat("x", 1<<20+1))),
+	)
 	limited := func(tries int, path func(i int) string) (after int) {
 		for i := range tries {
 			if got := b.do(t, http.MethodGet, path(i), nil); got.status == http.StatusTooManyRequests && got.header.Get("Retry-After") != "" {

@@ -138,6 +138,8 @@ func (c *client) do(t *testing.T, method, path string, body any, headers ...stri
 	case nil:
 	case string:
 		content = strings.NewReader(body)
+	case io.Reader: // its length is not said
+		content = body
 	default:
 		text, err := json.Marshal(body)
 		if err != nil {

@@ -172,7 +172,7 @@ func (s *Service) known(ctx context.Context, err error) error {
 	if vigil.ErrorCode(err) != vigil.CodeUnauthorized {
 		return err
 	}
-	if wait := s.unknown.Count(rest.RequestOf(ctx).Address.String()); wait > 0 {
+	if wait := s.unknown.Count(rest.Network(rest.RequestOf(ctx).Address)); wait > 0 {
 		return rest.ErrTooMany("This address has tried many tokens that are not known", wait)
 	}
 	return err

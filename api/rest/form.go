@@ -110,7 +110,7 @@ func routed(mux *http.ServeMux, limit func(path string) int64) http.Handler {
 		}
 		if most := limit(r.URL.Path); r.ContentLength > most {
 			w.Header().Set("Connection", "close")
-			WriteError(ctx, w, errTooLarge(most))
+			WriteError(ctx, w, ErrTooLarge(most))
 			return
 		}
 		mux.ServeHTTP(w, r)

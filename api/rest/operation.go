@@ -286,7 +286,8 @@ func OperationAt(doc *huma.OpenAPI, method, path string) *huma.Operation {
 	return nil
 }
 
-func errTooLarge(limit int64) error {
+// ErrTooLarge is the error of a request whose body is larger than limit, in bytes.
+func ErrTooLarge(limit int64) error {
 	return &vigil.Error{
 		Code:    vigil.CodeTooLarge,
 		Message: fmt.Sprintf("The request body is larger than %d MiB.", limit>>20),

@@ -69,7 +69,7 @@ func rejection(ctx huma.Context, status int, msg string, errs []error) error {
 	}
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
-		return errTooLarge(op.MaxBodyBytes - 1)
+		return ErrTooLarge(op.MaxBodyBytes - 1)
 	case status == http.StatusRequestTimeout:
 		return vigil.Invalid("body", "did not arrive in time")
 	case strings.HasPrefix(msg, "cannot read request body"):

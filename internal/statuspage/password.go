@@ -84,7 +84,11 @@ func (s *Server) tries(r *http.Request, page *made, password string) (right bool
 	if s.known.has(mark) {
 		return true, 0
 	}
-	if wait := max(s.attempts.count(id+" "+s.Network(r), 1), s.attempts.count(id, 10)); wait > 0 {
+	// What a network tries beyond its part takes nothing from the others.
+	if wait := s.attempts.count(id+" "+s.Network(r), 1); wait > 0 {
+		return false, wait
+	}
+	if wait := s.attempts.count(id, 10); wait > 0 {
 		return false, wait
 	}
 	right, err := argon2id.ComparePasswordAndHash(password, page.hash)

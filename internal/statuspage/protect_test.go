@@ -69,6 +69,18 @@ func TestAPassword(t *testing.T) {
 	if right.status != http.StatusTooManyRequests || right.header.Get("Retry-After") == "" {
 		t.Errorf("many guesses: %d", right.status)
 	}
+	for range 120 { // what is refused takes nothing from other networks
+		s.post(t, "/status/harbor/password", url.Values{"password": {"guess"}}, "Test-Network", "192.0.2.9")
+	}
+	if a := s.post(
+		t,
+		"/status/harbor/password",
+		url.Values{"password": {"guess"}},
+		"Test-Network",
+		"192.0.2.10",
+	); a.status != http.StatusForbidden {
+		t.Errorf("another network after many guesses: %d", a.status)
+	}
 	_, err = s.store.SetStatusPassword(t.Context(), s.page.OrgID, s.page.ID, hash+"x")
 	ok(t, err)
 	s.advance(31 * time.Second)
