@@ -189,9 +189,9 @@ func TestGatusNameServers(t *testing.T) {
 	for url, kept := range map[string]string{
 		"dns.a.example": `"resolvers":["dns.a.example"]`, "dns.a.example:5353": `"resolvers":["dns.a.example:5353"]`,
 		"udp://9.9.9.9:53": `"resolvers":["9.9.9.9"]`, "[2620:fe::fe]:53": `"resolvers":["2620:fe::fe"]`, "$SERVER": `"resolvers":["$SERVER"]`,
-		"tls://9.9.9.9": `"protocol":"tls","record_type":"A","resolvers":["9.9.9.9"]`,
+		"tls://9.9.9.9":     `"protocol":"tls","record_type":"A","resolvers":["9.9.9.9"]`,
 		"tls://9.9.9.9:853": `"protocol":"tls","record_type":"A","resolvers":["9.9.9.9"]`,
-		"tls://9.9.9.9:53": `"protocol":"tls","record_type":"A","resolvers":["9.9.9.9:53"]`,
+		"tls://9.9.9.9:53":  `"protocol":"tls","record_type":"A","resolvers":["9.9.9.9:53"]`,
 	} {
 		got := gatusText(
 			t,
