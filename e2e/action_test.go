@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // action runs the step of the action of GitHub, as action.yml has it.
@@ -96,7 +98,7 @@ func (a *action) run(inputs map[string]string, env ...string) (code int, printed
 
 // TestAction plans, applies and tests with the action of GitHub, as the workflow of a repository does.
 func TestAction(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	_, c := shared(t)
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	t.Cleanup(target.Close)
@@ -150,7 +152,7 @@ func TestAction(t *testing.T) {
 
 // TestActionInstallsTheProgram gives the action a release that is served on this machine, and one whose checksum is wrong.
 func TestActionInstallsTheProgram(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	var archive bytes.Buffer
 	zipped := gzip.NewWriter(&archive)
 	files := tar.NewWriter(zipped)

@@ -105,7 +105,7 @@ func TestAgentClock(t *testing.T) {
 		{"Put right", 180, []int64{0}},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			t.Parallel()
+			timingtest.Parallel(t)
 			c := c
 			c.t = t
 			site := newTarget(t)

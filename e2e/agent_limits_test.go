@@ -10,12 +10,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestAgentRevoked gives a location another token while an agent of it works: five seconds later the agent probes nothing, gets
 // no definition, and nothing that it sends is stored. With the new token in its file it goes on.
 func TestAgentRevoked(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	p, c := shared(t)
 	site := newTarget(t)
 	office := newPlace(c, "Office")
@@ -62,7 +64,7 @@ func TestAgentRevoked(t *testing.T) {
 // TestAgentSpoolFull cuts an agent off whose spool is small: the oldest calm results give way, people see how many, and all
 // others are in their slots once.
 func TestAgentSpoolFull(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	checks, outage := 150, 24*time.Second
 	if full() {
 		checks, outage = 500, 2*time.Minute

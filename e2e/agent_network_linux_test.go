@@ -17,6 +17,7 @@ import (
 	"time"
 
 	manyhosts "github.com/vigil-monitor/vigil/internal/cluster"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // lossy makes the link lose a share of the packets in each direction, and returns how many it has lost.
@@ -76,7 +77,7 @@ func relay(t *testing.T, host, platform string, late time.Duration) (url string)
 // there, and the same checks probed by the platform's worker: each slot has its result once, and the agent probes as
 // punctually as the worker, which the full form judges.
 func TestAgentOnABadLine(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(
 		drill{checks: 20, interval: 2 * time.Second, window: 14 * time.Second},
 		drill{checks: 200, interval: 10 * time.Second, window: 2 * time.Minute},

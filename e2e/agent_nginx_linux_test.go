@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // nginx is Debian's nginx as it is installed, with one location that passes everything on and sets nothing else.
@@ -135,7 +137,7 @@ func (n *nginx) counted() (c counted) {
 // although nginx keeps answers back, the stream outlasts the 60 seconds after which nginx gives an answer up (the full form),
 // reports pass although bodies of more than a mebibyte do not, and after a restart of nginx every probe has its result once.
 func TestAgentBehindNginx(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	checks, idle, outage := 60, time.Second, 8*time.Second
 	if full() {
 		checks, idle, outage = 200, 75*time.Second, time.Minute

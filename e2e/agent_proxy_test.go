@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/internal/probe/probetest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // proxyHost is the name of the platform for agents behind a proxy. Only the proxy knows where it is.
@@ -104,7 +105,7 @@ func newConnectProxy(t *testing.T, to string) *connectProxy {
 // TestAgentBehindProxy has an agent whose only way out is a proxy with a password (HTTPS_PROXY, CONNECT), to a platform behind
 // TLS: definitions, results and tests by hand pass in connections of HTTP/2, and no probe goes through the proxy.
 func TestAgentBehindProxy(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	p, c := shared(t)
 	front, second := newFront(t, p.ready.APIURL)
 	proxy := newConnectProxy(t, front)

@@ -9,13 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestAgentAfterRestore kills the platform while an agent works, and starts another one from a backup that is older than
 // edits, checks and results of which the agent knows. The agent goes on meanwhile. Afterwards it has the checks as they are
 // in the backup, and everything that it saw since is in its slot once, also what had been stored after the backup.
 func TestAgentAfterRestore(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	checks, lasts := 6, 3
 	if full() {
 		checks, lasts = 300, 60

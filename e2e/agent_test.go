@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // place is a location with the token of its agents.
@@ -54,7 +56,7 @@ func runAgentIn(t *testing.T, env []string, platform string, at place, args ...s
 // TestAgent follows a check that an agent probes: its results, an incident, a test by hand, and the silence of the
 // location when the agent is gone.
 func TestAgent(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	p, c := shared(t)
 	site := newTarget(t)
 	office := newPlace(c, "Office")
@@ -119,7 +121,7 @@ func TestAgent(t *testing.T) {
 // TestAgentsShare kills one of two agents of a location: the other one has its checks, each slot has its result once, and
 // what was taken over is silent for ten seconds at most, which the full form judges.
 func TestAgentsShare(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	p, c := shared(t)
 	site := newTarget(t)
 	office := newPlace(c, "Office")
@@ -198,7 +200,7 @@ func TestAgentsShare(t *testing.T) {
 // TestPublicRegionOfAgents gives a region of the platform to agents: its worker probes no more, and what they send is the
 // region's, for every organization.
 func TestPublicRegionOfAgents(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dir := dataDir(t)
 	env := append(freePorts(dir), "VIGIL_REGIONS=eu-central-fra", "VIGIL_SIGNUP_TIER=enterprise")
 	p := start(t, env, "up", "--json")

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // drillAnswer is what a test reads of a drill.
@@ -93,7 +95,7 @@ func (d *drilled) drill(t *testing.T, api client, within int) (channel string, a
 // says so, with the times that the receiver has seen, and that of one whose receiver fails names the
 // hop. The signature holds with the published key.
 func TestAlertPath(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	p, api := shared(t)
 	good := newDrilled(t, http.StatusNoContent)
 	_, passed := good.drill(t, api, 60)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // appliedFile is what apply.json of a data directory says.
@@ -78,7 +80,7 @@ func (m *mountedFiles) set(text string) {
 
 // TestAppliesFiles lives through what happens to the files of `vigil up --apply`.
 func TestAppliesFiles(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dir := dataDir(t)
 	site := newService(t)
 	files := &mountedFiles{t: t, dir: t.TempDir()}
@@ -157,7 +159,7 @@ func TestAppliesFiles(t *testing.T) {
 
 // TestAppliesFilesInTheRoleOfTheAPI: `vigil api --apply` does so without a key of anyone.
 func TestAppliesFilesInTheRoleOfTheAPI(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	file := filepath.Join(t.TempDir(), "shop.yaml")
 	text := "version: 1\nproject: shop\nchecks:\n  home: {name: Home, type: http, interval: 60s, config: {url: \"https://shop.example/\"}}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // projectOf is an apply of 1,000 checks with a rule each. They are disabled: what is
@@ -28,7 +30,7 @@ func projectOf(project string) object {
 // TestApplyIsAllOrNothing kills the platform with SIGKILL in the middle of an apply of 1,000
 // checks, and right after one was committed.
 func TestApplyIsAllOrNothing(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dir, dsn := dataDir(t), database(t)
 	db := openDatabase(t, dsn)
 	count := func(query string, args ...any) (n int) {

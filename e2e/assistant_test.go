@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // bearer sends a key with each request.
@@ -100,7 +102,7 @@ func listed(result map[string]any, name string) []map[string]any {
 // acknowledge and resolve its incident, while the platform is killed in between: the sessions go
 // on, since the server keeps none.
 func TestAssistantsWorkThroughAKill(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	var down atomic.Bool
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if down.Load() {

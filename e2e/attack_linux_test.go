@@ -16,12 +16,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestAttackPlatform attacks a platform as it runs on a laptop: by the ports that it
 // listens on, by a browser, by requests that no client sends, and through a proxy.
 func TestAttackPlatform(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	p := up(t, dataDir(t), "VIGIL_REGIONS="+clusterRegion, "VIGIL_METRICS_LISTEN=:0")
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	address, err := url.Parse(p.ready.APIURL)

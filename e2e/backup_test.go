@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // command runs the program to its end and returns what it printed.
@@ -25,7 +27,7 @@ func command(t *testing.T, env []string, args ...string) (printed string, err er
 // TestBackup makes a backup of a running platform, restores it into another data
 // directory and starts that one.
 func TestBackup(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dir := dataDir(t)
 	file := filepath.Join(dataDir(t), "vigil.backup")
 	env := []string{"VIGIL_REGIONS=eu-central-fra", fastSchedule}

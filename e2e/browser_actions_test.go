@@ -21,6 +21,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 //go:embed testdata/axe/axe.min.js
@@ -339,7 +341,7 @@ func TestBrowserRecordsProblems(t *testing.T) {
 		{"AnException", `<main><h1>One</h1></main><script>null.x</script>`, "an exception"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
+			timingtest.Parallel(t)
 			b := c.open(t, serve(test.body))
 			b.visit("/")
 			var found []string

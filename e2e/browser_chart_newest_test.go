@@ -9,12 +9,14 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestBrowserChartNewest presses one statistic of a chart and, before its answer is there, another one: the page shows what
 // was asked for last, also when the answer before comes after it.
 func TestBrowserChartNewest(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c, shop := theChromium(t), newService(t)
 	p, _ := shared(t)
 	const email = "newest@harbor.example"

@@ -14,6 +14,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // place returns where a share of the width of the chart is in the window.
@@ -61,7 +63,7 @@ const (
 // TestBrowserChart holds the chart of a check: by mouse, by finger, by keys and without scripts. The steps are one
 // story, in order.
 func TestBrowserChart(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c, shop := theChromium(t), newService(t)
 	p, _ := shared(t)
 	const email = "chart@harbor.example"

@@ -13,6 +13,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // dashboard is the platform with a browser that uses it, and what it checks and notifies.
@@ -55,7 +57,7 @@ const browserPassword = "a long password 1"
 // TestBrowserDashboard uses the dashboard as a person does, from an account to an incident
 // that is resolved. The steps are one story, in order.
 func TestBrowserDashboard(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c := theChromium(t)
 	d := &dashboard{t: t, chromium: c, service: newService(t), hook: newFlakyHook(t)}
 	d.p = up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra,na-east-ewr", "VIGIL_SIGNUP_TIER=enterprise", "VIGIL_DELIVERY_SCHEDULE=1s,2s,5s,10m")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // namesShown are the names of the checks that are seen, in their order.
@@ -23,7 +25,7 @@ const roomsAgree = `(async () => {
 // TestBrowserFind finds checks by typing, by labels and in rooms, and does things by the palette. The steps are one story,
 // in order.
 func TestBrowserFind(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c := theChromium(t)
 	p, _ := shared(t)
 	const email = "mara@find.example"

@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestBrowserTypedWorkSurvives types into the form of a check, and comes back to it: after another type,
 // with Back, after the session ended, and as another user. The steps are one story, in order.
 func TestBrowserTypedWorkSurvives(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c := theChromium(t)
 	p, _ := shared(t)
 	const email, password = "ida@forms.example", "a long password 3"

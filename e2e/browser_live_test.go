@@ -84,7 +84,7 @@ func (l *livePages) agree(after string) {
 // TestBrowserLive changes each fact behind the pages that say that they are live, and compares
 // each page that has been open all the time with a fresh load of it. The steps are one story.
 func TestBrowserLive(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c, shop, hook := theChromium(t), newService(t), newFlakyHook(t)
 	p, _ := shared(t)
 	l := &livePages{t: t, c: c, base: p.ready.APIURL, email: "live@harbor.example", open: map[string]*browser{}}

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // mailTo returns the mails that the common platform wrote to an address, by their subjects, as text and as HTML.
@@ -64,7 +66,7 @@ func mailTo(t *testing.T, address string) map[string]map[string]string {
 // TestBrowserMail lets a check fail, reads its mails in a browser, light and dark and on a phone, and acknowledges the
 // incident by the link of the first one, without a sign-in.
 func TestBrowserMail(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c, shop := theChromium(t), newService(t)
 	p, _ := shared(t)
 	const email = "nia@harbor.example"

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestBrowserReports makes a schedule of reports in a browser, and reads the report on a screen and on paper. The steps
 // are one story, in order.
 func TestBrowserReports(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c, shop := theChromium(t), newService(t)
 	p, _ := shared(t)
 	const email = "reports@harbor.example"

@@ -5,12 +5,14 @@ package e2e_test
 import (
 	"net/http"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestBrowserRuleIsTried edits a rule in the dashboard, and follows what it would have done
 // on the results of a target that flapped. The steps are one story, in order.
 func TestBrowserRuleIsTried(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c, shop := theChromium(t), newService(t)
 	p, _ := shared(t)
 	const email, password = "mara@rules.example", "a long password 2"

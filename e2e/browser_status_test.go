@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestBrowserStatusPage makes a status page in the dashboard, and follows as the public
 // what it shows while a check fails. The steps are one story, in order.
 func TestBrowserStatusPage(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c, shop := theChromium(t), newService(t)
 	p, _ := shared(t)
 	const email, password = "mara@harbor.example", "a long password 2"

@@ -19,11 +19,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestTypeScriptClient runs the tests of the client of TypeScript, against a platform besides.
 func TestTypeScriptClient(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("there is no Node.js: its client is not tried")
 	}
@@ -48,7 +50,7 @@ func TestTypeScriptClient(t *testing.T) {
 
 // TestPythonClient runs the tests of the client of Python, against a platform besides.
 func TestPythonClient(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	if exec.CommandContext(t.Context(), "python3", "-c", "import sys; sys.exit(sys.version_info < (3, 9))").Run() != nil {
 		t.Skip("there is no Python from version 3.9 on: its client is not tried")
 	}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // listedSchedule is a schedule of drills.
@@ -23,7 +25,7 @@ type listedSchedule struct {
 // TestDefaultDrills creates a channel of the operator's, for which `vigil up` makes a schedule; one of
 // another organization has none.
 func TestDefaultDrills(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	p, other := shared(t)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	hook := object{"name": "Hook", "type": "webhook", "config": object{"url": "http://127.0.0.1:9/"}}

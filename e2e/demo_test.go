@@ -19,6 +19,7 @@ import (
 
 	"github.com/vigil-monitor/vigil/internal/console"
 	"github.com/vigil-monitor/vigil/internal/demo"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // demoEvent is a line of `vigil up --demo --json`.
@@ -192,7 +193,7 @@ func checkMessages(t *testing.T, attempts []demoEvent) {
 
 // TestDemo plays the demo as `make demo` does, then commands it by hand and removes it.
 func TestDemo(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dir := dataDir(t)
 	d := upDemo(t, dir)
 	done := d.await("done", 1)
@@ -255,7 +256,7 @@ func TestDemo(t *testing.T) {
 // TestDemoKilled kills the process while the shop is down: the story goes on with the same
 // incident and the same message.
 func TestDemoKilled(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dir := dataDir(t)
 	first := upDemo(t, dir)
 	refused := first.await("attempt", 1)
@@ -302,7 +303,7 @@ func TestDemoKilled(t *testing.T) {
 
 // TestDemoIsForThisMachine: an API that others can reach plays no demo.
 func TestDemoIsForThisMachine(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	for _, setting := range []string{"VIGIL_LISTEN=0.0.0.0:0", "VIGIL_PUBLIC_URL=https://vigil.example.com"} {
 		said := refused(t, append(freePorts(dataDir(t)), setting), "up", "--demo")
 		if !strings.Contains(said, "--demo needs an API that only this machine can reach") {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // wire is a way to the platform that can be cut: connections are neither closed nor refused then, and those that
@@ -90,7 +92,7 @@ func (w *wire) set(cut bool) {
 // once, nothing opens for what is over, and what would have been is in the list of the check. The full form has
 // 1,000 checks of 10 s and ten minutes.
 func TestAgentCutOff(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	checks, seconds, outage := 10, 2, 75*time.Second
 	if full() {
 		checks, seconds, outage = 1000, 10, 10*time.Minute

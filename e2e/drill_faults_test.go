@@ -17,6 +17,8 @@ import (
 	"time"
 
 	temporal "go.temporal.io/sdk/client"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // awayRegion is a region that no worker serves.
@@ -334,7 +336,7 @@ func platformFaults() []drillFault {
 // TestDrillFaults makes faults on the way of drills: each receipt names the hop, the region and the
 // channel of its fault, and no other ones.
 func TestDrillFaults(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	p, api := shared(t)
 	db := openDatabase(t, common.dsn(t))
 	c := dialTemporal(t, p.ready.TemporalAddress, p.ready.Namespace)

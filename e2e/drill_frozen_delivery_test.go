@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestDrillFrozenDelivery freezes the control process that makes an attempt of a
 // delivery, beside another control process.
 func TestDrillFrozenDelivery(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	const interval = 2 * time.Second
 	site, second := newSwitchable(t), newSwitchable(t)
 	hung, works := newHangingReceiver(t), newHangingReceiver(t)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -112,7 +113,7 @@ func (s *cluster) lateness(g group, from time.Time, quantile float64) (late, wor
 // TestDrillHangingTargets: 600 checks whose targets begin to hang all at once, beside good
 // checks of the same organization and of another one, in one worker.
 func TestDrillHangingTargets(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(drill{checks: 600, rounds: 3}, drill{checks: 600, rounds: 12})
 	const timeout = 10 * time.Second
 	variants := map[string]int{"ManyPlaces": 4096}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -113,7 +114,7 @@ func (s *cluster) load(span time.Duration) float64 {
 // TestDrillHangingWebhook opens many incidents of one organization whose webhook
 // accepts requests and never answers, beside an organization whose webhook works.
 func TestDrillHangingWebhook(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	incidents, interval, calmSpan, hangSpan := 100, 5*time.Second, 10*time.Second, 16*time.Second
 	if full() {
 		incidents, interval, calmSpan, hangSpan = 300, 10*time.Second, 45*time.Second, 90*time.Second

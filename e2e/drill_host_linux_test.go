@@ -8,13 +8,15 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestDrillLostHost loses a host with a worker and a control process that has shards of the sweep: its
 // link goes down, so that Postgres and Temporal see connections that stay open and
 // never answer.
 func TestDrillLostHost(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(drill{checks: 20, interval: 2 * time.Second}, drill{checks: 200, interval: 2 * time.Second})
 	host := newNamespace(t)
 	s := newClusterOn(t, "127.0.0.1,"+host.address)

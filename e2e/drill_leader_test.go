@@ -5,6 +5,8 @@ package e2e_test
 import (
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // takeover is how long the shards of a control process that does not go on may be
@@ -17,7 +19,7 @@ const takeover = 5 * time.Second
 // Each time the other one takes the shards, and the loops of the dead worker go on. When
 // the process is back, it repairs nothing that it has read before.
 func TestDrillFrozenLeader(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(drill{checks: 20, interval: 2 * time.Second, rounds: 1}, drill{checks: 50, interval: 2 * time.Second, rounds: 5})
 	site := newSwitchable(t)
 	s := newCluster(t)

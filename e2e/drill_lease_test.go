@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 
@@ -129,7 +130,7 @@ func (s *cluster) fold(loop observedLoop, until time.Time) vigil.State {
 // TestDrillWorkerWithoutPostgres cuts one of two workers off from Postgres, but not from
 // Temporal: the other one must get its loops, and must not lose them to it again.
 func TestDrillWorkerWithoutPostgres(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(
 		drill{checks: 20, interval: 2 * time.Second, pause: 20 * time.Second},
 		drill{checks: 20, interval: 2 * time.Second, pause: 40 * time.Second})
@@ -172,7 +173,7 @@ func TestDrillWorkerWithoutPostgres(t *testing.T) {
 // TestDrillFrozenWorker freezes one of two workers in the middle of long turns, and thaws
 // it after others have its loops: it must not probe for these turns again.
 func TestDrillFrozenWorker(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(
 		drill{checks: 20, interval: 2 * time.Second, window: 30 * time.Minute, pause: 20 * time.Second},
 		drill{checks: 20, interval: 2 * time.Second, window: 30 * time.Minute, pause: 2 * time.Minute})

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // The addresses of the internet of a drill: its canaries are the default ones, and its target is
@@ -140,7 +142,7 @@ func (s *cluster) blindSince() *time.Time {
 // no incident opens, each slot of that time is missed, and a target that fails when the line is
 // back is reported at once.
 func TestDrillLostLine(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(
 		drill{checks: 40, interval: 2 * time.Second, pause: 15 * time.Second},
 		drill{checks: 1000, interval: 10 * time.Second, pause: time.Minute},

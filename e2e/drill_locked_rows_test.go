@@ -6,12 +6,14 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestDrillLockedRows holds the row locks of 3 of 20 loops, as the connection of a lost host does:
 // all loops are probed and stored, those with the locks too, and nothing is missed.
 func TestDrillLockedRows(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	const checks, locked = 20, 3
 	interval, hold := 2*time.Second, 12*time.Second
 	if full() {

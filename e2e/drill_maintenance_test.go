@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -31,7 +32,7 @@ const (
 // probed inside, half are paused. Nothing opens inside, and every incident opens after it,
 // also when the process that would open them is killed at the end.
 func TestDrillMaintenance(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(drill{checks: 60, interval: 2 * time.Second, rounds: 2}, drill{checks: 1000, interval: 10 * time.Second, rounds: 5})
 	site := newSwitchable(t)
 	s := newCluster(t)

@@ -37,7 +37,7 @@ type operator struct {
 // incidents and deliveries, and pause activities. The platform must be right again by
 // itself, without a second incident and without a message that has another id.
 func TestDrillOperator(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dsn := database(t)
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS="+clusterRegion, "VIGIL_QUIET_WINDOW=4s", "VIGIL_TURN_RATE=0.001", fastSchedule)
 	o := newOperator(t, p, dsn)

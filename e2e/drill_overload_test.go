@@ -14,6 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -21,7 +22,7 @@ import (
 // needs the whole machine; in the short one the places for probes are scarce, of which a slow
 // target takes each for most of a second.
 func TestDrillOverload(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	first, more, measured, window := 15, 150, 12*time.Second, "16s" // turns end, and could time out, meanwhile
 	places, slow := 64, 600*time.Millisecond
 	if full() {

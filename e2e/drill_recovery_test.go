@@ -16,6 +16,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/vigil-monitor/vigil/internal/channelhealth"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // owing is a cluster with a webhook channel that did not get its messages: a beginning and an end of
@@ -94,7 +95,7 @@ func (o *owing) look(id uuid.UUID) (found recovered) {
 // killed over and over: each message arrives, those of an incident in order, and only attempts whose
 // process died with them are made twice.
 func TestDrillRecovery(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	incidents, kills, rate := 150, 2, 100
 	if full() {
 		incidents, kills, rate = 5000, 10, 200
@@ -162,7 +163,7 @@ func (v *verifications) judge(delivery string, body []byte, header http.Header) 
 // TestDrillRotation rotates the secret of a webhook under load: a receiver with the replaced secret
 // verifies every message, and so does one with the new secret each whose attempt began after the rotation.
 func TestDrillRotation(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	incidents := 150
 	if full() {
 		incidents = 2000

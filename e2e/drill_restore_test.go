@@ -14,6 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil/internal/pgbin"
 	"github.com/vigil-monitor/vigil/internal/timing"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // Bounds of a restore, counted from the moment at which the restored database answers.
@@ -247,7 +248,7 @@ func TestDrillRestore(t *testing.T) {
 }
 
 func restoreOlderPostgres(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	pauses := notePauses(t)
 	d := newRestoreDrill(t)
 	d.open(1, 0, 2) // open at the dump
@@ -336,7 +337,7 @@ func (d *restoreDrill) verifyReceiver() {
 }
 
 func restoreOlderTemporal(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	pauses := notePauses(t)
 	d := newRestoreDrill(t)
 	d.open(1, 0, 2, 4) // open at the dump

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -18,7 +19,7 @@ import (
 // has one result or is recorded as missed, and no failure is stored without its retry,
 // unless the next slot was too near for one.
 func TestDrillRetryKilled(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(drill{checks: 20, interval: 8 * time.Second, rounds: 1}, drill{checks: 100, interval: 8 * time.Second, rounds: 10})
 	const delay = 3 * time.Second // so a third of the checks is between two attempts at any time
 	site := newSwitchable(t)

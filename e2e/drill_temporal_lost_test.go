@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestDrillTemporalLost drops the databases of Temporal under loops that probe. The
@@ -15,7 +17,7 @@ import (
 // each when it is overdue. VIGIL_DRILL_LOOPS is the number of loops of the long form, up
 // to 10,000.
 func TestDrillTemporalLost(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(drill{checks: 200, interval: 10 * time.Second}, drill{checks: 1000, interval: 20 * time.Second})
 	bound, patience := 15*time.Second, 2*waitLimit // for up to 1,000 loops
 	if n, err := strconv.Atoi(os.Getenv("VIGIL_DRILL_LOOPS")); err == nil && full() {

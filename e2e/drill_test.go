@@ -16,6 +16,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // figures are what the drills measured, in the order of their ends. TestMain prints
@@ -239,7 +241,7 @@ func (l *link) copy(ctx context.Context, to, from net.Conn) {
 
 // TestLink shows that a cut link is a black hole and not a refusal.
 func TestLink(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	var config net.ListenConfig
 	server, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestDrillVersions rolls a build of the workers out and back with Worker Versioning, over
 // running loops: from unversioned workers to build a, by a ramp to build b, and back.
 func TestDrillVersions(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(
 		// A hand-over takes up to 2 s beside a busy machine, which a slot must outlast.
 		drill{checks: 24, interval: 6 * time.Second, window: 12 * time.Second},

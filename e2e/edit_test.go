@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // hanging is a target whose answers wait until they are let go while it hangs.
@@ -43,7 +45,7 @@ func newHanging(t *testing.T) *hanging {
 // has the loop abandon the turn, which stores its result and its vote all the same, so that the
 // loop knows neither. No other tenant notices: no other revision changes and no stream jumps.
 func TestEditDuringAFailingProbe(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	_, c := shared(t)
 	_, other := shared(t)
 	db := openDatabase(t, common.dsn(t))

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // product is a receiver of one format. It answers as the product does and keeps which incidents it
@@ -225,7 +227,7 @@ func (d *endsDrill) verifyProducts(products map[string]*product) {
 // TestDrillEndsOfFormats ends incidents in every way while the parts of the platform are killed: each
 // product shows as many ends as beginnings.
 func TestDrillEndsOfFormats(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	episodes, atOnce, kills := 18, 9, 4
 	if full() {
 		episodes, atOnce, kills = 1002, 50, 200

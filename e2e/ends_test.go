@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // otherRegion is where the checks move whose region is removed.
@@ -294,7 +296,7 @@ func (d *endsDrill) missing(on string) string {
 // TestEndsWithProcessesKilled ends incidents in every way while the parts of the platform are
 // killed: each channel gets what its rules ask for, once.
 func TestEndsWithProcessesKilled(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	episodes, atOnce, kills := 24, 12, 10
 	if full() {
 		episodes, atOnce, kills = 1002, 50, 500

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // fallen is what the receiver of a fallback has got.
@@ -29,7 +31,7 @@ type fallen struct {
 // TestFallback holds that what a receiver never takes, and what one that is gone refuses, goes to
 // the fallback of its channel with its end, once, and that the owner is mailed of each channel.
 func TestFallback(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	_, c := shared(t)
 	answering := func(status int) string {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // families are the names of the metrics in an exposition, those without series included.
@@ -129,7 +131,7 @@ func metricsOf(expr string) (names []string) {
 }
 
 func TestMetricsOfAnExpression(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	for expr, want := range map[string]string{
 		`histogram_quantile(0.99, sum by (le, route) (rate(a_seconds_bucket{x="y_z"}[5m])))`: "a_seconds",
 		`sum(max by (check) (1 - up_b)) or vector(0)`:                                        "up_b",

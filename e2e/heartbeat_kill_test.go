@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // job is what pings a heartbeat at each interval, and does not try again.
@@ -220,7 +222,7 @@ func laterOf(a, b time.Time) time.Time {
 // each that has ended is: by its deadline, with one message. That it is down is known within two seconds; how long the message takes
 // depends on how many are down at once.
 func TestHeartbeatsKilled(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(
 		drill{checks: 60, interval: 5 * time.Second, rounds: 2, pause: 6 * time.Second},
 		drill{checks: 1000, interval: 20 * time.Second, rounds: 6, pause: 15 * time.Second})

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // heartbeatCheck is a heartbeat as the API shows it.
@@ -72,7 +74,7 @@ func beatsOf(c client, id string) []beat {
 // TestHeartbeat follows a job: it succeeds, fails, is absent, and comes late. Each time the incident
 // opens and resolves as that of any check.
 func TestHeartbeat(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	_, c := shared(t)
 	made := newHeartbeat(c, "nightly backup", 5, 3)
 	var channel struct{ ID string }
@@ -121,7 +123,7 @@ func TestHeartbeat(t *testing.T) {
 // TestHeartbeatRun runs jobs with `vigil run`: their exit codes and signals are those of the
 // program, and their output is kept without credentials.
 func TestHeartbeatRun(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	_, c := shared(t)
 	made := newHeartbeat(c, "a job", 3600, 60)
 	run := func(args ...string) (string, *exec.ExitError) {
@@ -171,7 +173,7 @@ func TestHeartbeatRun(t *testing.T) {
 // TestHeartbeatOutage kills the platform while jobs ping, some of which end meanwhile. No job that
 // goes on is ever down, and each that ended is.
 func TestHeartbeatOutage(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	const jobs, ended, every, grace = 200, 20, 5, 2
 	dir := dataDir(t)
 	env := append(freePorts(dir), "VIGIL_LISTEN="+freeAddress(t), "VIGIL_REGIONS=eu-central-fra", "VIGIL_SIGNUP_TIER=enterprise")

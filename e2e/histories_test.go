@@ -28,6 +28,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/internal/probe"
 	"github.com/vigil-monitor/vigil/internal/secret"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // canary is part of every secret, address and text of TestHistories.
@@ -159,7 +160,7 @@ func covers(t *testing.T, at string, fields secret.Fields, config any) {
 // TestHistories runs loops, incidents and deliveries of all types that have secrets,
 // with a note and an address, and finds none of them in the histories of workflows.
 func TestHistories(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
 		_, _ = w.Write([]byte("no: " + r.URL.Path + r.Header.Get("Authorization")))

@@ -15,6 +15,8 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	temporal "go.temporal.io/sdk/client"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // target is an HTTP server that records the times of requests, and can be made to fail.
@@ -78,7 +80,7 @@ func httpCheck(name, target string, seconds int, regions ...string) map[string]a
 }
 
 func TestLoop(t *testing.T) { // the subtests are the life of one check, in order
-	t.Parallel()
+	timingtest.Parallel(t)
 	p, c := shared(t)
 	db := openDatabase(t, common.dsn(t))
 	site := newTarget(t)
@@ -255,7 +257,7 @@ func rowsOf(t *testing.T, db *sql.DB, checkID string) int {
 }
 
 func TestCrash(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dir := dataDir(t)
 	p := up(t, dir, "VIGIL_REGIONS=eu-central-fra")
 	key := p.ready.APIKey
@@ -287,7 +289,7 @@ func TestCrash(t *testing.T) {
 }
 
 func TestTemporalUnavailable(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dsn, dir := database(t), dataDir(t)
 	address := freeAddress(t)
 	server := []string{

@@ -16,12 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestMetrics lets one check fail and recover, with a receiver and a subscriber,
 // and scrapes the metrics of the process.
 func TestMetrics(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dsn := database(t)
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS=eu-central-fra", "VIGIL_METRICS_LISTEN=127.0.0.1:0", fastSchedule)
 	api := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
@@ -145,7 +147,7 @@ func (e exposition) hasSeries(t *testing.T) {
 
 // TestMetricsOfRoles scrapes the metrics of each role, which has its own listener.
 func TestMetricsOfRoles(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	s := newCluster(t, "VIGIL_METRICS_LISTEN=127.0.0.1:0", "VIGIL_LOG_LEVEL=info")
 	for _, role := range []struct {
 		name    string

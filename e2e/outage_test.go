@@ -85,7 +85,7 @@ func TestWorkersKilled(t *testing.T) {
 	}
 	for name, d := range drills {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			timingtest.Parallel(t)
 			site := newSwitchable(t)
 			s := newCluster(t, wideTurns(d.window)...)
 			s.seed(site.URL, d.checks, d.interval)
@@ -133,7 +133,7 @@ func (s *cluster) adopted() {
 // TestManyLoopsOfOneWorker kills a worker with more loops than are nudged in one
 // second, none of them due soon: each must be nudged exactly once.
 func TestManyLoopsOfOneWorker(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	const checks = 700
 	site := newSwitchable(t)
 	s := newCluster(t)
@@ -215,7 +215,7 @@ func TestRollingRestart(t *testing.T) {
 	}
 	for name, d := range drills {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			timingtest.Parallel(t)
 			site := newSwitchable(t)
 			s := newCluster(t, wideTurns(d.window)...)
 			s.seed(site.URL, d.checks, d.interval)
@@ -243,7 +243,7 @@ func TestRollingRestart(t *testing.T) {
 // missed. The interval is more than twice the worst lateness of a slot that was seen on two cores
 // beside a load of 35, 4 s.
 func TestPartsKilledInTurn(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(
 		drill{checks: 50, interval: 10 * time.Second, pause: 6 * time.Second},
 		drill{checks: 50, interval: 10 * time.Second, pause: 30 * time.Second})
@@ -290,7 +290,7 @@ func TestPartsKilledInTurn(t *testing.T) {
 }
 
 func TestMassOutage(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	d := pick(
 		drill{checks: 200, interval: 10 * time.Second, window: 30 * time.Second},
 		drill{checks: 1000, interval: 10 * time.Second, window: 60 * time.Second})

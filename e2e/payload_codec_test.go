@@ -14,12 +14,14 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestPayloadCodec runs an episode with encrypted payloads, looks into every history, reads
 // one by the codec endpoint, and goes on with plain payloads.
 func TestPayloadCodec(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dsn, dir := database(t), dataDir(t)
 	env := []string{"DATABASE_URL=" + dsn, "VIGIL_REGIONS=" + clusterRegion, "VIGIL_QUIET_WINDOW=2s", "VIGIL_TURN_RATE=0.001", fastSchedule}
 	p := up(t, dir, append(env, "VIGIL_PAYLOAD_CODEC=encrypt")...)

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil/internal/probe/probetest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestPingForbidden runs the platform on a machine that forbids ICMP: the region
 // lists ping as unavailable, and a ping check is accepted but has no result.
 func TestPingForbidden(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	probetest.ForbidICMP(t)
 	p := up(t, dataDir(t), "VIGIL_REGIONS="+clusterRegion)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}

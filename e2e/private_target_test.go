@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/internal/egress"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestWorkerWithoutAPIAddress: a separate worker cannot infer from the default of
 // VIGIL_LISTEN that the API is reachable from this machine only. It refuses private
 // targets unless the setting is given.
 func TestWorkerWithoutAPIAddress(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	s := newCluster(t)
 	s.seed(newTarget(t).URL, 1, 2*time.Second)
 	eventually(t, "workers with the setting probe a private target", func() bool {

@@ -12,13 +12,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestRateLimitOverProcesses: three API processes share the limit of an
 // organization. Of 3,000 requests at once, 950 to 1000 are admitted, and another
 // organization is not affected.
 func TestRateLimitOverProcesses(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	env := []string{
 		"DATABASE_URL=" + database(t), "VIGIL_DATA_DIR=" + dataDir(t), "VIGIL_SECRET_KEY=" + strings.Repeat("ab", 32),
 		"TEMPORAL_ADDRESS=" + freeAddress(t), // the API works without it

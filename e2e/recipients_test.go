@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // linkIn finds the token of a link to a page in the mails to an address.
@@ -51,7 +52,7 @@ func press(t *testing.T, api, page string, values url.Values) {
 // TestRecipientsOfAlerts holds that a recipient that has not agreed is mailed nothing while the
 // delivery is pending, and that one that agrees gets what comes afterwards.
 func TestRecipientsOfAlerts(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	server := mailtest.Start(t, mailtest.Options{})
 	const greeting = "monitor.vigil.test"
 	p := up(t, dataDir(t), "VIGIL_REGIONS=na-east-ewr", fastSchedule, "VIGIL_SMTP_HELO="+greeting,

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // recorded is what a backtest says of the incidents that there were.
@@ -28,7 +30,7 @@ type recorded struct {
 // recovery threshold has one incident, the other one for each failure. A backtest of each
 // rule answers with the incidents that there were.
 func TestRecoveryThreshold(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	shop := newService(t)
 	_, api := shared(t)
 	var channel struct{ ID string }

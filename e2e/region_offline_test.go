@@ -10,13 +10,14 @@ import (
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
 // TestRegionWithoutWorkers stops all workers of a region: it is shown as offline,
 // a check in it can be deleted, and its loop is terminated without a worker.
 func TestRegionWithoutWorkers(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	site := newSwitchable(t)
 	s := newCluster(t)
 	s.seed(site.URL, 1, 2*time.Second)

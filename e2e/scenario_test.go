@@ -217,7 +217,7 @@ func (d *alertScenario) verify(episodes int) {
 }
 
 func TestEpisodes(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dsn := database(t)
 	p := up(t, dataDir(t), "DATABASE_URL="+dsn, "VIGIL_REGIONS=eu-central-fra,na-east-ewr", fastSchedule)
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
@@ -253,7 +253,7 @@ func (d *alertScenario) keepHistories(p *process) {
 // TestEpisodesWithProcessesKilled runs episodes while random processes of the
 // platform are killed and restarted.
 func TestEpisodesWithProcessesKilled(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	checks, episodes, kills := 20, 12, 20
 	if full() {
 		checks, episodes, kills = 50, 200, 300

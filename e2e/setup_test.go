@@ -14,12 +14,13 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/vigil-monitor/vigil/internal/dispatch"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestTemporalSetup creates a namespace, repeats the command, and changes the
 // retention.
 func TestTemporalSetup(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	address := freeAddress(t)
 	start(t, []string{
 		"DATABASE_URL=" + database(t), "VIGIL_TEMPORAL_LISTEN=" + address,

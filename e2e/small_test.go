@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // smallMemory is what a machine of 512 MB leaves to its programs, beside the kernel and a system of Debian.
@@ -96,7 +98,7 @@ func (g memoryGroup) killed(t *testing.T) (n int) {
 // is killed, and every check has its results. Beside the other tests there are fewer, in less memory: a thousand that
 // start at once take all that a machine can do.
 func TestSmallMachine(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	memory, checks := int64(smallMemory-64<<20), 100
 	if full() {
 		memory, checks = smallMemory, 1000

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // refused runs the program, which must exit with code 1, and returns its standard
@@ -45,7 +47,7 @@ func TestRefusesToStart(t *testing.T) {
 	t.Parallel()
 
 	t.Run("OnADataDirectoryInUse", func(t *testing.T) {
-		t.Parallel()
+		timingtest.Parallel(t)
 		dir := dataDir(t)
 		p := up(t, dir, "VIGIL_REGIONS=eu-central-fra")
 		said := refused(t, freePorts(dir), "up", "--json")
@@ -66,7 +68,7 @@ func TestRefusesToStart(t *testing.T) {
 		{"WhenThePortOfTheUIIsTaken", "VIGIL_UI_LISTEN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+			timingtest.Parallel(t)
 			var config net.ListenConfig
 			taken, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 			if err != nil {
@@ -85,7 +87,7 @@ func TestRefusesToStart(t *testing.T) {
 	}
 
 	t.Run("WithADirectoryThatCannotBeMade", func(t *testing.T) {
-		t.Parallel()
+		timingtest.Parallel(t)
 		file := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -97,7 +99,7 @@ func TestRefusesToStart(t *testing.T) {
 	})
 
 	t.Run("WithAWrongDatabaseURL", func(t *testing.T) {
-		t.Parallel()
+		timingtest.Parallel(t)
 		said := refused(t, append(freePorts(dataDir(t)), "DATABASE_URL=postgres://someone:hunter2@127.0.0.1:1/nothing"), "up", "--json")
 		if !strings.Contains(said, "DATABASE_URL") || strings.Contains(said, "hunter2") {
 			t.Errorf("does not name DATABASE_URL, or shows its password:\n%s", said)
@@ -105,7 +107,7 @@ func TestRefusesToStart(t *testing.T) {
 	})
 
 	t.Run("WithoutPostgres", func(t *testing.T) {
-		t.Parallel()
+		timingtest.Parallel(t)
 		if matches, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(matches) > 0 {
 			t.Skip("Postgres is installed; package standalone tests the case without it")
 		}
@@ -135,7 +137,7 @@ func usersOf(t *testing.T, dir string) []string {
 
 // TestUnprivilegedUser starts the platform as a user without privileges.
 func TestUnprivilegedUser(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests already run without privileges")
 	}
@@ -155,7 +157,7 @@ func TestUnprivilegedUser(t *testing.T) {
 
 // TestQuickStart runs the commands that the first start prints.
 func TestQuickStart(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dir := dataDir(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // arrivals are the events that a webhook got, each once.
@@ -55,7 +57,7 @@ func (a *arrivals) has(t *testing.T, want ...string) {
 // TestSubscribedChannel follows an incident, and a check that is paused, at a channel that no rule
 // names, and at one that a rule names as well.
 func TestSubscribedChannel(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	_, c := shared(t)
 	site, only, both := newService(t), newArrivals(t), newArrivals(t)
 	var watched check

@@ -17,6 +17,7 @@ import (
 	temporal "go.temporal.io/sdk/client"
 
 	"github.com/vigil-monitor/vigil/internal/standalone"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // temporalDirs has the data directory of the platform at an address of Temporal.
@@ -76,7 +77,7 @@ func visit(t *testing.T, browser *http.Client, method, target, form string) *htt
 // TestTemporalNeedsALogin: another user of the machine cannot use Temporal or its UI; who
 // signed in to the dashboard as the operator can, until that session ends.
 func TestTemporalNeedsALogin(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	p := up(t, dataDir(t), "VIGIL_REGIONS=eu-central-fra")
 	t.Run("APort", func(t *testing.T) {
 		for name, secure := range map[string]*tls.Config{

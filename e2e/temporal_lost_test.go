@@ -5,13 +5,15 @@ package e2e_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestTemporalDataLost drops the databases of Temporal in the middle of an episode.
 // Everything is rebuilt from the platform's own database: loops and open incidents
 // continue, and delivered messages are not sent again.
 func TestTemporalDataLost(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	dsn, dir := database(t), dataDir(t)
 	env := []string{"DATABASE_URL=" + dsn, "VIGIL_REGIONS=eu-central-fra", fastSchedule}
 	p := up(t, dir, env...)

@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestTestEndsWithItsCaller: the probe of a test by hand ends soon after its caller has left.
 func TestTestEndsWithItsCaller(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	_, c := shared(t)
 	targets := newHangable(t, 1)
 	targets.hanging.Store(true)

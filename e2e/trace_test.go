@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/internal/telemetry/telemetrytest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // tracedReceiver is a webhook receiver that keeps the traceparent of every request, and
@@ -74,7 +75,7 @@ func attemptTraces(c client, incident string) (traces []string) {
 // incident through the API, the log, the header of the webhook and what was exported. The
 // endpoint of the export hangs at first.
 func TestOneTraceOfAnIncident(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	otlp, hook, site := telemetrytest.Start(t), newTracedReceiver(t), newSwitchable(t)
 	hook.failing.Store(true)
 	otlp.Hang(true)

@@ -27,6 +27,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/fair"
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/probe"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/workers"
 )
 
@@ -44,7 +45,7 @@ const costPerTurn = 3
 // TestTurnCost counts the state transitions of a quiet loop on a real server. Only
 // the check is a stub, due every 20 ms.
 func TestTurnCost(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	address := freeAddress(t)
 	start(t, []string{
 		"DATABASE_URL=" + database(t), "VIGIL_TEMPORAL_LISTEN=" + address,

@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // TestTryConfig tries a config that is not saved, on a real worker. The target asks for a
 // secret header, which does not pass through Temporal.
 func TestTryConfig(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	_, c := shared(t)
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Api-Key") != "s3cret" {

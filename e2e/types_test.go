@@ -18,6 +18,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/probe/probetest"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 type object = map[string]any
@@ -46,7 +47,7 @@ func TestTypes(t *testing.T) {
 	}
 	for kind, s := range specimens {
 		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
+			timingtest.Parallel(t)
 			c := c
 			c.t = t
 			if kind == vigil.TypePing && len(unavailableTypes(c)) > 0 {
@@ -56,7 +57,7 @@ func TestTypes(t *testing.T) {
 		})
 	}
 	t.Run("Retry", func(t *testing.T) {
-		t.Parallel()
+		timingtest.Parallel(t)
 		c := c
 		c.t = t
 		retries(t, c)

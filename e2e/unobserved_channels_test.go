@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // observedMessages are the messages about checks that are not probed, as a webhook and a pager got
@@ -95,7 +97,7 @@ func (m *observedMessages) paged() (triggered, resolved int) {
 // get one message for each check, and one of each way in which it ends, although the control process,
 // which decides and delivers, is killed before and after each step.
 func TestUnobservedChannels(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	site, messages := newService(t), newObservedMessages(t)
 	s := newCluster(t, "VIGIL_SIGNUP_TIER=enterprise", "VIGIL_METRICS_LISTEN=127.0.0.1:0", "VIGIL_LOG_LEVEL=info", fastSchedule)
 	w := newWatchedCheck(t, s, site.URL+"/shop") // its rule does not ask

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
 // streamEvent is what the test reads of an event of the alert stream.
@@ -204,7 +206,7 @@ func (w *watchedCheck) missesToNow() {
 // that could find it: the health is unknown wherever it is shown, and the stream says so once. A
 // new worker finds the failure.
 func TestUnobserved(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	const path = "/shop"
 	site := newService(t)
 	s := newCluster(t, "VIGIL_SIGNUP_TIER=enterprise", "VIGIL_METRICS_LISTEN=127.0.0.1:0", "VIGIL_LOG_LEVEL=info", fastSchedule)

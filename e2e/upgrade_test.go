@@ -42,7 +42,7 @@ type upgrade struct {
 // TestUpgrade starts today's program on the data directories that earlier
 // versions left behind.
 func TestUpgrade(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	fixtures, err := filepath.Glob(filepath.Join("testdata", "upgrade", "*", "facts.json"))
 	if err != nil || len(fixtures) == 0 {
 		t.Fatalf("no fixture: %v", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 
@@ -30,7 +31,7 @@ type turnsOf struct {
 // TestWideTurns changes checks whose turns cover half an hour: each change must act with
 // the next slot, not with the end of the turn.
 func TestWideTurns(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	const (
 		checks, edited, disabled, deleted, failing, lost = 15, 0, 1, 2, 3, 4
 		soon                                             = 5 * time.Second // an interval of 1 s, and a slow machine

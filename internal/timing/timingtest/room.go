@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package timingtest
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const (
+	// look is how long the machine is watched before a test begins beside others.
+	look = time.Second
+	// enough is the part of the processors' time that must be left then.
+	enough = 0.2
+)
+
+// Parallel lets a test run beside others, as its method of this name does, and begin only when the machine has time
+// for it: when fewer tests than the machine has processors run that called it, or a fifth of the processors' time was
+// left for a second. It is for tests that start programs: on a slow machine fewer of them run at once, instead of all
+// of them waiting for processors until the patience of one is over. A test whose subtests call it does not: it only
+// waits for them.
+//
+// Time that programs took which give way to others (nice) counts as left. Where there is no /proc/stat, nothing is held
+// back.
+func Parallel(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	defer Waiting(t, "the machine has time for the test")()
+	t.Cleanup(admission.enter())
+}
+
+// admission is the gate of all tests of a program.
+var admission = newGate(runtime.GOMAXPROCS(0), left) //nolint:gochecknoglobals // as the processors are
+
+// gate lets tests begin one after the other.
+type gate struct {
+	free    int64          // how many tests run whatever the machine does
+	left    func() float64 // watches the machine and returns the part of the processors' time that is left
+	next    chan struct{}  // held by the test that is the next to begin
+	running atomic.Int64
+}
+
+func newGate(free int, left func() float64) *gate {
+	return &gate{free: int64(free), left: left, next: make(chan struct{}, 1)}
+}
+
+// enter waits until a test may begin, and returns what must be called at its end.
+func (g *gate) enter() (leave func()) {
+	g.next <- struct{}{}
+	defer func() { <-g.next }()
+	for g.running.Load() >= g.free && g.left() < enough {
+	}
+	g.running.Add(1)
+	return func() { g.running.Add(-1) }
+}
+
+// left returns what part of the processors' time is left in the second that begins now.
+func left() float64 {
+	before, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 1
+	}
+	time.Sleep(look)
+	after, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 1
+	}
+	leftBefore, allBefore := ticks(string(before))
+	leftAfter, allAfter := ticks(string(after))
+	if allAfter == allBefore {
+		return 1
+	}
+	return float64(leftAfter-leftBefore) / float64(allAfter-allBefore)
+}
+
+// ticks returns how much of all processors' time since the machine's start was left for others, and all of it, by the
+// first line of /proc/stat (proc_stat(5)).
+func ticks(stat string) (left, all uint64) {
+	first, _, _ := strings.Cut(stat, "\n")
+	var user, nice, system, idle, iowait, irq, softirq, steal uint64
+	if _, err := fmt.Sscanf(first, "cpu %d %d %d %d %d %d %d %d",
+		&user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal); err != nil {
+		return 0, 0
+	}
+	left = nice + idle + iowait
+	return left, left + user + system + irq + softirq + steal
+}
