@@ -1346,8 +1346,8 @@ class DNSConfig(_DNSConfigRequired, total=False):
     """any: at least one expected value is there; all: every one is; exact: they and no others are"""
     protocol: Literal["udp", "tcp", "tls"]
     """
-    How to ask; tls is DNS over TLS (RFC 7858). Over udp a query that is not answered is sent again, and
-    an answer that was cut short is asked for over TCP
+    How to ask; tls is DNS over TLS (RFC 7858), which needs resolvers. Over udp a query that is not
+    answered is sent again, and an answer that was cut short is asked for over TCP
     """
     record_type: Literal["A", "AAAA", "CNAME", "MX", "NS", "TXT", "SOA", "SRV", "CAA", "PTR"]
     """Type of the records"""
@@ -1355,7 +1355,7 @@ class DNSConfig(_DNSConfigRequired, total=False):
     """
     Name servers to ask, each an IP address or a host name, with a port if it is not the standard one, in
     this order; the first that answers is enough. Names are looked up by the region's machine. Default:
-    those of the region's machine
+    those of the region's machine; required with protocol tls
     """
     timeout_seconds: int
     """
@@ -2053,7 +2053,7 @@ class GRPCMetadata(_GRPCMetadataRequired, total=False):
     attempts: List[FailedAttempt]
     """The attempts before the one that the result shows, oldest first; absent when it shows the first."""
     cert_days_remaining: int
-    """Whole days until the certificate expires"""
+    """Whole days until the first certificate of the chain expires that a client needs"""
     code: str
     """Status code of the call"""
     ip: str
@@ -4279,7 +4279,7 @@ class TCPMetadata(_TCPMetadataRequired, total=False):
     bytes_received: int
     """Bytes read while looking for the expected text"""
     cert_days_remaining: int
-    """Whole days until the certificate expires"""
+    """Whole days until the first certificate of the chain expires that a client needs"""
     ip: str
     """Address that was connected to"""
     tls_version: str
@@ -4330,7 +4330,8 @@ class ThroughputConfig(_ThroughputConfigRequired, total=False):
     """Bytes after which the measurement ends; what an upload sends"""
     max_duration_seconds: int
     """
-    Time after which the measurement ends, which is no failure. Default: the smaller of 10 and half the
+    Time after which the measurement ends, which is no failure; the server of an upload that takes no more
+    bytes then has timeout_seconds to take one or to answer. Default: the smaller of 10 and half the
     interval
     """
     min_mbps: float
@@ -4721,7 +4722,7 @@ class WebSocketMetadata(_WebSocketMetadataRequired, total=False):
     bytes_received: int
     """Bytes of these messages"""
     cert_days_remaining: int
-    """Whole days until the certificate expires"""
+    """Whole days until the first certificate of the chain expires that a client needs"""
     ip: str
     """Address that answered"""
     messages: int

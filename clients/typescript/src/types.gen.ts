@@ -1297,8 +1297,8 @@ export interface DNSConfig {
   /** any: at least one expected value is there; all: every one is; exact: they and no others are */
   match?: "any" | "all" | "exact";
   /**
-   * How to ask; tls is DNS over TLS (RFC 7858). Over udp a query that is not answered is sent again, and an
-   * answer that was cut short is asked for over TCP
+   * How to ask; tls is DNS over TLS (RFC 7858), which needs resolvers. Over udp a query that is not answered is
+   * sent again, and an answer that was cut short is asked for over TCP
    */
   protocol?: "udp" | "tcp" | "tls";
   /** Type of the records */
@@ -1306,7 +1306,7 @@ export interface DNSConfig {
   /**
    * Name servers to ask, each an IP address or a host name, with a port if it is not the standard one, in this
    * order; the first that answers is enough. Names are looked up by the region's machine. Default: those of the
-   * region's machine
+   * region's machine; required with protocol tls
    */
   resolvers?: string[];
   /** Longest time for all resolvers together, at most the interval. Default: the smaller of 10 and the interval */
@@ -1935,7 +1935,7 @@ export interface GRPCConfig {
 export interface GRPCMetadata {
   /** The attempts before the one that the result shows, oldest first; absent when it shows the first. */
   attempts?: FailedAttempt[];
-  /** Whole days until the certificate expires */
+  /** Whole days until the first certificate of the chain expires that a client needs */
   cert_days_remaining?: number;
   /** Status code of the call */
   code?: string;
@@ -4023,7 +4023,7 @@ export interface TCPMetadata {
   attempts?: FailedAttempt[];
   /** Bytes read while looking for the expected text */
   bytes_received?: number;
-  /** Whole days until the certificate expires */
+  /** Whole days until the first certificate of the chain expires that a client needs */
   cert_days_remaining?: number;
   /** Address that was connected to */
   ip?: string;
@@ -4064,7 +4064,10 @@ export interface ThroughputConfig {
   direction?: "download" | "upload";
   /** Bytes after which the measurement ends; what an upload sends */
   max_bytes?: number;
-  /** Time after which the measurement ends, which is no failure. Default: the smaller of 10 and half the interval */
+  /**
+   * Time after which the measurement ends, which is no failure; the server of an upload that takes no more bytes
+   * then has timeout_seconds to take one or to answer. Default: the smaller of 10 and half the interval
+   */
   max_duration_seconds?: number;
   /** Rate below which the check fails, in megabits (10^6) a second */
   min_mbps?: number;
@@ -4435,7 +4438,7 @@ export interface WebSocketMetadata {
   attempts?: FailedAttempt[];
   /** Bytes of these messages */
   bytes_received?: number;
-  /** Whole days until the certificate expires */
+  /** Whole days until the first certificate of the chain expires that a client needs */
   cert_days_remaining?: number;
   /** Address that answered */
   ip?: string;
