@@ -5,7 +5,6 @@ package timingtest
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,14 +15,13 @@ const (
 	// look is how long the machine is watched before a test begins beside others.
 	look = time.Second
 	// enough is the part of the processors' time that must be left then.
-	enough = 0.2
+	enough = 0.3
 )
 
 // Parallel lets a test run beside others, as its method of this name does, and begin only when the machine has time
-// for it: when fewer tests than the machine has processors run that called it, or a fifth of the processors' time was
-// left for a second. It is for tests that start programs: on a slow machine fewer of them run at once, instead of all
-// of them waiting for processors until the patience of one is over. A test whose subtests call it does not: it only
-// waits for them.
+// for it: when no other test runs that called it, or three tenths of the processors' time were left for a second. It is
+// for tests that start programs: on a slow machine fewer of them run at once, instead of all of them waiting for
+// processors until the patience of one is over. A test whose subtests call it does not: it only waits for them.
 //
 // Time that programs took which give way to others (nice) counts as left. Where there is no /proc/stat, nothing is held
 // back.
@@ -35,25 +33,24 @@ func Parallel(t *testing.T) {
 }
 
 // admission is the gate of all tests of a program.
-var admission = newGate(runtime.GOMAXPROCS(0), left) //nolint:gochecknoglobals // as the processors are
+var admission = newGate(left) //nolint:gochecknoglobals // as the processors are
 
 // gate lets tests begin one after the other.
 type gate struct {
-	free    int64          // how many tests run whatever the machine does
 	left    func() float64 // watches the machine and returns the part of the processors' time that is left
 	next    chan struct{}  // held by the test that is the next to begin
 	running atomic.Int64
 }
 
-func newGate(free int, left func() float64) *gate {
-	return &gate{free: int64(free), left: left, next: make(chan struct{}, 1)}
+func newGate(left func() float64) *gate {
+	return &gate{left: left, next: make(chan struct{}, 1)}
 }
 
 // enter waits until a test may begin, and returns what must be called at its end.
 func (g *gate) enter() (leave func()) {
 	g.next <- struct{}{}
 	defer func() { <-g.next }()
-	for g.running.Load() >= g.free && g.left() < enough {
+	for g.running.Load() > 0 && g.left() < enough {
 	}
 	g.running.Add(1)
 	return func() { g.running.Add(-1) }

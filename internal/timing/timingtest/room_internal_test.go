@@ -9,46 +9,47 @@ import (
 	"time"
 )
 
-// TestGate lets as many tests begin as there are processors, and each further one when time is left or one has ended.
+// TestGate lets one test begin, and each further one when time is left or none runs any more.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var percent atomic.Int64
 		percent.Store(10)
-		g := newGate(2, func() float64 { time.Sleep(look); return float64(percent.Load()) / 100 })
-		first, second := g.enter(), g.enter()
-		began := make(chan func(), 3)
+		g := newGate(func() float64 { time.Sleep(look); return float64(percent.Load()) / 100 })
+		began := make(chan func(), 2)
 		enter := func() { began <- g.enter() }
-		begins := func(after time.Duration) {
+		waits := func() {
 			t.Helper()
-			time.Sleep(after)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if len(began) != 0 {
+				t.Fatal("another test began on a busy machine")
+			}
+		}
+		begins := func() (leave func()) {
+			t.Helper()
+			time.Sleep(2 * look)
 			synctest.Wait()
 			if len(began) != 1 {
-				t.Fatalf("%d tests began after %v, want one", len(began), after)
+				t.Fatalf("%d tests began, want one", len(began))
 			}
-			(<-began)()
+			return <-began
 		}
 
+		first := g.enter()
 		go enter()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if len(began) != 0 {
-			t.Fatal("a third test began on a busy machine")
-		}
+		waits()
 		first()
-		begins(look)
-
-		first = g.enter()
+		second := begins()
 		go enter()
-		time.Sleep(time.Minute)
-		percent.Store(30)
-		begins(2 * look)
-
-		percent.Store(100)
+		waits()
+		percent.Store(40)
+		third := begins()
 		go enter()
-		begins(look)
-		first()
+		fourth := begins()
 		second()
+		third()
+		fourth()
 		if n := g.running.Load(); n != 0 {
 			t.Errorf("%d tests run at the end", n)
 		}
