@@ -72,6 +72,10 @@ type DeliveryReport struct {
 	Queued bool `json:"queued,omitempty"`
 	// Next is when the next attempt is due; zero: immediately.
 	Next time.Time `json:"next,omitzero"`
+	// Wait is how long that was ahead when the report was made, at least a millisecond, by the clock
+	// that judges what is due. The workflow has another clock. Zero without Next, and in reports of builds
+	// that did not tell.
+	Wait time.Duration `json:"wait,omitzero"`
 	// Pause is set by the workflow.
 	Pause time.Duration `json:"-"`
 	// Status and Failures are those of the delivery that was attempted, or ended last.
@@ -99,7 +103,7 @@ func (d *Deliveries) Deliver(ctx context.Context, incidentID, channelID uuid.UUI
 	case vigil.NextAttemptNone:
 		return DeliveryReport{Done: true, Status: next.Last, Text: "**" + string(next.Last) + "**"}, nil
 	case vigil.NextAttemptLater:
-		return DeliveryReport{Next: next.Until}, nil
+		return DeliveryReport{Next: next.Until, Wait: d.wait(next.Until)}, nil
 	case vigil.NextAttemptBusy:
 		return DeliveryReport{Queued: true, Text: "waits for other attempts to end"}, nil
 	case vigil.NextAttemptUnknown:
@@ -225,9 +229,17 @@ func (d *Deliveries) record(
 	}
 	d.traceAttempt(ctx, &next, &attempt, &remaining)
 	return DeliveryReport{
-		Done: !remaining.Pending, Next: remaining.Until, Status: remaining.Status, Failures: remaining.Failures,
-		Text: attemptText(next.Delivery.EventType, attempt), TraceID: next.TraceID,
+		Done: !remaining.Pending, Next: remaining.Until, Wait: d.wait(remaining.Until), Status: remaining.Status,
+		Failures: remaining.Failures, Text: attemptText(next.Delivery.EventType, attempt), TraceID: next.TraceID,
 	}, nil
+}
+
+// wait returns the Wait of a report for its Next.
+func (d *Deliveries) wait(next time.Time) time.Duration {
+	if next.IsZero() {
+		return 0
+	}
+	return max(next.Sub(d.Now()), time.Millisecond)
 }
 
 // signalTimeout bounds the signals after a change of the store.

@@ -18,8 +18,8 @@ const (
 	// attemptTimeout bounds an attempt with its database queries. An attempt whose
 	// worker died is detected after it.
 	attemptTimeout = 40 * time.Second
-	// failurePause is the longest pause after an attempt that failed as an activity; the
-	// pauses double from a second.
+	// failurePause is the longest pause after an activity that failed, or that found nothing due yet;
+	// the pauses double from a second.
 	failurePause = 10 * time.Second
 	// maxAttempts bounds a history before it is continued as new.
 	maxAttempts = 500
@@ -74,7 +74,7 @@ func Delivery(ctx workflow.Context, in DeliveryInput) error {
 type delivery struct {
 	in             DeliveryInput
 	refreshSignals workflow.ReceiveChannel
-	pause          time.Duration // after a failed activity
+	pause          time.Duration // after a failed activity, or one that made no attempt
 	trace          string        // of the incident, for operators
 }
 
@@ -100,7 +100,7 @@ func (d *delivery) attempt(ctx workflow.Context) (activities.DeliveryReport, err
 	case err != nil:
 		workflow.GetLogger(ctx).Warn("attempt has no outcome", "error", err, "pause", d.pause)
 		report = activities.DeliveryReport{Pause: d.backoff(failurePause)}
-	default:
+	case report.Status != "" || report.Queued:
 		d.pause = minPause
 	}
 	if report.Failures >= stuckFailures && report.Status == vigil.DeliveryPending {
@@ -129,6 +129,11 @@ func (d *delivery) wait(ctx workflow.Context, report activities.DeliveryReport) 
 	pause := report.Pause
 	if !report.Next.IsZero() {
 		pause = report.Next.Sub(workflow.Now(ctx))
+	}
+	// The clock that judges what is due may differ from Temporal's: without the pause a delivery that
+	// is due by one alone would ask without end. A report without Wait is of a history from before.
+	if report.Wait > 0 {
+		pause = min(report.Wait, max(pause, d.backoff(failurePause)))
 	}
 	if pause <= 0 {
 		return nil

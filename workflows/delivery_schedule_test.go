@@ -93,3 +93,39 @@ func TestDeliveryRepeatsAndCountsAnAttemptThatCrashed(t *testing.T) {
 		t.Errorf("sent %+v", c.sent)
 	}
 }
+
+// TestDeliveryKeepsToItsScheduleWhenClocksDiffer tests that a clock which differs from Temporal's makes
+// no attempt early or late, and few questions for one that is not due.
+func TestDeliveryKeepsToItsScheduleWhenClocksDiffer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		behind time.Duration
+		asked  int // for each attempt, at most
+	}{
+		"AFewMillisecondsBehind": {3 * time.Millisecond, 2},
+		"SecondsBehind":          {5 * time.Second, 5},
+		"AMinuteBehind":          {time.Minute, 11},
+		"AMinuteAhead":           {-time.Minute, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDeliveryTest(t, vigil.ChannelChat)
+			d.behind = c.behind
+			d.answer = func(int) notify.Outcome { return status(500) }
+			d.run()
+			if len(d.at) != 6 {
+				t.Fatalf("%d attempts, want six", len(d.at))
+			}
+			at := time.Duration(0)
+			for i, wait := range vigil.DefaultRetrySchedule()[:5] {
+				at += wait
+				if off := d.at[i+1] - at; off < 0 || off > time.Second {
+					t.Errorf("attempt %d came after %v, want %v", i+2, d.at[i+1], at)
+				}
+			}
+			if d.claims > 6*c.asked {
+				t.Errorf("asked %d times for six attempts, want at most %d", d.claims, 6*c.asked)
+			}
+		})
+	}
+}

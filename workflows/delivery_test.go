@@ -38,6 +38,10 @@ type deliveryTest struct {
 	busy     int
 	disabled int
 	body     []byte
+	// behind is by how much the clock of the process that attempts is behind that of Temporal, and
+	// claims how often it was asked.
+	behind time.Duration
+	claims int
 }
 
 func newDeliveryTest(t *testing.T, kind vigil.ChannelType) *deliveryTest {
@@ -49,13 +53,17 @@ func newDeliveryTest(t *testing.T, kind vigil.ChannelType) *deliveryTest {
 	c.env.RegisterWorkflow(workflows.Delivery)
 	acts := activities.NewDeliveries(activities.DeliveriesOptions{
 		Store: c, Channels: c, Schedule: vigil.DefaultRetrySchedule(),
-		Random: func() float64 { return 0.5 }, Now: c.env.Now, Log: slog.New(slog.DiscardHandler),
+		Random: func() float64 { return 0.5 }, Now: c.now, Log: slog.New(slog.DiscardHandler),
 	})
 	c.env.RegisterActivityWithOptions(acts.Deliver, activity.RegisterOptions{Name: "Deliver"})
 	return c
 }
 
+// now is what the process that attempts has for the present.
+func (c *deliveryTest) now() time.Time { return c.env.Now().Add(-c.behind) }
+
 func (c *deliveryTest) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigil.NextAttempt, error) {
+	c.claims++
 	if c.inFlight != nil {
 		return vigil.NextAttempt{State: vigil.NextAttemptUnknown, Attempt: *c.inFlight, Delivery: *c.delivery(c.inFlight.DeliveryID)}, nil
 	}
@@ -69,7 +77,7 @@ func (c *deliveryTest) ClaimAttempt(context.Context, uuid.UUID, uuid.UUID) (vigi
 	switch {
 	case d.Attempt == uuid.Nil:
 		return vigil.NextAttempt{State: vigil.NextAttemptNone, Last: c.box.Deliveries[len(c.box.Deliveries)-1].Status}, nil
-	case !d.Manual && d.NotBefore.After(c.env.Now()):
+	case !d.Manual && d.NotBefore.After(c.now()):
 		return vigil.NextAttempt{State: vigil.NextAttemptLater, Until: d.NotBefore}, nil
 	case c.busy > 0:
 		c.busy--
