@@ -98,7 +98,7 @@ func (d *Deliveries) Deliver(ctx context.Context, incidentID, channelID uuid.UUI
 	if err != nil {
 		return DeliveryReport{}, fmt.Errorf("claim an attempt: %w", err)
 	}
-	d.signal(ctx, next.Admitted)
+	sendAll(ctx, d.Workflows, d.Log, next.Admitted)
 	switch next.State {
 	case vigil.NextAttemptNone:
 		return DeliveryReport{Done: true, Status: next.Last, Text: "**" + string(next.Last) + "**"}, nil
@@ -223,7 +223,7 @@ func (d *Deliveries) record(
 	if err != nil {
 		return DeliveryReport{}, fmt.Errorf("record the outcome: %w", err)
 	}
-	d.signal(ctx, remaining.Admitted)
+	sendAll(ctx, d.Workflows, d.Log, remaining.Admitted)
 	if next.Event.Variables[events.VariableDrill] == "" {
 		countAttempt(ctx, next.Delivery.ChannelType, outcome, remaining)
 	}
@@ -240,25 +240,6 @@ func (d *Deliveries) wait(next time.Time) time.Duration {
 		return 0
 	}
 	return max(next.Sub(d.Now()), time.Millisecond)
-}
-
-// signalTimeout bounds the signals after a change of the store.
-const signalTimeout = 5 * time.Second
-
-// signal wakes the workflows of deliveries that were admitted. The sweep repeats a
-// signal that fails.
-func (d *Deliveries) signal(ctx context.Context, admitted []vigil.PendingDelivery) {
-	if len(admitted) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signalTimeout)
-	defer cancel()
-	for _, delivery := range admitted {
-		if err := d.Workflows.Send(ctx, delivery); err != nil {
-			d.Log.WarnContext(ctx, "an admitted delivery was not signaled; the sweep signals it again",
-				"incident", delivery.IncidentID, "channel", delivery.ChannelID, "error", err)
-		}
-	}
 }
 
 // attemptText describes the outcome without quoting the receiver.

@@ -4,7 +4,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -137,9 +136,6 @@ func (i *Incidents) startDeliveries(ctx context.Context, out vigil.IncidentOutco
 	if err != nil {
 		return vigil.IncidentHead{}, failure(err)
 	}
-	var errs []error
-	for _, delivery := range out.PendingDeliveries {
-		errs = append(errs, i.Deliveries.Send(ctx, delivery))
-	}
-	return out.Incident, errors.Join(errs...)
+	sendAll(ctx, i.Deliveries, i.Log, out.PendingDeliveries)
+	return out.Incident, nil
 }

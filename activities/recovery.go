@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -84,7 +83,7 @@ func (r *Recoveries) Recover(ctx context.Context, recoveryID uuid.UUID) (Recover
 			wait = min(2*wait, recoverPause) // a slow receiver is not asked about all the time
 		}
 		allowed = min(allowed-float64(len(step.Requested))+float64(r.Rate)*wait.Seconds(), max(1, 2*each))
-		r.signal(ctx, step.Requested)
+		sendAll(ctx, r.Workflows, r.Log, step.Requested)
 		activity.RecordHeartbeat(ctx)
 		report := RecoveryReport{Done: step.Done, Total: step.Total, Sent: step.Sent, Skipped: step.Skipped, Failed: step.Failed}
 		if step.Done || r.Now().Sub(began) >= recoverTime {
@@ -99,20 +98,4 @@ func (r *Recoveries) Recover(ctx context.Context, recoveryID uuid.UUID) (Recover
 			return report, err
 		}
 	}
-}
-
-// signal wakes the workflows of deliveries. The sweep repeats a signal that fails.
-func (r *Recoveries) signal(ctx context.Context, requested []vigil.PendingDelivery) {
-	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
-	defer cancel()
-	var sending sync.WaitGroup
-	for _, delivery := range requested {
-		sending.Go(func() {
-			if err := r.Workflows.Send(ctx, delivery); err != nil {
-				r.Log.WarnContext(ctx, "a requested delivery was not signaled; the sweep signals it again",
-					"incident", delivery.IncidentID, "channel", delivery.ChannelID, "error", err)
-			}
-		})
-	}
-	sending.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/timing"
@@ -101,7 +102,7 @@ func (n *Notifier) applyEdit(ctx context.Context, e vigil.CheckEdit) error {
 		err = errors.Join(err, errRead, each(rows, func(row vigil.Loop) error { return n.Loops.Apply(ctx, row) }))
 	}
 	err = errors.Join(err, n.Incidents.Refresh(ctx, e.Before.ID))
-	return errors.Join(err, each(e.Deliveries, func(d vigil.PendingDelivery) error { return n.Incidents.Send(ctx, d) }))
+	return errors.Join(err, n.send(ctx, e.Deliveries))
 }
 
 // Send starts the workflows of deliveries.
@@ -110,8 +111,22 @@ func (n *Notifier) Send(ctx context.Context, deliveries []vigil.PendingDelivery)
 		return
 	}
 	n.Tasks.Start(ctx, "send messages about an incident", func(ctx context.Context) error {
-		return each(deliveries, func(d vigil.PendingDelivery) error { return n.Incidents.Send(ctx, d) })
+		return n.send(ctx, deliveries)
 	})
+}
+
+// sendsAhead is how many deliveries of a task are sent at a time: one after the other, those to many
+// channels would take longer than a task may.
+const sendsAhead = 8
+
+// send starts the workflows of deliveries, also after an error, and returns the first.
+func (n *Notifier) send(ctx context.Context, deliveries []vigil.PendingDelivery) error {
+	var group errgroup.Group
+	group.SetLimit(sendsAhead)
+	for _, d := range deliveries {
+		group.Go(func() error { return n.Incidents.Send(ctx, d) })
+	}
+	return group.Wait()
 }
 
 // StartDrill starts the workflow of a drill.

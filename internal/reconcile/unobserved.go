@@ -4,12 +4,12 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
@@ -76,11 +76,12 @@ func (r *incidentRepair) notify(ctx context.Context, pending []vigil.PendingDeli
 	if err != nil {
 		return err
 	}
-	var errs []error
+	var group errgroup.Group
+	group.SetLimit(nudgeParallelism)
 	for _, delivery := range pending {
-		errs = append(errs, r.incidents.Send(ctx, delivery))
+		group.Go(func() error { return r.incidents.Send(ctx, delivery) })
 	}
-	return errors.Join(errs...)
+	return group.Wait()
 }
 
 // unobservedLoops are the loops that are not probed, counted by the process that leads.
