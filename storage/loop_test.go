@@ -60,7 +60,9 @@ func TestStarting(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
 	org, _ := newOrg(t, s)
-	c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+	newLocation(t, s, org.ID, office)
+	newLocation(t, s, org.ID, "loc-shop")
+	c := newCheck(t, s, draft(org.ID, newark, frankfurt, office, "loc-shop"))
 	want := func(counts map[string]int) {
 		t.Helper()
 		starting, err := s.Starting(t.Context(), fleet.EverySweepShard())
@@ -79,10 +81,13 @@ func TestStarting(t *testing.T) {
 	mark(newark, 1)
 	mark(frankfurt, 1)
 	want(map[string]int{newark: 1, frankfurt: 1})
+	mark(office, 1)
+	mark("loc-shop", 1)
+	want(map[string]int{newark: 1, frankfurt: 1, vigil.LocationsRegion: 2}) // the same workers run them
 	if err := s.ClaimLoops(t.Context(), fleet.Lease{Worker: "a", Region: newark}, []uuid.UUID{c.ID}); err != nil {
 		t.Fatal(err)
 	}
-	want(map[string]int{frankfurt: 1})
+	want(map[string]int{frankfurt: 1, vigil.LocationsRegion: 2})
 	update(t, s, c, func(c *vigil.Check) { c.Enabled = false })
 	want(map[string]int{})
 }

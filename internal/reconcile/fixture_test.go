@@ -20,7 +20,10 @@ import (
 	"github.com/vigil-monitor/vigil/internal/reconcile"
 )
 
-const region = "eu-central-fra"
+const (
+	region = "eu-central-fra"
+	office = "loc-office" // a location, whose loops are run by workers of vigil.LocationsRegion
+)
 
 // errAway is what calls of a server that is away return.
 var errAway = errors.New("away")
@@ -78,7 +81,7 @@ func (emptyStore) AbandonedLoops(context.Context, fleet.Lease, time.Duration, []
 func (emptyStore) ForgetLease(context.Context, fleet.Lease, time.Duration) error { return nil }
 
 func (emptyStore) LiveRegions(context.Context, time.Duration) (map[string][]vigil.CheckType, error) {
-	return map[string][]vigil.CheckType{region: nil}, nil
+	return map[string][]vigil.CheckType{region: nil, vigil.LocationsRegion: nil}, nil
 }
 
 func (emptyStore) OverloadedRegions(context.Context, time.Duration) (map[string]time.Duration, error) {

@@ -105,11 +105,12 @@ func (s *Sweep) applyRound(ctx context.Context, w work, applied map[string]bool)
 		if s.repairs.paused(one) || applied[one.id] {
 			continue // it takes no room
 		}
-		if left, bounded := room[loop.Region]; bounded && loop.Applied == 0 {
+		served := vigil.WorkerRegion(loop.Region)
+		if left, bounded := room[served]; bounded && loop.Applied == 0 {
 			if left <= 0 {
 				continue
 			}
-			room[loop.Region] = left - 1
+			room[served] = left - 1
 		}
 		one.do = func(ctx context.Context, _ fleet.SweepLease) error { return s.loops.Apply(ctx, loop) }
 		applied[one.id] = true
@@ -119,7 +120,7 @@ func (s *Sweep) applyRound(ctx context.Context, w work, applied map[string]bool)
 	return more, s.repairs.run(ctx, w, startParallelism, list)
 }
 
-// roomToStart returns how many new loops each region with a worker may get now. In the first
+// roomToStart returns how many new loops each region with a worker may get now, by vigil.WorkerRegion. In the first
 // round of a second that is never none, so that loops whose first turn cannot begin do not keep
 // others from starting.
 func (s *Sweep) roomToStart(ctx context.Context, w work, busy, first bool) (map[string]int, error) {

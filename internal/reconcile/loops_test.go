@@ -31,7 +31,7 @@ func (s *newLoops) OverloadedRegions(context.Context, time.Duration) (map[string
 	if !s.late {
 		return nil, nil //nolint:nilnil // none
 	}
-	return map[string]time.Duration{s.region: 2 * time.Second}, nil
+	return map[string]time.Duration{vigil.WorkerRegion(s.region): 2 * time.Second}, nil
 }
 
 func (s *newLoops) Lagging(_ context.Context, _ []int, limit int) ([]vigil.Loop, error) {
@@ -51,7 +51,7 @@ func (s *newLoops) Starting(context.Context, []int) (map[string]int, error) {
 	if s.begins {
 		return nil, nil //nolint:nilnil // none
 	}
-	return map[string]int{s.region: s.applied()}, nil
+	return map[string]int{vigil.WorkerRegion(s.region): s.applied()}, nil
 }
 
 func (s *newLoops) WaitingToStart(_ context.Context, _ []int, after time.Time) (int, time.Time, error) {
@@ -87,6 +87,8 @@ func TestStartsOfLoops(t *testing.T) {
 		"FewInAnOverloadedRegion":        {region: region, begins: true, late: true, least: 4 * 2, most: 6 * 2},
 		"FewWhileManyAreCreated":         {region: region, begins: true, creating: true, least: 4 * 2, most: 6 * 2},
 		"AllWhenThereIsNoEndOfIt":        {region: region, begins: true, creating: true, ago: time.Minute, least: checks, most: checks},
+		"FewOfLocationsTillTurnsBegin":   {region: office, least: 128 + 3*16, most: 128 + 5*16},
+		"FewOfOverloadedLocations":       {region: office, begins: true, late: true, least: 4 * 2, most: 6 * 2},
 		"AllOfARegionThatHasNoWorkerYet": {region: "us-east-ewr", least: checks, most: checks},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func (s *suspects) lost(ctx context.Context, loop vigil.Loop, leases []fleet.Lea
 	if worker == "" {
 		return false, nil
 	}
-	return !slices.Contains(leases, fleet.Lease{Worker: worker, Region: loop.Region}) || s.neverBegan(&loop, holder), nil
+	return !slices.Contains(leases, fleet.Lease{Worker: worker, Region: vigil.WorkerRegion(loop.Region)}) || s.neverBegan(&loop, holder), nil
 }
 
 // neverBegan reports whether the turn of a loop is one that had no result at the last look, and

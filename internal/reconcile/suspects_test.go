@@ -54,7 +54,9 @@ func (l *lateLoops) Holder(_ context.Context, loop vigil.Loop) (vigil.TurnHolder
 }
 
 func (*lateLoops) LiveLeases(context.Context, time.Duration) ([]fleet.Lease, error) {
-	return []fleet.Lease{{Worker: "alive", Region: region}, {Worker: "dead", Region: "ap-northeast-nrt"}}, nil
+	return []fleet.Lease{
+		{Worker: "alive", Region: region}, {Worker: "alive", Region: vigil.LocationsRegion}, {Worker: "dead", Region: "ap-northeast-nrt"},
+	}, nil
 }
 
 func (l *lateLoops) MarkNudged(_ context.Context, _ fleet.SweepLease, check uuid.UUID, _ string) error {
@@ -75,19 +77,21 @@ func (*lateLoops) SilentLeases(context.Context, time.Duration) ([]fleet.Lease, e
 func TestLostLoopsAreStartedSoon(t *testing.T) {
 	t.Parallel()
 	for name, worker := range map[string]string{"NoWorkflow": "", "TurnOfADeadWorker": "dead", "TurnThatNeverBegan": "alive"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			testLostLoops(t, worker)
-		})
+		for _, place := range []string{region, office} {
+			t.Run(name+"/"+place, func(t *testing.T) {
+				t.Parallel()
+				testLostLoops(t, worker, place)
+			})
+		}
 	}
 }
 
-func testLostLoops(t *testing.T, worker string) {
+func testLostLoops(t *testing.T, worker, place string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &lateLoops{workflows: &workflows{}, slowStore: &slowStore{}, looked: make(map[uuid.UUID]int), worker: worker}
 		for range 15 {
-			l.late = append(l.late, vigil.Loop{CheckID: uuid.New(), Region: region, Worker: "alive", Turn: vigil.TurnActivity{ActivityID: "7"}})
+			l.late = append(l.late, vigil.Loop{CheckID: uuid.New(), Region: place, Worker: "alive", Turn: vigil.TurnActivity{ActivityID: "7"}})
 		}
 		l.lost, l.adopted = l.late[0].CheckID, l.late[2].CheckID
 		slow := l.late[1].CheckID

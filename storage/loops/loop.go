@@ -228,14 +228,15 @@ func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.L
 }
 
 // Starting returns how many loops of these shards Temporal has accepted whose first turn
-// has not begun, by region.
+// has not begun, by the region of the workers that run them (vigil.WorkerRegion).
 func (s *Store) Starting(ctx context.Context, shards []int) (map[string]int, error) {
 	var rows []struct {
 		Region string
 		Count  int
 	}
-	err := s.db.NewRaw(`SELECT region, count(*) AS count FROM check_regions
-		WHERE active AND worker = '' AND desired <= applied AND ? GROUP BY region`, InShards("check_id", shards)).Scan(ctx, &rows)
+	err := s.db.NewRaw(`SELECT worker_region AS region, count(*) AS count FROM check_regions
+		WHERE active AND worker = '' AND desired <= applied AND ? GROUP BY worker_region`,
+		InShards("check_id", shards)).Scan(ctx, &rows)
 	starting := make(map[string]int, len(rows))
 	for _, row := range rows {
 		starting[row.Region] = row.Count
