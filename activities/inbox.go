@@ -230,7 +230,10 @@ func (b *Inbox) first(ctx context.Context, w *sentWait) (*location.Sent, error) 
 	if reread {
 		sent, err := b.store.SentResults(ctx, w.key.Check, w.key.Region, inboxPage)
 		b.mu.Lock()
-		if w.reread = err != nil || len(sent) == inboxPage; err != nil {
+		if err != nil || len(sent) == inboxPage {
+			w.reread = true // never false: look may have seen meanwhile that more must be read
+		}
+		if err != nil {
 			b.mu.Unlock()
 			return nil, err
 		}

@@ -29,6 +29,10 @@ type sentStore struct {
 	taken  map[int64]bool
 	wanted []location.Wanted
 	taker  bool // an agent takes tasks
+	// held is what the next read of a loop waits for once it has read; full makes the next look find
+	// more than it may read.
+	held chan struct{}
+	full bool
 }
 
 // send adds a result that is received now.
@@ -43,13 +47,24 @@ func (s *sentStore) send(check uuid.UUID, slot time.Time, seen vigil.Observation
 func (s *sentStore) NewSentResults(_ context.Context, cursor string, _ int) ([]location.Sent, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.full {
+		s.full = false
+		return nil, "", nil
+	}
 	n, _ := strconv.Atoi(cmp.Or(cursor, strconv.Itoa(len(s.all))))
 	return slices.Clone(s.all[n:]), strconv.Itoa(len(s.all)), nil
 }
 
 func (s *sentStore) SentResults(_ context.Context, check uuid.UUID, region string, limit int) ([]location.Sent, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	held := s.held
+	s.held = nil
+	defer func() {
+		s.mu.Unlock()
+		if held != nil {
+			<-held
+		}
+	}()
 	var found []location.Sent
 	for _, one := range s.all {
 		if one.CheckID == check && one.Region == region && !s.taken[one.Number] {
@@ -201,6 +216,34 @@ func TestLateSentResults(t *testing.T) {
 		}
 		if late < 13 || late > 14 { // the deadline and a minute pass before the newest of them is late, or another was before it
 			t.Errorf("%d of %d are late", late, len(w.written))
+		}
+	})
+}
+
+// TestSentResultsDuringARead proves that a result which comes while a turn reads its own, in a burst of which
+// each turn must read its part, is not passed over.
+func TestSentResultsDuringARead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, store := sentFixture(t)
+		def := w.define(placed(vigil.Condition{FailureThreshold: 2}))
+		schedule, _ := def.Schedule(office)
+		slot, held := schedule.First(), make(chan struct{})
+		store.held = held
+		go func() {
+			time.Sleep(time.Until(slot) + 300*time.Millisecond) // sleep: an agent probes
+			store.send(def.Check.ID, slot, vigil.Observation{Success: true})
+			store.mu.Lock()
+			store.full = true
+			store.mu.Unlock()
+			time.Sleep(2 * time.Second) // sleep: the looks of this time, while the read goes on
+			close(held)
+		}()
+		if _, err := w.watchUntil(sentTurn(def, vigil.State{}, 1), closedAfter(time.Until(slot)+10*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.rows) != 1 {
+			t.Errorf("%d results, want the one that was sent", len(w.rows))
 		}
 	})
 }
