@@ -26,6 +26,9 @@ const (
 	// catalogueFull is the time between two full loads, which correct what the
 	// polls may have missed.
 	catalogueFull = 5 * time.Minute
+	// catalogueRetry is the time from a full load that failed to the next one. The polls go on
+	// meanwhile: a database that is too slow for the one may answer the others.
+	catalogueRetry = 30 * time.Second
 	// cataloguePollTimeout and catalogueFullTimeout bound one poll and one full load, so
 	// that a database that does not answer cannot stop the ones after it.
 	cataloguePollTimeout = 15 * time.Second
@@ -135,7 +138,7 @@ func (c *Catalogue) Load(ctx context.Context) error {
 func (c *Catalogue) Run(ctx context.Context) {
 	tick := time.NewTicker(cataloguePoll)
 	defer tick.Stop()
-	full := c.now()
+	full := c.now().Add(catalogueFull)
 	for {
 		select {
 		case <-ctx.Done():
@@ -143,15 +146,15 @@ func (c *Catalogue) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		began := c.now()
-		if began.Sub(full) >= catalogueFull {
-			if err := c.Load(ctx); err != nil {
-				c.warn(ctx, err)
-				continue
+		var err error
+		if !began.Before(full) {
+			full = began.Add(catalogueFull)
+			if err = c.Load(ctx); err != nil {
+				full = c.now().Add(catalogueRetry)
 			}
-			full = began
 		}
 		polling, cancel := context.WithTimeout(ctx, cataloguePollTimeout)
-		err := errors.Join(c.refresh(polling), c.maintenance.refresh(polling, began))
+		err = errors.Join(err, c.refresh(polling), c.maintenance.refresh(polling, began))
 		cancel()
 		if err != nil {
 			c.warn(ctx, err)
