@@ -27,6 +27,10 @@ const (
 	testPickup  = 5 * time.Second
 	testTimeout = 5 * time.Minute
 	testNudge   = 2 * time.Second
+	// testHeartbeat is after which silence of its worker a test is lost; it beats every
+	// activities.HeartbeatInterval. The caller of a worker that died waits for that long. So it fails as well
+	// when Temporal is away for longer, although a result that is stored stays.
+	testHeartbeat = 20 * time.Second
 )
 
 // taskTimeout is how long the server waits before it gives the workflow task of a
@@ -143,11 +147,10 @@ func (l *Loops) Test(ctx context.Context, check vigil.Check, region string, dryR
 		TaskQueue:              vigil.RegionQueue(region),
 		ScheduleToStartTimeout: testPickup,
 		ScheduleToCloseTimeout: testTimeout,
-		// No heartbeat need be in time: they only carry the cancellation back.
-		HeartbeatTimeout:      testTimeout,
-		RetryPolicy:           &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:               bounded(check.Name),
-		TypedSearchAttributes: l.names.named(ctx, loopAttributes(check.OrgID, check.ID, region), check.Name),
+		HeartbeatTimeout:       testHeartbeat, // and heartbeats carry the cancellation back
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:                bounded(check.Name),
+		TypedSearchAttributes:  l.names.named(ctx, loopAttributes(check.OrgID, check.ID, region), check.Name),
 	}, watcher.Test, activities.TestRequest{
 		CheckID: check.ID, Region: region, Revision: check.Revision, DryRun: dryRun, Sealed: l.open != nil,
 	})

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/codec"
 	"github.com/vigil-monitor/vigil/internal/dispatch"
 	"github.com/vigil-monitor/vigil/internal/secret"
@@ -58,14 +59,15 @@ func (h testHandle) Get(ctx context.Context, _ any) error {
 	return ctx.Err()
 }
 
-// recorder keeps the summary of the activity that it is asked to start.
+// recorder keeps the summary of the activity that it is asked to start, and its options.
 type recorder struct {
 	client.Client
 	summary string
+	options client.StartActivityOptions
 }
 
 func (r *recorder) ExecuteActivity(_ context.Context, options client.StartActivityOptions, _ any, _ ...any) (client.ActivityHandle, error) {
-	r.summary = options.Summary
+	r.summary, r.options = options.Summary, options
 	return testHandle{answers: true}, nil
 }
 
@@ -99,6 +101,20 @@ func TestTestSummaryFitsTheLimit(t *testing.T) {
 		if len(name) == 200 && name[0] == 'a' && temporal.summary != name {
 			t.Errorf("%q was cut to %q", name, temporal.summary)
 		}
+	}
+}
+
+// TestTestOfADeadWorker tests that Temporal gives up the test of a worker that does not beat any more long
+// before the test may take that long, but not for a few lost heartbeats.
+func TestTestOfADeadWorker(t *testing.T) {
+	t.Parallel()
+	temporal := &recorder{}
+	loops := dispatch.NewLoops(temporal, nil, slog.New(slog.DiscardHandler))
+	if _, err := loops.Test(t.Context(), vigil.Check{ID: uuid.New(), OrgID: uuid.New()}, "eu-central-fra", true); err != nil {
+		t.Fatal(err)
+	}
+	if d := temporal.options.HeartbeatTimeout; d < 10*activities.HeartbeatInterval || d > 30*time.Second {
+		t.Errorf("a heartbeat is awaited for %v, with one every %v", d, activities.HeartbeatInterval)
 	}
 }
 
