@@ -26,8 +26,12 @@ const (
 	retryPause = 100 * time.Millisecond
 )
 
-// incidentStore reads incidents, and records texts and requests for redelivery.
+// incidentStore reads incidents, and records texts, requests for redelivery and what the sweep must look at.
 type incidentStore interface {
+	// SweepIncidentSoon makes the incident of a check due for the sweep.
+	SweepIncidentSoon(ctx context.Context, checkID uuid.UUID) error
+	// CheckLabel returns the name and the target of a check, or CodeNotFound.
+	CheckLabel(ctx context.Context, orgID, checkID uuid.UUID) (name, target string, err error)
 	Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incident, error)
 	StoreIncidentText(ctx context.Context, text vigil.IncidentText) error
 	RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vigil.PendingDelivery, error)
@@ -94,24 +98,26 @@ func (i *Incidents) Recover(ctx context.Context, recovery channelhealth.Recovery
 }
 
 // Refresh makes the incident workflow of a check, if one runs, reload its context: after
-// a rule, a region or the check itself was changed or deleted.
+// a rule, a region or the check itself was changed or deleted. Where none runs although the check has an
+// incident, the sweep starts one with its next pass: its wait may have grown to minutes.
 func (i *Incidents) Refresh(ctx context.Context, checkID uuid.UUID) error {
 	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalRefresh, nil)
 	if isNotFound(err) {
-		return nil
+		err = i.store.SweepIncidentSoon(ctx, checkID)
 	}
 	return wrapIncident("refresh", err)
 }
 
 // Revive is Refresh for a check that needs an incident workflow: it starts one if none
-// runs. Name and target describe the check in the Temporal UI; without a target, name is a
-// title of the incident.
+// runs. Name and target describe the check in the Temporal UI; without a name they are read.
 func (i *Incidents) Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error {
-	checkName := name
-	if target == "" {
-		checkName = ""
+	if name == "" {
+		var err error
+		if name, target, err = i.store.CheckLabel(ctx, orgID, checkID); err != nil {
+			return err
+		}
 	}
-	return i.signalWithStart(ctx, orgID, checkID, checkName, summary(name, target), workflows.SignalRefresh, nil)
+	return i.signalWithStart(ctx, orgID, checkID, name, summary(name, target), workflows.SignalRefresh, nil)
 }
 
 // Vote signals the vote of a region to the incident workflow of a check, and starts
@@ -189,7 +195,7 @@ func (i *Incidents) change(
 		}
 		if isNotFound(failed) {
 			// Its workflow was lost; start another for this incident.
-			if err := i.Revive(waiting, row.OrgID, row.CheckID, row.Title, ""); err != nil {
+			if err := i.Revive(waiting, row.OrgID, row.CheckID, "", ""); err != nil {
 				failed = err
 			}
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // incidents reaches the workflows of incidents and deliveries. Every call may be
-// repeated. Name and target describe the check in the Temporal UI.
+// repeated. Name and target describe the check in the Temporal UI; without a name they are read.
 type incidents interface {
 	Refresh(ctx context.Context, checkID uuid.UUID) error
 	Revive(ctx context.Context, orgID, checkID uuid.UUID, name, target string) error
@@ -108,7 +108,7 @@ func (r *incidentRepair) reviveIncidents(ctx context.Context, w work) error {
 		list[i].inTurn(
 			func(ctx context.Context) error {
 				return r.wake(ctx, vigil.IncidentWorkflowID(incident.CheckID), func(ctx context.Context) error {
-					return r.incidents.Revive(ctx, incident.OrgID, incident.CheckID, incident.Title, "")
+					return r.incidents.Revive(ctx, incident.OrgID, incident.CheckID, "", "")
 				})
 			},
 			func(ctx context.Context, lease fleet.SweepLease) error {

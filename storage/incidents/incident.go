@@ -151,6 +151,24 @@ func (s *Store) MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, i
 	return s.markSwept(ctx, lease, "incidents", at, bun.SafeQuery("id = ?", id))
 }
 
+// SweepIncidentSoon makes the open or latched incident of a check due for the sweep, however long its
+// wait is: no workflow of it runs. A check without one changes nothing.
+func (s *Store) SweepIncidentSoon(ctx context.Context, checkID uuid.UUID) error {
+	err := pg.Exec(ctx, s.db, `UPDATE incidents SET swept_at = 'epoch', sweep_wait_ms = 0
+		WHERE check_id = $1 AND (status <> 'resolved' OR latched)`, checkID)
+	return pg.Wrap("have an incident swept", err)
+}
+
+// CheckLabel returns the name and the target of a check of the organization, for people who look at its
+// workflows, or CodeNotFound.
+func (s *Store) CheckLabel(ctx context.Context, orgID, checkID uuid.UUID) (name, target string, err error) {
+	row, err := pg.Row[struct {
+		Name   string `bun:"name"`
+		Target string `bun:"target"`
+	}](ctx, s.db, "SELECT name, target FROM checks WHERE id = $1 AND org_id = $2", checkID, orgID)
+	return row.Name, row.Target, pg.Found("check", err)
+}
+
 // admissionGrace is how long a delivery that was admitted has to start its attempt
 // before it counts as stalled: the signal to its workflow may be lost.
 const admissionGrace = 5 * time.Second
