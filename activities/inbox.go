@@ -61,6 +61,7 @@ type Inbox struct {
 	waits  map[loopKey]*sentWait
 	cursor string // empty: nothing was read
 	taken  []int64
+	own    []string // the regions that this process was given to probe
 	served []string
 }
 
@@ -79,7 +80,10 @@ type sentWait struct {
 	reread bool            // some may have been passed over
 }
 
-// Serves reports whether the results of a region come from agents.
+// Serves reports whether the results of a region come from agents: those of a location, of a region of
+// the platform that agents serve, and of one that is not this process's own. A loop of the last
+// kind runs here because agents served its region; once they do not any more it waits, as that of a location
+// without agents does, since what was seen from this machine was not seen from there.
 func (b *Inbox) Serves(region string) bool {
 	if b == nil {
 		return false
@@ -89,7 +93,7 @@ func (b *Inbox) Serves(region string) bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Contains(b.served, region)
+	return slices.Contains(b.served, region) || !slices.Contains(b.own, region)
 }
 
 // Served returns the public regions whose results come from agents, as they were read last.
@@ -104,9 +108,18 @@ func (b *Inbox) Wake() {
 	signal(b.woken)
 }
 
-// Load reads which regions agents serve. A worker must call it before its first turn, or it would
-// probe for them.
-func (b *Inbox) Load(ctx context.Context) error {
+// Load notes the regions that this process was given to probe, and reads which ones agents serve. A worker
+// must call it before its first turn: before that nothing is probed.
+func (b *Inbox) Load(ctx context.Context, own []string) error {
+	b.mu.Lock()
+	b.own = slices.Clone(own)
+	b.mu.Unlock()
+	return b.readServed(ctx)
+}
+
+// readServed reads which regions agents serve. Where that has changed it wakes the turns that wait, since
+// theirs may be probed here now.
+func (b *Inbox) readServed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, inboxTimeout)
 	defer cancel()
 	served, err := b.store.AgentRegions(ctx)
@@ -115,7 +128,13 @@ func (b *Inbox) Load(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if slices.Equal(served, b.served) {
+		return nil
+	}
 	b.served = served
+	for _, w := range b.waits {
+		signal(w.ready)
+	}
 	return nil
 }
 
@@ -133,7 +152,7 @@ func (b *Inbox) Run(ctx context.Context) {
 		case <-takes.C:
 			err = b.deleteTaken(ctx)
 		case <-serves.C:
-			err = b.Load(ctx)
+			err = b.readServed(ctx)
 		case <-b.woken:
 			err = b.look(ctx)
 		case <-looks.C:

@@ -23,8 +23,8 @@ func (t *turnRun) sends() bool { return t.Inbox.Serves(t.turn.Region) }
 func (t *turnRun) arrives(e *entry) bool { return e.heartbeat != nil || t.sends() }
 
 // awaitSent waits for results of an agent and stores those that there are, until a limit at most. It returns due
-// after results and at the limit, and otherwise as await does. What came together is judged together: a
-// vote that was over when it arrived is none.
+// after results and at the limit, replaced once agents do not serve the region any more, and otherwise as await
+// does. What came together is judged together: a vote that was over when it arrived is none.
 func (t *turnRun) awaitSent(ctx context.Context, e *entry, limit time.Time) (waitResult, error) {
 	if t.sent == nil {
 		t.sent = t.Inbox.join(t.lock.key)
@@ -45,6 +45,8 @@ func (t *turnRun) awaitSent(ctx context.Context, e *entry, limit time.Time) (wai
 			continue
 		case stored:
 			return due, nil
+		case !t.sends():
+			return replaced, nil // the worker probes the region again
 		}
 		timer := time.NewTimer(limit.Sub(t.Now()))
 		why := wait(ctx, t, e, t.sent.ready, timer.C)

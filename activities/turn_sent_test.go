@@ -29,10 +29,18 @@ type sentStore struct {
 	taken  map[int64]bool
 	wanted []location.Wanted
 	taker  bool // an agent takes tasks
+	served []string
 	// held is what the next read of a loop waits for once it has read; full makes the next look find
 	// more than it may read.
 	held chan struct{}
 	full bool
+}
+
+// serve sets which regions of the platform agents serve.
+func (s *sentStore) serve(regions ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served = regions
 }
 
 // send adds a result that is received now.
@@ -84,7 +92,11 @@ func (s *sentStore) TakeSentResults(_ context.Context, ids []int64) error {
 	return nil
 }
 
-func (s *sentStore) AgentRegions(context.Context) ([]string, error) { return nil, nil }
+func (s *sentStore) AgentRegions(context.Context) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.served, nil
+}
 
 func (s *sentStore) AddTask(_ context.Context, wanted location.Wanted) error {
 	s.mu.Lock()
@@ -105,8 +117,17 @@ func (s *sentStore) EndTask(context.Context, uuid.UUID) error { return nil }
 // sentFixture is a Watcher whose results agents send.
 func sentFixture(t *testing.T) (*watchFixture, *sentStore) {
 	t.Helper()
-	store := &sentStore{taken: make(map[int64]bool)}
+	return sentFixtureOf(t, nil)
+}
+
+// sentFixtureOf is sentFixture in a process that was given regions to probe, beside those that agents serve.
+func sentFixtureOf(t *testing.T, own []string, served ...string) (*watchFixture, *sentStore) {
+	t.Helper()
+	store := &sentStore{taken: make(map[int64]bool), served: served}
 	inbox := activities.NewInbox(store, slog.New(slog.DiscardHandler))
+	if err := inbox.Load(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go inbox.Run(ctx)
@@ -253,4 +274,40 @@ func closedAfter(d time.Duration) chan struct{} {
 	stop := make(chan struct{})
 	time.AfterFunc(d, func() { close(stop) })
 	return stop
+}
+
+// TestAgentsLeaveARegion proves what a process does in a region of the platform once agents do not serve it any
+// more: it probes where it was given the region, within seconds although a turn waits for results, and where it was
+// not it probes nothing, however many slots come and turns begin.
+func TestAgentsLeaveARegion(t *testing.T) {
+	t.Parallel()
+	for name, own := range map[string][]string{"own": {region}, "of agents only": {"ap-east-hkg"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, store := sentFixtureOf(t, own, region)
+				def := w.define(firing(vigil.Condition{FailureThreshold: 1}))
+				turn := turnOf(def, vigil.State{})
+				leave := time.Now().Add(5*def.Check.Interval + time.Second)
+				left := closedAfter(time.Until(leave))
+				go func() {
+					<-left
+					store.serve()
+				}()
+				for end := leave.Add(10 * def.Check.Interval); time.Now().Before(end); {
+					result := w.must(w.watchUntil(turn, closedAfter(time.Until(end))))
+					turn.State, turn.Span = result.State, result.Span
+				}
+				switch {
+				case own[0] != region && len(w.runs) > 0:
+					t.Errorf("probed %d times from here for a region that was served by agents only", len(w.runs))
+				case own[0] == region && (len(w.runs) < 9 || w.runs[0].Before(leave) || w.runs[0].After(leave.Add(6*time.Second))):
+					t.Errorf("agents left at %v, probes at %v", leave, w.runs)
+				}
+				if _, err := w.test(def, true); (err == nil) != (own[0] == region) {
+					t.Errorf("a test by hand: %v", err)
+				}
+			})
+		})
+	}
 }

@@ -25,7 +25,7 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	// are still stored while the workers hand over.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	regions = append(slices.Clone(regions), vigil.HeartbeatRegion)
-	if err := p.inbox.Load(ctx); err != nil {
+	if err := p.inbox.Load(ctx, regions); err != nil {
 		cancel()
 		return nil, fmt.Errorf("read the regions of agents: %w", err)
 	}
