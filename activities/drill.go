@@ -91,9 +91,11 @@ func (d *Drills) apply(ctx context.Context, loops []vigil.Loop) {
 	}
 }
 
-// FollowDrill waits until there is something to do, for 20 s at most.
+// FollowDrill waits until there is something to do, for 20 s at most and the look that is under way then.
 func (d *Drills) FollowDrill(ctx context.Context, id uuid.UUID) (DrillReport, error) {
-	for waited := time.Duration(0); ; waited += drillLook {
+	waiting, cancel := context.WithTimeout(ctx, drillFollow)
+	defer cancel()
+	for {
 		step, err := d.Store.FollowDrill(ctx, id)
 		if vigil.ErrorCode(err) == vigil.CodeNotFound { // with its organization
 			return DrillReport{Step: drills.Close}, nil
@@ -101,11 +103,11 @@ func (d *Drills) FollowDrill(ctx context.Context, id uuid.UUID) (DrillReport, er
 		if err != nil {
 			return DrillReport{}, fmt.Errorf("follow: %w", err)
 		}
-		if step != drills.Wait || waited >= drillFollow {
+		if step != drills.Wait {
 			return DrillReport{Step: step}, nil
 		}
-		if err := timing.Sleep(ctx, drillLook); err != nil {
-			return DrillReport{}, err
+		if timing.Sleep(waiting, drillLook) != nil {
+			return DrillReport{Step: step}, ctx.Err()
 		}
 	}
 }

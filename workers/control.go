@@ -15,10 +15,12 @@ import (
 )
 
 // Activity slots of the control and delivery workers. A delivery holds one while it
-// waits for its receiver, so there are many.
+// waits for its receiver, so there are many. So does a drill while it is followed; those beyond
+// its slots take turns.
 const (
 	controlSlots  = 200
 	deliverySlots = 1000
+	drillSlots    = 200
 )
 
 // Workflow tasks that the control worker runs at a time, of incidents and of deliveries.
@@ -29,6 +31,9 @@ const (
 	incidentTasks = 8
 	deliveryTasks = 16
 )
+
+// nameFollowDrill is the activity that follows a drill.
+const nameFollowDrill = "FollowDrill"
 
 // ControlOptions configure the control worker. Incidents, Deliveries and Recoveries are required.
 type ControlOptions struct {
@@ -46,9 +51,9 @@ type ControlOptions struct {
 	DeliverySlots int
 }
 
-// Control runs the workers that serve no region: one for incidents, and one for
-// deliveries on a queue of its own, so that a receiver that hangs never delays an
-// incident.
+// Control runs the workers that serve no region: one for incidents, and on queues of their own
+// one for deliveries and one that follows drills, so that neither a receiver that hangs nor many
+// drills delay an incident.
 type Control struct {
 	workers []worker.Worker
 }
@@ -64,21 +69,27 @@ func NewControl(temporal client.Client, opts ControlOptions) *Control {
 	} {
 		control.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 	}
+	all := []worker.Worker{control}
 	if opts.Drills != nil {
 		control.RegisterWorkflowWithOptions(workflows.Drill, registered("Drill"))
 		for name, act := range map[string]any{
-			"StageDrill": opts.Drills.StageDrill, "FollowDrill": opts.Drills.FollowDrill, "HealDrill": opts.Drills.HealDrill,
-			"CloseDrill": opts.Drills.CloseDrill,
+			"StageDrill": opts.Drills.StageDrill, "HealDrill": opts.Drills.HealDrill, "CloseDrill": opts.Drills.CloseDrill,
+			nameFollowDrill: opts.Drills.FollowDrill, // of drills that began before they had their own queue
 		} {
 			control.RegisterActivityWithOptions(act, activity.RegisterOptions{Name: name})
 		}
+		options := controlOptions(opts, drillSlots, 0)
+		options.DisableWorkflowWorker = true
+		drill := worker.New(temporal, vigil.DrillQueue, options)
+		drill.RegisterActivityWithOptions(opts.Drills.FollowDrill, activity.RegisterOptions{Name: nameFollowDrill})
+		all = append(all, drill)
 	}
 	delivery := worker.New(temporal, vigil.DeliveryQueue, controlOptions(opts, cmp.Or(opts.DeliverySlots, deliverySlots), deliveryTasks))
 	delivery.RegisterWorkflowWithOptions(workflows.Delivery, registered("Delivery"))
 	delivery.RegisterActivityWithOptions(opts.Deliveries.Deliver, activity.RegisterOptions{Name: "Deliver"})
 	delivery.RegisterWorkflowWithOptions(workflows.Recovery, registered("Recovery"))
 	delivery.RegisterActivityWithOptions(opts.Recoveries.Recover, activity.RegisterOptions{Name: "Recover"})
-	return &Control{workers: []worker.Worker{control, delivery}}
+	return &Control{workers: append(all, delivery)}
 }
 
 func controlOptions(opts ControlOptions, slots, tasks int) worker.Options {

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/drills"
 )
@@ -35,6 +36,7 @@ func Drill(ctx workflow.Context, in DrillInput) error {
 		StartToCloseTimeout: drillTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: drillPause},
 	})
+	following := workflow.WithTaskQueue(ctx, vigil.DrillQueue)
 	var report activities.DrillReport
 	if err := workflow.ExecuteActivity(ctx, acts.StageDrill, in.DrillID).Get(ctx, &report); err != nil {
 		return err
@@ -45,7 +47,7 @@ func Drill(ctx workflow.Context, in DrillInput) error {
 				return err
 			}
 		}
-		if err := workflow.ExecuteActivity(ctx, acts.FollowDrill, in.DrillID).Get(ctx, &report); err != nil {
+		if err := workflow.ExecuteActivity(following, acts.FollowDrill, in.DrillID).Get(ctx, &report); err != nil {
 			return err
 		}
 	}

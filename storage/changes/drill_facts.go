@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,62 +17,98 @@ import (
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
+// drillTrace is how old the trace of a drill's workflow in its row may become. It is far less than
+// drillSilence, after which the workflow counts as lost.
+const drillTrace = 5 * time.Second
+
 // FollowDrill reads how far a drill is, keeps the instants that rows show only for a while, and
-// returns what comes next.
-func (s *Store) FollowDrill(ctx context.Context, id uuid.UUID) (step drills.Step, err error) {
-	err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		row, drill, err := lockDrill(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		if drill.State == drills.Closed || drill.State == drills.Asked && drill.CanceledAt != nil {
-			step = drills.Close
-			return nil
-		}
-		facts, err := s.drillFacts(ctx, tx, &row)
-		if err != nil {
-			return err
-		}
-		if row.Seen, err = json.Marshal(facts.Regions); err != nil {
-			return fmt.Errorf("encode what was seen: %w", err)
-		}
-		now := s.db.Instant()
-		step, row.ProgressAt = drill.NextStep(&facts, now), now
-		return storeDrill(ctx, tx, &row, "seen", "progress_at")
-	})
-	return step, pg.Wrap("follow a drill", err)
+// returns what comes next. A look that finds nothing new writes nothing, unless the trace that the
+// workflow leaves is 5 s old: a drill is looked at four times a second.
+func (s *Store) FollowDrill(ctx context.Context, id uuid.UUID) (drills.Step, error) {
+	var row drillRow
+	err := s.db.NewSelect().Model(&row).Where("dr.id = ?", id).Scan(ctx)
+	if err != nil {
+		return "", pg.Wrap("follow a drill", pg.Found("drill", err))
+	}
+	look, err := s.lookAtDrill(ctx, s.db, &row)
+	if err == nil && look.writes {
+		err = s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+			locked, _, err := lockDrill(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			if look, err = s.lookAtDrill(ctx, tx, &locked); err != nil || !look.writes {
+				return err
+			}
+			return storeDrill(ctx, tx, &locked, "seen", "progress_at")
+		})
+	}
+	return look.step, pg.Wrap("follow a drill", err)
 }
 
-// drillFacts reads what rows say of a drill. It is empty before the drill is staged.
-func (s *Store) drillFacts(ctx context.Context, tx bun.Tx, row *drillRow) (drills.Facts, error) {
-	var facts drills.Facts
+// drillLook is what a look at a drill has found.
+type drillLook struct {
+	step   drills.Step
+	writes bool // the row has changed, and is to be stored
+}
+
+// lookAtDrill sets what the row is to say now.
+func (s *Store) lookAtDrill(ctx context.Context, db bun.IDB, row *drillRow) (drillLook, error) {
+	drill, err := row.drill()
+	if err != nil {
+		return drillLook{}, err
+	}
+	if drill.State == drills.Closed || drill.State == drills.Asked && drill.CanceledAt != nil {
+		return drillLook{step: drills.Close}, nil
+	}
+	facts, changed, err := s.drillFacts(ctx, db, row)
+	if err != nil {
+		return drillLook{}, err
+	}
+	now := s.db.Instant()
+	look := drillLook{step: drill.NextStep(&facts, now)}
+	if look.writes = changed || look.step != drills.Wait || now.Sub(row.ProgressAt) >= drillTrace; !look.writes {
+		return look, nil
+	}
+	row.ProgressAt = now
+	if row.Seen, err = json.Marshal(facts.Regions); err != nil {
+		return look, fmt.Errorf("encode what was seen: %w", err)
+	}
+	return look, nil
+}
+
+// drillFacts reads what rows say of a drill, and whether they show more of its regions than was seen
+// before. It is empty before the drill is staged.
+func (s *Store) drillFacts(ctx context.Context, db bun.IDB, row *drillRow) (facts drills.Facts, changed bool, err error) {
 	if row.StagedAt == nil {
-		return facts, nil
+		return facts, false, nil
 	}
 	if err := json.Unmarshal(row.Seen, &facts.Regions); err != nil {
-		return facts, fmt.Errorf("decode what was seen: %w", err)
+		return facts, false, fmt.Errorf("decode what was seen: %w", err)
 	}
+	before := facts.Regions
 	var incident struct {
 		ID         *uuid.UUID `bun:"id"`
 		CreatedAt  time.Time  `bun:"created_at"`
 		ResolvedAt *time.Time `bun:"resolved_at"`
 	}
-	err := tx.NewRaw("SELECT id, created_at, resolved_at FROM incidents WHERE check_id = ? ORDER BY created_at LIMIT 1", row.ID).
+	err = db.NewRaw("SELECT id, created_at, resolved_at FROM incidents WHERE check_id = ? ORDER BY created_at LIMIT 1", row.ID).
 		Scan(ctx, &incident)
 	if err != nil && !pg.IsNoRow(err) {
-		return facts, fmt.Errorf("read the incident: %w", err)
+		return facts, false, fmt.Errorf("read the incident: %w", err)
 	}
 	if incident.ID != nil {
 		facts.OpenedAt, facts.ResolvedAt = incident.CreatedAt.UTC(), pg.ZeroIfNil(incident.ResolvedAt).UTC()
-		if facts.Messages, err = readDrillMessages(ctx, tx, *incident.ID); err != nil {
-			return facts, err
+		if facts.Messages, err = readDrillMessages(ctx, db, *incident.ID); err != nil {
+			return facts, false, err
 		}
 	}
-	return facts, s.readDrillRegions(ctx, tx, row, &facts)
+	err = s.readDrillRegions(ctx, db, row, &facts)
+	return facts, !slices.Equal(before, facts.Regions), err
 }
 
 // readDrillRegions adds what rows show now of each region to what was seen before.
-func (s *Store) readDrillRegions(ctx context.Context, tx bun.Tx, row *drillRow, facts *drills.Facts) error {
+func (s *Store) readDrillRegions(ctx context.Context, db bun.IDB, row *drillRow, facts *drills.Facts) error {
 	var rows []struct {
 		Region  string     `bun:"region"`
 		Applied *time.Time `bun:"applied_at"`
@@ -80,7 +117,7 @@ func (s *Store) readDrillRegions(ctx context.Context, tx bun.Tx, row *drillRow, 
 		Voted   *time.Time `bun:"voted"`
 		Firing  bool       `bun:"firing"`
 	}
-	err := tx.NewRaw(`SELECT r.region, r.applied_at, first.slot, first.time, v.swept_at AS voted, coalesce(v.firing <> '{}', false) AS firing
+	err := db.NewRaw(`SELECT r.region, r.applied_at, first.slot, first.time, v.swept_at AS voted, coalesce(v.firing <> '{}', false) AS firing
 		FROM check_regions AS r
 		LEFT JOIN LATERAL (SELECT n.slot, n.time FROM results AS n
 			WHERE n.check_id = r.check_id AND n.region = r.region AND n.slot >= ? AND NOT n.success ORDER BY n.slot LIMIT 1) AS first ON true
@@ -122,7 +159,7 @@ func keep(into *time.Time, seen *time.Time) {
 	}
 }
 
-func readDrillMessages(ctx context.Context, tx bun.Tx, incident uuid.UUID) ([]drills.MessageFacts, error) {
+func readDrillMessages(ctx context.Context, db bun.IDB, incident uuid.UUID) ([]drills.MessageFacts, error) {
 	var rows []struct {
 		ChannelID   uuid.UUID  `bun:"channel_id"`
 		ChannelName string     `bun:"channel_name"`
@@ -136,7 +173,7 @@ func readDrillMessages(ctx context.Context, tx bun.Tx, incident uuid.UUID) ([]dr
 		StatusCode  *int       `bun:"status_code"`
 		Error       string     `bun:"error"`
 	}
-	err := tx.NewRaw(`SELECT d.channel_id, d.channel_name, d.channel_type,
+	err := db.NewRaw(`SELECT d.channel_id, d.channel_name, d.channel_type,
 			coalesce(d.fallback_for->>'channel_id', ?1)::uuid AS fallback_for, d.event_type, d.status, d.attempts,
 			made.first, made.delivered_at, last.status_code, coalesce(last.error, '') AS error
 		FROM deliveries AS d

@@ -183,7 +183,7 @@ func (s *Store) CloseDrill(
 		if drill = read; err != nil || drill.State == drills.Closed {
 			return err
 		}
-		facts, err := s.drillFacts(ctx, tx, &row)
+		facts, _, err := s.drillFacts(ctx, tx, &row)
 		if err != nil {
 			return err
 		}
