@@ -70,10 +70,6 @@ func RegionQueue(region string) string { return "region/" + WorkerRegion(region)
 // ControlQueue is the task queue of control workers, which serve no region.
 const ControlQueue = "control"
 
-// DrillQueue is the task queue on which drills are followed. They have their own, since following one
-// waits for as long as it runs: many drills must not keep incidents waiting.
-const DrillQueue = "drill"
-
 // Tombstone marks a loop that must end because its check was deleted or its region was
 // removed from the check. It exists until the loop has ended.
 type Tombstone struct {

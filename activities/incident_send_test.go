@@ -48,7 +48,7 @@ func (s *slowStarts) Send(ctx context.Context, _ vigil.PendingDelivery) error {
 }
 
 // TestIncidentWithManyChannels tests that a change of an incident that is stored has happened, however
-// long the starts of its deliveries take, and whatever comes of them.
+// long the starts of its deliveries take, and also when they fail.
 func TestIncidentWithManyChannels(t *testing.T) {
 	t.Parallel()
 	const channels = 120

@@ -30,6 +30,8 @@ func (d *dashboard) firstRun() {
 	other.judge("a used link")
 }
 
+const browserPassword = "a long password 1"
+
 // signOutEverywhere ends the session of another browser as well.
 func (d *dashboard) signOutEverywhere() {
 	other := d.chromium.open(d.t, d.p.ready.APIURL)

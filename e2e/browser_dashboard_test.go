@@ -52,8 +52,6 @@ func newFlakyHook(t *testing.T) *flakyHook {
 	return h
 }
 
-const browserPassword = "a long password 1"
-
 // TestBrowserDashboard uses the dashboard as a person does, from an account to an incident
 // that is resolved. The steps are one story, in order.
 func TestBrowserDashboard(t *testing.T) {

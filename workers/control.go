@@ -80,7 +80,7 @@ func NewControl(temporal client.Client, opts ControlOptions) *Control {
 		}
 		options := controlOptions(opts, drillSlots, 0)
 		options.DisableWorkflowWorker = true
-		drill := worker.New(temporal, vigil.DrillQueue, options)
+		drill := worker.New(temporal, workflows.DrillQueue, options)
 		drill.RegisterActivityWithOptions(opts.Drills.FollowDrill, activity.RegisterOptions{Name: nameFollowDrill})
 		all = append(all, drill)
 	}

@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/drills"
 )
@@ -20,6 +19,10 @@ const (
 	// drillPause is the longest pause before one that failed is repeated.
 	drillPause = 5 * time.Second
 )
+
+// DrillQueue is the task queue on which drills are followed. It is one of their own, since following one
+// waits for as long as it runs: many drills must not keep incidents waiting.
+const DrillQueue = "drill"
 
 // DrillInput names a drill.
 type DrillInput struct {
@@ -36,7 +39,7 @@ func Drill(ctx workflow.Context, in DrillInput) error {
 		StartToCloseTimeout: drillTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: drillPause},
 	})
-	following := workflow.WithTaskQueue(ctx, vigil.DrillQueue)
+	following := workflow.WithTaskQueue(ctx, DrillQueue)
 	var report activities.DrillReport
 	if err := workflow.ExecuteActivity(ctx, acts.StageDrill, in.DrillID).Get(ctx, &report); err != nil {
 		return err

@@ -70,7 +70,7 @@ func TestARevivedIncident(t *testing.T) {
 	named("the acknowledgement")
 	lose()
 	p.OK(p.Incidents.Revive(t.Context(), p.Org.ID, p.Check.ID, p.Check.Name, "")) // a check without a target
-	named("a vote that nobody has handled")
+	named("a vote that is not handled")
 	p.Vote(region, false)
 	p.AwaitResolved()
 }

@@ -37,9 +37,9 @@ func (s *observedAgain) EndUnobserved(context.Context, fleet.SweepLease, uuid.UU
 	return pending, nil
 }
 
-// TestObservedAgainTellsManyChannels tests that the workflows of all deliveries are started in the time of
+// TestObservedAgainReachesManyChannels tests that the workflows of all deliveries are started in the time of
 // one repair, although each takes a while.
-func TestObservedAgainTellsManyChannels(t *testing.T) {
+func TestObservedAgainReachesManyChannels(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		temporal := &workflows{fail: func(ctx context.Context, _ string, _ uuid.UUID) error {

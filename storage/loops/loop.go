@@ -235,8 +235,7 @@ func (s *Store) Starting(ctx context.Context, shards []int) (map[string]int, err
 		Count  int
 	}
 	err := s.db.NewRaw(`SELECT worker_region AS region, count(*) AS count FROM check_regions
-		WHERE active AND worker = '' AND desired <= applied AND ? GROUP BY worker_region`,
-		InShards("check_id", shards)).Scan(ctx, &rows)
+		WHERE active AND worker = '' AND desired <= applied AND ? GROUP BY worker_region`, InShards("check_id", shards)).Scan(ctx, &rows)
 	starting := make(map[string]int, len(rows))
 	for _, row := range rows {
 		starting[row.Region] = row.Count
