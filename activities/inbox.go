@@ -63,6 +63,7 @@ type Inbox struct {
 	taken  []int64
 	own    []string // the regions that this process was given to probe
 	served []string
+	loops  []string // the regions whose loops run here: its own, and those that agents served at the start
 }
 
 // NewInbox returns an Inbox; Run keeps it going.
@@ -114,7 +115,13 @@ func (b *Inbox) Load(ctx context.Context, own []string) error {
 	b.mu.Lock()
 	b.own = slices.Clone(own)
 	b.mu.Unlock()
-	return b.readServed(ctx)
+	if err := b.readServed(ctx); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.loops = slices.Concat(b.own, b.served)
+	return nil
 }
 
 // readServed reads which regions agents serve. Where that has changed it wakes the turns that wait, since
@@ -132,6 +139,12 @@ func (b *Inbox) readServed(ctx context.Context) error {
 		return nil
 	}
 	b.served = served
+	for _, key := range served {
+		if slices.Contains(b.loops, vigil.LocationsRegion) && !slices.Contains(b.loops, key) {
+			b.log.WarnContext(ctx, "agents serve a region that they did not when this process started: it runs the loops of it after a restart",
+				"region", key)
+		}
+	}
 	for _, w := range b.waits {
 		signal(w.ready)
 	}

@@ -276,6 +276,30 @@ func closedAfter(d time.Duration) chan struct{} {
 	return stop
 }
 
+// TestRegionOfAgentsThatIsNew proves that a process which runs the loops of locations says that it does not run
+// those of a region that agents serve since its start, once, and no other process says so.
+func TestRegionOfAgentsThatIsNew(t *testing.T) {
+	t.Parallel()
+	for own, want := range map[string]int{vigil.LocationsRegion: 1, "ap-east-hkg": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			var log logBuffer
+			store := &sentStore{served: []string{"eu-west-ams"}}
+			inbox := activities.NewInbox(store, slog.New(slog.NewTextHandler(&log, nil)))
+			if err := inbox.Load(t.Context(), []string{own, "eu-west-lhr"}); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go inbox.Run(ctx)
+			store.serve("eu-central-fra", "eu-west-ams", "eu-west-lhr")
+			time.Sleep(time.Minute) // sleep: it looks every few seconds
+			if all, one := log.count("after a restart"), log.count("region=eu-central-fra"); all != want || one != want {
+				t.Errorf("a process with %s says it %d times, of the region %d times", own, all, one)
+			}
+		})
+	}
+}
+
 // TestAgentsLeaveARegion proves what a process does in a region of the platform once agents do not serve it any
 // more: it probes where it was given the region, within seconds although a turn waits for results, and where it was
 // not it probes nothing, however many slots come and turns begin.

@@ -197,37 +197,67 @@ func TestAgentsShare(t *testing.T) {
 	figure(t, "the longest silence of a check when one of two agents is killed", silent, 10*time.Second, 0)
 }
 
-// TestPublicRegionOfAgents gives a region of the platform to agents: its worker probes no more, and what they send is the
+// TestPublicRegionOfAgents gives regions of the platform to agents: one that the process was started with, whose worker
+// probes no more until agents leave it, and one that it was not, in which it never probes. What agents send is the
 // region's, for every organization.
 func TestPublicRegionOfAgents(t *testing.T) {
 	timingtest.Parallel(t)
+	const own, other = "eu-central-fra", "ap-east-hkg"
 	dir := dataDir(t)
-	env := append(freePorts(dir), "VIGIL_REGIONS=eu-central-fra", "VIGIL_SIGNUP_TIER=enterprise")
+	env := append(freePorts(dir), "VIGIL_REGIONS="+own, "VIGIL_SIGNUP_TIER=enterprise")
 	p := start(t, env, "up", "--json")
 	c := client{t: t, url: p.ready.APIURL, key: p.ready.APIKey}
 	site := newTarget(t)
-	var made check
-	c.into(&made, http.MethodPost, "/v1/checks", httpCheck("shop", site.URL+"/", 1, "eu-central-fra"))
-	eventually(t, "the worker probes", func() bool { return site.count("/") >= 2 })
-	command := exec.CommandContext(t.Context(), binary, "region", "agent-token", "eu-central-fra")
-	command.Env = append(os.Environ(), env...)
-	token, err := command.Output()
-	if err != nil {
+	path := make(map[string]string)
+	for _, region := range []string{own, other} {
+		var made check
+		c.into(&made, http.MethodPost, "/v1/checks", httpCheck(region, site.URL+"/"+region, 1, region))
+		path[region] = "/v1/checks/" + made.ID
+	}
+	agentToken := func(args ...string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), binary, append([]string{"region", "agent-token"}, args...)...)
+		command.Env = append(os.Environ(), env...)
+		out, err := command.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	silent := func(region string) bool {
+		count := site.count("/" + region)
+		time.Sleep(8 * time.Second) // sleep: that nothing comes is what is waited for, longer than who serves a region is read
+		return site.count("/"+region) == count
+	}
+	eventually(t, "the worker probes", func() bool { return site.count("/"+own) >= 2 })
+	tokens := map[string]string{own: agentToken(own), other: agentToken(other)}
+	eventually(t, "the worker probes no more", func() bool { return silent(own) })
+	if _, err := p.interrupt(); err != nil { // it runs the loops of another region after a restart
 		t.Fatal(err)
 	}
-	eventually(t, "the worker probes no more", func() bool {
-		count := site.count("/")
-		time.Sleep(3 * time.Second) // sleep: that nothing comes is what is waited for
-		return site.count("/") == count
-	})
-	before := len(resultsOf(c, "/v1/checks/"+made.ID))
-	runAgent(t, p.ready.APIURL, place{Token: strings.TrimSpace(string(token))})
-	eventually(t, "the agent probes for the region", func() bool { return len(resultsOf(c, "/v1/checks/"+made.ID)) > before+2 })
-	for _, r := range resultsOf(c, "/v1/checks/"+made.ID) {
-		if r.Region != "eu-central-fra" || !r.Success {
-			t.Errorf("%+v", r)
+	p = start(t, env, "up", "--json")
+	c.url = p.ready.APIURL
+	for region, token := range tokens {
+		before := len(resultsOf(c, path[region]))
+		runAgent(t, p.ready.APIURL, place{Token: token})
+		eventually(t, "the agent probes for the region", func() bool { return len(resultsOf(c, path[region])) > before+2 })
+		for _, r := range resultsOf(c, path[region]) {
+			if r.Region != region || !r.Success {
+				t.Errorf("%+v", r)
+			}
 		}
 	}
+	agentToken(other, "--remove")
+	eventually(t, "nobody probes from the other region", func() bool { return silent(other) })
+	if n := site.count("/" + other); !silent(other) {
+		t.Errorf("the platform probes from its own machine for a region of agents: %d probes more", site.count("/"+other)-n)
+	}
+	agentToken(own, "--remove")
+	eventually(t, "the agent probes no more, and the worker does", func() bool {
+		count := site.count("/" + own)
+		time.Sleep(8 * time.Second) // sleep: the agent has stopped within it
+		return site.count("/"+own) > count
+	})
 }
 
 // sentAll reports whether the agent of a location has reported since an instant, with nothing left that it could not send.

@@ -35,7 +35,8 @@ func newRegionTokenCommand() *cobra.Command {
 		Short: "Let agents serve a region instead of a worker, for every organization",
 		Long: "Make a token with which agents serve a region of the platform, and print it, alone, on standard output. It is shown only\n" +
 			"once; a region that has one gets another, and its agents are cut off until they have it. Without a region, list those\n" +
-			"that agents serve. It works on the database, on the machine of the platform.",
+			"that agents serve. It works on the database, on the machine of the platform. A region that no running process was started\n" +
+			"with needs a restart of one that runs the loops of locations, before what its agents send is judged.",
 		Example: "  vigil region agent-token eu-central-fra\n  vigil region agent-token eu-central-fra --remove",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -88,13 +89,15 @@ func changeRegionToken(cmd *cobra.Command, store *storage.Store, region vigil.Re
 			return fmt.Errorf("no agents serve %s: it has no token", region.Key)
 		}
 		if err == nil {
-			fmt.Fprintf(out, "Agents do not serve %s any more.\n", region.Key)
+			fmt.Fprintf(out, "Agents do not serve %s any more. A worker that was started with the region probes it again.\n", region.Key)
 		}
 		return err
 	}
 	_, token, err := store.SetRegionToken(ctx, region.Key, region.Name)
 	if err == nil {
 		fmt.Fprintln(out, token)
+		fmt.Fprintf(cmd.ErrOrStderr(), "Agents serve %s with this token. Where no running process was started with the region,\n"+
+			"restart one that runs the loops of locations: vigil up, vigil worker --control or --locations.\n", region.Key)
 	}
 	return err
 }
