@@ -248,7 +248,7 @@ func TestPublicRegionOfAgents(t *testing.T) {
 		}
 	}
 	agentToken(other, "--remove")
-	eventually(t, "nobody probes from the other region", func() bool { return silent(other) })
+	eventually(t, "nothing probes from the other region", func() bool { return silent(other) })
 	if n := site.count("/" + other); !silent(other) {
 		t.Errorf("the platform probes from its own machine for a region of agents: %d probes more", site.count("/"+other)-n)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -94,10 +95,15 @@ func changeRegionToken(cmd *cobra.Command, store *storage.Store, region vigil.Re
 		return err
 	}
 	_, token, err := store.SetRegionToken(ctx, region.Key, region.Name)
-	if err == nil {
-		fmt.Fprintln(out, token)
-		fmt.Fprintf(cmd.ErrOrStderr(), "Agents serve %s with this token. Where no running process was started with the region,\n"+
-			"restart one that runs the loops of locations: vigil up, vigil worker --control or --locations.\n", region.Key)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, token)
+	live, err := store.LiveRegions(ctx, fleet.LeaseTimeout)
+	_, locations := live[vigil.LocationsRegion]
+	if _, served := live[region.Key]; locations && !served {
+		fmt.Fprintf(cmd.ErrOrStderr(), "No running process was started with %s: restart one that runs the loops of locations\n"+
+			"(vigil up, vigil worker --control or --locations).\n", region.Key)
 	}
 	return err
 }
