@@ -21,8 +21,9 @@ import (
 	"github.com/vigil-monitor/vigil/internal/probe/probetest"
 )
 
-// tolerance is how far a phase may be from what the server injected.
-const tolerance = 5 * time.Millisecond * slowdown
+// tolerance is how far a phase may be from what the server injected, which is 20 ms or more: three times the
+// 5 ms that the handshake of QUIC took by itself at best, of seven, on two processors with a load of 25.
+const tolerance = 15 * time.Millisecond * slowdown
 
 // delays are what a slow server injects into the phases of an exchange. It notes
 // how long each really took: a busy machine waits longer than it was asked to.
@@ -179,7 +180,7 @@ func TestPhases(t *testing.T) { //nolint:paralleltest // measures time
 }
 
 func TestRedirectPhasesAreCountedOnce(t *testing.T) { //nolint:paralleltest // measures time
-	injected := &delays{dns: 20 * time.Millisecond, tls: 15 * time.Millisecond, ttfb: 25 * time.Millisecond, transfer: 30 * time.Millisecond}
+	injected := &delays{dns: 20 * time.Millisecond, tls: 20 * time.Millisecond, ttfb: 25 * time.Millisecond, transfer: 30 * time.Millisecond}
 	w, url := slow(t, injected)
 	checkPhases(t, w.must(vigil.TypeHTTPS, object{"url": url + "/again"}), injected)
 	if n := injected.real["tls_ms"]; n < 2*injected.tls {
