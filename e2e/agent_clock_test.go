@@ -87,7 +87,7 @@ func agentWith(t *testing.T, platform string, at place, clock *wallClock) (log *
 // TestAgentClock has agents whose clocks are three minutes ahead, three minutes behind, and set by as much while they
 // run: each slot has its result, once, at the time of its probe by the platform's clock, and people see the difference.
 func TestAgentClock(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	checks, slots := 6, 6
 	if full() {
 		checks, slots = 100, 60
@@ -105,7 +105,7 @@ func TestAgentClock(t *testing.T) {
 		{"Put right", 180, []int64{0}},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			timingtest.Parallel(t)
+			t.Parallel()
 			c := c
 			c.t = t
 			site := newTarget(t)

@@ -314,7 +314,7 @@ func (b *browser) picture(name, scheme string, width int64) {
 
 // TestBrowserRecordsProblems shows that what a page must not do is found.
 func TestBrowserRecordsProblems(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	c := theChromium(t)
 	serve := func(body string) string {
 		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -341,7 +341,7 @@ func TestBrowserRecordsProblems(t *testing.T) {
 		{"AnException", `<main><h1>One</h1></main><script>null.x</script>`, "an exception"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			timingtest.Parallel(t)
+			t.Parallel()
 			b := c.open(t, serve(test.body))
 			b.visit("/")
 			var found []string

@@ -169,9 +169,7 @@ func TestOneTraceOfAnIncident(t *testing.T) {
 	t.Logf("%d attempts, %d requests of the webhook and %d spans have the trace %s",
 		len(traces), len(parents), len(spansOf(otlp, first.TraceID, "")), first.TraceID)
 	otlp.Hang(true)
-	if took := p.stop(); took > 12*time.Second {
-		t.Errorf("with an endpoint that hangs stopping took %v", took)
-	}
+	figure(t, "how long a platform takes to stop whose endpoint hangs", p.stop(), 12*time.Second, 0)
 }
 
 // spansOf are the spans of a trace that have been received; an empty name selects all.

@@ -39,7 +39,7 @@ type specimen struct {
 // TestTypes creates one check of each type with a real target: it is healthy with
 // the promised metadata, then fails with a reason.
 func TestTypes(t *testing.T) {
-	t.Parallel()
+	timingtest.Parallel(t)
 	_, c := shared(t)
 	specimens := specimens(t, common.authority)
 	if len(specimens) < 13 {
@@ -47,7 +47,7 @@ func TestTypes(t *testing.T) {
 	}
 	for kind, s := range specimens {
 		t.Run(string(kind), func(t *testing.T) {
-			timingtest.Parallel(t)
+			t.Parallel()
 			c := c
 			c.t = t
 			if kind == vigil.TypePing && len(unavailableTypes(c)) > 0 {
@@ -57,7 +57,7 @@ func TestTypes(t *testing.T) {
 		})
 	}
 	t.Run("Retry", func(t *testing.T) {
-		timingtest.Parallel(t)
+		t.Parallel()
 		c := c
 		c.t = t
 		retries(t, c)

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// look is how long the machine is watched before a test begins beside others.
-	look = time.Second
+	// look is how long the machine is watched before a test begins beside others: as long as the programs of the
+	// test before it take to start.
+	look = 5 * time.Second
 	// enough is the part of the processors' time that must be left then.
 	enough = 0.3
 )
 
 // Parallel lets a test run beside others, as its method of this name does, and begin only when the machine has time
-// for it: when no other test runs that called it, or three tenths of the processors' time were left for a second. It is
-// for tests that start programs: on a slow machine fewer of them run at once, instead of all of them waiting for
-// processors until the patience of one is over. A test whose subtests call it does not: it only waits for them.
+// for it: when no other test runs that called it, or three tenths of the processors' time were left for five seconds. It
+// is for tests that start programs: on a slow machine fewer of them run at once, instead of all of them waiting for
+// processors until the patience of one is over. Either a test calls it or its subtests do, never both.
 //
 // Time that programs took which give way to others (nice) counts as left. Where there is no /proc/stat, nothing is held
 // back.
@@ -56,7 +57,7 @@ func (g *gate) enter() (leave func()) {
 	return func() { g.running.Add(-1) }
 }
 
-// left returns what part of the processors' time is left in the second that begins now.
+// left returns what part of the processors' time is left in the seconds that begin now.
 func left() float64 {
 	before, err := os.ReadFile("/proc/stat")
 	if err != nil {
