@@ -102,10 +102,11 @@ func (l *fullList) add(changed *agentlink.Definitions) {
 	if changed.Full {
 		*l = make(fullList, len(changed.Checks))
 	}
+	if *l == nil {
+		return
+	}
 	for i := range changed.Checks {
-		if *l != nil {
-			(*l)[changed.Checks[i].ID] = true
-		}
+		(*l)[changed.Checks[i].ID] = true
 	}
 }
 

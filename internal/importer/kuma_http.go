@@ -257,11 +257,10 @@ func (h *httpImport) content() {
 		operator, keyword := "contains", m.text("keyword")
 		inverted, ofJSON := m.flag("invert_keyword", false), jsonPart.MatchString(keyword)
 		switch {
-		case inverted && ofJSON:
-			h.lose("invert_keyword: "+keyword, "Kuma searches JSON without the spaces between its parts, and here the body is searched as it is")
-			operator = "not_contains"
 		case inverted:
-			operator = "not_contains"
+			if operator = "not_contains"; ofJSON {
+				h.lose("invert_keyword: "+keyword, "Kuma searches JSON without the spaces between its parts, and here the body is searched as it is")
+			}
 		case ofJSON:
 			operator, keyword = "matches", spacedJSON(keyword)
 		}

@@ -203,12 +203,12 @@ func (p throughputProbe) upload(ctx context.Context, t *timeline, client *http.C
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Content-Type", "application/octet-stream")
 	response, err := client.Do(request)
-	n, took, timeUp := body.stop()
+	n, took := body.stop()
 	if n > 0 {
 		seen.rate(n, took)
 	}
 	if err != nil {
-		if timeUp && ctx.Err() == nil {
+		if window.Err() != nil && ctx.Err() == nil { // the body has ended it
 			return 0, nil
 		}
 		return 0, fmt.Errorf("upload: %w", err)
@@ -246,10 +246,7 @@ type noise struct {
 	began time.Time
 	last  time.Time // when bytes were taken
 	timer *time.Timer
-	// Once the measurement is over: what was taken until then, in what time, and whether the request was ended.
-	measured int64
-	took     time.Duration
-	ended    bool
+	took  time.Duration // of the measurement; zero: it is not over
 }
 
 const noiseBlock = 64 << 10 // wider than the window of deflate
@@ -269,7 +266,6 @@ func (n *noise) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if n.took > 0 { // it has taken what was before
-		n.ended = true
 		n.end()
 		return 0, context.Canceled
 	}
@@ -284,22 +280,21 @@ func (n *noise) Read(p []byte) (int, error) {
 func (n *noise) over() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.measured, n.took = n.taken, time.Since(n.began)
+	n.took = time.Since(n.began)
 	if n.left > 0 && time.Since(n.last) <= n.measure/2 {
-		n.ended = true
 		n.end()
 	}
 }
 
-// stop returns what was taken in what time, and whether the request was ended since time was up.
-func (n *noise) stop() (taken int64, took time.Duration, timeUp bool) {
+// stop returns what was taken in what time.
+func (n *noise) stop() (taken int64, took time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.timer != nil {
 		n.timer.Stop()
 	}
 	if n.took > 0 && n.left > 0 {
-		return n.measured, n.took, n.ended
+		return n.taken, n.took
 	}
-	return n.taken, time.Since(n.began), n.ended
+	return n.taken, time.Since(n.began)
 }

@@ -234,17 +234,17 @@ func (s *Store) startAttempt(
 	if out.Event, err = event.event(); err != nil {
 		return vigil.NextAttempt{}, err
 	}
-	out.Severity, err = severityAt(ctx, tx, box, row, &out.Event)
+	out.Severity, err = severityAt(ctx, tx, box, &out.Event)
 	return out, err
 }
 
 // severityAt is that of a message to a channel: what follows an opening has the severity of the opening that the channel
 // got, which may be one of a rule that began later. A receiver that knows what it got by its severity as well
 // finds it again.
-func severityAt(ctx context.Context, tx bun.Tx, box []deliveryRow, row *deliveryRow, event *vigil.Event) (vigil.Severity, error) {
+func severityAt(ctx context.Context, tx bun.Tx, box []deliveryRow, event *vigil.Event) (vigil.Severity, error) {
 	own := vigil.Severity(event.Variables["severity"])
 	at := slices.IndexFunc(box, func(d deliveryRow) bool { return vigil.EventType(d.EventType).Opens() && d.Attempts > 0 })
-	if at < 0 || event.Type.Opens() || box[at].EventID == row.EventID {
+	if at < 0 || event.Type.Opens() {
 		return own, nil
 	}
 	opened := ""
