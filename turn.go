@@ -9,43 +9,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// TurnActivity identifies the activity of a running turn in Temporal: every worker that knows it
-// can complete it.
-type TurnActivity struct {
-	RunID      uuid.UUID // of the loop's workflow
-	ActivityID string
-	Ends       time.Time // when Temporal gives the turn up
-}
-
-// TurnHolder says who has the turn of a loop, as Temporal knows it.
-type TurnHolder struct {
-	Running bool   // the workflow of the loop
-	Worker  string // that Temporal gave the turn to; empty while none has it
-	// ActivityID and RunID name the turn.
-	ActivityID string
-	RunID      uuid.UUID
-}
-
-// Runs returns the worker that runs the turn of a loop: the one that Temporal gave it to, or the
-// one that has adopted it. Empty: none has it yet.
-func (h TurnHolder) Runs(loop *Loop) string {
-	if h.Worker != "" && h.ActivityID == loop.Turn.ActivityID && h.RunID == loop.Turn.RunID {
-		return loop.Worker
-	}
-	return h.Worker
-}
-
-// OpenTurn is a turn that Temporal waits for and whose worker is gone.
-type OpenTurn struct {
-	TurnActivity
-
-	CheckID uuid.UUID
-	Region  string
-	// Revision of the check that Temporal has accepted for the loop.
-	Revision int64
-	Slots    int // that the turn covers, 0 when that is not known
-}
-
 // TurnReason says why the turns of a loop cover the number of slots that they do.
 type TurnReason string
 
@@ -152,14 +115,16 @@ func turnPhase(checkID uuid.UUID, region string) int64 {
 	return int64(h.Sum64() >> 16) // below 2^48
 }
 
-// A turn ends with its last slot, and with news before. It ends later in three cases only.
-// In each of them the loops of thousands of checks would end their turns at once, only to begin
-// others, and Temporal could not begin these in time:
+// A turn ends with its last slot, and with news before. It ends later in four cases only.
+// In each of them Temporal could not begin the next turns in time. In the first three the loops of
+// thousands of checks would end their turns at once, only to begin others:
 //
 //   - the first turn of a loop, where the process has made more turns than its budget;
 //   - a turn with news in a burst of news: its vote is reported, and Temporal's time is for the
 //     incidents;
-//   - a turn whose last slot falls among the ends of hundreds of others.
+//   - a turn whose last slot falls among the ends of hundreds of others;
+//   - every turn while Temporal does not answer, unless other rules fire: their vote is for an
+//     incident, of which there is none without Temporal. It waits there, and so do its slots.
 const (
 	// newsExtension is how long a turn with news goes on at most, and leastExtension the shortest
 	// time that is worth it.
@@ -262,6 +227,10 @@ type TurnFacts struct {
 	// keeps up with its slots. Where it does not, time is Temporal's, for new loops wait for it.
 	Crowded bool
 
+	// Away: Temporal does not answer, so that no other turn could begin. Ahead: it has not taken the
+	// end of a turn of the loop before, and this one goes on in the place of the next one.
+	Away, Ahead bool
+
 	// Gone: the check does not run in the region any more.
 	Gone bool
 	// OutOfTime: the wait for a place among the probes took until the timeout of the turn.
@@ -287,6 +256,8 @@ func NextTurnStep(f TurnFacts) TurnStep {
 		return f.stop(TurnChanged)
 	case f.Adopted && f.Revision > f.Known:
 		return f.stop(TurnChanged)
+	case f.Ahead && !f.Away && !f.hasNews() && f.Next.After(f.Now):
+		return f.stop(TurnCovered)
 	case f.Covered == 0:
 		f.Plan = f.planned(f.span())
 		return f.goOn()
@@ -294,19 +265,24 @@ func NextTurnStep(f TurnFacts) TurnStep {
 		return f.stop(TurnChanged)
 	case !f.Plan.ExtendedTo.IsZero():
 		return f.extended()
+	case f.Away && !f.Fires && f.Revision <= f.Known:
+		return f.goOn()
 	case f.widens():
 		if !f.Reported {
 			return TurnStep{Action: TurnReport, Plan: f.Plan}
 		}
 		f.Plan = f.planned(f.Most)
 		return f.goOn()
-	case f.Fires || f.Health != f.Before:
+	case f.hasNews():
 		return f.news()
 	case f.Next.After(f.Plan.Last):
 		return f.last()
 	}
 	return f.goOn()
 }
+
+// hasNews reports whether the newest result has news for the workflow of the loop.
+func (f *TurnFacts) hasNews() bool { return f.Fires || f.Health != f.Before }
 
 func (f *TurnFacts) stop(end TurnEnd) TurnStep {
 	return TurnStep{Action: TurnStop, End: end, Plan: f.Plan}

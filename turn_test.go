@@ -60,6 +60,8 @@ func crowd(f *vigil.TurnFacts) {
 	last(f)
 	f.Crowded, f.Interval, f.Next = true, 6*time.Second, after(6)
 }
+func away(f *vigil.TurnFacts)          { f.Away = true }
+func ahead(f *vigil.TurnFacts)         { f.Ahead, f.Covered = true, 0 }
 func newDefinition(f *vigil.TurnFacts) { f.Revision = 4 }
 func planned(f *vigil.TurnFacts)       { f.Revision, f.Plan.Revision = 4, 4 } // with a new definition
 
@@ -132,6 +134,20 @@ func TestNextTurnStep(t *testing.T) {
 		"EndsInACrowdWhenItMissedSlots":  {[]change{crowd, func(f *facts) { f.Covered = 3 }}, late},
 		"EndsInACrowdWithNews":           {[]change{crowd, fails}, changed},
 		"EndsInACrowdWithANewDefinition": {[]change{crowd, planned}, covered},
+
+		"GoesOnWithoutTemporal":                 {[]change{last, away}, waits(10)},
+		"GoesOnWithoutTemporalOrABudget":        {[]change{last, away, func(f *facts) { f.EverySlot = true }}, waits(10)},
+		"GoesOnWithoutTemporalWithOtherHealth":  {[]change{fails, away}, waits(10)},
+		"GoesOnWithoutTemporalAfterItsFirst":    {[]change{first, away}, waits(10)},
+		"EndsWithoutTemporalWhenItsTimeIsOver":  {[]change{last, away, func(f *facts) { f.Latest = after(0) }}, covered},
+		"EndsWithoutTemporalWithOtherRules":     {[]change{fires, away}, changed},
+		"EndsWithoutTemporalWithANewDefinition": {[]change{away, newDefinition}, changed},
+		"IsHandedOverWithoutTemporal":           {[]change{last, away, func(f *facts) { f.Stopping = true }}, handOver},
+		"BeginsAhead":                           {[]change{ahead, away}, waits(10)},
+		"EndsAheadWhenTemporalMayAnswer":        {[]change{ahead}, covered},
+		"ProbesAheadBeforeItTries":              {[]change{ahead, func(f *facts) { f.Next = after(0) }}, waits(0)},
+		"EndsAheadWithOtherHealth":              {[]change{ahead, fails, func(f *facts) { f.Covered = 1 }}, changed},
+		"EndsAheadBeforeItsLastSlot":            {[]change{ahead, func(f *facts) { f.Covered = 1 }}, covered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -282,6 +298,7 @@ func seldom(t *rapid.T, what string) bool { return rapid.IntRange(0, 30).Draw(t,
 func (m *turnModel) next(t *rapid.T) {
 	if !m.plain {
 		m.Burst, m.Crowded, m.BeyondBudget = rapid.Bool().Draw(t, "burst"), rapid.Bool().Draw(t, "crowded"), rapid.Bool().Draw(t, "beyond")
+		m.Away, m.Ahead = rapid.Bool().Draw(t, "away"), m.Ahead || m.Covered == 0 && seldom(t, "ahead")
 	}
 	m.Stopping, m.Named = seldom(t, "stopping"), rapid.Bool().Draw(t, "named")
 	got := vigil.NextTurnStep(m.TurnFacts)
@@ -317,7 +334,8 @@ func (m *turnModel) judge(t *rapid.T, got vigil.TurnStep) {
 		"with news":                         m.plain && m.Covered > 0 && m.Health != m.Before,
 		"with news for a minute":            held && !m.Now.Before(m.newsAt.Add(time.Minute)),
 		"beyond its slots":                  m.plain && m.Covered > 0 && m.Next.After(m.planned),
-		"beyond its slots for six seconds":  !held && m.Covered > 0 && m.Next.After(m.planned.Add(6*time.Second)),
+		"beyond its slots for six seconds":  !held && !m.Away && m.Covered > 0 && m.Next.After(m.planned.Add(6*time.Second)),
+		"ahead of a Temporal that answers":  m.Ahead && !m.Away && m.Next.After(m.Now),
 	} {
 		if wrong {
 			t.Fatalf("it goes on %s until %v, with %+v", what, got.Until, m.TurnFacts)

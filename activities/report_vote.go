@@ -87,12 +87,15 @@ func (t *turnRun) report(ctx context.Context, revision int64) {
 // that could not be reported, are the loop's.
 func (t *turnRun) reportLast(ctx context.Context, revision int64) {
 	switch {
-	case t.vote == voteFailed, t.state.Slot.IsZero():
+	case t.vote == voteFailed, t.state.Slot.IsZero(), t.owed != nil:
 	case t.out.Behind, t.out.Restarted:
 		if t.firingChanged() {
 			t.traceNews(ctx)
 		}
-	case t.firingChanged(), t.turn.State.Slot.IsZero() && t.vote == voteOfLoop:
+	case !t.firingChanged() && (!t.turn.State.Slot.IsZero() || t.vote != voteOfLoop):
+	case t.reach.away(t.Now()): // so is this one, when it gets the result
+		t.vote = voteFailed
+	default:
 		t.report(ctx, revision)
 	}
 }

@@ -122,13 +122,17 @@ func (a *turnsApart) enter(ctx context.Context) error {
 
 func (a *turnsApart) leave() { <-a.places }
 
-// startApart starts a turn apart from its activity.
+// startApart starts a turn apart from its activity, and the turns that go on in the place of the next
+// one while Temporal does not take its end.
 func (w *Watcher) startApart(t *turnRun) {
 	t.call.figures = w.Figures
 	w.apart.start(func() {
-		result, err := w.runApart(t)
-		if w.apart.ctx.Err() == nil && !errors.Is(err, errLeft) {
-			w.complete(t, result, err)
+		for t != nil {
+			result, err := w.runApart(t)
+			if w.apart.ctx.Err() != nil || errors.Is(err, errLeft) {
+				return
+			}
+			t = w.complete(t, result, err)
 		}
 	})
 }
@@ -147,27 +151,53 @@ func (w *Watcher) runApart(t *turnRun) (result *TurnResult, err error) {
 	return w.runTurn(ctx, t)
 }
 
-// complete completes a turn, and repeats that while Temporal is away, until Temporal has given
-// the turn up. When the workflow waits for another turn than the one that was adopted, that
-// one is lost: it had begun before the worker died, and had no result yet.
-func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) {
+// complete completes a turn. While Temporal is away it returns the turn that goes on meanwhile; where
+// none can it tries until Temporal has given the turn up.
+func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) (ahead *turnRun) {
 	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)
 	defer cancel()
-	open := t.open()
+	ahead = w.turnAhead(t, result, failure)
 	for pause := minCompletePause; ctx.Err() == nil; pause = min(2*pause, maxCompletePause) {
-		err := w.Completer.CompleteTurn(ctx, open, result, failure)
-		if err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
-			if !t.adopted || errors.Is(failure, ErrSuperseded) {
-				return
-			}
-			err = w.Completer.RepeatTurn(ctx, open)
+		switch {
+		case ahead != nil && !w.reach.enter(w.Now(), result.Next):
+			return ahead
+		case w.tryComplete(ctx, t, result, failure, ahead != nil):
+			return nil
+		case ahead != nil:
+			return ahead
 		}
-		if err == nil {
-			return
-		}
-		w.Log.WarnContext(ctx, "turn not completed", "check", open.CheckID, "region", open.Region, "error", err)
 		_ = timing.Sleep(ctx, pause) // the loop sees whether ctx has ended
 	}
+	return nil
+}
+
+// tryComplete makes one attempt to complete a turn, short of the next slot where the turn can go on, and
+// reports whether it needs no other one. When the workflow waits for another turn than the one that was
+// adopted, that one is lost: it had begun before the worker died, and had no result yet.
+func (w *Watcher) tryComplete(ctx context.Context, t *turnRun, result *TurnResult, failure error, short bool) bool {
+	if short {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, tryLimit(w.Now(), result.Next))
+		defer cancel()
+	}
+	open := t.open()
+	err := w.Completer.CompleteTurn(ctx, open, t.taken(result), failure)
+	if err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
+		if !t.adopted || errors.Is(failure, ErrSuperseded) {
+			w.reach.answered(w.Now())
+			return true
+		}
+		err = w.Completer.RepeatTurn(ctx, open)
+	}
+	if err == nil {
+		w.reach.answered(w.Now())
+		return true
+	}
+	if w.apart.ctx.Err() == nil {
+		w.reach.failed(w.Now())
+	}
+	w.Log.WarnContext(ctx, "turn not completed", "check", open.CheckID, "region", open.Region, "error", err)
+	return false
 }
 
 // Adopt runs the open turns of workers that died. They end when stop is closed, as the turns

@@ -171,9 +171,10 @@ func (t *turnRun) store(ctx context.Context, e *entry, result vigil.Result) erro
 func (t *turnRun) write(ctx context.Context, e *entry, row vigil.ResultRow) (stored vigil.StoredResult, named bool, err error) {
 	slot := row.Result.Slot
 	row.Worker, row.Deadline, row.TurnSlots = t.Worker, e.deadline(), t.plan.Span
-	row.Excluded, row.Owned = t.excluded(e, slot), t.adopted || t.covered > 0
+	row.Excluded, row.Owned = t.excluded(e, slot), t.adopted || t.ahead || t.covered > 0
 	row.Result.Excluded = row.Excluded
-	if schedule, ok := e.Schedule(t.turn.Region); t.Completer != nil && ok && t.plan.Covers(schedule.Next(slot)) {
+	schedule, ok := e.Schedule(t.turn.Region)
+	if t.Completer != nil && ok && (t.plan.Covers(schedule.Next(slot)) || !t.reach.answers()) {
 		row.Turn = &t.call.TurnActivity
 	}
 	if stored, err = t.Results.Write(ctx, row); err != nil {

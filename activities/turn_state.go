@@ -156,8 +156,13 @@ type lastVoteReader interface {
 }
 
 // include folds the result that was just written into the state, after those that another turn
-// has stored meanwhile.
+// has stored meanwhile. Where the loop is owed an earlier result it decides nothing.
 func (t *turnRun) include(ctx context.Context, e *entry, stored vigil.StoredResult) error {
+	if t.owed != nil {
+		t.fold(e, stored.Result)
+		t.reported = t.state
+		return nil
+	}
 	if !t.state.Slot.IsZero() && !t.state.Unstored && stored.Previous.After(t.state.Slot) {
 		return t.catchUp(ctx, e)
 	}

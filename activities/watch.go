@@ -109,7 +109,10 @@ type turnRun struct {
 	stop  <-chan struct{}
 	// adopted: another worker began the turn, and died. named: the row of the loop names the
 	// turn, so that another worker can adopt it.
-	adopted, named bool
+	// ahead: Temporal has not taken the end of the turn before, see turn_ahead.go. owed is what the loop has to
+	// act on before results of this turn, nil for nothing.
+	adopted, named, ahead bool
+	owed                  *TurnResult
 
 	state vigil.State
 	// reported is the state whose firing rules the newest vote has, and vote what the turn did
@@ -117,7 +120,8 @@ type turnRun struct {
 	reported vigil.State
 	vote     voteStatus
 	plan     vigil.TurnPlan
-	covered  int // slots that the turn has covered
+	covered  int       // slots that the turn has covered
+	latest   time.Time // after which it begins no slot
 	// arrival is the wait for pings, nil for a check that is probed.
 	arrival *arrivalWait
 	// sent is the wait for results of agents, nil where the worker probes.
@@ -227,12 +231,14 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 // before it. What costs something is asked only where the decision may need it.
 func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, before vigil.Health, why waitResult) vigil.TurnFacts {
 	now := t.Now()
+	t.latest = t.call.Ends.Add(-t.occupies(e) - lastSlot)
 	f := vigil.TurnFacts{
 		CheckID: t.turn.CheckID, Region: t.turn.Region, Interval: schedule.Interval, Revision: e.Check.Revision, Known: t.turn.Revision,
-		Now: now, Latest: t.call.Ends.Add(-t.occupies(e) - lastSlot), Plan: t.plan, Covered: t.covered,
+		Now: now, Latest: t.latest, Plan: t.plan, Covered: t.covered,
 		New: t.turn.State.Slot.IsZero(), Adopted: t.adopted, Behind: t.out.Behind || t.out.Restarted,
 		Before: before, Health: t.state.Health, Fires: t.firingChanged(),
 		Reported: t.vote == voteReported, ReportFailed: t.vote == voteFailed, EverySlot: t.TurnRate == 0,
+		Away: t.reach.away(now), Ahead: t.ahead,
 		Gone: why == gone, OutOfTime: why == late, Stopping: why == stopping, Revoked: why == revoked, Named: t.named,
 	}
 	if f.Gone {

@@ -100,6 +100,7 @@ type Watcher struct {
 	tests     handTests
 	lateness  pace.Lateness
 	apart     *turnsApart
+	reach     reach
 }
 
 // NewWatcher returns a Watcher.
@@ -109,6 +110,7 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 	}
 	opts.Figures = &keptFigures{MetricsHandler: opts.Figures}
 	return &Watcher{
+		reach:          reach{log: opts.Log},
 		apart:          newTurnsApart(),
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
 		budget: pace.NewBudget(opts.TurnRate, cmp.Or(opts.WideRate, opts.TurnRate)), news: timing.Burst{Size: newsBurst, Window: newsBurstTime},

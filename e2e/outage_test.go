@@ -238,7 +238,7 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
-// TestPartsKilledInTurn kills each part in turn: without the API and the control worker no slot is
+// TestPartsKilledInTurn kills each part in turn: without the API, the control worker and Temporal no slot is
 // missed. The interval is more than twice the worst lateness of a slot that was seen on two cores
 // beside a load of 35, 4 s.
 func TestPartsKilledInTurn(t *testing.T) {
@@ -250,31 +250,36 @@ func TestPartsKilledInTurn(t *testing.T) {
 	s := newCluster(t)
 	s.seed(site.URL, d.checks, d.interval)
 	missed := 0
-	for _, part := range []struct {
+	type lost struct {
 		name     string
 		harmless bool // probing must not be affected
 		kill     func()
 		start    func()
-	}{
-		{"api", true, func() { s.api.kill() }, s.startAPI},
-		{"control worker", true, func() { s.control.kill() }, s.startControl},
-		{"Temporal", false, func() { s.temporal.kill() }, s.startTemporal},
+	}
+	parts := []lost{
+		{"the API", true, func() { s.api.kill() }, s.startAPI},
+		{"the control worker", true, func() { s.control.kill() }, s.startControl},
+		{"Temporal", true, func() { s.temporal.kill() }, s.startTemporal},
 		{"Postgres", false, s.killPostgres, func() { s.postgres.Start(t) }},
-	} {
+	}
+	if full() {
+		parts = append(parts, lost{"a Temporal that answers", true, func() { s.temporal.freeze() }, func() { s.temporal.thaw() }})
+	}
+	for _, part := range parts {
 		p := notePauses(t)
 		part.kill()
-		wait(t, "the time that "+part.name+" is away", d.pause/2)
+		wait(t, "the time without "+part.name, d.pause/2)
 		part.start()
 		began := time.Now()
-		eventuallyWithin(t, 2*waitLimit, "every loop probes again after the kill of "+part.name, func() bool {
+		eventuallyWithin(t, 2*waitLimit, "every loop probes again with "+part.name, func() bool {
 			return s.number("SELECT count(*) FROM check_regions WHERE last_scheduled IS NULL OR last_scheduled < $1", began) == 0
 		})
 		l := s.audit(began)
-		t.Logf("%s killed, away for %v, every loop had a newer slot %v after its start: %s; %v",
+		t.Logf("without %s for %v, every loop had a newer slot %v after its start: %s; %v",
 			part.name, d.pause/2, time.Since(began).Round(10*time.Millisecond), &l, p)
 		l.exact(t)
 		if part.harmless {
-			figure(t, "slots missed without the "+part.name, l.missed-missed, 0, d.checks*p.slots(d.interval))
+			figure(t, "slots missed without "+part.name, l.missed-missed, 0, d.checks*p.slots(d.interval))
 		}
 		missed = l.missed
 	}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activities
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/vigil-monitor/vigil"
+)
+
+// While Temporal is away, it takes the end of no turn, and no other one begins. The worker has all that
+// the next turn would be given: its state is in the result. So that turn runs in advance, under the
+// activity that is still open, and its own result replaces the one that was not taken.
+//
+// Where the loop has something to do first, as to report a vote, the result that says so stays. The results after
+// it are stored and decide nothing: the loop folds them when it has done that, as those of a lost turn.
+
+const (
+	// A try to complete a turn that can go on ends tryMargin before its next slot, but takes
+	// leastTry at least and mostTry at most.
+	tryMargin = 500 * time.Millisecond
+	leastTry  = time.Second
+	mostTry   = 5 * time.Second
+	// retryPause is how long after a try another turn of the process makes the next one.
+	retryPause = time.Second
+)
+
+// tryLimit is how long a try may take that begins now, with the next slot of the loop at next.
+func tryLimit(now, next time.Time) time.Duration {
+	return max(leastTry, min(next.Sub(now)-tryMargin, mostTry))
+}
+
+// turnAhead returns the turn that begins where a turn has ended whose end Temporal does not take, nil where none can.
+func (w *Watcher) turnAhead(t *turnRun, result *TurnResult, failure error) *turnRun {
+	if failure != nil || result == nil || !result.Next.Before(t.latest) {
+		return nil
+	}
+	switch result.End {
+	case vigil.TurnCovered, vigil.TurnChanged, vigil.TurnLate:
+	default:
+		return nil
+	}
+	next := w.newTurn(&Turn{
+		CheckID: t.turn.CheckID, Region: t.turn.Region, Revision: result.Revision, State: result.State, Span: result.Span,
+		By: result.By, Reset: t.turn.Reset, Restored: result.Restored,
+	}, t.call, t.fence, t.stop)
+	next.ahead, next.adopted, next.named, next.owed = true, t.adopted, t.named, t.owed
+	next.out.Run, next.out.ShownName = result.Run, result.ShownName
+	if next.owed == nil && (t.firingChanged() || t.vote != voteOfLoop || result.Behind || result.Restarted || result.Reported) {
+		owed := *result
+		owed.Behind = true
+		next.owed = &owed
+	}
+	return next
+}
+
+// taken is the result of a turn for its loop: the one that it has to act on first, where there is one.
+func (t *turnRun) taken(result *TurnResult) *TurnResult {
+	if t.owed != nil && result != nil && result.End != vigil.TurnGone {
+		return t.owed
+	}
+	return result
+}
+
+// reach is what the turns of a process know about Temporal. While it does not answer one of them tries at a time,
+// and the others go on.
+type reach struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	since time.Time // when it stopped to answer, zero while it answers
+	next  time.Time // when another turn tries
+}
+
+// answers reports whether Temporal has taken the newest end of a turn.
+func (r *reach) answers() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.since.IsZero()
+}
+
+// away reports whether Temporal does not answer, as far as is known, and no turn is to try now.
+func (r *reach) away(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.since.IsZero() && now.Before(r.next)
+}
+
+// enter reports whether a turn may try to complete, whose loop has its next slot at next.
+func (r *reach) enter(now, next time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.since.IsZero() {
+		return true
+	}
+	if now.Before(r.next) {
+		return false
+	}
+	r.next = now.Add(tryLimit(now, next) + retryPause)
+	return true
+}
+
+func (r *reach) answered(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.since.IsZero() {
+		r.log.Info("Temporal answers again", "after", now.Sub(r.since).Round(time.Second))
+		r.since = time.Time{}
+	}
+}
+
+func (r *reach) failed(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.since.IsZero() {
+		r.log.Warn("Temporal does not take the end of a turn: probing goes on without it")
+		r.since = now
+	}
+	r.next = now.Add(retryPause)
+}
