@@ -3,7 +3,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -44,7 +43,7 @@ type checkBody struct {
 	Chart          *chart
 	Phases         *phases
 	Days           dayBars
-	DaysNote       string
+	DaysNote       incidentTotal
 	Loops          loopTable
 	Results        resultTable
 	Rules          []ruleCard
@@ -282,7 +281,7 @@ func (r *request) checkBody(d *checkData, view resultView) *checkBody {
 	}
 	b.Chart = r.newChart(d, &view, path)
 	b.Phases = r.newPhases(d.recent)
-	b.Days, b.DaysNote = newDayBars(d.days, "pass"), incidentNote(d, r.now)
+	b.Days, b.DaysNote = newDayBars(d.days, "pass"), r.incidentTotal(d)
 	b.Loops = loopTable{Path: path, Rows: r.loopRows(d.loops, d.uptimes["24h"])}
 	b.Results = r.resultTable(d, view, path)
 	firing := make(map[string]bool)
@@ -353,13 +352,20 @@ func (r *request) checkBanner(d *checkData) *checkBanner {
 	return b
 }
 
-// incidentNote sums up the incidents of the last 90 days.
-func incidentNote(d *checkData, now time.Time) string {
-	since := now.AddDate(0, 0, -90)
-	n, length := int64(0), time.Duration(0)
+// incidentTotal is how many incidents there were, and how long they lasted together. While one is open the
+// browser goes on counting.
+type incidentTotal struct {
+	Text string
+	Open stamp // so long before now; zero while none is open
+}
+
+// incidentTotal sums the incidents of the last 90 days.
+func (r *request) incidentTotal(d *checkData) (total incidentTotal) {
+	since := r.now.AddDate(0, 0, -90)
+	n, length, open := int64(0), time.Duration(0), false
 	for i := range d.incidents {
 		incident := &d.incidents[i]
-		end := now
+		end := r.now
 		if incident.ResolvedAt != nil {
 			end = *incident.ResolvedAt
 		}
@@ -368,11 +374,18 @@ func incidentNote(d *checkData, now time.Time) string {
 		}
 		n++
 		length += end.Sub(incident.StartedAt)
+		open = open || incident.ResolvedAt == nil
 	}
-	if n == 0 {
-		return "no incident"
+	switch {
+	case n == 0:
+		total.Text = "no incident"
+	case open:
+		total.Text, total.Open = counted(n, "incident")+" · ", r.length(r.now.Add(-length))
+		total.Open.Full = "one is open"
+	default:
+		total.Text = counted(n, "incident") + " · " + spanExact(length)
 	}
-	return counted(n, "incident") + " · " + cmp.Or(spanExact(length), "0 s")
+	return total
 }
 
 // sortedKeys returns the keys of a map in their order.

@@ -70,6 +70,12 @@ func TestIncidentPageShowsWhatHappened(t *testing.T) {
 	page := b.get(t, http.StatusOK, path)
 	page.shows(t, "Shop is failing", "Incident triggered", "critical", "Acknowledge", "Resolve…", ">Down</a>", "none of 1 channel yet")
 	b.get(t, http.StatusOK, "/app/incidents").shows(t, "Shop is failing", "unacknowledged")
+	// How long it lasts grows while the page of its check is open.
+	_, total, _ := strings.Cut(b.get(t, http.StatusOK, "/app/checks/"+check.String()).text, `id="check-days"`)
+	total, _, _ = strings.Cut(total, "</header>")
+	if !strings.Contains(total, "1 incident · ") || !strings.Contains(total, `data-age="length">`) {
+		t.Errorf("the sum of the incidents is %s", total)
+	}
 	b.get(t, http.StatusOK, path+"/resolve").shows(t, "Resolve “Shop is failing”")
 	b.get(t, http.StatusOK, path+"?show=vote").shows(t, "Incident triggered")
 
