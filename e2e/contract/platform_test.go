@@ -44,7 +44,8 @@ func run(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(dir) }()
 	_ = os.Chmod(dir, 0o755) // its Postgres may run as another user
 	binary := filepath.Join(dir, "vigil")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/vigil") //nolint:noctx // bounded by the test's own timeout
+	build := exec.Command("go", "build", "-ldflags", "-s -w -X main.commit=test", //nolint:noctx // bounded by the test's own timeout
+		"-o", binary, "../../cmd/vigil")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {

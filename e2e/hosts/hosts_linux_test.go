@@ -49,7 +49,7 @@ func TestManyHosts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
 	programs, rows := t.TempDir()+"/", filepath.Join(t.TempDir(), "rows")
-	build := exec.CommandContext(ctx, "go", "build", "-o", programs, "./.ci/cluster", "./cmd/vigil")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w -X main.commit=test", "-o", programs, "./.ci/cluster", "./cmd/vigil")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

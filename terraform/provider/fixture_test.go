@@ -110,7 +110,7 @@ func TestMain(m *testing.M) {
 func build(dir, out, what string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, what)
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w -X main.commit=test", "-o", out, what)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	return cmd.Run()
