@@ -53,25 +53,29 @@ func (loopback) mend(*Host) error       { return nil }
 func (loopback) lossy(*Host, int) error { return errNoCut }
 func (loopback) close()                 {}
 
-// namespaces has each host in a network namespace of its own, with a link to a bridge of this machine.
+// namespaces has each host in a network namespace of its own, with a link to a switch. The switch is a bridge in a
+// namespace of its own, too: one of this machine would follow its firewall, and Docker leaves one that forwards nothing.
 type namespaces struct {
 	id     int
 	subnet netip.Prefix
 	joined []*Host
 }
 
-// newNamespaces makes the bridge. It needs root.
+// newNamespaces makes the switch, and the link of this machine to it. It needs root.
 func newNamespaces() (*namespaces, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("network namespaces need root: run it as root, or with --network loopback")
 	}
 	id := os.Getpid()%250 + 1
 	n := &namespaces{id: id, subnet: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 233, byte(id), 0}), 24)} //nolint:gosec // 1 to 250
-	bridge := n.bridge()
 	for _, args := range [][]string{
-		{"link", "add", bridge, "type", "bridge"},
-		{"addr", "add", n.gateway() + "/24", "dev", bridge},
-		{"link", "set", bridge, "up"},
+		{"netns", "add", n.switchName()},
+		{"-n", n.switchName(), "link", "add", bridge, "type", "bridge"},
+		{"-n", n.switchName(), "link", "set", bridge, "up"},
+		{"link", "add", n.link(), "type", "veth", "peer", "name", n.link(), "netns", n.switchName()},
+		{"-n", n.switchName(), "link", "set", n.link(), "master", bridge, "up"},
+		{"addr", "add", n.gateway() + "/24", "dev", n.link()},
+		{"link", "set", n.link(), "up"},
 	} {
 		if err := ip(args...); err != nil {
 			n.close()
@@ -81,9 +85,13 @@ func newNamespaces() (*namespaces, error) {
 	return n, nil
 }
 
+// bridge is the name of the bridge in its namespace.
+const bridge = "hosts"
+
 func (n *namespaces) base() netip.Prefix      { return n.subnet }
 func (n *namespaces) gateway() string         { return n.subnet.Addr().Next().String() }
-func (n *namespaces) bridge() string          { return fmt.Sprintf("vgl%d", n.id) }
+func (n *namespaces) switchName() string      { return fmt.Sprintf("vigil-%d-switch", n.id) }
+func (n *namespaces) link() string            { return fmt.Sprintf("vgl%d", n.id) }
 func (n *namespaces) name(h *Host) string     { return fmt.Sprintf("vigil-%d-%s", n.id, h.Name) }
 func (n *namespaces) device(h *Host) string   { return fmt.Sprintf("vgl%dh%d", n.id, h.octet) }
 func (n *namespaces) prefix(h *Host) []string { return []string{"ip", "netns", "exec", n.name(h)} }
@@ -93,8 +101,8 @@ func (n *namespaces) join(h *Host) error {
 	n.joined = append(n.joined, h)
 	for _, args := range [][]string{
 		{"netns", "add", name},
-		{"link", "add", device, "type", "veth", "peer", "name", "eth0", "netns", name},
-		{"link", "set", device, "master", n.bridge(), "up"},
+		{"-n", n.switchName(), "link", "add", device, "type", "veth", "peer", "name", "eth0", "netns", name},
+		{"-n", n.switchName(), "link", "set", device, "master", bridge, "up"},
 		{"-n", name, "addr", "add", h.Address + "/24", "dev", "eth0"},
 		{"-n", name, "link", "set", "eth0", "up"},
 		{"-n", name, "link", "set", "lo", "up"},
@@ -109,7 +117,7 @@ func (n *namespaces) join(h *Host) error {
 
 func (n *namespaces) cut(h *Host, way Way) error {
 	if way == WayBoth {
-		return ip("link", "set", n.device(h), "down")
+		return ip("-n", n.switchName(), "link", "set", n.device(h), "down")
 	}
 	hook, match := "input", "iifname"
 	if way == WayOut {
@@ -122,7 +130,7 @@ func (n *namespaces) cut(h *Host, way Way) error {
 
 func (n *namespaces) mend(h *Host) error {
 	_ = n.nft(h, "delete table inet cut") // there is none after a cut of both ways
-	return ip("link", "set", n.device(h), "up")
+	return ip("-n", n.switchName(), "link", "set", n.device(h), "up")
 }
 
 func (n *namespaces) lossy(h *Host, perMille int) error {
@@ -144,12 +152,13 @@ func (n *namespaces) nft(h *Host, rules ...string) error {
 	return nil
 }
 
+// close removes the namespaces, with which their links go.
 func (n *namespaces) close() {
 	for _, h := range n.joined {
-		_ = ip("netns", "del", n.name(h)) // its link goes with it
-		_ = ip("link", "del", n.device(h))
+		_ = ip("netns", "del", n.name(h))
 	}
-	_ = ip("link", "del", n.bridge())
+	_ = ip("link", "del", n.link())
+	_ = ip("netns", "del", n.switchName())
 }
 
 func ip(args ...string) error { return run(append([]string{"ip"}, args...)...) }
