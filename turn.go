@@ -123,8 +123,8 @@ func turnPhase(checkID uuid.UUID, region string) int64 {
 //   - a turn with news in a burst of news: its vote is reported, and Temporal's time is for the
 //     incidents;
 //   - a turn whose last slot falls among the ends of hundreds of others;
-//   - every turn while Temporal does not answer, unless other rules fire: their vote is for an
-//     incident, of which there is none without Temporal. It waits there, and so do its slots.
+//   - every turn while Temporal does not answer, unless other rules fire: that vote is for its loop
+//     to report first, and the turn that goes on ahead of it decides nothing.
 const (
 	// newsExtension is how long a turn with news goes on at most, and leastExtension the shortest
 	// time that is worth it.

@@ -7,9 +7,9 @@
 // vigil.NextTurnStep decides at each slot. The other files of a turn are its parts: turn_wait.go
 // what it waits for, turn_probe.go the attempts for a slot and the stored result, turn_state.go
 // the state and its comparison with stored results, report_vote.go the vote, turn_lock.go and
-// claim.go who has the loop in this process and among processes, turn_ahead.go what turns do while Temporal is
-// away, turn_apart.go how a turn outlives its
-// activity and is adopted, and parked.go a worker without its lease.
+// claim.go who has the loop in this process and among processes, turn_apart.go how a turn outlives its
+// activity and is adopted, turn_ahead.go what turns do while Temporal is away, and parked.go a worker
+// without its lease.
 //
 // An activity takes and returns ids, slots and small state, never a secret or a response
 // body, because Temporal keeps its arguments and results in the workflow's history.

@@ -68,10 +68,10 @@ func (t *turnRun) report(ctx context.Context, revision int64) {
 		t.traceNews(ctx)
 	}
 	t.vote = voteFailed
-	if t.Votes == nil || t.Incidents == nil {
+	began := t.Now()
+	if t.Votes == nil || t.Incidents == nil || t.reach.away(began) {
 		return
 	}
-	began := t.Now()
 	ctx, cancel := context.WithTimeout(ctx, newsTimeout)
 	defer cancel()
 	if t.Watcher.report(ctx, t.turn.CheckID, vigil.Vote{
@@ -92,10 +92,7 @@ func (t *turnRun) reportLast(ctx context.Context, revision int64) {
 		if t.firingChanged() {
 			t.traceNews(ctx)
 		}
-	case !t.firingChanged() && (!t.turn.State.Slot.IsZero() || t.vote != voteOfLoop):
-	case t.reach.away(t.Now()): // so is this one, when it gets the result
-		t.vote = voteFailed
-	default:
+	case t.firingChanged(), t.turn.State.Slot.IsZero() && t.vote == voteOfLoop:
 		t.report(ctx, revision)
 	}
 }

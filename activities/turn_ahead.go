@@ -27,19 +27,9 @@ const (
 	retryPause = time.Second
 )
 
-// tryLimit is how long a try may take that begins now, with the next slot of the loop at next.
-func tryLimit(now, next time.Time) time.Duration {
-	return max(leastTry, min(next.Sub(now)-tryMargin, mostTry))
-}
-
 // turnAhead returns the turn that begins where a turn has ended whose end Temporal does not take, nil where none can.
 func (w *Watcher) turnAhead(t *turnRun, result *TurnResult, failure error) *turnRun {
-	if failure != nil || result == nil || !result.Next.Before(t.latest) {
-		return nil
-	}
-	switch result.End {
-	case vigil.TurnCovered, vigil.TurnChanged, vigil.TurnLate:
-	default:
+	if failure != nil || !result.goesOn() || !result.Next.Before(t.latest) {
 		return nil
 	}
 	next := w.newTurn(&Turn{
@@ -70,7 +60,7 @@ type reach struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
-	since time.Time // when it stopped to answer, zero while it answers
+	since time.Time // when it stopped answering, zero while it answers
 	next  time.Time // when another turn tries
 }
 
@@ -88,18 +78,19 @@ func (r *reach) away(now time.Time) bool {
 	return !r.since.IsZero() && now.Before(r.next)
 }
 
-// enter reports whether a turn may try to complete, whose loop has its next slot at next.
-func (r *reach) enter(now, next time.Time) bool {
+// enter reports whether a turn may try to complete, whose loop has its next slot at next, and how long it may take.
+func (r *reach) enter(now, next time.Time) (limit time.Duration, may bool) {
+	limit = max(leastTry, min(next.Sub(now)-tryMargin, mostTry))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.since.IsZero() {
-		return true
+	switch {
+	case r.since.IsZero():
+	case now.Before(r.next):
+		return 0, false
+	default:
+		r.next = now.Add(limit + retryPause)
 	}
-	if now.Before(r.next) {
-		return false
-	}
-	r.next = now.Add(tryLimit(now, next) + retryPause)
-	return true
+	return limit, true
 }
 
 func (r *reach) answered(now time.Time) {

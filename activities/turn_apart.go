@@ -153,41 +153,40 @@ func (w *Watcher) runApart(t *turnRun) (result *TurnResult, err error) {
 
 // complete completes a turn. While Temporal is away it returns the turn that goes on meanwhile; where
 // none can it tries until Temporal has given the turn up.
-func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) (ahead *turnRun) {
+func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) *turnRun {
+	if ahead := w.turnAhead(t, result, failure); ahead != nil {
+		limit, may := w.reach.enter(w.Now(), result.Next)
+		if !may {
+			return ahead
+		}
+		ctx, cancel := context.WithTimeout(w.apart.ctx, limit)
+		defer cancel()
+		if w.tryComplete(ctx, t, result, nil) {
+			return nil
+		}
+		return ahead
+	}
 	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)
 	defer cancel()
-	ahead = w.turnAhead(t, result, failure)
 	for pause := minCompletePause; ctx.Err() == nil; pause = min(2*pause, maxCompletePause) {
-		switch {
-		case ahead != nil && !w.reach.enter(w.Now(), result.Next):
-			return ahead
-		case w.tryComplete(ctx, t, result, failure, ahead != nil):
-			return nil
-		case ahead != nil:
-			return ahead
+		if w.tryComplete(ctx, t, result, failure) {
+			break
 		}
 		_ = timing.Sleep(ctx, pause) // the loop sees whether ctx has ended
 	}
 	return nil
 }
 
-// tryComplete makes one attempt to complete a turn, short of the next slot where the turn can go on, and
-// reports whether it needs no other one. When the workflow waits for another turn than the one that was
-// adopted, that one is lost: it had begun before the worker died, and had no result yet.
-func (w *Watcher) tryComplete(ctx context.Context, t *turnRun, result *TurnResult, failure error, short bool) bool {
-	if short {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, tryLimit(w.Now(), result.Next))
-		defer cancel()
-	}
+// tryComplete makes one attempt to complete a turn, and reports whether it needs no other one. When the
+// workflow waits for another turn than the one that was adopted, that one is lost: it had begun before the
+// worker died, and had no result yet.
+func (w *Watcher) tryComplete(ctx context.Context, t *turnRun, result *TurnResult, failure error) bool {
 	open := t.open()
 	err := w.Completer.CompleteTurn(ctx, open, t.taken(result), failure)
 	if err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
-		if !t.adopted || errors.Is(failure, ErrSuperseded) {
-			w.reach.answered(w.Now())
-			return true
+		if err = nil; t.adopted && !errors.Is(failure, ErrSuperseded) {
+			err = w.Completer.RepeatTurn(ctx, open)
 		}
-		err = w.Completer.RepeatTurn(ctx, open)
 	}
 	if err == nil {
 		w.reach.answered(w.Now())

@@ -188,6 +188,26 @@ func TestTurnApart(t *testing.T) {
 		})
 	})
 
+	t.Run("IsCompletedWhenTemporalIsBack", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			a := newApart(t)
+			a.keep(1)
+			_, turn := a.begun()
+			a.away = a.calls + 3
+			var failed time.Time
+			a.set(func() { a.observe = func(context.Context) vigil.Observation { failed = time.Now(); panic("a bug") } })
+			a.start(turn, plain)
+			end := <-a.ended
+			if took := end.at.Sub(failed); end.err == nil || took < 3*time.Second || took > 4*time.Second {
+				t.Errorf("the turn, which cannot go on, ended with %+v, %v after its failure", end, took)
+			}
+			if n := a.log.count("turn not completed"); n != 3 {
+				t.Errorf("%d lines in the log", n)
+			}
+		})
+	})
+
 	t.Run("FailsWhenItPanics", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {

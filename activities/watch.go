@@ -69,6 +69,11 @@ type TurnResult struct {
 	ShownName
 }
 
+// goesOn reports whether the loop goes on with a turn of this process after that of the result; nil: there is none.
+func (r *TurnResult) goesOn() bool {
+	return r != nil && r.End != vigil.TurnGone && r.End != vigil.TurnHandOver
+}
+
 // ErrSuperseded is the error of a turn that a newer turn of the same loop replaced.
 var ErrSuperseded = errors.New("a newer turn of this loop took over")
 
@@ -165,7 +170,7 @@ func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) 
 		if t.sent != nil {
 			w.Inbox.leave(t.sent)
 		}
-		w.budget.End(t.lock.key, result != nil && result.End != vigil.TurnGone && result.End != vigil.TurnHandOver, w.Now())
+		w.budget.End(t.lock.key, result.goesOn(), w.Now())
 		w.locks.release(t.lock)
 	}()
 	if t.turn.Recover && !t.adopted {
