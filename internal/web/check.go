@@ -352,15 +352,14 @@ func (r *request) checkBanner(d *checkData) *checkBanner {
 	return b
 }
 
-// incidentTotal is how many incidents there were, and how long they lasted together. While one is open the
-// browser goes on counting.
+// incidentTotal is how many incidents there were, and how long they lasted together, empty without any.
 type incidentTotal struct {
-	Text string
-	Open stamp // so long before now; zero while none is open
+	Text   string
+	Length stamp // the browser goes on counting while one is open
 }
 
 // incidentTotal sums the incidents of the last 90 days.
-func (r *request) incidentTotal(d *checkData) (total incidentTotal) {
+func (r *request) incidentTotal(d *checkData) incidentTotal {
 	since := r.now.AddDate(0, 0, -90)
 	n, length, open := int64(0), time.Duration(0), false
 	for i := range d.incidents {
@@ -376,14 +375,13 @@ func (r *request) incidentTotal(d *checkData) (total incidentTotal) {
 		length += end.Sub(incident.StartedAt)
 		open = open || incident.ResolvedAt == nil
 	}
-	switch {
-	case n == 0:
-		total.Text = "no incident"
-	case open:
-		total.Text, total.Open = counted(n, "incident")+" · ", r.length(r.now.Add(-length))
-		total.Open.Full = "one is open"
-	default:
-		total.Text = counted(n, "incident") + " · " + spanExact(length)
+	if n == 0 {
+		return incidentTotal{Text: "no incident"}
+	}
+	total := incidentTotal{Text: counted(n, "incident"), Length: stamp{Text: spanExact(length)}}
+	if open {
+		total.Length = r.length(r.now.Add(-length))
+		total.Length.Full = "one is open"
 	}
 	return total
 }
