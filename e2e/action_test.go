@@ -22,6 +22,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/vigil-monitor/vigil/internal/pgbin/programtest"
 	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
@@ -189,11 +190,5 @@ func TestActionInstallsTheProgram(t *testing.T) {
 // write writes an executable file in a directory.
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, filepath.Join(dir, name), []byte(text))
 }

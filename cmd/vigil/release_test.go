@@ -19,6 +19,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/pgbin/programtest"
 )
 
 // smallProgram stands for the whole program, which takes minutes to build.
@@ -178,9 +180,7 @@ func isStatic(t *testing.T, name string, program []byte) {
 		return
 	}
 	path := filepath.Join(t.TempDir(), "vigil")
-	if err := os.WriteFile(path, program, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, path, program)
 	kind := "full"
 	for _, other := range []string{"slim", "agent"} {
 		if strings.HasPrefix(name, "vigil-"+other) {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vigil-monitor/vigil/internal/pgbin/programtest"
 )
 
 // TestVulnerabilityScript holds that CI fails when vulnerabilities are found, and says
@@ -39,9 +41,7 @@ func TestVulnerabilityScript(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tool := filepath.Join(t.TempDir(), "govulncheck")
-			if err := os.WriteFile(tool, []byte("#!/bin/sh\nexit "+tt.exit+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			programtest.Write(t, tool, []byte("#!/bin/sh\nexit "+tt.exit+"\n"))
 			script := exec.CommandContext(t.Context(), "../../.ci/vulnerabilities")
 			script.Env = append(os.Environ(), "GOVULNDB="+tt.database, "GOVULNCHECK="+tool)
 			out, _ := script.CombinedOutput()

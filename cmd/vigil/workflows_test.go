@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/vigil-monitor/vigil/internal/pgbin/programtest"
 )
 
 // workflow is the part of a workflow of GitHub that says what is run, and with which rights.
@@ -167,10 +168,7 @@ func TestPublish(t *testing.T) {
 			"## [1.2.0] - 2026-11-28\n\n### Added\n\n- Now.\n\n## [1.1.0] - 2026-11-01\n\nBefore.\n",
 		"bin/gh": "#!/bin/sh\nwhile [ $# -gt 0 ]; do echo \"$1\"; if [ \"$1\" = --notes-file ]; then shift; cat \"$1\"; fi; shift; done\n",
 	} {
-		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o700)); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, filepath.Join(dir, name), []byte(text))
 	}
 	publish := func(version string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(dir, ".ci/publish"))

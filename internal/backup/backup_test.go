@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil/internal/backup"
+	"github.com/vigil-monitor/vigil/internal/pgbin/programtest"
 )
 
 // files fills a directory with the files of a backup.
@@ -216,9 +217,7 @@ func TestDump(t *testing.T) {
 	// A program that fails and prints what it was given.
 	program := filepath.Join(t.TempDir(), "pg_dump")
 	const script = "#!/bin/sh\necho \"$@\" with $PGPASSWORD\nexit 1\n"
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, program, []byte(script))
 	for name, test := range map[string]struct{ dsn, want string }{
 		"URL": {
 			"postgres://ann:hunter2@db.example:5433/vigil?sslmode=disable&pool_max_conns=4",

@@ -3,13 +3,12 @@
 package pgbin_test
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/vigil-monitor/vigil/internal/pgbin"
+	"github.com/vigil-monitor/vigil/internal/pgbin/programtest"
 )
 
 // TestBundled finds the programs that lie beside a program, where an archive and a package have them.
@@ -62,8 +61,5 @@ func TestInstalledIsPreferred(t *testing.T) {
 func program(t *testing.T, dir, name, version string) {
 	t.Helper()
 	text := "#!/bin/sh\necho '" + name + " (PostgreSQL) " + version + "'\n"
-	err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, filepath.Join(dir, name), []byte(text))
 }

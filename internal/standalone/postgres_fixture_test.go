@@ -4,7 +4,6 @@ package standalone_test
 
 import (
 	"context"
-	"io"
 	"os"
 	"os/exec"
 	"os/user"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/vigil-monitor/vigil/internal/pgbin/programtest"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
@@ -106,7 +106,11 @@ func unprivileged(t *testing.T) (dir, binary string, attr *syscall.SysProcAttr) 
 		t.Fatal(err)
 	}
 	binary = filepath.Join(openTempDir(t), "vigil.test")
-	copyFile(t, self(t), binary)
+	program, err := os.ReadFile(self(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	programtest.Write(t, binary, program)
 	return dir, binary, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
@@ -123,25 +127,6 @@ func openTempDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func exec1(t *testing.T, dsn, statement string) {
