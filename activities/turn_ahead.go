@@ -36,7 +36,7 @@ func (w *Watcher) turnAhead(t *turnRun, result *TurnResult, failure error) *turn
 		CheckID: t.turn.CheckID, Region: t.turn.Region, Revision: result.Revision, State: result.State, Span: result.Span,
 		By: result.By, Reset: t.turn.Reset, Restored: result.Restored,
 	}, t.call, t.fence, t.stop)
-	next.ahead, next.adopted, next.named, next.owed = true, t.adopted, t.named, t.owed
+	next.ahead, next.adopted, next.named, next.owed, next.lost = true, t.adopted, t.named, t.owed, t.lost
 	next.out.Run, next.out.ShownName = result.Run, result.ShownName
 	if next.owed == nil && (t.firingChanged() || t.vote != voteOfLoop || result.Behind || result.Restarted || result.Reported) {
 		owed := *result

@@ -35,6 +35,8 @@ type loopOwners interface {
 	// OwnsLoop reports whether the loop belongs to the worker of a lease that was revoked,
 	// and was not nudged since.
 	OwnsLoop(ctx context.Context, checkID uuid.UUID, lease fleet.Lease) (bool, error)
+	// OwnedLoops returns those of some checks whose loops in the region of a lease belong to its worker.
+	OwnedLoops(ctx context.Context, lease fleet.Lease, checks []uuid.UUID) ([]uuid.UUID, error)
 }
 
 // errLeft is the error of a turn that is left open in Temporal, and must not be completed: another
@@ -154,17 +156,25 @@ func (w *Watcher) runApart(t *turnRun) (result *TurnResult, err error) {
 // complete completes a turn. While Temporal is away it returns the turn that goes on meanwhile; where
 // none can it tries until Temporal has given the turn up.
 func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) *turnRun {
-	if ahead := w.turnAhead(t, result, failure); ahead != nil {
+	ahead := w.turnAhead(t, result, failure)
+	if !t.lost.IsZero() { // Temporal waits for another turn
+		if ahead == nil {
+			w.expected.over(loopKey{Check: t.turn.CheckID, Region: t.turn.Region})
+		}
+		return ahead
+	}
+	if ahead != nil {
+		w.expect(ahead, result.Next)
 		limit, may := w.reach.enter(w.Now(), result.Next)
 		if !may {
-			return ahead
+			return w.expected.goAhead(ahead)
 		}
 		ctx, cancel := context.WithTimeout(w.apart.ctx, limit)
 		defer cancel()
 		if w.tryComplete(ctx, t, result, nil) {
 			return nil
 		}
-		return ahead
+		return w.expected.goAhead(ahead)
 	}
 	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)
 	defer cancel()
@@ -184,6 +194,7 @@ func (w *Watcher) tryComplete(ctx context.Context, t *turnRun, result *TurnResul
 	open := t.open()
 	err := w.Completer.CompleteTurn(ctx, open, t.taken(result), failure)
 	if err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
+		w.expected.forget(loopKey{Check: open.CheckID, Region: open.Region})
 		if err = nil; t.adopted && !errors.Is(failure, ErrSuperseded) {
 			err = w.Completer.RepeatTurn(ctx, open)
 		}
@@ -212,6 +223,7 @@ func (w *Watcher) Adopt(turns []vigil.OpenTurn, fence int64, stop <-chan struct{
 			workflow:     vigil.LoopID(open.CheckID, open.Region), run: open.RunID.String(), started: w.Now(),
 		}, fence, stop)
 		t.adopted, t.named = true, true
+		w.expected.forget(loopKey{Check: open.CheckID, Region: open.Region})
 		w.startApart(t)
 	}
 }

@@ -33,6 +33,7 @@ type apart struct {
 	tries    []time.Time // when calls began
 	unknown  bool        // the workflow waits for another turn
 	moved    bool        // the loop belongs to another worker
+	lost     bool        // turns may be lost: the loops belong to this worker
 	ownerErr error
 }
 
@@ -90,6 +91,15 @@ func (a *apart) OwnsLoop(context.Context, uuid.UUID, fleet.Lease) (bool, error) 
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !a.moved && a.ownerErr == nil, a.ownerErr
+}
+
+func (a *apart) OwnedLoops(_ context.Context, _ fleet.Lease, checks []uuid.UUID) ([]uuid.UUID, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.lost || a.ownerErr != nil {
+		return nil, a.ownerErr
+	}
+	return checks, nil
 }
 
 // start starts a turn; its end comes to ended.

@@ -96,6 +96,7 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	if w.stale(ctx) {
 		return nil, ErrSuperseded
 	}
+	w.expected.forget(loopKey{Check: turn.CheckID, Region: turn.Region})
 	t := w.newTurn(turn, callOf(ctx), fence, activity.GetWorkerStopChannel(ctx))
 	if w.Completer == nil {
 		return w.runTurn(ctx, t)
@@ -118,6 +119,8 @@ type turnRun struct {
 	// act on before results of this turn, nil for nothing.
 	adopted, named, ahead bool
 	owed                  *TurnResult
+	// lost is until when it begins slots where Temporal does not bring the turn, see turn_lost.go; zero: it has.
+	lost time.Time
 
 	state vigil.State
 	// reported is the state whose firing rules the newest vote has, and vote what the turn did
@@ -236,14 +239,16 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 // before it. What costs something is asked only where the decision may need it.
 func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, before vigil.Health, why waitResult) vigil.TurnFacts {
 	now := t.Now()
-	t.latest = t.call.Ends.Add(-t.occupies(e) - lastSlot)
+	if t.latest = t.call.Ends.Add(-t.occupies(e) - lastSlot); !t.lost.IsZero() && t.lost.Before(t.latest) {
+		t.latest = t.lost
+	}
 	f := vigil.TurnFacts{
 		CheckID: t.turn.CheckID, Region: t.turn.Region, Interval: schedule.Interval, Revision: e.Check.Revision, Known: t.turn.Revision,
 		Now: now, Latest: t.latest, Plan: t.plan, Covered: t.covered,
 		New: t.turn.State.Slot.IsZero(), Adopted: t.adopted, Behind: t.out.Behind || t.out.Restarted,
 		Before: before, Health: t.state.Health, Fires: t.firingChanged(),
 		Reported: t.vote == voteReported, ReportFailed: t.vote == voteFailed, EverySlot: t.TurnRate == 0,
-		Away: t.reach.away(now), Ahead: t.ahead,
+		Away: !t.lost.IsZero() || t.reach.away(now), Ahead: t.ahead,
 		Gone: why == gone, OutOfTime: why == late, Stopping: why == stopping, Revoked: why == revoked, Named: t.named,
 	}
 	if f.Gone {

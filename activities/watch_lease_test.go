@@ -43,13 +43,14 @@ func (l *leased) renew(fence int64) []string {
 func (l *leased) keep(fence int64) {
 	ctx, stop := context.WithCancel(l.Context())
 	l.Cleanup(stop)
+	l.renew(fence)
 	go func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
-			l.renew(fence)
 			select {
 			case <-tick.C:
+				l.renew(fence)
 			case <-ctx.Done():
 				return
 			}

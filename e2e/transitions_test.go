@@ -228,8 +228,11 @@ func (*stub) AdoptTurns(context.Context, fleet.Adoption, time.Duration) ([]vigil
 	return nil, nil
 }
 func (*stub) OwnsLoop(context.Context, uuid.UUID, fleet.Lease) (bool, error) { return true, nil }
-func (*stub) MarkApplied(context.Context, vigil.Loop) error                  { return nil }
-func (*stub) Clock(context.Context) (time.Time, error)                       { return time.Now(), nil }
+func (*stub) OwnedLoops(context.Context, fleet.Lease, []uuid.UUID) ([]uuid.UUID, error) {
+	return nil, nil
+}
+func (*stub) MarkApplied(context.Context, vigil.Loop) error { return nil }
+func (*stub) Clock(context.Context) (time.Time, error)      { return time.Now(), nil }
 
 func (*stub) RenewLease(context.Context, fleet.Renewal) (fleet.Grant, error) {
 	return fleet.Grant{Clock: time.Now()}, nil

@@ -125,6 +125,13 @@ func TestAdoptTurns(t *testing.T) {
 		if owns, err := a.store.OwnsLoop(t.Context(), a.checks[0].ID, lease); err != nil || !owns {
 			t.Errorf("its new worker owns it: %v, %v", owns, err)
 		}
+		mine := []uuid.UUID{a.checks[0].ID}
+		for worker, want := range map[string]int{"next": 1, "lost": 0} {
+			owned, err := a.store.OwnedLoops(t.Context(), fleet.Lease{Worker: worker, Region: newark}, mine)
+			if err != nil || len(owned) != want || want == 1 && owned[0] != mine[0] {
+				t.Errorf("%s owns %v of %v, %v; want %d", worker, owned, mine, err, want)
+			}
+		}
 		a.exec("UPDATE check_regions SET nudged_at = clock_timestamp()")
 		if owns, err := a.store.OwnsLoop(t.Context(), a.checks[0].ID, lease); err != nil || owns {
 			t.Errorf("the turn of a nudged loop is still the loop's: %v, %v", owns, err)

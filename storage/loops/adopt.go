@@ -80,3 +80,10 @@ func (s *Store) OwnsLoop(ctx context.Context, checkID uuid.UUID, lease fleet.Lea
 		checkID, lease.Region, lease.Worker)
 	return owns, pg.Wrap("look for the worker of a loop", err)
 }
+
+// OwnedLoops returns those of some checks whose loops in the region of a lease belong to its worker by their rows.
+func (s *Store) OwnedLoops(ctx context.Context, lease fleet.Lease, checks []uuid.UUID) ([]uuid.UUID, error) {
+	owned, err := pg.Rows[uuid.UUID](ctx, s.db, `SELECT check_id FROM check_regions WHERE check_id = ANY($1) AND region = $2 AND worker = $3`,
+		checks, lease.Region, lease.Worker)
+	return owned, pg.Wrap("look for the workers of loops", err)
+}
