@@ -29,7 +29,7 @@ const (
 
 // turnAhead returns the turn that begins where a turn has ended whose end Temporal does not take, nil where none can.
 func (w *Watcher) turnAhead(t *turnRun, result *TurnResult, failure error) *turnRun {
-	if failure != nil || !result.goesOn() || !result.Next.Before(t.latest) {
+	if failure != nil || !result.goesOn() || !result.Next.Before(t.latest) || !w.Now().Before(t.latest) {
 		return nil
 	}
 	next := w.newTurn(&Turn{

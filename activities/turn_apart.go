@@ -157,24 +157,24 @@ func (w *Watcher) runApart(t *turnRun) (result *TurnResult, err error) {
 // none can it tries until Temporal has given the turn up.
 func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) *turnRun {
 	ahead := w.turnAhead(t, result, failure)
-	if !t.lost.IsZero() { // Temporal waits for another turn
+	if !t.lost.IsZero() { // Temporal has taken the end of the turn before it
 		if ahead == nil {
-			w.expected.over(loopKey{Check: t.turn.CheckID, Region: t.turn.Region})
+			w.expected.over(t.key())
 		}
 		return ahead
 	}
 	if ahead != nil {
-		w.expect(ahead, result.Next)
-		limit, may := w.reach.enter(w.Now(), result.Next)
-		if !may {
-			return w.expected.goAhead(ahead)
+		w.expect(ahead, t, result.Next)
+		if limit, may := w.reach.enter(w.Now(), result.Next); may {
+			ctx, cancel := context.WithTimeout(w.apart.ctx, limit)
+			defer cancel()
+			if w.tryComplete(ctx, t, result, nil) {
+				w.expected.taken(ahead)
+				return nil
+			}
 		}
-		ctx, cancel := context.WithTimeout(w.apart.ctx, limit)
-		defer cancel()
-		if w.tryComplete(ctx, t, result, nil) {
-			return nil
-		}
-		return w.expected.goAhead(ahead)
+		w.expected.forget(ahead.key())
+		return ahead
 	}
 	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)
 	defer cancel()
@@ -194,7 +194,7 @@ func (w *Watcher) tryComplete(ctx context.Context, t *turnRun, result *TurnResul
 	open := t.open()
 	err := w.Completer.CompleteTurn(ctx, open, t.taken(result), failure)
 	if err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
-		w.expected.forget(loopKey{Check: open.CheckID, Region: open.Region})
+		w.expected.unknown(t)
 		if err = nil; t.adopted && !errors.Is(failure, ErrSuperseded) {
 			err = w.Completer.RepeatTurn(ctx, open)
 		}

@@ -43,12 +43,11 @@ func (t *turnRun) arrivalsFrom(schedule vigil.Schedule) time.Time {
 }
 
 // arrivalLimit is when a turn decides again although nothing came.
-func (t *turnRun) arrivalLimit(e *entry) time.Time {
-	limit := t.call.Ends.Add(-t.occupies(e) - lastSlot)
-	if ends := t.plan.ExtendedTo; !ends.IsZero() && ends.Before(limit) {
+func (t *turnRun) arrivalLimit() time.Time {
+	if ends := t.plan.ExtendedTo; !ends.IsZero() && ends.Before(t.latest) {
 		return ends
 	}
-	return limit
+	return t.latest
 }
 
 // arrivalStack is how much of its stack a turn keeps while it waits for a ping, in bytes: a quarter of what it needs when one

@@ -17,27 +17,28 @@ import (
 // After Temporal has taken the end of a turn, a worker of the region gets the next one within milliseconds. While the
 // hosts change that hand out Temporal's tasks, it may come a minute later, and the slots until then would be missed.
 //
-// So a worker remembers for each of its turns the one that would go on in its place, as in turn_ahead.go, until a turn
+// So a worker remembers after each of its turns the one that would go on in its place, as in turn_ahead.go, until a turn
 // of the loop begins here. Where none has, lostAfter after its slot was due, and the row of the loop still names this
-// worker, that turn runs until the one of Temporal begins, here or elsewhere. Temporal does not know of it and is not
-// given its result: the turn that comes folds the stored results.
+// worker, that turn runs until the one of Temporal begins here, or the row names another worker. Temporal does not know of
+// it and is not given its result: the turn that comes folds the stored results. Its first vote it reports as each turn does.
 //
 // A loop that is not silent is not nudged by the sweep, nor started again where an operator has ended its workflow at that
 // instant. So the worker nudges it, for its task may have been on the way to a frontend that died, and it ends after lostFor.
 
 const (
+	// lostAfter is how long after the first slot of a turn another worker has to be named in the row of the loop, or the
+	// turn is lost. A worker records the loops that it takes over when it renews its lease.
+	lostAfter = 3 * fleet.LeaseRenewal
 	// lostFor is how long a worker probes without the turn of Temporal. That took 50 s at most in the drills of
 	// docs/scale.md.
 	lostFor = 2 * time.Minute
 	// lostNudge is how long it does until it makes the loop begin another turn, and between two such nudges.
 	lostNudge = 30 * time.Second
-	// nudgeTimeout is how long the nudges of one second may take.
-	nudgeTimeout = 5 * time.Second
+	// nudgesPerLook is how many loops a process nudges each second at most: a nudged one gives up its place in the queue.
+	nudgesPerLook = 20
+	// lookTimeout is how long a question to Postgres or a nudge may take.
+	lookTimeout = 3 * time.Second
 )
-
-// lostAfter is how long after the first slot of a turn another worker has to be named in the row of the loop, or the
-// turn is lost. A worker records the loops that it takes over when it renews its lease.
-const lostAfter = 3 * fleet.LeaseRenewal
 
 // expectedTurns are the turns that may be lost: one for each loop whose turn has ended in this process, and has not
 // begun again here.
@@ -49,41 +50,67 @@ type expectedTurns struct {
 
 // expectedTurn is a turn that goes on where the one of Temporal does not come.
 type expectedTurn struct {
-	run *turnRun
-	due time.Time // its first slot
+	run, after *turnRun  // it and the turn that has ended
+	due        time.Time // its first slot
+	taken      bool      // Temporal has taken the end
 	// nudge is when the worker nudges the loop of a turn that is lost and runs, zero for one that is not.
 	nudge time.Time
 }
 
-// expect remembers a turn before Temporal is given the end of the one before it.
-func (w *Watcher) expect(t *turnRun, due time.Time) {
+// late reports whether it is to be found out whether the turn is lost.
+func (e *expectedTurn) late(now time.Time) bool {
+	return e.taken && e.nudge.IsZero() && now.Sub(e.due) >= lostAfter
+}
+
+func (t *turnRun) key() loopKey { return loopKey{Check: t.turn.CheckID, Region: t.turn.Region} }
+
+// expect remembers the turn after one, before Temporal is given the end of that.
+func (w *Watcher) expect(t, after *turnRun, due time.Time) {
 	x := &w.expected
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.turns[loopKey{Check: t.turn.CheckID, Region: t.turn.Region}] = expectedTurn{run: t, due: later(due, w.Now())}
+	x.turns[t.key()] = expectedTurn{run: t, after: after, due: later(due, w.Now())}
 	if !x.watched {
 		x.watched = true
 		go w.watchExpected()
 	}
 }
 
-// forget drops the turn of a loop, of which one has begun or which has none.
-func (x *expectedTurns) forget(key loopKey) {
+// taken notes that Temporal has taken the end of the turn before t.
+func (x *expectedTurns) taken(t *turnRun) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.turns, key)
+	if turn := x.turns[t.key()]; turn.run == t {
+		turn.taken = true
+		x.turns[t.key()] = turn
+	}
 }
 
-// goAhead returns a turn that is not lost, since it goes on at once; nil: it runs as a lost one, after a process that stood still.
-func (x *expectedTurns) goAhead(t *turnRun) *turnRun {
+// unknown drops the turn after one of which Temporal does not know, unless an earlier try to end it may have been taken.
+func (x *expectedTurns) unknown(after *turnRun) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	key := loopKey{Check: t.turn.CheckID, Region: t.turn.Region}
-	if turn := x.turns[key]; turn.run == t && !turn.nudge.IsZero() {
-		return nil
+	if x.turns[after.key()].after == after && !after.ahead {
+		delete(x.turns, after.key())
 	}
+}
+
+// forget drops the turn of a loop of which one begins, and reports whether it was lost and ran.
+func (x *expectedTurns) forget(key loopKey) (lost bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	lost = !x.turns[key].nudge.IsZero()
 	delete(x.turns, key)
-	return t
+	return lost
+}
+
+// over drops the turn of a loop that was lost and does not go on.
+func (x *expectedTurns) over(key loopKey) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.turns[key].nudge.IsZero() {
+		delete(x.turns, key)
+	}
 }
 
 // watchExpected starts the turns that are lost, until none is expected.
@@ -99,23 +126,21 @@ func (w *Watcher) watchExpected() {
 	}
 }
 
-// lookForLost starts the turns that are lost now, and reports whether others are expected.
+// lookForLost starts the turns that are lost now, nudges the loops of those that run, and reports whether others are
+// expected.
 func (w *Watcher) lookForLost() (more bool) {
 	x, now := &w.expected, w.Now()
-	late := make(map[string][]uuid.UUID)
-	var nudge []vigil.OpenTurn
+	late, nudges := make(map[string][]uuid.UUID), 0
 	x.mu.Lock()
 	for key, turn := range x.turns {
+		running := !turn.nudge.IsZero()
 		switch fence, ok := w.Lease.Holds(key.Region); {
-		case turn.run.stopped(), ok && fence != turn.run.fence:
+		case turn.run.stopped(), ok && fence != turn.run.fence, running && now.After(turn.run.lost):
 			delete(x.turns, key)
-		case ok && !turn.nudge.IsZero():
-			if !now.Before(turn.nudge) {
-				turn.nudge = now.Add(lostNudge)
-				x.turns[key] = turn
-				nudge = append(nudge, turn.run.open())
-			}
-		case ok && now.Sub(turn.due) >= lostAfter:
+		case ok && turn.late(now):
+			late[key.Region] = append(late[key.Region], key.Check)
+		case ok && running && !now.Before(turn.nudge) && nudges < nudgesPerLook:
+			nudges++
 			late[key.Region] = append(late[key.Region], key.Check)
 		}
 	}
@@ -125,36 +150,28 @@ func (w *Watcher) lookForLost() (more bool) {
 	for region, checks := range late {
 		w.startLost(region, checks)
 	}
-	if len(nudge) > 0 {
-		w.apart.start(func() { w.nudgeLost(nudge) })
-	}
 	return more
 }
 
-// nudgeLost makes the loops of lost turns begin other ones.
-func (w *Watcher) nudgeLost(turns []vigil.OpenTurn) {
-	ctx, cancel := context.WithTimeout(w.apart.ctx, nudgeTimeout)
-	defer cancel()
-	for _, turn := range turns {
-		if err := w.Completer.RepeatTurn(ctx, turn); err != nil {
-			w.Log.WarnContext(ctx, "lost turn not repeated", "check", turn.CheckID, "region", turn.Region, "error", err)
-		}
-	}
-}
-
-// startLost starts those of the turns of a region that are late whose loops belong to this worker, and drops the others.
+// startLost starts or nudges those of the turns of a region whose loops belong to this worker, and drops the others.
 func (w *Watcher) startLost(region string, checks []uuid.UUID) {
-	ctx, cancel := context.WithTimeout(w.apart.ctx, lostAfter)
+	ctx, cancel := context.WithTimeout(w.apart.ctx, lookTimeout)
 	defer cancel()
 	owned, err := w.Owners.OwnedLoops(ctx, fleet.Lease{Worker: w.Worker, Region: region}, checks)
 	if err != nil {
-		w.Log.WarnContext(ctx, "it is not known whether turns are lost", "region", region, "turns", len(checks), "error", err)
+		if w.apart.ctx.Err() == nil {
+			w.Log.WarnContext(ctx, "it is not known whether turns are lost", "region", region, "turns", len(checks), "error", err)
+		}
 		return
 	}
+	var nudge []vigil.OpenTurn
 	lost := 0
 	for _, check := range checks {
-		run := w.expected.lose(loopKey{Check: check, Region: region}, slices.Contains(owned, check), w.Now())
-		if run != nil {
+		run, again := w.lose(loopKey{Check: check, Region: region}, slices.Contains(owned, check))
+		switch {
+		case again:
+			nudge = append(nudge, vigil.OpenTurn{CheckID: check, Region: region})
+		case run != nil:
 			w.startApart(run)
 			lost++
 		}
@@ -162,32 +179,48 @@ func (w *Watcher) startLost(region string, checks []uuid.UUID) {
 	if lost > 0 {
 		w.Log.WarnContext(ctx, "Temporal does not bring the next turns: probing goes on without them", "region", region, "turns", lost)
 	}
+	if len(nudge) > 0 {
+		w.apart.start(func() { w.nudgeLost(nudge) })
+	}
 }
 
-// lose returns the turn of a loop that is lost, to be started, where the loop belongs to this worker. Otherwise it drops
-// the turn.
-func (x *expectedTurns) lose(key loopKey, owned bool, now time.Time) *turnRun {
+// lose returns the turn of a loop to be started, since it is lost, or that the loop of one that runs is to be nudged.
+// Where the loop belongs to another worker it drops the turn, and ends one that runs.
+func (w *Watcher) lose(key loopKey, owned bool) (start *turnRun, nudge bool) {
+	x, now := &w.expected, w.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	turn, ok := x.turns[key]
+	running := !turn.nudge.IsZero()
 	switch {
-	case !ok:
-		return nil // one has begun meanwhile
+	case !ok, !running && !turn.late(now):
+		return nil, false // one has begun meanwhile
 	case !owned:
 		delete(x.turns, key)
-		return nil
+		if running {
+			w.locks.supersede(key, turn.run.call.scheduled)
+		}
+		return nil, false
+	case running:
+		turn.nudge = now.Add(lostNudge)
+	default:
+		start = turn.run
+		start.lost, turn.nudge = now.Add(lostFor), now.Add(lostNudge)
 	}
-	turn.run.lost, turn.nudge = now.Add(lostFor), now.Add(lostNudge)
 	x.turns[key] = turn
-	return turn.run
+	return start, running
 }
 
-// over drops the turn of a loop that was lost and does not go on.
-func (x *expectedTurns) over(key loopKey) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !x.turns[key].nudge.IsZero() {
-		delete(x.turns, key)
+// nudgeLost makes the loops of lost turns begin other ones.
+func (w *Watcher) nudgeLost(turns []vigil.OpenTurn) {
+	for _, turn := range turns {
+		ctx, cancel := context.WithTimeout(w.apart.ctx, lookTimeout)
+		err := w.Completer.RepeatTurn(ctx, turn)
+		cancel()
+		if err != nil {
+			w.Log.WarnContext(ctx, "Temporal takes no nudges of lost turns", "turns", len(turns), "error", err)
+			return
+		}
 	}
 }
 

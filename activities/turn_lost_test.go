@@ -86,6 +86,9 @@ func TestTurnLost(t *testing.T) {
 			if end.err != nil || end.result.End != vigil.TurnCovered || !end.result.State.Slot.Equal(newest) {
 				t.Errorf("the turn that came ended with %+v, the newest slot is %v", end, newest)
 			}
+			if n := a.probes(); n != len(a.rows) {
+				t.Errorf("%d probes for %d slots", n, len(a.rows))
+			}
 			if n := a.log.count("Temporal does not bring the next turns"); n != 1 {
 				t.Errorf("%d lines in the log", n)
 			}
@@ -144,6 +147,40 @@ func TestTurnLost(t *testing.T) {
 		})
 	})
 
+	t.Run("EndsOnceItsLoopIsThatOfAnotherWorker", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			a := newApart(t)
+			a.notBrought(nil, plain)
+			time.Sleep(3 * goOnInterval) // sleep: in a bubble only
+			a.mu.Lock()
+			a.lost = false
+			a.mu.Unlock()
+			time.Sleep(10 * time.Minute) // sleep: in a bubble only
+			if probes := a.probes(); probes < 5 || probes > 6 || len(a.repeated) > 0 {
+				t.Errorf("%d probes, and %d nudges of the loop of another worker", probes, len(a.repeated))
+			}
+		})
+	})
+
+	t.Run("EndsWhileItIsLate", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			a := newApart(t)
+			a.notBrought(nil, plain)
+			a.set(func() {
+				a.observe = func(context.Context) vigil.Observation {
+					time.Sleep(goOnInterval + goOnInterval/2) // sleep: in a bubble only
+					return vigil.Observation{Success: true}
+				}
+			})
+			time.Sleep(10 * time.Minute) // sleep: in a bubble only
+			if probes := a.probes(); probes < 2+7 || probes > 2+9 {
+				t.Errorf("%d probes, want two, and one each 15 s for two minutes", probes)
+			}
+		})
+	})
+
 	t.Run("EndsForTheSweepToFindItsLoop", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
@@ -189,6 +226,31 @@ func TestTurnLost(t *testing.T) {
 			end := <-a.ended
 			if state := end.result.State; end.err != nil || len(state.Firing) != 1 || !state.Slot.Equal(a.rows[4].Slot) || !end.result.Behind {
 				t.Errorf("the turn that came ended with %+v, the second failure is of %v", end, a.rows[4].Slot)
+			}
+		})
+	})
+
+	t.Run("ReportsItsFirstVote", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			votes := newManyVotes()
+			a := newApart(t, func(o *activities.WatcherOptions) { o.Votes, o.Incidents = votes, votes })
+			fails := func() bool { return len(a.runs) == 4 || len(a.runs) == 5 }
+			a.observe = func(context.Context) vigil.Observation { return vigil.Observation{Success: !fails()} }
+			def, turn := a.notBrought(firing(vigil.Condition{FailureThreshold: 2}), plain)
+			before := len(votes.saved[def.Check.ID])
+			time.Sleep(6*goOnInterval + goOnInterval/2) // sleep: in a bubble only
+			if saved := len(
+				votes.saved[def.Check.ID],
+			) - before; saved != 1 || !votes.last.Slot.Equal(a.rows[4].Slot) ||
+				len(votes.last.Firing) != 1 {
+				t.Fatalf("%d votes, the last one %+v; want one of %v", saved, votes.last, a.rows[4].Slot)
+			}
+			a.set(func() { a.voted, a.votedFires = votes.last.Slot, true })
+			a.start(turn, plain)
+			end := <-a.ended
+			if state := end.result.State; end.err != nil || len(state.Firing) > 0 || !state.Slot.Equal(a.rows[5].Slot) || !end.result.Behind {
+				t.Errorf("the turn that came ended with %+v, the check was well at %v", end, a.rows[5].Slot)
 			}
 		})
 	})

@@ -30,7 +30,7 @@ const recoverPage = 1000
 // recover evaluates stored results that the state does not include yet, because the turn
 // before was lost.
 func (t *turnRun) recover(ctx context.Context) error {
-	if !t.turn.Recover && !t.state.Slot.IsZero() {
+	if !t.turn.Recover && !t.afterLost && !t.state.Slot.IsZero() {
 		return nil
 	}
 	ctx, cancel := context.WithDeadline(ctx, t.call.Ends)
@@ -215,6 +215,9 @@ func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
 // What the state knows and the rows do not did happen, and an incident may be open for it, so the
 // state stays.
 func (t *turnRun) compare(ctx context.Context, e *entry) error {
+	if t.adopted && t.ahead {
+		return nil // the first turn has compared, and no result of an adopted one says with which restore
+	}
 	reset := t.turn.Reset && t.out.Run == ""
 	if !reset && e.Restored <= t.out.Restored {
 		return nil

@@ -96,8 +96,8 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 	if w.stale(ctx) {
 		return nil, ErrSuperseded
 	}
-	w.expected.forget(loopKey{Check: turn.CheckID, Region: turn.Region})
 	t := w.newTurn(turn, callOf(ctx), fence, activity.GetWorkerStopChannel(ctx))
+	t.afterLost = w.expected.forget(t.key())
 	if w.Completer == nil {
 		return w.runTurn(ctx, t)
 	}
@@ -120,7 +120,9 @@ type turnRun struct {
 	adopted, named, ahead bool
 	owed                  *TurnResult
 	// lost is until when it begins slots where Temporal does not bring the turn, see turn_lost.go; zero: it has.
-	lost time.Time
+	// afterLost: such a turn ran here before this one, and has stored results that the state does not include.
+	lost      time.Time
+	afterLost bool
 
 	state vigil.State
 	// reported is the state whose firing rules the newest vote has, and vote what the turn did
@@ -272,9 +274,9 @@ func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, 
 func (t *turnRun) await(ctx context.Context, e *entry, schedule vigil.Schedule, until time.Time) (waitResult, error) {
 	switch {
 	case e.heartbeat != nil:
-		return t.awaitArrival(ctx, e, schedule, t.arrivalLimit(e))
+		return t.awaitArrival(ctx, e, schedule, t.arrivalLimit())
 	case t.sends():
-		return t.awaitSent(ctx, e, t.arrivalLimit(e))
+		return t.awaitSent(ctx, e, t.arrivalLimit())
 	}
 	if why := t.awaitInstant(ctx, e, until); why != due {
 		return why, nil
