@@ -173,7 +173,7 @@ func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) *turnR
 				return nil
 			}
 		}
-		w.expected.forget(ahead.key())
+		w.expected.goesOn(ahead)
 		return ahead
 	}
 	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)

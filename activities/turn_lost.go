@@ -50,7 +50,7 @@ type expectedTurns struct {
 
 // expectedTurn is a turn that goes on where the one of Temporal does not come.
 type expectedTurn struct {
-	run, after *turnRun  // it and the turn that has ended
+	run, after *turnRun  // it, and the turn that has ended until its end is taken
 	due        time.Time // its first slot
 	taken      bool      // Temporal has taken the end
 	// nudge is when the worker nudges the loop of a turn that is lost and runs, zero for one that is not.
@@ -81,7 +81,7 @@ func (x *expectedTurns) taken(t *turnRun) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if turn := x.turns[t.key()]; turn.run == t {
-		turn.taken = true
+		turn.taken, turn.after = true, nil
 		x.turns[t.key()] = turn
 	}
 }
@@ -102,6 +102,15 @@ func (x *expectedTurns) forget(key loopKey) (lost bool) {
 	lost = !x.turns[key].nudge.IsZero()
 	delete(x.turns, key)
 	return lost
+}
+
+// goesOn drops a turn that is not lost, since it goes on at once.
+func (x *expectedTurns) goesOn(t *turnRun) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.turns[t.key()].run == t {
+		delete(x.turns, t.key())
+	}
 }
 
 // over drops the turn of a loop that was lost and does not go on.
@@ -211,17 +220,25 @@ func (w *Watcher) lose(key loopKey, owned bool) (start *turnRun, nudge bool) {
 	return start, running
 }
 
-// nudgeLost makes the loops of lost turns begin other ones.
+// nudgeLost makes the loops of lost turns begin other ones. One that fails, as while its shard of history is away, does not
+// hold up the others: it is nudged again later.
 func (w *Watcher) nudgeLost(turns []vigil.OpenTurn) {
 	for _, turn := range turns {
 		ctx, cancel := context.WithTimeout(w.apart.ctx, lookTimeout)
-		err := w.Completer.RepeatTurn(ctx, turn)
-		cancel()
-		if err != nil {
-			w.Log.WarnContext(ctx, "Temporal takes no nudges of lost turns", "turns", len(turns), "error", err)
-			return
+		if w.expected.runs(loopKey{Check: turn.CheckID, Region: turn.Region}) {
+			if err := w.Completer.RepeatTurn(ctx, turn); err != nil && w.apart.ctx.Err() == nil {
+				w.Log.WarnContext(ctx, "lost turn not nudged", "check", turn.CheckID, "region", turn.Region, "error", err)
+			}
 		}
+		cancel()
 	}
+}
+
+// runs reports whether the turn of a loop is lost and runs.
+func (x *expectedTurns) runs(key loopKey) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return !x.turns[key].nudge.IsZero()
 }
 
 // later returns the later one of two instants.
