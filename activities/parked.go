@@ -29,7 +29,7 @@ var errParked = temporal.NewApplicationError("this worker cannot renew its lease
 // This cannot go round in circles, even when no worker has a lease: the worker opens no
 // new poll, so each of these turns takes one of the few that were open.
 func (w *Watcher) refuse(ctx context.Context, turn *Turn) (*TurnResult, error) {
-	w.locks.supersede(loopKey{Check: turn.CheckID, Region: turn.Region}, activity.GetInfo(ctx).ScheduledTime)
+	w.locks.supersede(turn.key(), activity.GetInfo(ctx).ScheduledTime)
 	e := w.Catalogue.cached(turn.CheckID, turn.Revision)
 	if e == nil {
 		return nil, errParked

@@ -3,7 +3,6 @@
 package activities_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,9 +28,7 @@ func (a *apart) withoutFrom(away int, change func(*vigil.Definition), prepare fu
 			change(def)
 		}
 	})
-	a.start(turnOf(def, vigil.State{}), plain)
-	turn := turnOf(def, (<-a.ended).result.State)
-	turn.By = "test"
+	turn := a.end(def, turnOf(def, vigil.State{}), plain)
 	a.mu.Lock()
 	a.away = a.calls + away
 	a.mu.Unlock()
@@ -134,8 +131,7 @@ func TestTurnAhead(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			a := newApart(t)
-			fails := func() bool { return len(a.runs) == 4 || len(a.runs) == 5 }
-			a.observe = func(context.Context) vigil.Observation { return vigil.Observation{Success: !fails()} }
+			a.failTwice()
 			def := a.without(8, firing(vigil.Condition{FailureThreshold: 2}))
 			end := <-a.ended
 			a.wantEverySlot(def, 8)

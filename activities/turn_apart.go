@@ -159,7 +159,7 @@ func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) *turnR
 	ahead := w.turnAhead(t, result, failure)
 	if !t.lost.IsZero() { // Temporal has taken the end of the turn before it
 		if ahead == nil {
-			w.expected.over(t.key())
+			w.expected.over(t.turn.key())
 		}
 		return ahead
 	}
@@ -169,11 +169,11 @@ func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) *turnR
 			ctx, cancel := context.WithTimeout(w.apart.ctx, limit)
 			defer cancel()
 			if w.tryComplete(ctx, t, result, nil) {
-				w.expected.taken(ahead)
+				w.expected.taken(t)
 				return nil
 			}
 		}
-		w.expected.goesOn(ahead)
+		w.expected.drop(t)
 		return ahead
 	}
 	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)
@@ -194,7 +194,9 @@ func (w *Watcher) tryComplete(ctx context.Context, t *turnRun, result *TurnResul
 	open := t.open()
 	err := w.Completer.CompleteTurn(ctx, open, t.taken(result), failure)
 	if err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
-		w.expected.unknown(t)
+		if !t.ahead { // else an earlier try to end it may have been taken
+			w.expected.drop(t)
+		}
 		if err = nil; t.adopted && !errors.Is(failure, ErrSuperseded) {
 			err = w.Completer.RepeatTurn(ctx, open)
 		}
@@ -223,7 +225,7 @@ func (w *Watcher) Adopt(turns []vigil.OpenTurn, fence int64, stop <-chan struct{
 			workflow:     vigil.LoopID(open.CheckID, open.Region), run: open.RunID.String(), started: w.Now(),
 		}, fence, stop)
 		t.adopted, t.named = true, true
-		w.expected.forget(loopKey{Check: open.CheckID, Region: open.Region})
+		w.expected.forget(t.turn.key())
 		w.startApart(t)
 	}
 }

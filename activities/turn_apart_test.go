@@ -110,6 +110,29 @@ func (a *apart) start(turn activities.Turn, prepare func(*testsuite.TestActivity
 	}
 }
 
+// end runs a turn to its end, and returns the next one.
+func (a *apart) end(def vigil.Definition, turn activities.Turn, prepare func(*testsuite.TestActivityEnvironment)) activities.Turn {
+	a.Helper()
+	a.start(turn, prepare)
+	next := turnOf(def, (<-a.ended).result.State)
+	next.By = "test"
+	return next
+}
+
+// move gives the loops to another worker.
+func (a *apart) move() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.moved, a.lost = true, false
+}
+
+// failTwice makes the fourth and the fifth probe fail.
+func (a *apart) failTwice() {
+	a.observe = func(context.Context) vigil.Observation {
+		return vigil.Observation{Success: len(a.runs) != 4 && len(a.runs) != 5}
+	}
+}
+
 // begun is a check whose first turn has ended, and its next turn of four slots.
 func (a *apart) begun() (vigil.Definition, activities.Turn) {
 	a.Helper()
@@ -239,9 +262,7 @@ func TestTurnApart(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			a, probes := gone(t)
-			a.mu.Lock()
-			a.moved = true
-			a.mu.Unlock()
+			a.move()
 			a.keep(2)
 			time.Sleep(10 * time.Minute)
 			if len(a.ended) > 0 || a.probes() != probes {
@@ -277,9 +298,7 @@ func TestTurnApart(t *testing.T) {
 			_, turn := a.begun()
 			a.start(turn, plain)
 			time.Sleep(10 * time.Second)
-			a.mu.Lock()
-			a.moved = true
-			a.mu.Unlock()
+			a.move()
 			a.keep(2)
 			if end := <-a.ended; end.err != nil || end.result.End != vigil.TurnHandOver || a.probes() != 1 {
 				t.Errorf("the turn ended with %+v after %d probes", end, a.probes())

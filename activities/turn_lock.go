@@ -104,7 +104,7 @@ func (s *turnLocks) release(lock *turnLock) {
 // lockTurn acquires the lock of the turn's loop, and adds a claim when another worker ran
 // the turn before. It returns nil when a newer turn holds the lock or ctx ends.
 func (w *Watcher) lockTurn(ctx context.Context, turn *Turn, scheduled time.Time) *turnLock {
-	key := loopKey{Check: turn.CheckID, Region: turn.Region}
+	key := turn.key()
 	held := w.locks.acquire(ctx, key, scheduled)
 	if held != nil && turn.By != w.shortName {
 		w.claims.add(key)

@@ -4,7 +4,6 @@ package activities
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // After Temporal has taken the end of a turn, a worker of the region gets the next one within milliseconds. While the
@@ -44,54 +44,54 @@ const (
 // begun again here.
 type expectedTurns struct {
 	mu      sync.Mutex
-	turns   map[loopKey]expectedTurn
+	turns   map[loopKey]*expectedTurn
 	watched bool // a goroutine looks for lost ones
 }
 
 // expectedTurn is a turn that goes on where the one of Temporal does not come.
 type expectedTurn struct {
-	run, after *turnRun  // it, and the turn that has ended until its end is taken
-	due        time.Time // its first slot
-	taken      bool      // Temporal has taken the end
+	run   *turnRun
+	after *turnRun  // the turn that has ended, nil once Temporal has taken its end
+	due   time.Time // the first slot
 	// nudge is when the worker nudges the loop of a turn that is lost and runs, zero for one that is not.
 	nudge time.Time
 }
 
+// lost reports whether the turn is lost and runs; nil is none.
+func (e *expectedTurn) lost() bool { return e != nil && !e.nudge.IsZero() }
+
 // late reports whether it is to be found out whether the turn is lost.
 func (e *expectedTurn) late(now time.Time) bool {
-	return e.taken && e.nudge.IsZero() && now.Sub(e.due) >= lostAfter
+	return e.after == nil && !e.lost() && now.Sub(e.due) >= lostAfter
 }
-
-func (t *turnRun) key() loopKey { return loopKey{Check: t.turn.CheckID, Region: t.turn.Region} }
 
 // expect remembers the turn after one, before Temporal is given the end of that.
 func (w *Watcher) expect(t, after *turnRun, due time.Time) {
 	x := &w.expected
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.turns[t.key()] = expectedTurn{run: t, after: after, due: later(due, w.Now())}
+	x.turns[t.turn.key()] = &expectedTurn{run: t, after: after, due: timing.Later(due, w.Now())}
 	if !x.watched {
 		x.watched = true
 		go w.watchExpected()
 	}
 }
 
-// taken notes that Temporal has taken the end of the turn before t.
-func (x *expectedTurns) taken(t *turnRun) {
+// taken notes that Temporal has taken the end of a turn.
+func (x *expectedTurns) taken(after *turnRun) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if turn := x.turns[t.key()]; turn.run == t {
-		turn.taken, turn.after = true, nil
-		x.turns[t.key()] = turn
+	if turn := x.turns[after.turn.key()]; turn != nil && turn.after == after {
+		turn.after = nil
 	}
 }
 
-// unknown drops the turn after one of which Temporal does not know, unless an earlier try to end it may have been taken.
-func (x *expectedTurns) unknown(after *turnRun) {
+// drop forgets the turn after one whose end Temporal has not taken.
+func (x *expectedTurns) drop(after *turnRun) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.turns[after.key()].after == after && !after.ahead {
-		delete(x.turns, after.key())
+	if turn := x.turns[after.turn.key()]; turn != nil && turn.after == after {
+		delete(x.turns, after.turn.key())
 	}
 }
 
@@ -99,27 +99,25 @@ func (x *expectedTurns) unknown(after *turnRun) {
 func (x *expectedTurns) forget(key loopKey) (lost bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	lost = !x.turns[key].nudge.IsZero()
+	lost = x.turns[key].lost()
 	delete(x.turns, key)
 	return lost
-}
-
-// goesOn drops a turn that is not lost, since it goes on at once.
-func (x *expectedTurns) goesOn(t *turnRun) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.turns[t.key()].run == t {
-		delete(x.turns, t.key())
-	}
 }
 
 // over drops the turn of a loop that was lost and does not go on.
 func (x *expectedTurns) over(key loopKey) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.turns[key].nudge.IsZero() {
+	if x.turns[key].lost() {
 		delete(x.turns, key)
 	}
+}
+
+// runs reports whether the turn of a loop is lost and runs.
+func (x *expectedTurns) runs(key loopKey) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.turns[key].lost()
 }
 
 // watchExpected starts the turns that are lost, until none is expected.
@@ -142,13 +140,12 @@ func (w *Watcher) lookForLost() (more bool) {
 	late, nudges := make(map[string][]uuid.UUID), 0
 	x.mu.Lock()
 	for key, turn := range x.turns {
-		running := !turn.nudge.IsZero()
 		switch fence, ok := w.Lease.Holds(key.Region); {
-		case turn.run.stopped(), ok && fence != turn.run.fence, running && now.After(turn.run.lost):
+		case turn.run.stopped(), ok && fence != turn.run.fence, turn.lost() && now.After(turn.run.lost):
 			delete(x.turns, key)
 		case ok && turn.late(now):
 			late[key.Region] = append(late[key.Region], key.Check)
-		case ok && running && !now.Before(turn.nudge) && nudges < nudgesPerLook:
+		case ok && turn.lost() && !now.Before(turn.nudge) && nudges < nudgesPerLook:
 			nudges++
 			late[key.Region] = append(late[key.Region], key.Check)
 		}
@@ -173,10 +170,14 @@ func (w *Watcher) startLost(region string, checks []uuid.UUID) {
 		}
 		return
 	}
+	mine := make(map[uuid.UUID]bool, len(owned))
+	for _, check := range owned {
+		mine[check] = true
+	}
 	var nudge []vigil.OpenTurn
 	lost := 0
 	for _, check := range checks {
-		run, again := w.lose(loopKey{Check: check, Region: region}, slices.Contains(owned, check))
+		run, again := w.lose(loopKey{Check: check, Region: region}, mine[check])
 		switch {
 		case again:
 			nudge = append(nudge, vigil.OpenTurn{CheckID: check, Region: region})
@@ -199,25 +200,22 @@ func (w *Watcher) lose(key loopKey, owned bool) (start *turnRun, nudge bool) {
 	x, now := &w.expected, w.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	turn, ok := x.turns[key]
-	running := !turn.nudge.IsZero()
+	turn := x.turns[key]
 	switch {
-	case !ok, !running && !turn.late(now):
+	case turn == nil, !turn.lost() && !turn.late(now):
 		return nil, false // one has begun meanwhile
 	case !owned:
 		delete(x.turns, key)
-		if running {
+		if turn.lost() {
 			w.locks.supersede(key, turn.run.call.scheduled)
 		}
 		return nil, false
-	case running:
+	case turn.lost():
 		turn.nudge = now.Add(lostNudge)
-	default:
-		start = turn.run
-		start.lost, turn.nudge = now.Add(lostFor), now.Add(lostNudge)
+		return nil, true
 	}
-	x.turns[key] = turn
-	return start, running
+	turn.run.lost, turn.nudge = now.Add(lostFor), now.Add(lostNudge)
+	return turn.run, false
 }
 
 // nudgeLost makes the loops of lost turns begin other ones. One that fails, as while its shard of history is away, does not
@@ -232,21 +230,6 @@ func (w *Watcher) nudgeLost(turns []vigil.OpenTurn) {
 		}
 		cancel()
 	}
-}
-
-// runs reports whether the turn of a loop is lost and runs.
-func (x *expectedTurns) runs(key loopKey) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return !x.turns[key].nudge.IsZero()
-}
-
-// later returns the later one of two instants.
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // stopped reports whether the worker of a turn stops.

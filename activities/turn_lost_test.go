@@ -33,9 +33,7 @@ func (a *apart) notBrought(
 	})
 	turn := turnOf(def, vigil.State{})
 	for range 2 {
-		a.start(turn, prepare)
-		turn = turnOf(def, (<-a.ended).result.State)
-		turn.By = "test"
+		turn = a.end(def, turn, prepare)
 	}
 	return def, turn
 }
@@ -101,9 +99,7 @@ func TestTurnLost(t *testing.T) {
 			a := newApart(t)
 			def, turn := a.notBrought(nil, plain)
 			for range 10 {
-				a.start(turn, plain)
-				turn = turnOf(def, (<-a.ended).result.State)
-				turn.By = "test"
+				turn = a.end(def, turn, plain)
 			}
 			a.wantEverySlot(def, 12)
 			if probes := a.probes(); probes != 12 {
@@ -117,9 +113,7 @@ func TestTurnLost(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newApart(t)
 			a.notBrought(nil, plain)
-			a.mu.Lock()
-			a.lost = false
-			a.mu.Unlock()
+			a.move()
 			time.Sleep(10 * time.Minute) // sleep: in a bubble only
 			if probes := a.probes(); probes != 2 {
 				t.Errorf("%d probes, want 2", probes)
@@ -153,9 +147,7 @@ func TestTurnLost(t *testing.T) {
 			a := newApart(t)
 			a.notBrought(nil, plain)
 			time.Sleep(3 * goOnInterval) // sleep: in a bubble only
-			a.mu.Lock()
-			a.lost = false
-			a.mu.Unlock()
+			a.move()
 			time.Sleep(10 * time.Minute) // sleep: in a bubble only
 			if probes := a.probes(); probes < 5 || probes > 6 || len(a.repeated) > 0 {
 				t.Errorf("%d probes, and %d nudges of the loop of another worker", probes, len(a.repeated))
@@ -217,8 +209,7 @@ func TestTurnLost(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			a := newApart(t)
-			fails := func() bool { return len(a.runs) == 4 || len(a.runs) == 5 }
-			a.observe = func(context.Context) vigil.Observation { return vigil.Observation{Success: !fails()} }
+			a.failTwice()
 			def, turn := a.notBrought(firing(vigil.Condition{FailureThreshold: 2}), plain)
 			time.Sleep(6*goOnInterval + goOnInterval/2) // sleep: in a bubble only
 			a.wantSlots(def)
@@ -235,16 +226,13 @@ func TestTurnLost(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			votes := newManyVotes()
 			a := newApart(t, func(o *activities.WatcherOptions) { o.Votes, o.Incidents = votes, votes })
-			fails := func() bool { return len(a.runs) == 4 || len(a.runs) == 5 }
-			a.observe = func(context.Context) vigil.Observation { return vigil.Observation{Success: !fails()} }
+			a.failTwice()
 			def, turn := a.notBrought(firing(vigil.Condition{FailureThreshold: 2}), plain)
-			before := len(votes.saved[def.Check.ID])
+			saved := func() int { return len(votes.saved[def.Check.ID]) }
+			before := saved()
 			time.Sleep(6*goOnInterval + goOnInterval/2) // sleep: in a bubble only
-			if saved := len(
-				votes.saved[def.Check.ID],
-			) - before; saved != 1 || !votes.last.Slot.Equal(a.rows[4].Slot) ||
-				len(votes.last.Firing) != 1 {
-				t.Fatalf("%d votes, the last one %+v; want one of %v", saved, votes.last, a.rows[4].Slot)
+			if n, vote := saved()-before, votes.last; n != 1 || !vote.Slot.Equal(a.rows[4].Slot) || len(vote.Firing) != 1 {
+				t.Fatalf("%d votes, the last one %+v; want one of %v", n, vote, a.rows[4].Slot)
 			}
 			a.set(func() { a.voted, a.votedFires = votes.last.Slot, true })
 			a.start(turn, plain)

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // Turn is the argument of Watch: continue the loop from State.
@@ -36,6 +37,8 @@ type Turn struct {
 	// Restored is the epoch of the last restore that the loop has compared its state with.
 	Restored int64 `json:"restored,omitempty"`
 }
+
+func (t *Turn) key() loopKey { return loopKey{Check: t.CheckID, Region: t.Region} }
 
 // TurnResult is the result of Watch.
 type TurnResult struct {
@@ -97,7 +100,7 @@ func (w *Watcher) Watch(ctx context.Context, turn *Turn) (*TurnResult, error) {
 		return nil, ErrSuperseded
 	}
 	t := w.newTurn(turn, callOf(ctx), fence, activity.GetWorkerStopChannel(ctx))
-	t.afterLost = w.expected.forget(t.key())
+	t.afterLost = w.expected.forget(turn.key())
 	if w.Completer == nil {
 		return w.runTurn(ctx, t)
 	}
@@ -241,8 +244,8 @@ func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
 // before it. What costs something is asked only where the decision may need it.
 func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, before vigil.Health, why waitResult) vigil.TurnFacts {
 	now := t.Now()
-	if t.latest = t.call.Ends.Add(-t.occupies(e) - lastSlot); !t.lost.IsZero() && t.lost.Before(t.latest) {
-		t.latest = t.lost
+	if t.latest = t.call.Ends.Add(-t.occupies(e) - lastSlot); !t.lost.IsZero() {
+		t.latest = timing.Earlier(t.latest, t.lost)
 	}
 	f := vigil.TurnFacts{
 		CheckID: t.turn.CheckID, Region: t.turn.Region, Interval: schedule.Interval, Revision: e.Check.Revision, Known: t.turn.Revision,

@@ -112,7 +112,7 @@ func NewWatcher(opts WatcherOptions) *Watcher {
 	opts.Figures = &keptFigures{MetricsHandler: opts.Figures}
 	return &Watcher{
 		reach:          reach{log: opts.Log},
-		expected:       expectedTurns{turns: make(map[loopKey]expectedTurn)},
+		expected:       expectedTurns{turns: make(map[loopKey]*expectedTurn)},
 		apart:          newTurnsApart(),
 		WatcherOptions: opts, locks: newTurnLocks(), claims: newPendingClaims(), shortName: shortWorkerName(opts.Worker),
 		budget: pace.NewBudget(opts.TurnRate, cmp.Or(opts.WideRate, opts.TurnRate)), news: timing.Burst{Size: newsBurst, Window: newsBurstTime},

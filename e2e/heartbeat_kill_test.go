@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
 
@@ -205,17 +206,10 @@ func (b *beats) due(j *job, judged time.Time) time.Time {
 	latest := j.answered().Add(b.every) // its next slot begins before
 	for _, back := range b.away {
 		if back.to.Before(judged) {
-			latest = laterOf(latest, back.to)
+			latest = timing.Later(latest, back.to)
 		}
 	}
 	return latest.Add(b.every + b.grace)
-}
-
-func laterOf(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // TestHeartbeatsKilled kills the platform again and again while half of the jobs end. No job that goes on is ever down, and
@@ -301,7 +295,7 @@ func (m *misses) known(b *beats) (known, started []time.Duration) {
 		for i+1 < len(b.away) && b.away[i+1].from.Before(b.away[i].to.Add(outage)) {
 			i++ // killed again
 		}
-		started = append(started, b.knownAfter(n+1, laterOf(deadline, b.away[i].to)))
+		started = append(started, b.knownAfter(n+1, timing.Later(deadline, b.away[i].to)))
 	}
 	return known, started
 }
