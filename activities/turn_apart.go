@@ -5,15 +5,12 @@ package activities
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
@@ -130,27 +127,14 @@ func (w *Watcher) startApart(t *turnRun) {
 	t.call.figures = w.Figures
 	w.apart.start(func() {
 		for t != nil {
-			result, err := w.runApart(t)
+			// The deadline of the turn is set where it reads and probes: the timer of a context is too much for one that waits.
+			result, err := w.runTurn(context.WithValue(w.apart.ctx, callKey{}, t.call), t)
 			if w.apart.ctx.Err() != nil || errors.Is(err, errLeft) {
 				return
 			}
 			t = w.complete(t, result, err)
 		}
 	})
-}
-
-// runApart runs a turn. A panic is an error of the turn. The deadline of the turn is set where it
-// reads and probes: the timer of a context is too much for one that waits.
-func (w *Watcher) runApart(t *turnRun) (result *TurnResult, err error) {
-	ctx := context.WithValue(w.apart.ctx, callKey{}, t.call)
-	defer func() {
-		if failed := recover(); failed != nil {
-			w.Log.ErrorContext(ctx, "turn panicked", "check", t.turn.CheckID, "region", t.turn.Region,
-				"panic", failed, "stack", string(debug.Stack()))
-			result, err = nil, temporal.NewApplicationError(fmt.Sprintf("panic: %v", failed), "panic")
-		}
-	}()
-	return w.runTurn(ctx, t)
 }
 
 // complete completes a turn. While Temporal is away it returns the turn that goes on meanwhile; where

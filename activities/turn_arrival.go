@@ -57,13 +57,17 @@ const arrivalStack = 2 << 10
 
 // awaitArrival waits until a slot is decided or something else happened, until a limit at most. It
 // returns due at the limit, and otherwise as await does.
-func (t *turnRun) awaitArrival(ctx context.Context, e *entry, schedule vigil.Schedule, limit time.Time) (waitResult, error) {
+func (t *turnRun) awaitArrival(ctx context.Context, e *entry, limit time.Time) (waitResult, error) {
 	var kept [arrivalStack]byte
 	defer func() { runtime.KeepAlive(&kept) }()
-	return t.awaitPing(ctx, e, schedule, limit)
+	return t.awaitPing(ctx, e, limit)
 }
 
-func (t *turnRun) awaitPing(ctx context.Context, e *entry, schedule vigil.Schedule, limit time.Time) (waitResult, error) {
+func (t *turnRun) awaitPing(ctx context.Context, e *entry, limit time.Time) (waitResult, error) {
+	schedule, runs := e.Schedule(t.turn.Region)
+	if !runs {
+		return gone, nil
+	}
 	if t.arrival == nil {
 		t.arrival = t.Arrivals.join(t.turn.CheckID)
 	}

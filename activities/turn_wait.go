@@ -91,8 +91,9 @@ func wait[T any](ctx context.Context, t *turnRun, e *entry, ready <-chan T, over
 // been given to another worker.
 func (t *turnRun) awaitInstant(ctx context.Context, e *entry, until time.Time) waitResult {
 	timer := time.NewTimer(until.Sub(t.Now()))
-	defer timer.Stop()
-	if why := wait(ctx, t, e, timer.C, nil); why != due {
+	why := wait(ctx, t, e, timer.C, nil)
+	timer.Stop()
+	if why != due {
 		return why
 	}
 	return t.awaitLease(ctx, e)

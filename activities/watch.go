@@ -7,13 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // Turn is the argument of Watch: continue the loop from State.
@@ -160,129 +161,87 @@ func (w *Watcher) newTurn(turn *Turn, call *turnCall, fence int64, stop <-chan s
 	}
 }
 
-// runTurn runs a turn to its end.
+// runTurn runs a turn to its end. A panic is an error of the turn.
 //
 // Tens of thousands of turns wait at the same time, each on its own stack. What they need
 // while they wait is on the heap, which halves the stack: hence the pointers.
-func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (*TurnResult, error) {
-	if t.lock = w.lockTurn(ctx, t.turn, t.call.scheduled); t.lock == nil {
-		return nil, ErrSuperseded
+func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (result *TurnResult, err error) {
+	defer t.recovered(ctx, &result, &err)
+	if err := t.begin(ctx); err != nil {
+		return nil, err
 	}
-	var result *TurnResult
-	w.budget.Begin(t.lock.key, w.Now())
-	defer func() {
-		// After a hand-over the next turn is one of another process.
-		if t.arrival != nil {
-			w.Arrivals.leave(t.arrival)
-		}
-		if t.sent != nil {
-			w.Inbox.leave(t.sent)
-		}
-		w.budget.End(t.lock.key, result.goesOn(), w.Now())
-		w.locks.release(t.lock)
-	}()
-	if t.turn.Recover && !t.adopted {
-		w.budget.Take(w.Now()) // the end of a turn has taken the token of the next one, unless it was lost
-	}
+	defer func() { t.leave(result) }()
 	if err := t.recover(ctx); err != nil {
 		return nil, err
 	}
-	result, err := t.run(ctx)
-	if result == nil || result.End == vigil.TurnHandOver {
-		w.claims.remove(t.lock.key)
-	}
-	t.nameIn(ctx, result)
-	countTurn(ctx, result, err)
+	result, err = t.run(ctx)
+	t.ended(ctx, result, err)
 	return result, err
 }
 
-// run does what vigil.NextTurnStep decides, until the turn ends.
-func (t *turnRun) run(ctx context.Context) (*TurnResult, error) {
-	for before, why := t.state.Health, due; ; {
-		e, err := t.definition(ctx)
-		if err != nil {
-			return nil, err
-		}
-		schedule, runs := e.Schedule(t.turn.Region)
-		if !runs {
-			why = gone
-		}
-		if why != gone {
-			t.budget.Run(t.lock.key, schedule.Interval, rowsDecide(t.turn.Region), t.Now())
-			if err := t.compare(ctx, e); err != nil {
-				return nil, err
-			}
-		}
-		facts := t.facts(ctx, e, schedule, before, why)
-		step := vigil.NextTurnStep(facts)
-		t.plan = step.Plan
-		switch step.Action {
-		case vigil.TurnStop:
-			return t.end(ctx, step.End, e, schedule), nil
-		case vigil.TurnLeave:
-			return nil, errLeft
-		case vigil.TurnReport:
-			t.report(ctx, e.Check.Revision)
-			why = due
-			continue
-		case vigil.TurnContinue:
-			t.lock.progress.Store(&LoopProgress{State: t.state, Next: facts.Next, Span: t.plan.Span})
-		}
-		before = t.state.Health
-		switch why, err = t.await(ctx, e, schedule, step.Until); {
-		case err != nil:
-			return nil, err
-		case why == superseded:
-			return nil, ErrSuperseded
-		case why == cancelled:
-			return nil, ctx.Err()
-		}
+// recovered makes a panic of the turn its error. It is deferred.
+func (t *turnRun) recovered(ctx context.Context, result **TurnResult, err *error) {
+	if failed := recover(); failed != nil {
+		t.Log.ErrorContext(ctx, "turn panicked", "check", t.turn.CheckID, "region", t.turn.Region,
+			"panic", failed, "stack", string(debug.Stack()))
+		*result, *err = nil, temporal.NewApplicationError(fmt.Sprintf("panic: %v", failed), "panic")
 	}
 }
 
-// facts returns what the turn knows, after a wait that ended for a reason and with the health
-// before it. What costs something is asked only where the decision may need it.
-func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, before vigil.Health, why waitResult) vigil.TurnFacts {
-	now := t.Now()
-	if t.latest = t.call.Ends.Add(-t.occupies(e) - lastSlot); !t.lost.IsZero() {
-		t.latest = timing.Earlier(t.latest, t.lost)
+// begin takes what the turn holds until its end: the loop's turns of this process, and its part of the budget.
+func (t *turnRun) begin(ctx context.Context) error {
+	if t.lock = t.lockTurn(ctx, t.turn, t.call.scheduled); t.lock == nil {
+		return ErrSuperseded
 	}
-	f := vigil.TurnFacts{
-		CheckID: t.turn.CheckID, Region: t.turn.Region, Interval: schedule.Interval, Revision: e.Check.Revision, Known: t.turn.Revision,
-		Now: now, Latest: t.latest, Plan: t.plan, Covered: t.covered,
-		New: t.turn.State.Slot.IsZero(), Adopted: t.adopted, Behind: t.out.Behind || t.out.Restarted,
-		Before: before, Health: t.state.Health, Fires: t.firingChanged(),
-		Reported: t.vote == voteReported, ReportFailed: t.vote == voteFailed, EverySlot: t.TurnRate == 0,
-		Away: !t.lost.IsZero() || t.reach.away(now), Ahead: t.ahead,
-		Gone: why == gone, OutOfTime: why == late, Stopping: why == stopping, Revoked: why == revoked, Named: t.named,
+	t.budget.Begin(t.lock.key, t.Now())
+	if t.turn.Recover && !t.adopted {
+		t.budget.Take(t.Now()) // the end of a turn has taken the token of the next one, unless it was lost
 	}
-	if f.Gone {
-		return f
+	return nil
+}
+
+// ended names and counts the end of the turn.
+func (t *turnRun) ended(ctx context.Context, result *TurnResult, err error) {
+	if result == nil || result.End == vigil.TurnHandOver {
+		t.claims.remove(t.lock.key)
 	}
-	f.Next, f.Span = t.dueSlot(e, schedule, now), t.span(schedule)
-	f.Taken = f.Revoked && t.named && !t.owns(ctx)
-	if f.New && f.Covered == 1 {
-		f.Most, _ = t.most(now, schedule)
-		f.BeyondBudget = !t.budget.Left(now)
+	t.nameIn(ctx, result)
+	countTurn(ctx, result, err)
+}
+
+// leave gives back what the turn held until its end, of which the result is nil after an error.
+func (t *turnRun) leave(result *TurnResult) {
+	// After a hand-over the next turn is one of another process.
+	if t.arrival != nil {
+		t.Arrivals.leave(t.arrival)
 	}
-	if t.covered > 0 && before != "" && t.plan.ExtendedTo.IsZero() && (f.Fires || before != f.Health) {
-		f.Burst = t.news.Add(now) // each turn with news counts once: it ends, or is extended
+	if t.sent != nil {
+		t.Inbox.leave(t.sent)
 	}
-	f.Crowded = t.covered > 0 && f.Next.After(t.plan.Last) && t.budget.Crowded(now) && t.lateness.Punctual(now)
-	return f
+	t.budget.End(t.lock.key, result.goesOn(), t.Now())
+	t.locks.release(t.lock)
 }
 
 // await waits until an instant, and covers the slot that is due then. It returns why the wait
 // ended.
-func (t *turnRun) await(ctx context.Context, e *entry, schedule vigil.Schedule, until time.Time) (waitResult, error) {
+func (t *turnRun) await(ctx context.Context, e *entry, until time.Time) (waitResult, error) {
 	switch {
 	case e.heartbeat != nil:
-		return t.awaitArrival(ctx, e, schedule, t.arrivalLimit())
+		return t.awaitArrival(ctx, e, t.arrivalLimit())
 	case t.sends():
 		return t.awaitSent(ctx, e, t.arrivalLimit())
 	}
 	if why := t.awaitInstant(ctx, e, until); why != due {
 		return why, nil
+	}
+	return t.cover(ctx, e)
+}
+
+// cover covers the slot that is due, if one is. It returns why the turn must not go on, or due.
+func (t *turnRun) cover(ctx context.Context, e *entry) (waitResult, error) {
+	schedule, runs := e.Schedule(t.turn.Region)
+	if !runs {
+		return gone, nil
 	}
 	slot := schedule.Due(t.state.Slot, t.Now())
 	if slot.After(t.Now()) || t.passOver(e, slot) {
