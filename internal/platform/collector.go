@@ -27,9 +27,13 @@ const (
 	// gcShare is the part of the machine's CPU time that the collector takes at most, however
 	// much memory that costs: a process with much to do needs the time for it.
 	gcShare = 0.012
-	// growthShare is the part of the machine's memory by which the heap grows at most between
-	// two runs, so that a process without time does not take all of it.
+	// The heap grows between two runs by at most growthShare of the machine's memory, so that a
+	// process without time does not take all of it, and by at most mostGrowth in bytes or liveShare
+	// of what the last run found in use: thousands of checks that are created at once leave heaps of
+	// garbage for a minute, and the places between what is in use stay taken for much longer.
 	growthShare = 0.03
+	mostGrowth  = 96 << 20
+	liveShare   = 0.5
 	// unknownMemory is the memory of a machine that does not say how much it has.
 	unknownMemory = 4 << 30
 
@@ -61,7 +65,7 @@ func adaptCollector(ctx context.Context, memory int64) {
 			if now.cycles < last.cycles+gcCycles && now.at.Sub(last.at) < gcPatience {
 				continue
 			}
-			if next := nextGCPercent(percent, now.growth(percent), now.work(last), memory); next != percent {
+			if next := nextGCPercent(percent, now.growth(percent), now.work(last), float64(now.live), memory); next != percent {
 				percent = next
 				debug.SetGCPercent(percent)
 			}
@@ -150,8 +154,8 @@ func processTime() time.Duration {
 }
 
 // nextGCPercent returns the percentage that follows one. growth is the bytes that one percent
-// means, work that of the collector, and memory that of the machine in bytes.
-func nextGCPercent(percent int, growth, work float64, memory int64) int {
+// means, work that of the collector, live the bytes in use, and memory that of the machine in bytes.
+func nextGCPercent(percent int, growth, work, live float64, memory int64) int {
 	if growth <= 0 || work <= 0 {
 		return percent
 	}
@@ -163,7 +167,7 @@ func nextGCPercent(percent int, growth, work float64, memory int64) int {
 		min(math.Sqrt(work*float64(memory)/smallPrice), smallGrowth),
 		work/gcShare,
 	)
-	best = min(best, growthShare*float64(memory))
+	best = min(best, growthShare*float64(memory), max(mostGrowth, liveShare*live))
 	next := int(min(max(best/growth, minGCPercent), maxGCPercent))
 	if math.Abs(float64(next-percent)) < gcStep*float64(percent) {
 		return percent

@@ -57,26 +57,29 @@ func TestNextGCPercent(t *testing.T) {
 		work    float64
 		memory  int64
 		want    int
+		live    float64
 	}{
 		// The square root of 0.01 * 30 MiB * 24 GiB / 7.5 is 31 MiB, and the collector takes
 		// 1.0 % of the CPU time then.
-		"TheBestGrowth":          {25, mib / 2, 0.01 * 30 * mib, 24 * gib, 62},
-		"NoMoreThanItsShare":     {25, mib / 4, 0.04 * 30 * mib, 24 * gib, 400}, // 100 MiB, the root is 63
-		"AlsoWithLittleMemory":   {25, mib / 2, 0.02 * 30 * mib, 6 * gib, 100},  // 50 MiB, the root is 22
-		"NotAllOfTheMemory":      {100, mib, 12 * mib, 4 * gib, 122},            // 123 MiB, its share would be 1,000
-		"ATwiceAsLargeHeap":      {200, mib, 0.01 * 30 * mib, 24 * gib, 31},
-		"LittleWork":             {100, mib / 2, 0.001 * mib, 24 * gib, minGCPercent},
-		"MuchWork":               {100, mib / 2, 100 * mib, 24 * gib, maxGCPercent},
-		"NearlyWhatItIs":         {60, mib / 2, 0.01 * 30 * mib, 24 * gib, 60},
-		"NoRunOfTheCollector":    {180, mib / 2, 0, 24 * gib, 180},
-		"NoGrowth":               {180, 0, 0.1 * 30 * mib, 24 * gib, 180},
-		"ASmallHeap":             {25, mib / 4, 0.02 * mib, 24 * gib, 62}, // 16 MiB, at the full price 8
-		"NotASmallHeapAnyMore":   {25, mib / 4, 0.06 * mib, 24 * gib, 96}, // 24 MiB, at the small price 27
-		"UnknownMemoryIsFourGiB": {25, mib / 16, 0.06 * mib, 0, 177},
+		"TheBestGrowth":          {25, mib / 2, 0.01 * 30 * mib, 24 * gib, 62, 0},
+		"NoMoreThanItsShare":     {25, mib / 4, 0.036 * 30 * mib, 24 * gib, 360, 0}, // 90 MiB, the root is 59
+		"AlsoWithLittleMemory":   {25, mib / 2, 0.02 * 30 * mib, 6 * gib, 100, 0},   // 50 MiB, the root is 22
+		"NoHeapOfGarbage":        {100, mib / 2, 0.04 * 300 * mib, 24 * gib, 192, 60 * mib},
+		"NotMoreThanHalfInUse":   {100, 2 * mib, 0.04 * 600 * mib, 24 * gib, 150, 600 * mib}, // 300 MiB, its share would be 2,000
+		"NotAllOfTheMemory":      {200, mib, 12 * mib, 3 * gib, 92, 0},                       // its share would be 1,000
+		"ATwiceAsLargeHeap":      {200, mib, 0.01 * 30 * mib, 24 * gib, 31, 0},
+		"LittleWork":             {100, mib / 2, 0.001 * mib, 24 * gib, minGCPercent, 0},
+		"MuchWork":               {100, mib / 2, 100 * mib, 24 * gib, maxGCPercent, 900 * mib},
+		"NearlyWhatItIs":         {60, mib / 2, 0.01 * 30 * mib, 24 * gib, 60, 0},
+		"NoRunOfTheCollector":    {180, mib / 2, 0, 24 * gib, 180, 0},
+		"NoGrowth":               {180, 0, 0.1 * 30 * mib, 24 * gib, 180, 0},
+		"ASmallHeap":             {25, mib / 4, 0.02 * mib, 24 * gib, 62, 0}, // 16 MiB, at the full price 8
+		"NotASmallHeapAnyMore":   {25, mib / 4, 0.06 * mib, 24 * gib, 96, 0}, // 24 MiB, at the small price 27
+		"UnknownMemoryIsFourGiB": {25, mib / 16, 0.06 * mib, 0, 177, 0},
 	} {
 		t.Run(fact, func(t *testing.T) {
 			t.Parallel()
-			if got := nextGCPercent(test.percent, test.growth, test.work, test.memory); got != test.want {
+			if got := nextGCPercent(test.percent, test.growth, test.work, test.live, test.memory); got != test.want {
 				t.Errorf("%d %%, want %d", got, test.want)
 			}
 		})

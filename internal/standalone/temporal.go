@@ -18,7 +18,6 @@ import (
 	"go.temporal.io/server/client"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
-	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/membership/static"
 	"go.temporal.io/server/common/metrics"
 	"go.temporal.io/server/common/primitives"
@@ -89,10 +88,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 	}
 	_ = front.Close()
 	settings := dynamicConfig(opts.Loops)
-	settings[dynamicconfig.WorkerStickyCacheSize.Key()] = opts.CachedWorkflows
-	if opts.Small {
-		shrink(settings)
-	}
+	opts.size(settings)
 	if err := t.serve(ctx, cfg, settings, secure); err != nil {
 		return nil, err
 	}

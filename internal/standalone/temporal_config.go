@@ -6,6 +6,7 @@ package standalone
 
 import (
 	"net"
+	"runtime"
 	"slices"
 	"time"
 
@@ -25,11 +26,12 @@ const (
 	storeName      = "store"
 	visibilityName = "visibility"
 
-	// Connections of each pool. Every one of the four services has both pools, and
-	// the whole must fit, with Vigil's own, into an untouched Postgres's hundred.
-	storeConns      = 16
-	visibilityConns = 4
-	smallConns      = 4
+	// Connections of each pool, see TemporalOptions.conns. Every one of the four services has both
+	// pools, and the whole must fit, with Vigil's own, into an untouched Postgres's hundred.
+	leastConns, mostConns = 8, 16
+	connsPerProcessor     = 2
+	visibilityConns       = 4
+	smallConns            = 4
 
 	// connIdle is how long a connection of a pool stays open unused: at rest each costs
 	// about 2 MB of memory in Postgres, and a burst opens several.
@@ -39,11 +41,12 @@ const (
 	// processors are taken ten times over, where it took 20 s.
 	startLimit = time.Minute
 
-	// schedulerWorkers are the tasks of each kind of queue that are processed at a time.
-	schedulerWorkers = storeConns
-
-	// smallCache is how many workflows the server keeps in memory on a small machine.
+	// smallCache is how many entries the server's cache of workflows has on a small machine, and
+	// cacheShare how many it has elsewhere for each workflow that the workers keep in memory. A workflow
+	// takes two, one of its run and one of its ID, and about 19 KB; those of incidents and deliveries come
+	// beside the loops that the workers keep.
 	smallCache = 256
+	cacheShare = 3
 
 	// shardWrites is how many writes of a history shard are under way at a time.
 	shardWrites = 8
@@ -77,12 +80,14 @@ func newStores(dsn string, conns int) (stores, error) {
 	return stores{store: at(store, conns), visibility: at(visibility, min(conns, visibilityConns))}, nil
 }
 
-// conns is how many connections each service has to the store.
+// conns is how many connections each service has to the store. A write waits for the disk most of its
+// time, so that two processors keep few of them busy, and each takes up to 4 MB of memory while
+// thousands of workflows start.
 func (o *TemporalOptions) conns() int {
 	if o.Small {
 		return smallConns
 	}
-	return storeConns
+	return min(max(leastConns, connsPerProcessor*runtime.NumCPU()), mostConns)
 }
 
 // serverConfig is the static configuration: the frontend where the operator
@@ -186,12 +191,6 @@ func dynamicConfig(loops int) dynamicSettings {
 		dynamicconfig.HistoryScannerEnabled.Key():    false,
 		dynamicconfig.ExecutionsScannerEnabled.Key(): false,
 
-		// Each of these goroutines waits for tasks of a queue, also where there are none.
-		// One task holds a connection most of its time, so that more of them than
-		// connections would wait anyway.
-		dynamicconfig.TransferProcessorSchedulerWorkerCount.Key():   schedulerWorkers,
-		dynamicconfig.TimerProcessorSchedulerWorkerCount.Key():      schedulerWorkers,
-		dynamicconfig.VisibilityProcessorSchedulerWorkerCount.Key(): schedulerWorkers,
 		// Nothing is replicated to or from other clusters.
 		dynamicconfig.XDCCacheMaxSizeBytes.Key():                                1,
 		dynamicconfig.ReplicationProcessorSchedulerWorkerCount.Key():            1,
@@ -209,16 +208,29 @@ func dynamicConfig(loops int) dynamicSettings {
 	return settings
 }
 
-// shrink takes settings for little memory: a loop whose state is not kept is read again at its turn.
-func shrink(s dynamicSettings) {
-	s[dynamicconfig.HistoryCacheTTL.Key()] = "1m"
-	s[dynamicconfig.HistoryCacheHostLevelMaxSize.Key()] = smallCache
-	s[dynamicconfig.EventsCacheMaxSizeBytes.Key()] = 64 << 10
+// size gives caches and goroutines their number.
+//
+// The caches follow how many workflows the workers of this process keep in memory: the others
+// have turns of many minutes, and of each loop that starts among thousands the server would keep the
+// state until its cache forgets it. On a small machine a loop is read again at its turn.
+//
+// Each goroutine of a scheduler waits for tasks of a queue, also where there are none. A task holds a
+// connection most of its time, so that more of them than connections would wait anyway.
+func (o *TemporalOptions) size(s dynamicSettings) {
+	s[dynamicconfig.WorkerStickyCacheSize.Key()] = o.CachedWorkflows
+	if o.CachedWorkflows > 0 {
+		s[dynamicconfig.HistoryCacheHostLevelMaxSize.Key()] = cacheShare * o.CachedWorkflows
+	}
+	if o.Small {
+		s[dynamicconfig.HistoryCacheTTL.Key()] = "1m"
+		s[dynamicconfig.HistoryCacheHostLevelMaxSize.Key()] = smallCache
+		s[dynamicconfig.EventsCacheMaxSizeBytes.Key()] = 64 << 10
+	}
 	for _, workers := range []dynamicconfig.Key{
 		dynamicconfig.TransferProcessorSchedulerWorkerCount.Key(), dynamicconfig.TimerProcessorSchedulerWorkerCount.Key(),
 		dynamicconfig.VisibilityProcessorSchedulerWorkerCount.Key(),
 	} {
-		s[workers] = smallConns
+		s[workers] = o.conns()
 	}
 }
 
