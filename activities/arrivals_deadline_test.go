@@ -81,7 +81,7 @@ func newBeating(t *testing.T, checks int) *beating {
 	running.Go(func() { _ = b.writer.Run(ctx) })
 	running.Go(func() { // as a process that answers pings
 		for ctx.Err() == nil {
-			if err := b.store.MarkAnswering(ctx, 10*time.Second); err != nil && ctx.Err() == nil {
+			if _, err := b.store.MarkAnswering(ctx, 10*time.Second); err != nil && ctx.Err() == nil {
 				t.Error(err)
 			}
 			_ = timing.Sleep(ctx, 100*time.Millisecond)

@@ -126,13 +126,12 @@ func keepForOperator(ctx context.Context, tx bun.Tx) error {
 // a minute is over, the loops of the checks have ended and the messages are
 // sent, or EndsOfDeletedOrganization is over, and the loops have ended. Call it again until none is left.
 func (s *Store) PurgeOrganizations(ctx context.Context, now time.Time) error {
-	var deleted []struct {
+	type deletedRow struct {
 		ID        uuid.UUID
 		DeletedAt time.Time
 	}
-	err := s.db.NewRaw("SELECT id, deleted_at FROM organizations WHERE deleted_at IS NOT NULL ORDER BY deleted_at, id LIMIT ?",
-		pg.DeleteBatch).
-		Scan(ctx, &deleted)
+	deleted, err := pg.Rows[deletedRow](ctx, s.db,
+		"SELECT id, deleted_at FROM organizations WHERE deleted_at IS NOT NULL ORDER BY deleted_at, id LIMIT $1", pg.DeleteBatch)
 	if err != nil {
 		return pg.Wrap("look for deleted organizations", err)
 	}

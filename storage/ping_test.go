@@ -185,7 +185,7 @@ func TestPingOnItsWay(t *testing.T) {
 	}
 	answering := func() vigil.PingNews {
 		t.Helper()
-		if err := s.MarkAnswering(t.Context(), time.Minute); err != nil {
+		if _, err := s.MarkAnswering(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		news, err := s.NewPings(t.Context(), first.Cursor, first.SpansUntil)
@@ -227,7 +227,7 @@ func TestPingSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if err := s.MarkAnswering(t.Context(), time.Second); err != nil {
+		if _, err := s.MarkAnswering(t.Context(), time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,6 +22,9 @@ const messageClaim = 2 * time.Minute
 // PagesWithReaders returns the slugs of the enabled pages that have subscribers and may have something to tell: an incident
 // that is open or ended in the last NoteAge, maintenance that has begun and did, or a beginning whose end was not notified.
 func (s *Store) PagesWithReaders(ctx context.Context) ([]string, error) {
+	if found, err := pg.Any(ctx, s.db, "status_page_readers WHERE confirmed_at IS NOT NULL"); err != nil || !found {
+		return nil, err
+	}
 	var slugs []string
 	now := s.db.Instant()
 	err := s.db.NewRaw(`SELECT sp.slug FROM status_pages AS sp WHERE sp.enabled AND sp.subscriptions

@@ -130,6 +130,11 @@ func TestWhatIsLateIsReadByIndex(t *testing.T) {
 		next_due = next_due - interval '30 seconds' WHERE org_id = ?`, beats.ID); err != nil {
 		t.Fatal(err)
 	}
+	// Without a loop that is due the sweep does not look for those to nudge. This one was nudged.
+	if _, err := s.DB().ExecContext(t.Context(), `UPDATE check_regions SET next_due = now() - interval '1 minute', nudged_at = now()
+		WHERE check_id = (SELECT id FROM checks WHERE org_id = ? LIMIT 1)`, org.ID); err != nil {
+		t.Fatal(err)
+	}
 	for what, read := range map[string]func() error{
 		"the sweep": func() error {
 			late, err := s.Overdue(t.Context(), time.Now(), 5*time.Second, []string{newark, vigil.HeartbeatRegion}, fleet.EverySweepShard(), 100)

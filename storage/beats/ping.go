@@ -163,21 +163,19 @@ func (s *Store) spans(ctx context.Context) ([]vigil.PingSpan, error) {
 // MarkAnswering records that this process answers pings, and did so since the call before unless it
 // is the first one. The time in which none did, when it was longer than pause, becomes a span. It does
 // not wait for the disk: after a crash of the database the span begins earlier. While there are no
-// heartbeats nothing is written.
-func (s *Store) MarkAnswering(ctx context.Context, pause time.Duration) error {
-	_, err := s.db.Probing.Exec(ctx, `WITH unawaited AS MATERIALIZED (
+// heartbeats nothing is locked or written, and it returns false.
+func (s *Store) MarkAnswering(ctx context.Context, pause time.Duration) (heartbeats bool, err error) {
+	err = s.db.Probing.QueryRow(ctx, `WITH unawaited AS MATERIALIZED (
 			SELECT set_config('synchronous_commit', 'off', true) AS setting
-		), last AS (
-			SELECT answered_at, clock_timestamp() AS now FROM ping_answers FOR UPDATE
+		), last AS MATERIALIZED (
+			SELECT answered_at, clock_timestamp() AS now FROM ping_answers WHERE EXISTS (SELECT FROM heartbeats) FOR UPDATE
 		), span AS (
 			INSERT INTO ping_spans (from_at, to_at)
-			SELECT answered_at, now FROM last WHERE now > answered_at + $1 * interval '1 millisecond'
-				AND EXISTS (SELECT FROM heartbeats) ON CONFLICT DO NOTHING
+			SELECT answered_at, now FROM last WHERE now > answered_at + $1 * interval '1 millisecond' ON CONFLICT DO NOTHING
+		), marked AS (
+			UPDATE ping_answers SET answered_at = last.now FROM last, unawaited
+			WHERE setting = 'off' AND last.now > ping_answers.answered_at
 		)
-		UPDATE ping_answers SET answered_at = last.now FROM last, unawaited
-		WHERE setting = 'off' AND last.now > ping_answers.answered_at AND EXISTS (SELECT FROM heartbeats)`, pg.Milliseconds(pause))
-	if err != nil {
-		return pg.Wrap("record that pings are answered", err)
-	}
-	return nil
+		SELECT EXISTS (SELECT FROM last)`, pg.Milliseconds(pause)).Scan(&heartbeats)
+	return heartbeats, pg.Wrap("record that pings are answered", err)
 }

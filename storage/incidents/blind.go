@@ -26,8 +26,8 @@ func (s *Store) RecordBlindRegions(ctx context.Context, lease fleet.SweepLease, 
 	if err != nil {
 		return err
 	}
-	var open []string
-	if err := s.db.NewRaw("SELECT region FROM blind_regions WHERE ended_at IS NULL").Scan(ctx, &open); err != nil {
+	open, err := pg.Rows[string](ctx, s.db, "SELECT region FROM blind_regions WHERE ended_at IS NULL")
+	if err != nil {
 		return pg.Wrap("read the blind regions", err)
 	}
 	regions, since, ended := make([]string, 0, len(blind)), make([]time.Time, 0, len(blind)), []string{}
@@ -80,10 +80,9 @@ type blindOrganization struct {
 // that are not published yet, for up to limit organizations, and returns for how many there were
 // some. Each is published once, also when this is repeated.
 func (s *Store) PublishBlindRegions(ctx context.Context, limit int) (int, error) {
-	var rows []blindOrganization
-	err := s.db.NewRaw(`SELECT o.blind_id, o.org_id, o.begun, b.region, b.since, b.ended_at
+	rows, err := pg.Rows[blindOrganization](ctx, s.db, `SELECT o.blind_id, o.org_id, o.begun, b.region, b.since, b.ended_at
 		FROM blind_organizations AS o JOIN blind_regions AS b ON b.id = o.blind_id
-		WHERE NOT o.ended AND (NOT o.begun OR b.ended_at IS NOT NULL) ORDER BY b.since, o.org_id LIMIT ?`, limit).Scan(ctx, &rows)
+		WHERE NOT o.ended AND (NOT o.begun OR b.ended_at IS NOT NULL) ORDER BY b.since, o.org_id LIMIT $1`, limit)
 	if err != nil {
 		return 0, pg.Wrap("read the events of blind regions", err)
 	}

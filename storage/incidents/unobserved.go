@@ -102,6 +102,10 @@ func longUnobserved(now, since time.Time) string {
 		+ (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < ` + pg.SQLTime(now) + `)`
 }
 
+// soonest is how long after its slot a loop is unobserved at least: two intervals, each of a second or more, less
+// what instants are rounded by.
+const soonest = 2*time.Second - time.Millisecond
+
 // whollyUnobserved is the condition that a check, alias c, is enabled and unobserved in all of
 // its regions.
 func whollyUnobserved(now, since time.Time) string {
@@ -123,6 +127,9 @@ func rulesNotifying(gone string) string {
 // be, or of which a rule must notify a channel. Since is when the platform was last found to work;
 // each check has time to be probed from then. Checks in maintenance are left out.
 func (s *Store) Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error) {
+	if due, err := loops.AnyDue(ctx, s.db, now.Add(-soonest)); err != nil || !due {
+		return nil, err
+	}
 	var rows []checkOfOrg
 	err := s.db.NewRaw(`SELECT c.id AS check_id, c.org_id FROM (SELECT `+pg.SQLTime(now)+` AS now) AS clock, checks AS c
 		WHERE c.id IN (SELECT r.check_id FROM check_regions AS r WHERE `+loops.Overdue(pg.SQLTime(now))+` AND ?0)
@@ -335,12 +342,16 @@ func (s *Store) publishUnobserved(ctx context.Context, tx bun.Tx, c *events.Unob
 // UnobservedLoops returns how many loops of all organizations are not probed although they
 // should be, by region. Regions without any are left out.
 func (s *Store) UnobservedLoops(ctx context.Context) (map[string]int64, error) {
+	now := s.db.Instant()
+	if due, err := loops.AnyDue(ctx, s.db, now.Add(-soonest)); err != nil || !due {
+		return map[string]int64{}, err
+	}
 	var rows []struct {
 		Region string
 		N      int64
 	}
 	err := s.db.NewRaw("SELECT r.region, count(*) AS n FROM check_regions AS r JOIN checks AS c ON c.id = r.check_id WHERE "+
-		loops.Unobserved(pg.SQLTime(s.db.Instant()))+" AND c."+pg.NotDrill+" GROUP BY r.region").Scan(ctx, &rows)
+		loops.Unobserved(pg.SQLTime(now))+" AND c."+pg.NotDrill+" GROUP BY r.region").Scan(ctx, &rows)
 	counts := make(map[string]int64, len(rows))
 	for _, row := range rows {
 		counts[row.Region] = row.N

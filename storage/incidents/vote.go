@@ -252,11 +252,30 @@ func (s *Store) readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.U
 	return nil
 }
 
+// What the sweep looks for first, see pg.Any: votes with a rule that fires, and incidents with a workflow.
+const (
+	firingVotes   = "region_votes WHERE firing <> '{}'"
+	liveIncidents = "incidents WHERE status <> 'resolved' OR latched"
+)
+
+// concerned reports whether a check has a firing rule, or an open or latched incident.
+func (s *Store) concerned(ctx context.Context) (bool, error) {
+	for _, rows := range []string{firingVotes, liveIncidents} {
+		if found, err := pg.Any(ctx, s.db, rows); err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
 // Silences returns regions that became silent or ceased to be, of checks of these shards
 // with a firing rule or an open or latched incident. A region is silent when its next slot is
 // overdue by two intervals and the deadline, or it is a silent location. The time before since, when the
 // platform itself was down, does not count, nor does the time when probing is paused.
 func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error) {
+	if found, err := s.concerned(ctx); err != nil || !found {
+		return nil, err
+	}
 	var rows []struct {
 		CheckID uuid.UUID `bun:"check_id"`
 		OrgID   uuid.UUID `bun:"org_id"`
@@ -301,6 +320,9 @@ func (s *Store) MarkSilence(ctx context.Context, lease fleet.SweepLease, silence
 // enabled or a region ceased to be silent, which cause no new vote, and as long as
 // a region policy is not met.
 func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error) {
+	if found, err := pg.Any(ctx, s.db, firingVotes); err != nil || !found {
+		return nil, err
+	}
 	var rows []struct {
 		CheckID   uuid.UUID `bun:"check_id"`
 		Region    string    `bun:"region"`

@@ -114,6 +114,15 @@ func Row[T any](ctx context.Context, in Runner, query string, args ...any) (T, e
 	return rows[0], nil
 }
 
+// Any reports whether a table has rows with a condition, which is that of a partial index and has no
+// arguments, such as "incidents WHERE status <> 'resolved'". What looks for work again and again
+// looks so first: most of the time there is none, and a statement with several tables takes
+// milliseconds to plan each time.
+func Any(ctx context.Context, in Runner, rows string) (bool, error) {
+	found, err := Row[bool](ctx, in, "SELECT EXISTS (SELECT FROM "+rows+")")
+	return found, Wrap("look for work", err)
+}
+
 // Exec runs a statement of the hot path that returns no rows.
 func Exec(ctx context.Context, in Runner, query string, args ...any) error {
 	d, handle := in.runner()
