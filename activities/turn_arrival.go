@@ -64,10 +64,7 @@ func (t *turnRun) awaitArrival(ctx context.Context, e *entry, limit time.Time) (
 }
 
 func (t *turnRun) awaitPing(ctx context.Context, e *entry, limit time.Time) (waitResult, error) {
-	schedule, runs := e.Schedule(t.turn.Region)
-	if !runs {
-		return gone, nil
-	}
+	schedule := t.schedule
 	if t.arrival == nil {
 		t.arrival = t.Arrivals.join(t.turn.CheckID)
 	}

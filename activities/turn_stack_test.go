@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !race
+
 package activities_test
 
 import (
@@ -11,8 +13,9 @@ import (
 	"github.com/vigil-monitor/vigil"
 )
 
-// TestStackOfAWaitingTurn holds that a turn that waits takes a stack of 4 KiB and no more: of tens of thousands
-// nearly all wait, and the collector takes away what is not a quarter in use.
+// TestStackOfAWaitingTurn holds that a turn that probes takes a stack of 4 KiB and no more while it waits: of tens of
+// thousands nearly all wait, and the collector takes away what is not a quarter in use. A turn of a heartbeat keeps more, see
+// arrivalStack.
 func TestStackOfAWaitingTurn(t *testing.T) { //nolint:paralleltest // measures the process
 	const turns, most = 400, 5 << 10
 	synctest.Test(t, func(t *testing.T) {

@@ -44,22 +44,22 @@ func (t *turnRun) decide(
 	if e, err = t.definition(ctx); err != nil {
 		return nil, until, nil, err
 	}
-	schedule, runs := e.Schedule(t.turn.Region)
-	if !runs {
+	var runs bool
+	if t.schedule, runs = e.Schedule(t.turn.Region); !runs {
 		why = gone
 	}
 	if why != gone {
-		t.budget.Run(t.lock.key, schedule.Interval, rowsDecide(t.turn.Region), t.Now())
+		t.budget.Run(t.lock.key, t.schedule.Interval, rowsDecide(t.turn.Region), t.Now())
 		if err := t.compare(ctx, e); err != nil {
 			return nil, until, nil, err
 		}
 	}
-	facts := t.facts(ctx, e, schedule, before, why)
+	facts := t.facts(ctx, e, before, why)
 	step := vigil.NextTurnStep(facts)
 	t.plan = step.Plan
 	switch step.Action {
 	case vigil.TurnStop:
-		return nil, until, t.end(ctx, step.End, e, schedule), nil
+		return nil, until, t.end(ctx, step.End, e, t.schedule), nil
 	case vigil.TurnLeave:
 		return nil, until, nil, errLeft
 	case vigil.TurnReport:
@@ -73,8 +73,8 @@ func (t *turnRun) decide(
 
 // facts returns what the turn knows, after a wait that ended for a reason and with the health
 // before it. What costs something is asked only where the decision may need it.
-func (t *turnRun) facts(ctx context.Context, e *entry, schedule vigil.Schedule, before vigil.Health, why waitResult) vigil.TurnFacts {
-	now := t.Now()
+func (t *turnRun) facts(ctx context.Context, e *entry, before vigil.Health, why waitResult) vigil.TurnFacts {
+	now, schedule := t.Now(), t.schedule
 	if t.latest = t.call.Ends.Add(-t.occupies(e) - lastSlot); !t.lost.IsZero() {
 		t.latest = timing.Earlier(t.latest, t.lost)
 	}

@@ -134,8 +134,9 @@ type turnRun struct {
 	reported vigil.State
 	vote     voteStatus
 	plan     vigil.TurnPlan
-	covered  int       // slots that the turn has covered
-	latest   time.Time // after which it begins no slot
+	schedule vigil.Schedule // of the loop, when the last step was decided
+	covered  int            // slots that the turn has covered
+	latest   time.Time      // after which it begins no slot
 	// arrival is the wait for pings, nil for a check that is probed.
 	arrival *arrivalWait
 	// sent is the wait for results of agents, nil where the worker probes.
@@ -171,6 +172,9 @@ func (w *Watcher) runTurn(ctx context.Context, t *turnRun) (result *TurnResult, 
 		return nil, err
 	}
 	defer func() { t.leave(result) }()
+	if t.turn.Recover && !t.adopted {
+		w.budget.Take(w.Now()) // the end of a turn has taken the token of the next one, unless it was lost
+	}
 	if err := t.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -194,9 +198,6 @@ func (t *turnRun) begin(ctx context.Context) error {
 		return ErrSuperseded
 	}
 	t.budget.Begin(t.lock.key, t.Now())
-	if t.turn.Recover && !t.adopted {
-		t.budget.Take(t.Now()) // the end of a turn has taken the token of the next one, unless it was lost
-	}
 	return nil
 }
 
@@ -239,10 +240,7 @@ func (t *turnRun) await(ctx context.Context, e *entry, until time.Time) (waitRes
 
 // cover covers the slot that is due, if one is. It returns why the turn must not go on, or due.
 func (t *turnRun) cover(ctx context.Context, e *entry) (waitResult, error) {
-	schedule, runs := e.Schedule(t.turn.Region)
-	if !runs {
-		return gone, nil
-	}
+	schedule := t.schedule
 	slot := schedule.Due(t.state.Slot, t.Now())
 	if slot.After(t.Now()) || t.passOver(e, slot) {
 		return due, nil

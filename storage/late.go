@@ -40,7 +40,7 @@ type lateSpan struct {
 // shards, by a replay as a backtest makes it, and returns how many checks there were. What overlaps with an
 // incident that was, was observed. It may be repeated, and by two processes at once.
 func (s *Store) ReviewLateResults(ctx context.Context, shards []int, limit int) (int, error) {
-	if found, err := pg.Any(ctx, s.db, "late_spans"); err != nil || !found {
+	if found, err := pg.Any(ctx, s.db, "late_spans ORDER BY changed_at"); err != nil || !found {
 		return 0, err
 	}
 	var rows []lateSpan

@@ -38,6 +38,13 @@ var fullTables = []string{
 			'delivered', now(), now(), now() - interval '1 day', now(), '{}' FROM incidents`,
 	`INSERT INTO attempts (id, delivery_id, channel_id, number, started_at, manual, finished_at)
 		SELECT gen_random_uuid(), id, channel_id, 1, now(), false, now() FROM deliveries`,
+	// One row of each kind of work, so that the statements look for what is due among all: none of it is.
+	"UPDATE check_regions SET next_due = now() - interval '1 minute', nudged_at = now() WHERE check_id = (SELECT id FROM checks LIMIT 1)",
+	`UPDATE region_votes SET firing = ARRAY[gen_random_uuid()], swept_at = now() WHERE check_id = (SELECT id FROM checks LIMIT 1)`,
+	`UPDATE incidents SET status = 'active', resolved_at = NULL, swept_at = now() WHERE id = (SELECT id FROM incidents LIMIT 1)`,
+	`UPDATE deliveries SET status = 'pending', finished_at = NULL, swept_at = now() WHERE id = (SELECT id FROM deliveries LIMIT 1)`,
+	`INSERT INTO unobserved_checks (check_id, id, org_id, since, regions, described, created_at)
+		SELECT check_id, gen_random_uuid(), org_id, now(), '{}', '{}', now() FROM check_regions ORDER BY next_due LIMIT 1`,
 	"INSERT INTO channels (id, org_id, name, type, config, enabled, created_at, updated_at) " +
 		"VALUES (?0, ?0, 'c', 'webhook', '{}', true, now(), now())",
 	`INSERT INTO delivery_addresses (id, delivery_id, channel_id, type, config, created_at)
@@ -107,6 +114,21 @@ func touchedSoFar(t *testing.T, s *storage.Store) touched {
 	return all
 }
 
+// awaitOlderTransactions waits until no transaction of the server, also of another database, is older than this call: what
+// they may still change is read again from a cursor.
+func awaitOlderTransactions(t *testing.T, s *storage.Store) {
+	t.Helper()
+	var now string
+	if err := s.DB().NewRaw("SELECT pg_current_xact_id()::text").Scan(t.Context(), &now); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "older transactions have ended", func() bool {
+		var ended bool
+		err := s.DB().NewRaw("SELECT pg_snapshot_xmin(pg_current_snapshot()) > ?::xid8", now).Scan(t.Context(), &ended)
+		return err == nil && ended
+	})
+}
+
 // TestPeriodicStatementsReadWhatIsDue holds that what runs again and again on a platform at
 // rest reads only what is due, which is nothing here, and writes nothing: neither the loops
 // nor what is kept of the past.
@@ -127,6 +149,7 @@ func TestPeriodicStatementsReadWhatIsDue(t *testing.T) {
 	if _, err := s.DB().ExecContext(t.Context(), "VACUUM ANALYZE"); err != nil {
 		t.Fatal(err)
 	}
+	awaitOlderTransactions(t, s)
 	now, shards, old := time.Now(), fleet.EverySweepShard(), time.Now().Add(-time.Hour)
 	_, _, cursor, err := s.Definitions(t.Context(), []string{frankfurt}, "")
 	if err != nil {

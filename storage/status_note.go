@@ -22,7 +22,7 @@ const messageClaim = 2 * time.Minute
 // PagesWithReaders returns the slugs of the enabled pages that have subscribers and may have something to tell: an incident
 // that is open or ended in the last NoteAge, maintenance that has begun and did, or a beginning whose end was not notified.
 func (s *Store) PagesWithReaders(ctx context.Context) ([]string, error) {
-	if found, err := pg.Any(ctx, s.db, "status_page_readers WHERE confirmed_at IS NOT NULL"); err != nil || !found {
+	if found, err := pg.Any(ctx, s.db, "status_page_readers WHERE confirmed_at IS NOT NULL ORDER BY org_id"); err != nil || !found {
 		return nil, err
 	}
 	var slugs []string

@@ -163,7 +163,7 @@ func TestSwitching(t *testing.T) {
 		t.Fatal(err)
 	}
 	server, err := standalone.StartTemporal(t.Context(), standalone.TemporalOptions{
-		DSN: pg.DSN("vigil"), Listen: "127.0.0.1:0", UIListen: "127.0.0.1:0", Namespace: "vigil", Retention: 24 * time.Hour, Loops: 100,
+		DSN: pg.DSN("vigil"), Listen: "127.0.0.1:0", UIListen: "127.0.0.1:0", Namespace: "vigil", Retention: 24 * time.Hour,
 	})
 	if err != nil {
 		t.Fatal(err)

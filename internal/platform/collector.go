@@ -24,12 +24,12 @@ const (
 	// be a fifth of its CPU time.
 	smallGrowth = 24 << 20
 	smallPrice  = 2
-	// gcShare is the part of the machine's CPU time that the collector takes at most, however
-	// much memory that costs: a process with much to do needs the time for it.
+	// gcShare is the part of the machine's CPU time that the collector takes at most, up to the
+	// bounds of growth below: a process with much to do needs the time for it.
 	gcShare = 0.012
 	// The heap grows between two runs by at most growthShare of the machine's memory, so that a
-	// process without time does not take all of it, and by at most mostGrowth in bytes or liveShare
-	// of what the last run found in use: thousands of checks that are created at once leave heaps of
+	// process without time does not take all of it, and by at most mostGrowth in bytes, or liveShare
+	// of what the last run found in use where that is more: thousands of checks that are created at once leave heaps of
 	// garbage for a minute, and the places between what is in use stay taken for much longer.
 	growthShare = 0.03
 	mostGrowth  = 96 << 20

@@ -95,9 +95,6 @@ func (p *Process) NewTemporalClient(
 	return TemporalServer{Client: temporal, address: options.HostPort}, nil
 }
 
-// expectedLoops sizes the caches of the embedded server.
-const expectedLoops = 10_000
-
 // StartTemporal runs the embedded server, which keeps its data in databases beside
 // the given one.
 //
@@ -115,9 +112,10 @@ func (p *Process) StartTemporal(
 		Namespace:        s.TemporalNamespace,
 		Retention:        s.TemporalRetention,
 		SearchAttributes: dispatch.SearchAttributes(),
-		Loops:            expectedLoops,
 		Small:            s.small(),
 		CachedWorkflows:  workers.CachedWorkflows(s.TurnRate.everySlot()),
+		CachedStates:     s.TurnRate.states(),
+		Processors:       allProcessors,
 		CodecEndpoint:    s.codecEndpoint(),
 		UIHosts:          s.TemporalUIOrigin.hosts(),
 		Credentials:      secure,

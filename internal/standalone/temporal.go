@@ -87,7 +87,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 		t.listens = append(t.listens, net.JoinHostPort(loopback, strconv.Itoa(port)))
 	}
 	_ = front.Close()
-	settings := dynamicConfig(opts.Loops)
+	settings := dynamicConfig()
 	opts.size(settings)
 	if err := t.serve(ctx, cfg, settings, secure); err != nil {
 		return nil, err

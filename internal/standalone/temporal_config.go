@@ -6,7 +6,6 @@ package standalone
 
 import (
 	"net"
-	"runtime"
 	"slices"
 	"time"
 
@@ -41,12 +40,8 @@ const (
 	// processors are taken ten times over, where it took 20 s.
 	startLimit = time.Minute
 
-	// smallCache is how many entries the server's cache of workflows has on a small machine, and
-	// cacheShare how many it has elsewhere for each workflow that the workers keep in memory. A workflow
-	// takes two, one of its run and one of its ID, and about 19 KB; those of incidents and deliveries come
-	// beside the loops that the workers keep.
+	// smallCache is how many entries the server's cache of workflows has on a small machine.
 	smallCache = 256
-	cacheShare = 3
 
 	// shardWrites is how many writes of a history shard are under way at a time.
 	shardWrites = 8
@@ -87,7 +82,7 @@ func (o *TemporalOptions) conns() int {
 	if o.Small {
 		return smallConns
 	}
-	return min(max(leastConns, connsPerProcessor*runtime.NumCPU()), mostConns)
+	return min(max(leastConns, connsPerProcessor*o.Processors), mostConns)
 }
 
 // serverConfig is the static configuration: the frontend where the operator
@@ -142,7 +137,7 @@ const deliveryQueue = "delivery"
 
 // dynamicConfig are the settings for a load of many short turns. The keys are the
 // server's own, so that one that is removed does not compile.
-func dynamicConfig(loops int) dynamicSettings {
+func dynamicConfig() dynamicSettings {
 	settings := dynamicSettings{
 		dynamicconfig.EnableActivityEagerExecution.Key():      true,
 		dynamicconfig.EnableCancelWorkerPollsOnShutdown.Key(): true,
@@ -168,7 +163,7 @@ func dynamicConfig(loops int) dynamicSettings {
 
 		// A loop that is touched often should stay in memory. One whose turns take many
 		// minutes need not: reading it again costs 2 ms in many minutes.
-		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): max(128_000, 2*loops),
+		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): 128_000,
 		dynamicconfig.HistoryCacheTTL.Key():              "5m",
 		dynamicconfig.HistoryCacheBackgroundEvict.Key(): map[string]any{
 			"Enabled": true, "LoopInterval": "30s", "MaxEntryPerCall": 1024,
@@ -208,20 +203,16 @@ func dynamicConfig(loops int) dynamicSettings {
 	return settings
 }
 
-// size gives caches and goroutines their number.
-//
-// The caches follow how many workflows the workers of this process keep in memory: the others
-// have turns of many minutes, and of each loop that starts among thousands the server would keep the
-// state until its cache forgets it. On a small machine a loop is read again at its turn.
+// size gives caches and goroutines their number, which a cluster has by its own hosts.
 //
 // Each goroutine of a scheduler waits for tasks of a queue, also where there are none. A task holds a
 // connection most of its time, so that more of them than connections would wait anyway.
 func (o *TemporalOptions) size(s dynamicSettings) {
 	s[dynamicconfig.WorkerStickyCacheSize.Key()] = o.CachedWorkflows
-	if o.CachedWorkflows > 0 {
-		s[dynamicconfig.HistoryCacheHostLevelMaxSize.Key()] = cacheShare * o.CachedWorkflows
+	if o.CachedStates > 0 {
+		s[dynamicconfig.HistoryCacheHostLevelMaxSize.Key()] = o.CachedStates
 	}
-	if o.Small {
+	if o.Small { // a loop whose state is not kept is read again at its turn
 		s[dynamicconfig.HistoryCacheTTL.Key()] = "1m"
 		s[dynamicconfig.HistoryCacheHostLevelMaxSize.Key()] = smallCache
 		s[dynamicconfig.EventsCacheMaxSizeBytes.Key()] = 64 << 10
@@ -235,10 +226,10 @@ func (o *TemporalOptions) size(s dynamicSettings) {
 }
 
 // DynamicSettings are the dynamic settings of the embedded server by key, which a
-// separate cluster should have too.
-func DynamicSettings(loops int) map[string]any {
+// separate cluster should have too, without what follows this process: see TemporalOptions.
+func DynamicSettings() map[string]any {
 	settings := make(map[string]any)
-	for key, value := range dynamicConfig(loops) {
+	for key, value := range dynamicConfig() {
 		settings[key.String()] = value
 	}
 	return settings

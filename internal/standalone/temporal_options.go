@@ -27,13 +27,16 @@ type TemporalOptions struct {
 	Retention time.Duration
 	// SearchAttributes are names, all of type Keyword, ten at most.
 	SearchAttributes []string
-	// Loops is the expected number of long-lived workflows, which sizes the caches.
-	Loops int
 	// Small is for a machine with little memory: fewer connections and goroutines, and smaller caches.
 	Small bool
 	// CachedWorkflows is how many workflows all workers of this process keep in memory together:
 	// the server's own are the first of them. 0 leaves the SDK's default.
 	CachedWorkflows int
+	// CachedStates is how many entries the server's cache of workflows has, two for each: one of its run
+	// and one of its ID, together about 19 KB. 0 leaves room for all, as a cluster has.
+	CachedStates int
+	// Processors are those that this process may use, by which each service has connections to the store.
+	Processors int
 	// CodecEndpoint is the URL of the codec server that the web interface decodes payloads
 	// with, and a page to sign in at; empty: none.
 	CodecEndpoint string

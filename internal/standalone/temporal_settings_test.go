@@ -31,7 +31,7 @@ func TestDynamicSettings(t *testing.T) {
 	for _, warning := range file.Warnings {
 		t.Error(warning) // a key that this server does not know, or a value of the wrong type
 	}
-	embedded := standalone.DynamicSettings(10_000)
+	embedded := standalone.DynamicSettings()
 	for key, values := range file.Map {
 		want, constrained := embedded[key.String()].([]dynamicconfig.ConstrainedValue)
 		if !constrained {

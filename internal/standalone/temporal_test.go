@@ -139,7 +139,6 @@ func options(pg *standalone.Postgres, log io.Writer) standalone.TemporalOptions 
 		Namespace:        "vigil",
 		Retention:        72 * time.Hour,
 		SearchAttributes: []string{"VigilOrg", "VigilCheck", "VigilRegion", "VigilIncident", "VigilChannel", "VigilDelivery", "VigilCheckName"},
-		Loops:            100,
 		UIHosts:          []string{"temporal.example.com"},
 		Log:              slog.New(slog.NewTextHandler(log, nil)),
 	}

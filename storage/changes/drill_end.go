@@ -60,7 +60,7 @@ const drillNoticeClaim = 2 * time.Minute
 // ClaimDrillNotices returns up to limit drills that failed and whose owners are to be mailed. Another
 // call does not return them for two minutes.
 func (s *Store) ClaimDrillNotices(ctx context.Context, limit int) ([]drills.Drill, error) {
-	if found, err := pg.Any(ctx, s.db, "drills WHERE notice_due_at IS NOT NULL"); err != nil || !found {
+	if found, err := pg.Any(ctx, s.db, "drills WHERE notice_due_at IS NOT NULL ORDER BY notice_due_at"); err != nil || !found {
 		return nil, err
 	}
 	now := s.db.Instant()

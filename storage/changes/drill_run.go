@@ -245,7 +245,7 @@ const drillSilence = 30 * time.Second
 
 // StalledDrills returns up to limit drills without progress for 30 s, or that should have ended.
 func (s *Store) StalledDrills(ctx context.Context, limit int) ([]drills.Stalled, error) {
-	if found, err := pg.Any(ctx, s.db, "drills WHERE state <> 'closed'"); err != nil || !found {
+	if found, err := pg.Any(ctx, s.db, "drills WHERE state <> 'closed' ORDER BY progress_at"); err != nil || !found {
 		return nil, err
 	}
 	var rows []drills.Stalled

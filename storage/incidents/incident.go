@@ -180,7 +180,7 @@ const admissionGrace = 5 * time.Second
 // progress for 30 s and outside of their wait, those of system events, which are started by it, and those whose workflow was lost with
 // Temporal's store. Those that wait for a place are not stalled.
 func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error) {
-	if found, err := pg.Any(ctx, s.db, "deliveries WHERE status = 'pending' OR redeliver"); err != nil || !found {
+	if found, err := pg.Any(ctx, s.db, "deliveries WHERE status = 'pending' OR redeliver ORDER BY swept_at"); err != nil || !found {
 		return nil, err
 	}
 	var rows []namedDeliveryRow

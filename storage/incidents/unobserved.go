@@ -102,8 +102,8 @@ func longUnobserved(now, since time.Time) string {
 		+ (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < ` + pg.SQLTime(now) + `)`
 }
 
-// soonest is how long after its slot a loop is unobserved at least: two intervals, each of a second or more, less
-// what instants are rounded by.
+// soonest is how long after its slot a loop is unobserved at least: two intervals, less what instants are rounded by. No
+// plan has an interval of less than a second (account.PlanOf), nor has a heartbeat.
 const soonest = 2*time.Second - time.Millisecond
 
 // whollyUnobserved is the condition that a check, alias c, is enabled and unobserved in all of

@@ -254,8 +254,8 @@ func (s *Store) readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.U
 
 // What the sweep looks for first, see pg.Any: votes with a rule that fires, and incidents with a workflow.
 const (
-	firingVotes   = "region_votes WHERE firing <> '{}'"
-	liveIncidents = "incidents WHERE status <> 'resolved' OR latched"
+	firingVotes   = "region_votes WHERE firing <> '{}' ORDER BY swept_at"
+	liveIncidents = "incidents WHERE status <> 'resolved' OR latched ORDER BY swept_at"
 )
 
 // concerned reports whether a check has a firing rule, or an open or latched incident.
@@ -283,7 +283,9 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int
 		Silent  bool      `bun:"silent"`
 	}
 	err := s.db.NewRaw(`SELECT v.check_id, r.org_id, v.region, NOT v.silent AS silent
-		FROM region_votes AS v JOIN check_regions AS r USING (check_id, region) JOIN checks AS c ON c.id = v.check_id,
+		FROM region_votes AS v, -- there are few: loops and checks one by one
+			LATERAL (SELECT * FROM check_regions AS l WHERE l.check_id = v.check_id AND l.region = v.region LIMIT 1) AS r,
+			LATERAL (SELECT * FROM checks WHERE id = v.check_id LIMIT 1) AS c,
 			LATERAL (SELECT (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' AS grace) AS g
 		WHERE r.active AND v.check_id = ANY (ARRAY(
 				SELECT i.check_id FROM incidents AS i WHERE (i.status <> 'resolved' OR i.latched) AND ?incidents_in_shards

@@ -92,7 +92,7 @@ func start(
 	p.OK(standalone.EnsureDatabases(tb.Context(), dsn))
 	server, err := standalone.StartTemporal(tb.Context(), standalone.TemporalOptions{
 		DSN: dsn, Listen: "127.0.0.1:0", UIListen: "127.0.0.1:0", Namespace: "vigil",
-		Retention: 24 * time.Hour, SearchAttributes: dispatch.SearchAttributes(), Loops: 100,
+		Retention: 24 * time.Hour, SearchAttributes: dispatch.SearchAttributes(),
 	})
 	p.OK(err)
 	tb.Cleanup(func() { p.OK(server.Stop(ctx)) })
