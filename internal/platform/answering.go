@@ -5,6 +5,8 @@ package platform
 import (
 	"context"
 	"time"
+
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // A process that answers pings says so every answeringEvery. A longer silence of all processes than
@@ -23,9 +25,6 @@ const (
 
 // markAnswering records that this process answers pings, until ctx ends.
 func (p *Platform) markAnswering(ctx context.Context) {
-	every := answeringEvery
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	for pause := answeringStart; ; {
 		limited, cancel := context.WithTimeout(ctx, answeringLimit)
 		heartbeats, err := p.store.MarkAnswering(limited, pause)
@@ -36,20 +35,14 @@ func (p *Platform) markAnswering(ctx context.Context) {
 			return
 		case err != nil:
 			p.Log.DebugContext(ctx, "not recorded that pings are answered", "error", err)
-		case !heartbeats:
-			next = answeringIdle
-			fallthrough
 		default:
 			pause = answeringPause
+			if !heartbeats {
+				next = answeringIdle
+			}
 		}
-		if next != every {
-			every = next
-			tick.Reset(every)
-		}
-		select {
-		case <-ctx.Done():
+		if timing.Sleep(ctx, next) != nil {
 			return
-		case <-tick.C:
 		}
 	}
 }
