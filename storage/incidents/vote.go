@@ -258,22 +258,12 @@ const (
 	liveIncidents = "incidents WHERE status <> 'resolved' OR latched ORDER BY swept_at"
 )
 
-// concerned reports whether a check has a firing rule, or an open or latched incident.
-func (s *Store) concerned(ctx context.Context) (bool, error) {
-	for _, rows := range []string{firingVotes, liveIncidents} {
-		if found, err := pg.Any(ctx, s.db, rows); err != nil || found {
-			return found, err
-		}
-	}
-	return false, nil
-}
-
 // Silences returns regions that became silent or ceased to be, of checks of these shards
 // with a firing rule or an open or latched incident. A region is silent when its next slot is
 // overdue by two intervals and the deadline, or it is a silent location. The time before since, when the
 // platform itself was down, does not count, nor does the time when probing is paused.
 func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error) {
-	if found, err := s.concerned(ctx); err != nil || !found {
+	if found, err := pg.Any(ctx, s.db, firingVotes, liveIncidents); err != nil || !found {
 		return nil, err
 	}
 	var rows []struct {

@@ -102,9 +102,8 @@ func (s *Store) Hold(ctx context.Context, checkID, orgID uuid.UUID, in *Running)
 // deleted or was changed, or the labels of the check were. One whose repair failed is left
 // out for its wait.
 func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]maintenance.Hold, error) {
-	held, err := pg.Row[bool](ctx, s.db, "SELECT EXISTS (SELECT FROM maintenance_holds)")
-	if err != nil || !held {
-		return nil, pg.Wrap("find the checks whose maintenance is over", err)
+	if held, err := pg.Any(ctx, s.db, "maintenance_holds"); err != nil || !held {
+		return nil, err
 	}
 	var rows []struct {
 		CheckID   uuid.UUID `bun:"check_id"`
@@ -114,7 +113,7 @@ func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]main
 		Target    string    `bun:"target"`
 		Firing    bool      `bun:"firing"`
 	}
-	err = s.db.NewRaw(`WITH clock AS MATERIALIZED (SELECT ?::timestamptz AS now)
+	err := s.db.NewRaw(`WITH clock AS MATERIALIZED (SELECT ?::timestamptz AS now)
 		SELECT h.check_id, h.org_id, h.held_at, c.name, c.target,
 			EXISTS (SELECT FROM region_votes AS v WHERE v.check_id = c.id AND v.firing <> '{}') AS firing
 		FROM clock, maintenance_holds AS h JOIN checks AS c ON c.id = h.check_id

@@ -109,12 +109,11 @@ func (s *Store) LockTombstone(ctx context.Context, tombstone vigil.Tombstone, do
 // Tombstones returns the tombstones of loops of these shards that have not ended, oldest
 // first.
 func (s *Store) Tombstones(ctx context.Context, shards []int, limit int) ([]vigil.Tombstone, error) {
-	open, err := pg.Row[bool](ctx, s.db, "SELECT EXISTS (SELECT FROM loop_tombstones WHERE done_at IS NULL)")
-	if err != nil || !open {
-		return nil, pg.Wrap("read tombstones", err)
+	if open, err := pg.Any(ctx, s.db, "loop_tombstones WHERE done_at IS NULL ORDER BY created_at"); err != nil || !open {
+		return nil, err
 	}
 	var rows []TombstoneRow
-	err = s.db.NewSelect().Model(&rows).Column("check_id", "region", "org_id", "revision", "created_at").Where("t.done_at IS NULL").
+	err := s.db.NewSelect().Model(&rows).Column("check_id", "region", "org_id", "revision", "created_at").Where("t.done_at IS NULL").
 		Where("?", InShards("t.check_id", shards)).
 		OrderExpr("t.created_at, t.check_id, t.region").Limit(int64(limit)).Scan(ctx)
 	return TombstonesOf(rows), pg.Wrap("read tombstones", err)

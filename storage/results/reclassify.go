@@ -64,9 +64,8 @@ func (s *Store) QueueReclassification(ctx context.Context, tx bun.Tx, windowID u
 // DueReclassifications returns spans of loops of these shards whose results must be marked
 // again, the longest due first.
 func (s *Store) DueReclassifications(ctx context.Context, shards []int, limit int) ([]vigil.ResultSpan, error) {
-	queued, err := pg.Row[bool](ctx, s.db, "SELECT EXISTS (SELECT FROM result_reclassifications)")
-	if err != nil || !queued {
-		return nil, pg.Wrap("find results in maintenance", err)
+	if queued, err := pg.Any(ctx, s.db, "result_reclassifications"); err != nil || !queued {
+		return nil, err
 	}
 	var rows []struct {
 		CheckID uuid.UUID `bun:"check_id"`
@@ -75,7 +74,7 @@ func (s *Store) DueReclassifications(ctx context.Context, shards []int, limit in
 		To      time.Time `bun:"to_at"`
 		Due     time.Time `bun:"due_at"`
 	}
-	err = s.db.NewRaw(`SELECT check_id, region, from_at, to_at, due_at FROM result_reclassifications
+	err := s.db.NewRaw(`SELECT check_id, region, from_at, to_at, due_at FROM result_reclassifications
 		WHERE due_at <= ? AND ? ORDER BY due_at, check_id, region, from_at LIMIT ?`,
 		s.loops.MaintenanceNow(), loops.InShards("check_id", shards), limit).Scan(ctx, &rows)
 	if err != nil {

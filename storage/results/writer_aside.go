@@ -206,9 +206,8 @@ func (w *ResultWriter) countAside(ctx context.Context) {
 // CountResults brings the rows, rollups and gaps of loops up to date with results that were
 // stored while these were locked, and reports whether it left some because they still are.
 func (s *Store) CountResults(ctx context.Context) (left bool, err error) {
-	waiting, err := pg.Row[bool](ctx, s.db, "SELECT EXISTS (SELECT FROM uncounted_results)")
-	if err != nil || !waiting {
-		return false, pg.Wrap("look for uncounted results", err)
+	if waiting, err := pg.Any(ctx, s.db, "uncounted_results"); err != nil || !waiting {
+		return false, err
 	}
 	_, err = s.db.Pool.Exec(ctx, `DELETE FROM uncounted_results AS u
 		WHERE NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = u.check_id AND r.region = u.region)
