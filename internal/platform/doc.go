@@ -13,7 +13,7 @@
 //
 // Settings are all that an operator may set (settings.go): the tags of a field are its variable,
 // its range and its help. What reads flags and the environment is the command line, which hands
-// a Program and the values over. While a process runs it adapts its memory and processors to the
-// machine (memory.go, processors.go), watches the files of definitions that it applies
+// a Program and the values over. While a process runs it bounds its memory by that of the
+// machine (memory.go, collector.go), watches the files of definitions that it applies
 // (definitions.go), and reports what it does (metrics.go, telemetry.go, notices.go).
 package platform

@@ -29,7 +29,7 @@ const (
 	startSettled = 10 * time.Second
 )
 
-// manageMemory sets the limit of the heap, and adapts the collector until ctx ends.
+// manageMemory sets the limit of the heap, and bounds how it grows until ctx ends.
 func manageMemory(ctx context.Context, self Program) {
 	memory := availableMemory(os.ReadFile)
 	if limit := memoryLimit(self.getenv("GOMEMLIMIT"), memory); limit > 0 {
@@ -46,7 +46,7 @@ func manageMemory(ctx context.Context, self Program) {
 			releaseProgram()
 		}
 		if self.getenv("GOGC") == "" {
-			adaptCollector(ctx, memory)
+			boundHeap(ctx, memory)
 		}
 	}()
 }

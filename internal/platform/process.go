@@ -78,7 +78,6 @@ func (p *Process) Wait(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	manageMemory(ctx, p.program)
-	go adaptProcessors(ctx, p.program)
 	select {
 	case <-ctx.Done():
 		return nil

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"runtime"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -115,7 +116,7 @@ func (p *Process) StartTemporal(
 		Small:            s.small(),
 		CachedWorkflows:  workers.CachedWorkflows(s.TurnRate.everySlot()),
 		CachedStates:     s.TurnRate.states(),
-		Processors:       allProcessors,
+		Processors:       runtime.GOMAXPROCS(0),
 		CodecEndpoint:    s.codecEndpoint(),
 		UIHosts:          s.TemporalUIOrigin.hosts(),
 		Credentials:      secure,

@@ -5,6 +5,7 @@ package platform
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -68,7 +69,7 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	watcher := activities.NewWatcher(activities.WatcherOptions{
 		Catalogue: catalogue, Results: writer, History: p.store,
 		Probes: fair.New(fair.DefaultLimits(p.settings.MaxProbes)), Worker: name, Lease: lease,
-		TurnRate: p.settings.TurnRate.everySlot(), WideRate: p.settings.TurnRate.wide(allProcessors),
+		TurnRate: p.settings.TurnRate.everySlot(), WideRate: p.settings.TurnRate.wide(runtime.GOMAXPROCS(0)),
 		QuietWindow: p.settings.QuietWindow,
 		Votes:       p.store, Incidents: p.incidents, LastVotes: p.store, Spans: p.spans(), ShowNames: showNames, Now: time.Now, Log: p.Log,
 		Completer: turns, Owners: p.store, Figures: p.metrics.Temporal(), Seal: p.secrets.sealAnswer, Line: line,

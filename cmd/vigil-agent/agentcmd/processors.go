@@ -13,7 +13,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
-// An agent uses as many processors as its work needs, as the processes of the platform do. While one is idle, Go's
+// An agent uses as many processors as its work needs, since it is a guest on its machine. While one is idle, Go's
 // scheduler wakes a thread there for each goroutine that becomes ready, which mostly finds nothing to do.
 const (
 	processorEvery = 500 * time.Millisecond
