@@ -26,7 +26,9 @@ import (
 
 // Deps is what the API needs.
 type Deps struct {
-	Stores   Stores
+	Stores Stores
+	// Standby is a copy of the database for requests that change nothing; nil: there is none.
+	Standby  *Standby
 	Loops    resource.LoopWorkflows
 	Probes   resource.CheckTypes
 	Channels resource.ChannelTypes
@@ -170,6 +172,9 @@ func (d *Deps) validate() error {
 		return errors.New("api: channels are needed")
 	case len(d.Config.SigningKey) < 32:
 		return errors.New("api: the signing key needs 32 bytes or more")
+	}
+	if err := d.Standby.validate(); err != nil {
+		return err
 	}
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)

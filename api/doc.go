@@ -10,6 +10,9 @@
 // what a request passes, the document, /ready, the stream, the codec endpoint, and the pages that
 // are served beside.
 //
+// Where there is a standby of the database the operations are there twice (parts.go), and what changes nothing is answered from
+// the standby (standby.go).
+//
 // New (server.go) takes its parts in Deps (deps.go), each a small interface; without workflows,
 // incidents can be read and not changed (no_workflows.go). guard.go and sign_in.go lend the rules
 // of the API, its callers and rates, to pages that are served beside it, and public.go serves what

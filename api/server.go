@@ -10,21 +10,10 @@ import (
 
 	"github.com/vigil-monitor/vigil/api/accounts"
 	"github.com/vigil-monitor/vigil/api/agents"
-	"github.com/vigil-monitor/vigil/api/alerts"
-	"github.com/vigil-monitor/vigil/api/apply"
-	"github.com/vigil-monitor/vigil/api/backtests"
-	"github.com/vigil-monitor/vigil/api/checks"
 	"github.com/vigil-monitor/vigil/api/resource"
 	"github.com/vigil-monitor/vigil/api/rest"
 	"github.com/vigil-monitor/vigil/api/stream"
 	"github.com/vigil-monitor/vigil/internal/account"
-)
-
-// Files of CSV and reports read much: this many of an organization are made at a time in a process.
-const (
-	filesAtOnce = 2
-	filesPause  = 5 // seconds
-	filesBusy   = "Two reports or files of the organization are being made"
 )
 
 // Server is the HTTP interface. It is safe for concurrent use.
@@ -33,18 +22,16 @@ type Server struct {
 	registrar *rest.Registrar
 	handler   http.Handler
 
-	hub        *stream.Hub
-	background *resource.Tasks
-	changes    *resource.Tasks // of workflows
-	mails      *resource.Tasks
-	pages      *accounts.Pages
-	codec      *codecEndpoint // nil: none
-	types      types
-	accounts   *accounts.Service
-	agents     *agents.Service
-	outside    func(http.Handler) http.Handler // see Guard
-	limiter    *rest.Limiter
-	rateOf     func(account.Tier) int64 // requests of an organization in a window
+	hub      *stream.Hub
+	tasks    *tasks
+	pages    *accounts.Pages
+	codec    *codecEndpoint // nil: none
+	types    types
+	accounts *accounts.Service
+	agents   *agents.Service
+	outside  func(http.Handler) http.Handler // see Guard
+	limiter  *rest.Limiter
+	rateOf   func(account.Tier) int64 // requests of an organization in a window
 	// limited limits how often an address reads what is for the public.
 	limited func(http.HandlerFunc) http.HandlerFunc
 }
@@ -83,75 +70,34 @@ func assemble(deps Deps) *Server {
 		agents: agents.New(stores.Agents, agents.Deps{
 			Sent: deps.Sent, Refused: deps.RefusedResults, Log: deps.Log, Now: deps.Now,
 		}),
-		hub:        stream.NewHub(stores.Events, config.Streams, deps.Log, deps.Now),
-		background: resource.NewTasks(cmp.Or(config.TaskDeadline, resource.TaskDeadline), resource.MaxTasks),
-		changes:    resource.NewTasks(cmp.Or(config.TaskDeadline, resource.TaskDeadline), resource.MaxChanges),
-		mails:      resource.NewTasks(accounts.MailDeadline, resource.MaxTasks),
+		hub: stream.NewHub(stores.Events, config.Streams, deps.Log, deps.Now),
+		tasks: &tasks{
+			background: resource.NewTasks(cmp.Or(config.TaskDeadline, resource.TaskDeadline), resource.MaxTasks),
+			changes:    resource.NewTasks(cmp.Or(config.TaskDeadline, resource.TaskDeadline), resource.MaxChanges),
+			mails:      resource.NewTasks(accounts.MailDeadline, resource.MaxTasks),
+		},
 	}
-	limits := resource.Plans{EnterpriseMinInterval: config.EnterpriseMinInterval, EnterpriseRate: config.EnterpriseRate}
-	links := resource.WorkflowLinks{UIURL: config.TemporalUIURL, Namespace: config.TemporalNamespace}
-	notify := resource.NewNotifier(stores.Loops, deps.Loops, deps.Incidents, s.changes, deps.Now)
-	addresses := rest.NewRateWindow(config.AddressRate, time.Minute, deps.Now)
-	if deps.PrivateTargets != nil {
-		addresses.Unless(deps.PrivateTargets.Open)
-	}
-	limiter := rest.NewLimiter(stores.Rates, limits.Rate, deps.Now)
-	loads := resource.NewLoads(stores.System, deps.Now)
-	s.accounts = accounts.New(stores.Accounts, accounts.Deps{
-		Mailer: deps.Mailer, Background: s.background, Mails: s.mails, Addresses: addresses, PrivateTargets: deps.PrivateTargets,
-		Now: deps.Now, PublicURL: config.PublicURL, SignupTier: config.SignupTier, SigningKey: config.SigningKey,
-		OlderSigningKeys: config.OlderSigningKeys, UnverifiedPerAddress: config.UnverifiedPerAddress, UnverifiedTotal: config.UnverifiedTotal,
-	})
-	files := resource.NewAtOnce(filesAtOnce, filesBusy, filesPause)
-	checking := checks.New(stores.Checks, checks.Deps{
-		Types: deps.Probes, Loops: deps.Loops, Plans: limits, Notifier: notify, Mailer: deps.Mailer, Loads: loads, Links: links,
-		PublicURL: config.PublicURL, HashPassword: s.accounts.HashPassword, LookupTXT: deps.LookupTXT, Now: deps.Now, Files: files,
-	})
-	alerting := alerts.New(stores.Alerts, alerts.Deps{
-		Channels:         deps.Channels,
-		Incidents:        deps.Incidents,
-		Notifier:         notify,
-		Plans:            limits,
-		Mails:            s.mails,
-		Links:            links,
-		Recipients:       recipientsOf(deps),
-		PublicURL:        config.PublicURL,
-		DeliverySchedule: config.DeliverySchedule,
-		Now:              deps.Now,
-		Files:            files,
-	})
+	shared := newParts(deps, s.tasks)
+	mine := shared.on(stores)
+	s.accounts, s.pages = mine.accounts, mine.accounts.Pages
+	s.limiter, s.rateOf = rest.NewLimiter(stores.Rates, shared.limits.Rate, deps.Now), shared.limits.Rate
 	auth := s.accounts.Auth
 
 	r := newRegistrar(deps, mux)
-	r.Protected = append(r.Protected, auth.Authenticate, limiter.LimitOrganization)
-	r.Open = append(r.Open, addresses.LimitAddress)
+	r.Protected = append(r.Protected, auth.Authenticate, s.limiter.LimitOrganization)
+	r.Open = append(r.Open, shared.addresses.LimitAddress)
 	s.registrar = r
-	resource.RegisterAll(r, []resource.Operations{
-		newSystem(deps, loads),
-		s.accounts,
-		checking,
-		alerting,
-		backtests.New(stores.Backtests, deps.Probes, deps.Now),
-		apply.New(stores.Apply, checking.Checks, alerting.Channels),
-		&alertStream{hub: s.hub, auth: auth},
-		s.agents,
-	})
-	s.pages = s.accounts.Pages
-	s.codec = newCodecEndpoint(deps, auth, addresses)
-	s.limited = servePublic(s.routes, deps)
-	servePings(s.routes, deps, checking.Checks)
-	s.limiter, s.rateOf = limiter, limits.Rate
-	s.outside = outside(deps)
-	s.handler = s.outside(rest.Measure(r.Routed(mux), deps.Now, deps.Answered))
-	return s
-}
+	newSystem(deps, shared.loads).Register(r)
+	resource.RegisterAll(r, mine.list())
+	(&alertStream{hub: s.hub, auth: auth}).Register(r)
+	s.agents.Register(r)
 
-// recipientsOf returns the recipients of mail, nil where mail does not leave the machine.
-func recipientsOf(deps Deps) accounts.RecipientStore {
-	if deps.Mailer == nil || !deps.Mailer.Sends() {
-		return nil
-	}
-	return deps.Stores.Accounts
+	s.codec = newCodecEndpoint(deps, auth, shared.addresses)
+	s.limited = servePublic(s.routes, deps)
+	servePings(s.routes, deps, mine.checks.Checks)
+	s.outside = outside(deps)
+	s.handler = s.outside(rest.Measure(s.withStandby(r.Routed(mux), shared), deps.Now, deps.Answered))
+	return s
 }
 
 // outside returns what every request passes first: the log, the deadlines of its answer and
@@ -195,7 +141,7 @@ func (s *Server) EndStreams() {
 // most.
 func (s *Server) Close() {
 	s.hub.Close()
-	s.background.Stop()
-	s.changes.Stop()
-	s.mails.Stop()
+	s.tasks.background.Stop()
+	s.tasks.changes.Stop()
+	s.tasks.mails.Stop()
 }

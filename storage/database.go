@@ -17,6 +17,8 @@ type (
 	Pooler = pg.Pooler
 	// Server describes the database and the server that it is on.
 	Server = pg.Server
+	// Role is what the user of the connections may do.
+	Role = pg.Role
 	// ResultWriter stores the results of many goroutines in shared transactions.
 	ResultWriter = results.ResultWriter
 	// WriterOptions of a ResultWriter.
@@ -67,6 +69,9 @@ func (s *Store) Ready(ctx context.Context) error { return s.db.Ready(ctx) }
 
 // Server reads what a backup says of the database and of its server.
 func (s *Store) Server(ctx context.Context) (Server, error) { return s.db.Server(ctx) }
+
+// Role reads what the user of the connections may do.
+func (s *Store) Role(ctx context.Context) (Role, error) { return s.db.Role(ctx) }
 
 // Pooled reports whether a transaction-pooling proxy is in front of Postgres.
 func (s *Store) Pooled() bool { return s.db.Pooled() }

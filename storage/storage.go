@@ -49,6 +49,8 @@ type Options struct {
 	Progress func(what string)
 	// Log receives background errors; nil discards them.
 	Log *slog.Logger
+
+	isCopy bool // see OpenStandby
 }
 
 // Store is the platform's database. It is safe for concurrent use. Its methods are those of
@@ -82,7 +84,7 @@ type (
 // takes it. Open does not create the schema; see Migrate.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	db, err := pg.Open(ctx, dsn, pg.Options{
-		Pooler: opts.Pooler, MaxConns: opts.MaxConns, Now: opts.Now, Progress: opts.Progress, Log: opts.Log,
+		Pooler: opts.Pooler, MaxConns: opts.MaxConns, Now: opts.Now, Progress: opts.Progress, Log: opts.Log, Copy: opts.isCopy,
 	})
 	if err != nil {
 		return nil, err

@@ -33,23 +33,31 @@ type credentialStore interface {
 	Organization(ctx context.Context, id uuid.UUID) (account.Organization, error)
 	KeyByHash(ctx context.Context, hash []byte) (account.APIKey, account.Organization, account.User, error)
 	KeyByID(ctx context.Context, id uuid.UUID) (account.APIKey, account.Organization, account.User, error)
+	touchStore
+}
+
+// touchStore notes when credentials are used.
+type touchStore interface {
 	TouchKey(ctx context.Context, id uuid.UUID, at time.Time) error
 }
 
 // Authenticator identifies the caller of a request.
 type Authenticator struct {
 	store    credentialStore
+	touched  touchStore
 	now      func() time.Time
 	signer   *Signer
 	sessions *resource.Cache[rest.Caller] // by user id
 	keys     *resource.Cache[rest.Caller] // by key hash, or key id
 	unknown  *resource.Cache[struct{}]    // hashes that are of no key
 	tasks    *resource.Tasks
+	place    string // where store is, before the names in the caches; empty: the database
 }
 
 func newAuthenticator(store credentialStore, signer *Signer, tasks *resource.Tasks, now func() time.Time) *Authenticator {
 	return &Authenticator{
 		store:    store,
+		touched:  store,
 		now:      now,
 		signer:   signer,
 		sessions: resource.NewCache[rest.Caller](authTTL, AuthEntries, now),
@@ -57,6 +65,22 @@ func newAuthenticator(store credentialStore, signer *Signer, tasks *resource.Tas
 		unknown:  resource.NewCache[struct{}](authTTL, unknownEntries, now),
 		tasks:    tasks,
 	}
+}
+
+// Reading returns the same authenticator, with what it knows, that reads credentials elsewhere: from a copy of the database.
+func (a *Authenticator) Reading(store credentialStore) *Authenticator {
+	elsewhere := *a
+	elsewhere.store, elsewhere.place = store, "standby "
+	return &elsewhere
+}
+
+// named is the name in the caches of what is read for a request. What a copy has is not taken for what the database has, least of
+// all while the copy is read alone.
+func (a *Authenticator) named(ctx context.Context, name string) string {
+	if rest.RequestOf(ctx).Alone {
+		return "alone " + name
+	}
+	return a.place + name
 }
 
 // Authenticate is a middleware that sets the caller of a request, or refuses it
@@ -97,14 +121,15 @@ func (a *Authenticator) byKey(ctx context.Context, key string) (*rest.Caller, er
 		return nil, errBadKey()
 	}
 	hash := hashKey(key)
-	if a.unknown.Holds(string(hash)) {
+	name := a.named(ctx, string(hash))
+	if a.unknown.Holds(name) {
 		return nil, errBadKey()
 	}
-	who, err := a.knownKey(ctx, string(hash), func(ctx context.Context) (account.APIKey, account.Organization, account.User, error) {
+	who, err := a.knownKey(ctx, name, func(ctx context.Context) (account.APIKey, account.Organization, account.User, error) {
 		return a.store.KeyByHash(ctx, hash)
 	})
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
-		a.unknown.Keep(string(hash), struct{}{})
+		a.unknown.Keep(name, struct{}{})
 		return nil, errBadKey()
 	}
 	return who, err
@@ -113,7 +138,7 @@ func (a *Authenticator) byKey(ctx context.Context, key string) (*rest.Caller, er
 // ByKeyID returns the caller whom a key identifies; CodeNotFound when it was revoked, and
 // CodeUnauthorized when it has expired.
 func (a *Authenticator) ByKeyID(ctx context.Context, id uuid.UUID) (*rest.Caller, error) {
-	return a.knownKey(ctx, id.String(), func(ctx context.Context) (account.APIKey, account.Organization, account.User, error) {
+	return a.knownKey(ctx, a.named(ctx, id.String()), func(ctx context.Context) (account.APIKey, account.Organization, account.User, error) {
 		return a.store.KeyByID(ctx, id)
 	})
 }
@@ -142,11 +167,14 @@ func (a *Authenticator) knownKey(
 // touch notes that a key is used, about once a minute.
 func (a *Authenticator) touch(ctx context.Context, key account.APIKey) {
 	now := a.now()
+	if rest.RequestOf(ctx).Alone {
+		return // it cannot be noted
+	}
 	if key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < touchEvery {
 		return
 	}
 	a.tasks.Start(ctx, "note the use of an API key", func(ctx context.Context) error {
-		return a.store.TouchKey(ctx, key.ID, now)
+		return a.touched.TouchKey(ctx, key.ID, now)
 	})
 }
 
@@ -189,11 +217,12 @@ func (a *Authenticator) byUser(ctx context.Context, userID uuid.UUID, session in
 		org, err := a.store.Organization(ctx, user.OrgID)
 		return rest.Caller{User: user, Org: org}, err
 	}
-	who, err := a.sessions.Get(ctx, userID.String(), read)
+	name := a.named(ctx, userID.String())
+	who, err := a.sessions.Get(ctx, name, read)
 	if err == nil && who.User.SessionVersion < session {
 		// Another process has ended all sessions since, and this one began after that.
 		a.forgetUser(userID)
-		who, err = a.sessions.Get(ctx, userID.String(), read)
+		who, err = a.sessions.Get(ctx, name, read)
 	}
 	switch {
 	case vigil.ErrorCode(err) == vigil.CodeNotFound:

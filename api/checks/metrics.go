@@ -42,6 +42,11 @@ type figureStore interface {
 	CheckFigures(ctx context.Context, orgID uuid.UUID, labels []string, limit int) ([]overview.CheckFigures, error)
 }
 
+// NewScrapes returns the bound of answers of /v1/metrics, of one process.
+func NewScrapes() *resource.AtOnce {
+	return resource.NewAtOnce(metricsAtOnce, metricsBusy, metricsPause)
+}
+
 // checkMetrics shows the checks of an organization to Prometheus.
 type checkMetrics struct {
 	store figureStore

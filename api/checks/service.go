@@ -47,8 +47,9 @@ type Deps struct {
 	// LookupTXT reads TXT records; nil reads none.
 	LookupTXT func(ctx context.Context, name string) ([]string, error)
 	Now       func() time.Time
-	// Files bounds how many files of CSV an organization has written at once.
-	Files *resource.AtOnce
+	// Files bounds how many files of CSV an organization has written at once, and Scrapes how many answers of /v1/metrics; see
+	// NewScrapes.
+	Files, Scrapes *resource.AtOnce
 }
 
 // Service is the part of the API about checks.
@@ -76,7 +77,7 @@ func New(store Store, d Deps) *Service {
 		newTries(store, runs, d.Types, d.Plans, d.Now),
 		&checkRegions{store: store, loops: d.Loops, links: d.Links},
 		&usage{store: store, plans: d.Plans},
-		&checkMetrics{store: store, usage: store, plans: d.Plans, limit: resource.NewAtOnce(metricsAtOnce, metricsBusy, metricsPause)},
+		&checkMetrics{store: store, usage: store, plans: d.Plans, limit: d.Scrapes},
 		&statusPages{store: store, publicURL: d.PublicURL, hashPassword: d.HashPassword, lookupTXT: d.LookupTXT},
 		&windows{store: store, now: d.Now},
 		pings,

@@ -88,7 +88,12 @@ func ErrorOf(ctx context.Context, err error) *ErrorView {
 		}
 	}
 	if body.status >= http.StatusInternalServerError && ctx.Err() == nil {
-		req.Log().LogAttrs(ctx, slog.LevelError, "request failed", slog.Any("error", err), slog.String("code", string(body.Code)))
+		level := slog.LevelError
+		if req.Tentative { // by a standby: the database is asked again
+			level = slog.LevelInfo
+		}
+		req.Log().LogAttrs(ctx, level, "request failed", slog.Any("error", err), slog.String("code", string(body.Code)),
+			slog.Bool("standby", req.Tentative))
 	}
 	return body
 }

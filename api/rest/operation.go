@@ -81,6 +81,9 @@ type Operation struct {
 	Judge func(ctx context.Context, body []byte) error
 }
 
+// audited reports whether a success gets an entry in the audit log.
+func (op *Operation) audited() bool { return op.Audit != "" && op.Audit != NotAudited }
+
 // Registrar registers operations with a Huma API.
 type Registrar struct {
 	API huma.API
@@ -88,6 +91,8 @@ type Registrar struct {
 	// request's caller. Open runs before operations that change something
 	// without a credential.
 	Protected, Open huma.Middlewares
+	// ReadsOnly registers only what changes nothing and leaves no entry in the audit log.
+	ReadsOnly bool
 	// Shares are the places in which reads are answered; nil: any number at a time.
 	Shares Shares
 	// Repeats keeps the answers of requests with an Idempotency-Key.
@@ -108,6 +113,9 @@ func (r *Registrar) Document() *huma.OpenAPI { return r.API.OpenAPI() }
 // decides what the caller sees of it. Register panics when an operation changes
 // something and has no audit action, or no scope though it needs a credential.
 func Register[I, O any](r *Registrar, op Operation, handle func(context.Context, *I) (*O, error)) {
+	if r.ReadsOnly && (op.Method != http.MethodGet || op.audited()) {
+		return
+	}
 	if op.Method != http.MethodGet && op.Audit == "" {
 		panic(op.ID + " changes something and has no audit action")
 	}
@@ -123,7 +131,7 @@ func Register[I, O any](r *Registrar, op Operation, handle func(context.Context,
 		}
 		r.limits[op.Path] = op.MaxBody
 	}
-	audited := op.Audit != "" && op.Audit != NotAudited
+	audited := op.audited()
 	if op.Idempotent {
 		handle = repeatable(r.Repeats, handle)
 		op.Errors = append(op.Errors, http.StatusConflict)

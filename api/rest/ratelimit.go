@@ -23,8 +23,9 @@ type Limiter struct {
 	store   LeaseStore
 	limitOf func(account.Tier) int64
 	now     func() time.Time
-	// sessions counts requests of sessions, by user, and background those of open pages.
-	sessions, background *RateWindow
+	// sessions counts requests of sessions, by user, background those of open pages, and alone those of organizations while
+	// the store does not answer.
+	sessions, background, alone *RateWindow
 
 	mu      sync.Mutex
 	windows map[uuid.UUID]*orgWindow
@@ -41,13 +42,20 @@ func NewLimiter(store LeaseStore, limitOf func(account.Tier) int64, now func() t
 	return &Limiter{
 		store: store, limitOf: limitOf, now: now, windows: make(map[uuid.UUID]*orgWindow),
 		sessions: NewRateWindow(SessionRate, time.Minute, now), background: NewRateWindow(SessionRate, time.Minute, now),
+		alone: NewRateWindow(SessionRate, time.Minute, now),
 	}
 }
 
 // LimitOrganization is a middleware that admits a request of an authenticated
-// organization, or refuses it with 429. One of a session counts for its user alone.
+// organization, or refuses it with 429. One of a session counts for its user alone, and one that is answered while
+// the database is away for its organization in this process alone, up to SessionRate.
 func (l *Limiter) LimitOrganization(ctx huma.Context, next func(huma.Context)) {
 	req := RequestOf(ctx.Context())
+	if req.counted { // it is answered a second time
+		next(ctx)
+		return
+	}
+	req.counted = true
 	if req.Caller.Session {
 		window := l.sessions
 		if inBackground(ctx.Context()) {
@@ -62,6 +70,14 @@ func (l *Limiter) LimitOrganization(ctx huma.Context, next func(huma.Context)) {
 	}
 	limit := l.limitOf(req.Caller.Org.Tier)
 	if limit == account.Unlimited {
+		next(ctx)
+		return
+	}
+	if req.Alone {
+		if wait := l.alone.Count(req.Caller.Org.ID.String()); wait > 0 {
+			refuse(ctx, ErrTooMany("The organization made too many requests", wait))
+			return
+		}
 		next(ctx)
 		return
 	}

@@ -29,9 +29,13 @@ type Request struct {
 	// credential, and Rate by its rate limit.
 	Caller *Caller
 	Rate   Rate
+	// Alone: the answer is read from a copy of the database, which itself does not answer. Tentative: it is read from a copy, and
+	// an error of the server is not answered: the database is asked again.
+	Alone, Tentative bool
 	// TokenHash is the hash of the token of a location, in operations of agents.
 	TokenHash []byte
 
+	counted      bool // in the rate of its organization
 	method, path string
 	query        string
 	base         *slog.Logger

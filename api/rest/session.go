@@ -5,6 +5,7 @@ package rest
 import (
 	"cmp"
 	"context"
+	"net/http"
 
 	"github.com/google/uuid"
 )
@@ -51,4 +52,10 @@ func (r *Request) within(ctx context.Context) {
 	if outer, ok := ctx.Value(requestKey{}).(*Request); ok {
 		r.ID, r.Address, r.Local, r.agent = outer.ID, outer.Address, outer.Local, cmp.Or(r.agent, outer.agent)
 	}
+}
+
+// IsAnonymous reports whether a request shows no credential: no header of one, and no session that this process acts for.
+func IsAnonymous(r *http.Request) bool {
+	_, _, acts := ActingUser(r.Context())
+	return !acts && r.Header.Get("Authorization") == "" && r.Header.Get("X-API-Key") == ""
 }

@@ -69,6 +69,10 @@ func figures() []figure {
 		{name: "vigil_drills_total", help: "Drills that ended.", labels: []attribute.Key{"verdict"}},
 		{name: "vigil_delivery_attempts_total", help: "Attempts to notify a channel.", labels: []attribute.Key{"channel", "outcome"}},
 
+		{
+			name: "vigil_api_reads_total", help: "Requests that a standby could answer, by where they were answered.",
+			labels: []attribute.Key{"from"},
+		},
 		{name: "vigil_api_requests_total", help: "Requests answered.", labels: []attribute.Key{"method", "route", "status"}},
 		{
 			name:    "vigil_api_request_duration_seconds",

@@ -32,6 +32,7 @@ type Metrics struct {
 	requests       metric.Int64Counter
 	drills         metric.Int64Counter
 	refused        metric.Int64Counter
+	reads          metric.Int64Counter
 	requestSeconds metric.Float64Histogram
 	commitSeconds  metric.Float64Histogram
 	rowsInCommit   metric.Int64Histogram
@@ -55,13 +56,14 @@ func New(version string, log *slog.Logger, others ...sdkmetric.Option) (*Metrics
 		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))...)
 	m := &Metrics{registry: registry, meter: provider.Meter("vigil"), log: log}
 
-	var errs [7]error
+	var errs [8]error
 	m.requests, errs[0] = m.meter.Int64Counter("vigil_api_requests_total")
 	m.requestSeconds, errs[1] = m.meter.Float64Histogram("vigil_api_request_duration_seconds")
 	m.commitSeconds, errs[2] = m.meter.Float64Histogram("vigil_result_commit_seconds")
 	m.rowsInCommit, errs[3] = m.meter.Int64Histogram("vigil_result_commit_rows")
 	m.drills, errs[5] = m.meter.Int64Counter("vigil_drills_total")
 	m.refused, errs[6] = m.meter.Int64Counter("vigil_agent_results_refused_total")
+	m.reads, errs[7] = m.meter.Int64Counter("vigil_api_reads_total")
 	build, err := m.meter.Int64Gauge("vigil_build_info")
 	errs[4] = err
 	if err := errors.Join(errs[:]...); err != nil {
@@ -194,5 +196,15 @@ func (m *Metrics) RefusedResults() func(reason string, n int) {
 	}
 	return func(reason string, n int) {
 		m.refused.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("reason", reason)))
+	}
+}
+
+// Reads counts requests that a copy of the database could answer, by where they were answered.
+func (m *Metrics) Reads() func(ctx context.Context, from string) {
+	if m == nil {
+		return nil
+	}
+	return func(ctx context.Context, from string) {
+		m.reads.Add(ctx, 1, metric.WithAttributes(attribute.String("from", from)))
 	}
 }

@@ -27,10 +27,18 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 			return err
 		}
 	}
-	s := &p.settings
+	copied, err := p.openStandby(ctx)
+	if err != nil {
+		return err
+	}
 	public, err := statuspage.New(statuspage.Options{
-		Store: p.store, PublicURL: string(s.PublicURL), Keys: p.secrets.readerKeys(), Readers: p.readers(), Now: time.Now, Log: p.Log,
-		Network: func(r *http.Request) string { return rest.Network(rest.RequestOf(r.Context()).Address) },
+		Store:     p.publicStore(copied),
+		PublicURL: string(p.settings.PublicURL),
+		Keys:      p.secrets.readerKeys(),
+		Readers:   p.readers(),
+		Now:       time.Now,
+		Log:       p.Log,
+		Network:   func(r *http.Request) string { return rest.Network(rest.RequestOf(r.Context()).Address) },
 	})
 	if err != nil {
 		return err
@@ -44,6 +52,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 	}
 	server, err := api.New(api.Deps{
 		Stores:         storesOf(p.store),
+		Standby:        p.standbyOf(copied),
 		Loops:          p.loops,
 		Incidents:      p.incidents,
 		Probes:         p.probes,
@@ -63,29 +72,17 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 		Sent:           p.inbox.Wake,
 		RefusedResults: p.metrics.RefusedResults(),
 		Codec:          codec,
-		Config: api.Config{
-			TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
-			Version:          p.program.Version, PublicURL: string(s.PublicURL), SignupTier: account.Tier(s.SignupTier),
-			EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
-			UnverifiedPerAddress: s.UnverifiedPerAddress, UnverifiedTotal: s.UnverifiedTotal,
-			AddressRate: s.AddressRate, TrustedProxies: s.TrustedProxies,
-			SigningKey: p.secrets.Signing, OlderSigningKeys: p.secrets.OlderSigning,
-			TemporalUIURL: p.temporal.uiURL, TemporalNamespace: s.TemporalNamespace,
-			DeliverySchedule: vigil.RetrySchedule(s.DeliverySchedule),
-			Streams: api.StreamConfig{
-				PerKey: s.StreamsPerKey, PerOrganization: s.StreamsPerOrganization, Buffer: s.EventRetention,
-			},
-		},
+		Config:         p.apiConfig(),
 	})
 	if err != nil {
 		return err
 	}
 	p.api = server
-	dashboard, err := p.newDashboard(server)
+	dashboard, err := p.newDashboard(server, p.sessions(copied))
 	if err != nil {
 		return err
 	}
-	assistants, err := newMCP(server, string(s.PublicURL), p.program.Version, p.Log)
+	assistants, err := newMCP(server, string(p.settings.PublicURL), p.program.Version, p.Log)
 	if err != nil {
 		return err
 	}
@@ -99,6 +96,24 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 		dashboard.EndStreams()
 	})
 	return nil
+}
+
+// apiConfig are the settings of the API.
+func (p *Platform) apiConfig() api.Config {
+	s := &p.settings
+	return api.Config{
+		TemporalUIOrigin: cmp.Or(string(s.TemporalUIOrigin), p.temporal.uiURL),
+		Version:          p.program.Version, PublicURL: string(s.PublicURL), SignupTier: account.Tier(s.SignupTier),
+		EnterpriseMinInterval: s.EnterpriseMinInterval, EnterpriseRate: s.EnterpriseRate,
+		UnverifiedPerAddress: s.UnverifiedPerAddress, UnverifiedTotal: s.UnverifiedTotal,
+		AddressRate: s.AddressRate, TrustedProxies: s.TrustedProxies,
+		SigningKey: p.secrets.Signing, OlderSigningKeys: p.secrets.OlderSigning,
+		TemporalUIURL: p.temporal.uiURL, TemporalNamespace: s.TemporalNamespace,
+		DeliverySchedule: vigil.RetrySchedule(s.DeliverySchedule),
+		Streams: api.StreamConfig{
+			PerKey: s.StreamsPerKey, PerOrganization: s.StreamsPerOrganization, Buffer: s.EventRetention,
+		},
+	}
 }
 
 // ListeningOn returns the settings with a public URL that has the port of the

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alexedwards/scs/v2"
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
@@ -22,7 +23,7 @@ import (
 )
 
 // newDashboard returns the pages below /app, which ask the API in this process.
-func (p *Platform) newDashboard(server *api.Server) (*web.Server, error) {
+func (p *Platform) newDashboard(server *api.Server, sessions scs.CtxStore) (*web.Server, error) {
 	deps := web.Deps{
 		API: server, Log: p.Log, Now: time.Now,
 		ActAs: func(ctx context.Context, who web.Identity) context.Context {
@@ -42,7 +43,7 @@ func (p *Platform) newDashboard(server *api.Server) (*web.Server, error) {
 			user, version, err := server.UseLoginLink(ctx, token)
 			return web.Identity{UserID: user, Version: version}, err
 		},
-		Sessions:      p.store.Sessions(),
+		Sessions:      sessions,
 		ClientAddress: func(ctx context.Context) string { return rest.RequestOf(ctx).Address.String() },
 		Changes:       p.store,
 		Config: web.Config{

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,21 +68,31 @@ const smallConns = 6
 func (p *Process) openStore(
 	ctx context.Context, dsn string, pooler storage.Pooler, conns int, keys *secret.Keyring,
 ) (*storage.Store, error) {
-	store, err := storage.Open(ctx, dsn, storage.Options{
-		Keys: keys, Secrets: ConfigSecrets(), Policies: notify.Policies(), Pooler: pooler, MaxConns: conns, Now: time.Now, Log: p.Log,
-	})
+	store, err := storage.Open(ctx, dsn, p.storeOptions(pooler, conns, keys))
 	if err != nil {
 		return nil, err
 	}
 	if store.Pooled() {
 		p.Log.InfoContext(ctx, "a transaction pooler is in front of Postgres: alert streams find new events by a poll each second")
 	}
+	p.closeLast(store)
+	return store, nil
+}
+
+// storeOptions are those of the databases of a process that runs until it is stopped.
+func (p *Process) storeOptions(pooler storage.Pooler, conns int, keys *secret.Keyring) storage.Options {
+	return storage.Options{
+		Keys: keys, Secrets: ConfigSecrets(), Policies: notify.Policies(), Pooler: pooler, MaxConns: conns, Now: time.Now, Log: p.Log,
+	}
+}
+
+// closeLast closes a database when the process stops, after what uses it.
+func (p *Process) closeLast(store io.Closer) {
 	p.onStopBy(serverBy, func(ctx context.Context) {
 		if err := store.Close(); err != nil {
 			p.Log.WarnContext(ctx, "database not closed cleanly", "error", err)
 		}
 	})
-	return store, nil
 }
 
 // migrateStore brings the schema of a database up to date.

@@ -45,8 +45,9 @@ type nav struct {
 	Incidents    int64 // that are open
 	Failing      int64 // checks that are
 	Current      string
-	ReadOnly     bool       // the user's role may not change definitions or run drills
-	Blind        *blindNote // nil: every worker has its line
+	ReadOnly     bool         // the user's role may not change definitions or run drills
+	Blind        *blindNote   // nil: every worker has its line
+	Standby      *standbyNote // nil: the database answers
 }
 
 type navGroup struct {
@@ -75,6 +76,7 @@ func (r *request) menu(current string) (nav, error) {
 		Current:      current,
 		ReadOnly:     known.readOnly,
 		Blind:        r.blindNote(),
+		Standby:      r.standbyNote(),
 	}
 	n.Groups = []navGroup{
 		{Items: []navItem{

@@ -25,6 +25,7 @@ type request struct {
 	signedIn bool
 	now      time.Time
 	prefs    preferences
+	answers  *answers // of the API; nil: they are not looked at
 	// locations has the names of the organization's locations, by key.
 	locations func() map[string]string
 }
@@ -66,9 +67,9 @@ const maxForm = 1 << 20
 
 func (s *Server) newRequest(w http.ResponseWriter, req *http.Request) *request {
 	req.Body = http.MaxBytesReader(w, req.Body, maxForm)
-	r := &request{w: w, s: s, api: s.api, now: s.deps.Now(), prefs: readPreferences(req)}
+	r := &request{w: w, s: s, api: s.api, now: s.deps.Now(), prefs: readPreferences(req), answers: &answers{}}
 	r.who, r.signedIn = s.sessions.of(req.Context())
-	ctx := context.WithValue(req.Context(), fromKey{}, req)
+	ctx := withAnswers(context.WithValue(req.Context(), fromKey{}, req), r.answers)
 	if r.signedIn {
 		ctx = s.deps.ActAs(ctx, r.who)
 	}

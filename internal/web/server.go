@@ -129,7 +129,10 @@ func New(deps Deps) (*Server, error) {
 		})
 	}
 	var err error
-	if s.api, err = client.NewClientWithResponses("http://api", client.WithHTTPClient(client.InProcess(deps.API, asBrowser))); err != nil {
+	if s.api, err = client.NewClientWithResponses(
+		"http://api",
+		client.WithHTTPClient(noting{client.InProcess(deps.API, asBrowser)}),
+	); err != nil {
 		return nil, err
 	}
 	if s.assets, err = readAssets(); err != nil {

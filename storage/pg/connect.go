@@ -101,6 +101,7 @@ type connector struct {
 	pooled bool            // a transaction-pooling proxy is in front of Postgres
 	// checksClient: the server can look for a lost client while it runs a query.
 	checksClient bool
+	only         *oneServer // nil: connections may lead to different servers
 	log          *slog.Logger
 }
 
@@ -139,11 +140,14 @@ func (c *connector) pool(ctx context.Context, conns int, limits SessionLimits, m
 			addMissing(config.ConnConfig.RuntimeParams, clientCheck())
 		}
 	}
-	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		conn.TypeMap().RegisterType(&pgtype.Type{
 			Name: "timestamptz", OID: pgtype.TimestamptzOID,
 			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 		})
+		if c.only != nil {
+			return c.only.admit(ctx, conn, mode)
+		}
 		return nil
 	}
 	var pool *pgxpool.Pool

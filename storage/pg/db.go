@@ -32,6 +32,9 @@ type Options struct {
 	Progress func(what string)
 	// Log receives background errors; nil discards them.
 	Log *slog.Logger
+	// Copy: the database is a copy, see Follow. It need not answer when it is opened, and one that does not counts as behind a
+	// pooler; all of its connections lead to one server.
+	Copy bool
 }
 
 // DB is the database with its connections, for all rooms of the storage. It is safe for
@@ -49,7 +52,7 @@ type DB struct {
 	Log      *slog.Logger
 
 	connector *connector
-	leases    *leaseConn
+	leases    *loneConn
 }
 
 // Open connects to Postgres and checks that it answers and is version 15 or newer. A database
@@ -75,7 +78,14 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	if err = d.connector.inspect(ctx, opts.Pooler); err != nil {
-		return nil, err
+		if !opts.Copy || !Retryable(err) {
+			return nil, err
+		}
+		d.connector.pooled = opts.Pooler != PoolerNone
+		d.Log.WarnContext(ctx, "the standby does not answer: until the next start it counts as behind a pooler", "error", err)
+	}
+	if opts.Copy {
+		d.connector.only = &oneServer{}
 	}
 	if d.Pool, err = d.connector.pool(ctx, conns, ordinaryLimits, pgx.QueryExecModeExec); err != nil {
 		return nil, err
@@ -84,7 +94,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 		d.Pool.Close()
 		return nil, err
 	}
-	d.leases = &leaseConn{connect: d.connector.connect}
+	d.leases = &loneConn{connect: d.connector.connect}
 	d.DB = bun.NewDB(stdlib.OpenDBFromPool(d.Pool), pgdialect.New(), bun.WithDiscardUnknownColumns())
 	return d, nil
 }

@@ -16,6 +16,9 @@
 // and Exec (statement.go), which Postgres parses once for each connection. All others are Bun's. A
 // statement with more than MaxNumbered arguments has them by their names (Named).
 //
+// A Standby is a copy of a database, with the choice which of both is read (standby.go): it compares how far their logs are
+// (log_position.go).
+//
 // An error that leaves a room passes Wrap or Found: a *vigil.Error stays, what a retry may
 // fix becomes CodeUnavailable, and no row becomes CodeNotFound.
 package pg

@@ -42,6 +42,16 @@ func DisposableSettings() []string {
 // as name=value. It is removed after the test.
 func StartCluster(tb testing.TB, settings ...string) *Cluster {
 	tb.Helper()
+	c := newCluster(tb, settings)
+	if err := errors.Join(c.create(), c.start()); err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// newCluster returns a server that has no data yet. It is stopped and removed after the test.
+func newCluster(tb testing.TB, settings []string) *Cluster {
+	tb.Helper()
 	bin, err := findBinaries()
 	if err != nil {
 		tb.Fatal(err)
@@ -58,9 +68,6 @@ func StartCluster(tb testing.TB, settings ...string) *Cluster {
 			tb.Errorf("remove the cluster: %v", err)
 		}
 	})
-	if err := errors.Join(c.create(), c.start()); err != nil {
-		tb.Fatal(err)
-	}
 	return c
 }
 
@@ -137,4 +144,38 @@ func (c *Cluster) responds(ctx context.Context) bool {
 		return c.runs() // its socket had no room for one more connection just now
 	}
 	return conn.Close(ctx) == nil
+}
+
+// StartStandby starts a hot standby that follows the cluster, which must have the default settings of replication. It is removed
+// after the test.
+func (c *Cluster) StartStandby(tb testing.TB) *Cluster {
+	tb.Helper()
+	s := newCluster(tb, c.settings)
+	if err := s.bin.makeOwnedDir(s.dir); err != nil {
+		tb.Fatal(err)
+	}
+	// -R notes that it is a standby, and whom it follows.
+	copied := s.bin.run(s.dir, "pg_basebackup", "-D", s.data(), "-h", c.dir, "-p", "5432", "-U", superuser, "-R", "-c", "fast", "--no-sync")
+	if err := errors.Join(copied, s.start()); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// Log returns what the server has logged.
+func (c *Cluster) Log(tb testing.TB) string {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join(c.dir, "log"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+// Promote makes a standby a primary.
+func (c *Cluster) Promote(tb testing.TB) {
+	tb.Helper()
+	if err := c.bin.run(c.dir, "pg_ctl", "promote", "-w", "-t", startTimeout, "-D", c.data()); err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// leaseConn is the connection that renews leases. It is not in a pool: when Postgres
+// loneConn is a connection that is not in a pool, such as the one that renews leases: when Postgres
 // stops answering without an error, the places of a pool are taken by connections that are
 // closed or opened, for seconds each, and the next renewal would wait for one.
-type leaseConn struct {
+type loneConn struct {
 	connect func(context.Context) (*pgx.Conn, error)
 
 	mu     sync.Mutex
@@ -23,7 +23,7 @@ type leaseConn struct {
 	closed bool
 }
 
-// errStoreClosed is the error of a renewal after Close.
+// errStoreClosed is the error of a use after Close.
 var errStoreClosed = errors.New("the database is closed")
 
 // Renewing calls fn with the connection that renews leases.
@@ -33,7 +33,7 @@ func (d *DB) Renewing(ctx context.Context, fn func(*pgx.Conn) error) error {
 
 // use calls fn with the connection, and connects first where needed. After an error that
 // does not come from Postgres itself the connection is given up.
-func (l *leaseConn) use(ctx context.Context, fn func(*pgx.Conn) error) error {
+func (l *loneConn) use(ctx context.Context, fn func(*pgx.Conn) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -53,8 +53,15 @@ func (l *leaseConn) use(ctx context.Context, fn func(*pgx.Conn) error) error {
 	return err
 }
 
+// renew has the next use connect again.
+func (l *loneConn) renew(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leave(ctx)
+}
+
 // leave gives the connection up, without waiting for Postgres. The caller holds mu.
-func (l *leaseConn) leave(ctx context.Context) {
+func (l *loneConn) leave(ctx context.Context) {
 	conn := l.conn
 	l.conn = nil
 	if conn == nil {
@@ -69,7 +76,7 @@ func (l *leaseConn) leave(ctx context.Context) {
 }
 
 // close closes the connection permanently.
-func (l *leaseConn) close() {
+func (l *loneConn) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true

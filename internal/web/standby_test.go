@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vigil-monitor/vigil/api"
+)
+
+// TestPagesSayThatTheDatabaseIsAway: every page that is read from a standby alone says so, and since when something may be missing
+// where that is known.
+func TestPagesSayThatTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	var choice atomic.Pointer[api.StandbyChoice]
+	choice.Store(&api.StandbyChoice{Standby: true})
+	o := openOffice(t, func(d *api.Deps) {
+		d.Standby = &api.Standby{Stores: d.Stores, Choose: func(context.Context) api.StandbyChoice { return *choice.Load() }}
+	})
+	const away, since = "The database is away", "as of"
+	for fact, test := range map[string]struct {
+		choice      api.StandbyChoice
+		said, dated bool
+	}{
+		"All":     {api.StandbyChoice{Standby: true}, false, false},
+		"Alone":   {api.StandbyChoice{Standby: true, Alone: true, AsOf: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}, true, true},
+		"Unknown": {api.StandbyChoice{Standby: true, Alone: true}, true, false},
+	} {
+		choice.Store(&test.choice)
+		for _, path := range []string{"/app", "/app/incidents", "/app/reports"} {
+			page := o.view(t, path).raw
+			if strings.Contains(page, away) != test.said || strings.Contains(page, since) != test.dated {
+				t.Errorf("%s, %s: says %q: %t, %q: %t", fact, path, away, strings.Contains(page, away), since, strings.Contains(page, since))
+			}
+		}
+	}
+}
