@@ -312,8 +312,21 @@ func TestJudgeMachine(t *testing.T) {
 			key(func(k *doctor.SecretKey) { k.Missing, k.Needed = true, false }),
 			doctor.OK, "makes one", "", "",
 		},
-		"GivenKey":   {key(func(k *doctor.SecretKey) { k.Given = true }), doctor.OK, "from VIGIL_SECRET_KEY", "", ""},
-		"Migrations": {one(doctor.Migrations{Schema: "1012"}.Judge()), doctor.OK, "schema 1012", "", ""},
+		"GivenKey":         {key(func(k *doctor.SecretKey) { k.Given = true }), doctor.OK, "from VIGIL_SECRET_KEY", "", ""},
+		"Rights":           {one(doctor.DatabaseRights{User: "vigil", Migrates: true, Tables: 9}.Judge()), doctor.OK, "may migrate", "", ""},
+		"RightsOfARole":    {one(doctor.DatabaseRights{User: "vigil", Tables: 9}.Judge()), doctor.OK, "may not migrate", "", ""},
+		"RightsOfAll":      {one(doctor.DatabaseRights{User: "vigil", Tables: 9, Superuser: true}.Judge()), doctor.OK, "is a superuser", "", ""},
+		"RightsMissing":    {one(doctor.DatabaseRights{User: "vigil", Tables: 9, Closed: 2}.Judge()), doctor.Fail, "2 of 9 tables", "GRANT", ""},
+		"Token":            {one(credential(29 * 24 * time.Hour)), doctor.OK, "of vigil-api, may vigil:write, ends in 29 days", "", ""},
+		"TokenEndsSoon":    {one(credential(3 * 24 * time.Hour)), doctor.Warn, "ends in 3 days", "vigil doctor", ""},
+		"TokenHasEnded":    {one(credential(-time.Hour)), doctor.Fail, "has ended", "vigil doctor", ""},
+		"TokenWithoutEnd":  {one(doctor.Credential{Part: "temporal token"}.Judge(time.Now())), doctor.OK, "does not end", "", ""},
+		"Standby":          {one(doctor.Standby{Reached: true}.Judge()), doctor.OK, "all that the database has written", "", ""},
+		"StandbyFollows":   {one(doctor.Standby{Behind: 2 * time.Second}.Judge()), doctor.OK, "follows", "", ""},
+		"StandbyBehind":    {one(doctor.Standby{Behind: 2 * time.Minute}.Judge()), doctor.Warn, "2 min old", "pg_stat_replication", ""},
+		"StandbyOfNothing": {one(doctor.Standby{}.Judge()), doctor.Warn, "how much is not known", "pg_stat_replication", ""},
+		"StandbyGone":      {one(doctor.Standby{Problem: "refused"}.Judge()), doctor.Warn, "refused", "VIGIL_READ_DATABASE_URL", ""},
+		"Migrations":       {one(doctor.Migrations{Schema: "1012"}.Judge()), doctor.OK, "schema 1012", "", ""},
 		"NotMigrated": {
 			one(doctor.Migrations{Problem: "The database lacks 2 migrations.", Pending: true}.Judge()),
 			doctor.Fail, "lacks 2", "vigil migrate", "",
@@ -374,4 +387,10 @@ func TestJudgeMachine(t *testing.T) {
 			judged(t, test.found, test.state, test.message, test.remedy, test.never)
 		})
 	}
+}
+
+// credential is a token that ends after a time.
+func credential(left time.Duration) doctor.Finding {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	return doctor.Credential{Part: "temporal token", Whose: "vigil-api", May: "vigil:write", Ends: now.Add(left)}.Judge(now)
 }

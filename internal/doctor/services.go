@@ -36,6 +36,42 @@ func (m Migrations) Judge() Finding {
 	return f
 }
 
+// Standby is the copy of the database that VIGIL_READ_DATABASE_URL names.
+type Standby struct {
+	Problem string        // why it cannot be read
+	Reached bool          // it has all that the database has written
+	Behind  time.Duration // the age of its newest change; 0: not known
+}
+
+// replicationRemedy shows whether and how a standby follows.
+const replicationRemedy = `psql "$DATABASE_URL" -c 'select * from pg_stat_replication'`
+
+// behindWarning is how old the newest change of a standby may be that has not caught up.
+const behindWarning = 10 * time.Second
+
+// Judge returns the finding about it.
+func (s Standby) Judge() Finding {
+	f := Finding{Part: "standby", State: OK, Message: "it has all that the database has written"}
+	switch {
+	case s.Problem != "":
+		f.State, f.Message = Warn, "everything is read from the database: "+s.Problem
+		f.Remedies = []string{`psql "$VIGIL_READ_DATABASE_URL" -c 'select pg_is_in_recovery()'`}
+	case s.Reached:
+	case s.Behind == 0:
+		f.State, f.Message = Warn, "it lacks what the database has written, so everything is read from the database; how much is not known"
+		f.Remedies = []string{replicationRemedy}
+	case s.Behind > behindWarning:
+		f.State, f.Message = Warn, fmt.Sprintf(
+			"it is behind, so everything is read from the database: its newest change is %s old",
+			short(s.Behind.Round(time.Second)),
+		)
+		f.Remedies = []string{replicationRemedy}
+	default:
+		f.Message = "it follows the database"
+	}
+	return f
+}
+
 // Temporal is the Temporal server, and the namespace of the platform.
 type Temporal struct {
 	Address, Namespace string

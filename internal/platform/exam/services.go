@@ -48,6 +48,40 @@ func (e *Exam) judgePostgres(ctx context.Context) *doctor.Finding {
 	return new(judged.Judge())
 }
 
+// judgeStandby needs a database that runs.
+func (e *Exam) judgeStandby(ctx context.Context) *doctor.Finding {
+	if e.Settings.ReadDatabaseURL == "" || e.Settings.DatabaseURL == "" && !e.Running {
+		return nil
+	}
+	var judged *doctor.Standby // nil: the database does not answer, as the finding about Postgres says
+	err := e.WithStore(ctx, func(store *storage.Store) (err error) {
+		judged = &doctor.Standby{}
+		copied, err := storage.OpenStandby(
+			ctx,
+			e.Settings.ReadDatabaseURL,
+			store,
+			storage.Options{Pooler: e.Settings.DatabasePooler, MaxConns: 1},
+		)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, copied.Close()) }()
+		reach, err := copied.Look(ctx)
+		judged.Reached = reach.Reached
+		if !reach.AsOf.IsZero() {
+			judged.Behind = e.Now().Sub(reach.AsOf)
+		}
+		return err
+	})
+	if judged == nil {
+		return nil
+	}
+	if err != nil {
+		judged.Problem = console.Sentence(err)
+	}
+	return new(judged.Judge())
+}
+
 // judgeMigrations needs a database that runs.
 func (e *Exam) judgeMigrations(ctx context.Context) *doctor.Finding {
 	if e.Settings.DatabaseURL == "" && !e.Running {
