@@ -7,13 +7,10 @@ package cluster
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/vigil-monitor/vigil/internal/timing"
@@ -167,128 +164,4 @@ func (d *Drills) until(ctx context.Context, limit time.Duration, what string, do
 			return fmt.Errorf("after %v it is not so that %s: %w", limit, what, last)
 		}
 	}
-}
-
-// Take is what a drill does to a host.
-type Take string
-
-// What drills do.
-const (
-	TakeKill   Take = "kill -9"
-	TakeFreeze Take = "frozen"
-	TakeCut    Take = "cut off"
-	TakeCutIn  Take = "cut off, in only"
-	TakeCutOut Take = "cut off, out only"
-)
-
-// failoverLimit is how long a standby may take to be the primary.
-const failoverLimit = 2 * time.Minute
-
-// take does it, waits and undoes it. A primary that is killed is away until its standby is the primary.
-func (d *Drills) take(ctx context.Context, h *Host, take Take, wasPrimary bool) error {
-	switch take {
-	case TakeKill:
-		if err := h.Kill(ctx); err != nil {
-			return err
-		}
-		err := timing.Sleep(ctx, d.options.Restart)
-		if err == nil && wasPrimary {
-			err = d.until(ctx, failoverLimit, "the standby is the primary", func(ctx context.Context) error {
-				return d.anotherPrimary(ctx, h)
-			})
-		}
-		return errors.Join(err, h.Start())
-	case TakeFreeze:
-		h.Signal(syscall.SIGSTOP)
-		err := timing.Sleep(ctx, d.options.Away)
-		h.Signal(syscall.SIGCONT)
-		return err
-	default:
-		way := map[Take]Way{TakeCut: WayBoth, TakeCutIn: WayIn, TakeCutOut: WayOut}[take]
-		if err := d.c.Cut(h, way); err != nil {
-			return err
-		}
-		err := timing.Sleep(ctx, d.options.Away)
-		return errors.Join(err, d.c.Mend(h))
-	}
-}
-
-// find returns the host that a drill takes: the n-th of a kind, counted round, or the primary or standby of
-// a Postgres as it is now.
-func (d *Drills) find(ctx context.Context, what string, n int) (*Host, error) {
-	kind, place, ofPostgres := strings.Cut(what, " ")
-	hosts := d.c.Hosts(Kind(kind))
-	if len(hosts) == 0 {
-		return nil, fmt.Errorf("the cluster has no %s", kind)
-	}
-	if Kind(kind) == KindWorker {
-		return d.busiest(ctx, hosts, n)
-	}
-	if !ofPostgres {
-		return hosts[n%len(hosts)], nil
-	}
-	for _, h := range hosts {
-		standby, err := d.c.isStandby(ctx, h)
-		if err == nil && standby == (place == "standby") {
-			return h, nil
-		}
-	}
-	return nil, fmt.Errorf("the cluster has no %s", what)
-}
-
-// busiest returns the worker with the most loops in the n-th region: one that was restarted has none for a while,
-// as loops stay where they are, and nothing would come of its loss.
-func (d *Drills) busiest(ctx context.Context, hosts []*Host, n int) (*Host, error) {
-	region := regionKeys()[n%d.c.options.Sizes.Regions]
-	var most *Host
-	loops := -1
-	for _, h := range hosts {
-		if h.Region != region {
-			continue
-		}
-		owned := 0
-		for _, pid := range h.Pids() { // a worker's name has its process
-			var of int
-			if err := d.db.QueryRowContext(ctx, "SELECT count(*) FROM check_regions WHERE active AND region = $1 AND worker LIKE $2",
-				region, fmt.Sprintf("%%/%d/%%", pid)).Scan(&of); err != nil {
-				return nil, err
-			}
-			owned += of
-		}
-		if owned > loops {
-			most, loops = h, owned
-		}
-	}
-	if loops <= 0 {
-		return nil, fmt.Errorf("no worker of %s has loops", region)
-	}
-	return most, nil
-}
-
-// anotherPrimary returns an error while no other host of the same Postgres is the primary.
-func (d *Drills) anotherPrimary(ctx context.Context, than *Host) error {
-	for _, h := range d.c.Hosts(than.Kind) {
-		if h == than {
-			continue
-		}
-		if standby, err := d.c.isStandby(ctx, h); err != nil {
-			return err
-		} else if !standby {
-			return nil
-		}
-	}
-	return errors.New("there is only a standby")
-}
-
-// isStandby asks a Postgres itself.
-func (c *Cluster) isStandby(ctx context.Context, h *Host) (standby bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	db, err := sql.Open("pgx", dsn("postgres", net.JoinHostPort(h.Address, portPostgres), "postgres", c.path("operator")))
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = db.Close() }()
-	err = db.QueryRowContext(ctx, "SELECT pg_is_in_recovery()").Scan(&standby)
-	return standby, err
 }

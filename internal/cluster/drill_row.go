@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -22,7 +23,9 @@ import (
 
 // Drill is one thing that is done to a cluster.
 type Drill struct {
-	What  string // a kind of hosts, or that of a Postgres with "primary" or "standby"
+	// What is a kind of hosts, or that of a Postgres with "primary" or "standby"; several with "and" between them; or what Rolling
+	// has.
+	What  string
 	Take  Take
 	Round int
 }
@@ -43,12 +46,47 @@ func AllDrills(rounds int, cuts bool) (all []Drill) {
 			string(KindVigilPostgres) + " primary", string(KindVigilPostgres) + " standby",
 			string(KindAPI), string(KindControl), string(KindWorker), string(KindRelay), string(KindEtcd),
 		} {
-			for round := range rounds {
-				all = append(all, Drill{what, take, round + 1})
-			}
+			all = append(all, repeated(what, take, rounds)...)
 		}
 	}
+	for _, pair := range pairs() {
+		all = append(all, repeated(pair.What, pair.Take, rounds)...)
+	}
+	for _, what := range slices.Sorted(maps.Keys(Rolling())) {
+		all = append(all, repeated(what, TakeRestart, rounds)...)
+	}
 	return all
+}
+
+// repeated is a drill as often as rounds say.
+func repeated(what string, take Take, rounds int) (all []Drill) {
+	for round := range rounds {
+		all = append(all, Drill{what, take, round + 1})
+	}
+	return all
+}
+
+// pairs are the sample of two hosts of different kinds that are lost at once: those that do a part of one thing, and each other's
+// standbys.
+func pairs() []Drill {
+	both := func(one, other Kind, of ...string) string {
+		names := []string{string(one), string(other)}
+		for i, place := range of {
+			names[i] += place
+		}
+		return strings.Join(names, and)
+	}
+	const primary = " primary"
+	return []Drill{
+		{What: both(KindHistory, KindWorker), Take: TakeKill},
+		{What: both(KindHistory, KindMatching), Take: TakeKill},
+		{What: both(KindFrontend, KindAPI), Take: TakeKill},
+		{What: both(KindTemporalPostgres, KindVigilPostgres, primary, primary), Take: TakeKill},
+		{What: both(KindVigilPostgres, KindWorker, primary), Take: TakeKill},
+		{What: both(KindVigilPostgres, KindEtcd, primary), Take: TakeKill},
+		{What: both(KindHistory, KindMatching), Take: TakeFreeze},
+		{What: both(KindControl, KindAPI), Take: TakeFreeze},
+	}
 }
 
 // ShortDrills are those of CI.
@@ -75,8 +113,9 @@ type Row struct {
 	Checks int       `json:"checks"`
 	slots
 	Alerts alerts `json:"alerts"`
-	// APIAway is the longest time between two answers of the API through the proxy.
+	// APIAway is the longest time between two answers of the API to reads through the proxy, and WritesAway to writes.
 	APIAway     time.Duration `json:"api_away"`
+	WritesAway  time.Duration `json:"writes_away"`
 	WritesLost  int           `json:"writes_lost"` // acknowledged, and not there
 	Writes      int           `json:"writes"`
 	EventsWrong int           `json:"events_wrong"` // of the stream: missed, repeated or out of order
@@ -108,7 +147,7 @@ func (r *Row) Wrong() (wrong []string) {
 // Run does one drill. The error is that of a drill that could not be done, or after which the cluster did
 // not become right again.
 func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
-	h, err := d.find(ctx, drill.What, drill.Round-1)
+	hosts, err := d.hosts(ctx, drill)
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +155,12 @@ func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
 		return nil, fmt.Errorf("before the drill: %w", err)
 	}
 	d.reader.take()
+	d.writer.take()
 	began := time.Now().Truncate(time.Microsecond)
 	d.outside.setBroken(true)
 	taken := time.Now()
-	if err := d.take(ctx, h, drill.Take, strings.HasSuffix(drill.What, " primary")); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", h.Name, drill.Take, err)
+	if err := d.takeAll(ctx, hosts, drill.Take); err != nil {
+		return nil, err
 	}
 	back := time.Now()
 	if err := timing.Sleep(ctx, 2*d.options.Interval); err != nil { // what comes of its return belongs to the drill too
@@ -137,7 +177,10 @@ func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
 	if err := d.calm(ctx, healed); err != nil {
 		return nil, err
 	}
-	row := &Row{Drill: drill, Host: h.Name, At: began, Checks: d.options.Checks + d.options.Flapping, APIAway: d.reader.take()}
+	row := &Row{
+		Drill: drill, Host: namesOf(hosts), At: began, Checks: d.options.Checks + d.options.Flapping,
+		APIAway: d.reader.take(), WritesAway: d.writer.take(),
+	}
 	// Each loop has a result of a later slot than healed, so that all before it are decided.
 	if row.slots, err = account(ctx, d.db, began, healed); err != nil {
 		return nil, err
@@ -239,8 +282,10 @@ func Left(all []Drill, rows []Row) []Drill {
 // WriteMarkdown writes rows as a table, the rounds of a drill in one line with their worst figures.
 func WriteMarkdown(w io.Writer, rows []Row) error {
 	var b strings.Builder
-	b.WriteString("| host | what happens | runs | due, stored, missed | longest silence | API silent | first attempt p99 | wrong |\n" +
-		"|---|---|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"| host | what happens | runs | due, stored, missed | longest silence | reads, writes silent | first attempt p99 | wrong |\n" +
+			"|---|---|---|---|---|---|---|---|\n",
+	)
 	var order []string
 	of := make(map[string][]Row)
 	for _, row := range rows {
@@ -256,6 +301,7 @@ func WriteMarkdown(w io.Writer, rows []Row) error {
 		for _, row := range of[name] {
 			sum.Due, sum.Stored, sum.Missed = sum.Due+row.Due, sum.Stored+row.Stored, sum.Missed+row.Missed
 			sum.Silence, sum.APIAway = max(sum.Silence, row.Silence), max(sum.APIAway, row.APIAway)
+			sum.WritesAway = max(sum.WritesAway, row.WritesAway)
 			sum.Alerts.AttemptP99 = max(sum.Alerts.AttemptP99, row.Alerts.AttemptP99)
 			wrong = append(wrong, row.Wrong()...)
 		}
@@ -264,8 +310,8 @@ func WriteMarkdown(w io.Writer, rows []Row) error {
 			said = strings.Join(wrong, "; ")
 		}
 		seconds := func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
-		fmt.Fprintf(&b, "%s %d | %d, %d, %d | %s | %s | %s | %s |\n", name, len(of[name]), sum.Due, sum.Stored, sum.Missed,
-			seconds(sum.Silence), seconds(sum.APIAway), seconds(sum.Alerts.AttemptP99), said)
+		fmt.Fprintf(&b, "%s %d | %d, %d, %d | %s | %s, %s | %s | %s |\n", name, len(of[name]), sum.Due, sum.Stored, sum.Missed,
+			seconds(sum.Silence), seconds(sum.APIAway), seconds(sum.WritesAway), seconds(sum.Alerts.AttemptP99), said)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -97,12 +97,33 @@ func (o *outside) arrived(incident, kind string) int {
 	return len(o.events[incident][kind])
 }
 
-// reader reads the API through the proxy five times a second.
-type reader struct {
+// answers measures how long the API does not answer.
+type answers struct {
 	mu   sync.Mutex
 	last time.Time // of an answer
 	away time.Duration
 }
+
+func (a *answers) note(at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.last.IsZero() {
+		a.away = max(a.away, at.Sub(a.last))
+	}
+	a.last = at
+}
+
+// take returns the longest time between two answers since the last call.
+func (a *answers) take() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	away := a.away
+	a.away = 0
+	return away
+}
+
+// reader reads the API through the proxy five times a second.
+type reader struct{ answers }
 
 func (r *reader) run(ctx context.Context, c *Cluster) {
 	for ctx.Err() == nil {
@@ -110,32 +131,16 @@ func (r *reader) run(ctx context.Context, c *Cluster) {
 		err := c.call(limited, http.MethodGet, "/v1/checks?limit=1", nil, nil)
 		cancel()
 		if err == nil {
-			r.answered(time.Now())
+			r.note(time.Now())
 		}
 		_ = timing.Sleep(ctx, 200*time.Millisecond)
 	}
 }
 
-func (r *reader) answered(at time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.last.IsZero() {
-		r.away = max(r.away, at.Sub(r.last))
-	}
-	r.last = at
-}
-
-// take returns the longest time between two answers since the last call.
-func (r *reader) take() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	away := r.away
-	r.away = 0
-	return away
-}
-
 // writer creates channels, and remembers those that were acknowledged.
 type writer struct {
+	answers
+
 	prefix string
 	mu     sync.Mutex
 	names  []string
@@ -150,6 +155,7 @@ func (w *writer) run(ctx context.Context, c *Cluster) {
 		}, nil)
 		cancel()
 		if err == nil {
+			w.note(time.Now())
 			w.mu.Lock()
 			w.names = append(w.names, name)
 			w.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -82,6 +83,9 @@ func (c *Cluster) addVigil() error {
 				return err
 			}
 			env = append(env, "VIGIL_LISTEN="+net.JoinHostPort(h.Address, portAPI), "VIGIL_METRICS_LISTEN="+net.JoinHostPort(h.Address, "9090"))
+			if kind == KindAPI {
+				env = append(env, "VIGIL_READ_DATABASE_URL="+c.standby(c.hostDir(h)))
+			}
 			argv := append([]string{c.options.Vigil}, args...)
 			if h.Region != "" {
 				argv = append(argv, h.Region)
@@ -90,6 +94,15 @@ func (c *Cluster) addVigil() error {
 		}
 	}
 	return nil
+}
+
+// standby is the address of the standby of Vigil's Postgres, whichever host has it; where there is none it is that of the primary.
+func (c *Cluster) standby(dir string) string {
+	var hosts []string
+	for _, h := range c.Hosts(KindVigilPostgres) {
+		hosts = append(hosts, net.JoinHostPort(h.Address, portPostgres))
+	}
+	return dsn("vigil", strings.Join(hosts, ","), "vigil", dir) + "&target_session_attrs=prefer-standby"
 }
 
 // farLate is how long a byte takes to or from the far region: 120 ms for both ways.
