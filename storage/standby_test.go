@@ -52,6 +52,25 @@ func (f *followed) open(t *testing.T, dsn string) *storage.Standby {
 	return s
 }
 
+// addressOfBoth leads to the standby, and to the primary where that does not answer.
+func (f *followed) addressOfBoth(t *testing.T) string {
+	t.Helper()
+	address, err := url.Parse(f.servers[0].DSN("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := url.Parse(f.servers[1].DSN("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := address.Query()
+	query.Set("host", query.Get("host")+","+other.Query().Get("host"))
+	query.Set("port", "5432,5432")
+	query.Set("target_session_attrs", "prefer-standby")
+	address.RawQuery = query.Encode()
+	return address.String()
+}
+
 // later lets the time pass for which a server that did not answer is left alone.
 func (f *followed) later() { f.clock.Advance(time.Minute) }
 
@@ -172,22 +191,8 @@ func TestStandbyFarBehind(t *testing.T) {
 func TestStandbyOfSeveralServers(t *testing.T) {
 	t.Parallel()
 	f := newFollowed(t)
-	address, err := url.Parse(f.servers[0].DSN("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := url.Parse(f.servers[1].DSN("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := address.Query()
-	query.Set("host", query.Get("host")+","+other.Query().Get("host"))
-	query.Set("port", "5432,5432")
-	query.Set("target_session_attrs", "prefer-standby")
-	address.RawQuery = query.Encode()
-
 	f.servers[1].Stop(t)
-	both := f.open(t, address.String())
+	both := f.open(t, f.addressOfBoth(t))
 	// reads makes some reads at a time, each on a connection of its own, and counts where they were made.
 	reads := func(atOnce int) (onStandby, onPrimary, refused int) {
 		t.Helper()
@@ -233,6 +238,24 @@ func TestStandbyOfSeveralServers(t *testing.T) {
 		}
 		onStandby, onPrimary, refused := reads(4)
 		return onStandby > 0 && onPrimary == 0 && refused == 0
+	})
+}
+
+// TestReadsLookForAStandby holds that reads go to a standby that comes later than its address, of which the primary is a part.
+func TestReadsLookForAStandby(t *testing.T) {
+	t.Parallel()
+	f := newFollowed(t)
+	f.servers[1].Stop(t)
+	both := f.open(t, f.addressOfBoth(t))
+	if choice := both.Choose(t.Context()); choice != (storage.Reading{Standby: true}) {
+		t.Fatalf("%+v, want the address of both, which leads to the primary", choice)
+	}
+	f.servers[1].Start(t)
+	eventually(t, "reads go to the standby", func() bool {
+		f.later()
+		var recovers bool
+		err := both.DB().NewRaw("SELECT pg_is_in_recovery()").Scan(t.Context(), &recovers)
+		return both.Choose(t.Context()).Standby && err == nil && recovers
 	})
 }
 

@@ -49,16 +49,19 @@ type Reach struct {
 
 // readReach reads how far a copy is beside a place in the log of its primary. A server that takes writes has come there only if
 // it is the primary itself: another one may have gone on by itself. So may a copy of an older timeline.
-func readReach(ctx context.Context, conn *pgx.Conn, mode pgx.QueryExecMode, at logPosition) (from serverID, reach Reach, err error) {
+// follows says that it takes none.
+func readReach(
+	ctx context.Context, conn *pgx.Conn, mode pgx.QueryExecMode, at logPosition,
+) (from serverID, reach Reach, follows bool, err error) {
 	var asOf *time.Time
 	err = conn.QueryRow(ctx, `SELECT `+selectServer+`,
 			CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() >= $1::text::pg_lsn AND $2::bigint <= greatest(
 				(SELECT timeline_id FROM pg_control_checkpoint()), (SELECT min_recovery_end_timeline FROM pg_control_recovery()))
 			ELSE extract(epoch FROM pg_postmaster_start_time())::text = $3::text END,
-			CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp() ELSE clock_timestamp() END`,
-		mode, at.lsn, at.timeline, at.started).Scan(&from.database, &from.started, &reach.Reached, &asOf)
+			CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp() ELSE clock_timestamp() END, pg_is_in_recovery()`,
+		mode, at.lsn, at.timeline, at.started).Scan(&from.database, &from.started, &reach.Reached, &asOf, &follows)
 	if asOf != nil {
 		reach.AsOf = *asOf
 	}
-	return from, reach, err
+	return from, reach, follows, err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -17,10 +18,20 @@ import (
 // closed or opened, for seconds each, and the next renewal would wait for one.
 type loneConn struct {
 	connect func(context.Context) (*pgx.Conn, error)
+	// patience is how long a use waits for a connection, which is made meanwhile and is there for a later use; 0: until its
+	// context ends, and it is then given up. An address may lead to a server that hangs before one that answers.
+	patience time.Duration
 
 	mu     sync.Mutex
-	conn   *pgx.Conn // nil: not connected
+	conn   *pgx.Conn   // nil: not connected
+	making chan dialed // nil: no connection is being made
 	closed bool
+}
+
+// dialed is what came of connecting.
+type dialed struct {
+	conn *pgx.Conn
+	err  error
 }
 
 // errStoreClosed is the error of a use after Close.
@@ -40,7 +51,7 @@ func (l *loneConn) use(ctx context.Context, fn func(*pgx.Conn) error) error {
 		return errStoreClosed
 	}
 	if l.conn == nil || l.conn.IsClosed() {
-		conn, err := l.connect(ctx)
+		conn, err := l.dial(ctx)
 		if err != nil {
 			return fmt.Errorf("connect: %w", err)
 		}
@@ -51,6 +62,35 @@ func (l *loneConn) use(ctx context.Context, fn func(*pgx.Conn) error) error {
 		l.leave(ctx)
 	}
 	return err
+}
+
+// dialLimit bounds a connection that is made while none waits for it.
+const dialLimit = 15 * time.Second
+
+// dial connects. The caller holds mu.
+func (l *loneConn) dial(ctx context.Context) (*pgx.Conn, error) {
+	if l.patience == 0 {
+		return l.connect(ctx)
+	}
+	if l.making == nil {
+		made := make(chan dialed, 1)
+		l.making = made
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dialLimit)
+			defer cancel()
+			conn, err := l.connect(ctx)
+			made <- dialed{conn, err}
+		}()
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.patience)
+	defer cancel()
+	select {
+	case made := <-l.making:
+		l.making = nil
+		return made.conn, made.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // renew has the next use connect again.
@@ -80,6 +120,13 @@ func (l *loneConn) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
+	if making := l.making; making != nil {
+		go func() {
+			if made := <-making; made.conn != nil {
+				_ = made.conn.Close(context.Background()) // it was never used
+			}
+		}()
+	}
 	if l.conn == nil {
 		return
 	}

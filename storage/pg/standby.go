@@ -23,7 +23,11 @@ const (
 	// that lags is not waited for during lagRest.
 	catchUp, catchUpLook, lagRest = 50 * time.Millisecond, 2 * time.Millisecond, time.Second
 	// primaryRest and copyRest are for how long a server that did not answer is not asked again.
-	primaryRest, copyRest = time.Second, 5 * time.Second
+	primaryRest, copyRest = time.Second, time.Second
+	// copyPatience is how long a connection to the copy is waited for, and firstPatience at the start.
+	copyPatience, firstPatience = 250 * time.Millisecond, 5 * time.Second
+	// betterRest is between two looks for a standby, where the address of the copy leads to the primary.
+	betterRest = 10 * time.Second
 	// mayLack is how much older than the last answer of the primary the newest transaction of a copy may be that is read alone,
 	// where it does not have all that was written before that answer.
 	mayLack = time.Minute
@@ -45,9 +49,9 @@ type Standby struct {
 	// last is the position that the primary gave last, at answered. They are of who holds asking.
 	last     logPosition
 	answered time.Time
-	// primaryAway, copyAway and lags are until when the one and the other are not asked, and the copy is not waited for, in
-	// nanoseconds since 1970.
-	primaryAway, copyAway, lags atomic.Int64
+	// primaryAway, copyAway, lags and settled are until when the one and the other are not asked, the copy is not waited for, and
+	// no better one is looked for, in nanoseconds since 1970.
+	primaryAway, copyAway, lags, settled atomic.Int64
 }
 
 // A Reading says where something is read.
@@ -71,8 +75,10 @@ var (
 func Follow(ctx context.Context, primary, copied *DB) (*Standby, error) {
 	s := &Standby{
 		DB: copied, primary: primary,
-		askPrimary: &loneConn{connect: primary.connector.connect}, askCopy: &loneConn{connect: copied.connector.connect},
+		askPrimary: &loneConn{connect: primary.connector.connect},
+		askCopy:    &loneConn{connect: copied.connector.connect, patience: firstPatience},
 	}
+	defer func() { s.askCopy.patience = copyPatience }()
 	if _, err := s.Look(ctx); errors.Is(err, errNoCopy) || s.answered.IsZero() {
 		s.endQuestions() //nolint:contextcheck // a goodbye has a bound of its own
 		return nil, err
@@ -207,7 +213,7 @@ func (s *Standby) reach(ctx context.Context) (Reach, error) {
 	}
 	var reach Reach
 	err := s.askCopy.use(ctx, func(conn *pgx.Conn) error {
-		from, found, err := readReach(ctx, conn, s.Prepared(), s.last)
+		from, found, follows, err := readReach(ctx, conn, s.Prepared(), s.last)
 		if err != nil {
 			return err
 		}
@@ -216,6 +222,10 @@ func (s *Standby) reach(ctx context.Context) (Reach, error) {
 		}
 		if s.connector.only.settle(from) {
 			s.Pool.Reset()
+		}
+		if !follows && !s.rests(&s.settled) { // as after a failover: its address may lead to a standby by now
+			s.rest(&s.settled, betterRest)
+			s.connector.only.lookElsewhere()
 		}
 		reach = found
 		return nil
@@ -272,6 +282,13 @@ func (o *oneServer) ledElsewhere() bool {
 	led := o.other
 	o.other = false
 	return led
+}
+
+// lookElsewhere has ledElsewhere report that.
+func (o *oneServer) lookElsewhere() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.other = true
 }
 
 // settle says which server it is from now on. It reports whether connections may lead to another one.
