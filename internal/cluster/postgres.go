@@ -40,7 +40,7 @@ func (c *Cluster) addEtcd() error {
 			c.programs.etcd, "--name", h.Name, "--data-dir", file("data"), "--log-level", "warn",
 			"--listen-client-urls", client, "--advertise-client-urls", client,
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-			"--initial-cluster", strings.Join(members, ","), "--initial-cluster-state", "new",
+			"--initial-cluster", strings.Join(members, ","), "--initial-cluster-state", "new", "--enable-v2",
 			"--client-cert-auth", "--trusted-ca-file", file("ca.pem"), "--cert-file", file("etcd.pem"), "--key-file", file("etcd.key"),
 			"--peer-client-cert-auth", "--peer-trusted-ca-file", file("ca.pem"),
 			"--peer-cert-file", file("etcd.pem"), "--peer-key-file", file("etcd.key"),
@@ -109,7 +109,9 @@ restapi:
   cafile: DIR/ca.pem
   verify_client: required
 ctl: {cacert: DIR/ca.pem, certfile: DIR/patroni.pem, keyfile: DIR/patroni.key}
-etcd3:
+# By the interface of etcd's second version a primary keeps the lock only where it still has it. By that of the third, Patroni
+# 3.0 takes it from the new primary when it was frozen in the instant in which it renews it, and what the new one wrote is gone.
+etcd:
   hosts: [ETCD]
   protocol: https
   cacert: DIR/ca.pem
