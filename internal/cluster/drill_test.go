@@ -116,7 +116,7 @@ func TestRows(t *testing.T) {
 	if err := WriteMarkdown(&table, rows); err != nil {
 		t.Fatal(err)
 	}
-	const want = "| history | kill -9 | 2 | 20, 18, 2 | 2.0 s | 0.0 s | 0.0 s | 1 acknowledged writes are gone |\n"
+	const want = "| history | kill -9 | 2 | 20, 18, 2 | 2.0 s | 0.0 s, 0.0 s | 0.0 s | 1 acknowledged writes are gone |\n"
 	if !strings.HasSuffix(table.String(), want) {
 		t.Errorf("%s\nwant %s", table.String(), want)
 	}
