@@ -31,8 +31,9 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return err
 	}
+	answered := p.metrics.Reads(api.FromStandby, api.FromStandbyAlone, api.FromPrimary, api.FromPrimaryAgain)
 	public, err := statuspage.New(statuspage.Options{
-		Store:     p.publicStore(copied),
+		Store:     p.publicStore(copied, answered),
 		PublicURL: string(p.settings.PublicURL),
 		Keys:      p.secrets.readerKeys(),
 		Readers:   p.readers(),
@@ -52,7 +53,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 	}
 	server, err := api.New(api.Deps{
 		Stores:         storesOf(p.store),
-		Standby:        p.standbyOf(copied),
+		Standby:        p.standbyOf(copied, answered),
 		Loops:          p.loops,
 		Incidents:      p.incidents,
 		Probes:         p.probes,

@@ -36,24 +36,24 @@ func (p *Platform) openStandby(ctx context.Context) (*storage.Standby, error) {
 }
 
 // standbyOf returns what the API reads from a copy of the database; nil where there is none.
-func (p *Platform) standbyOf(copied *storage.Standby) *api.Standby {
+func (p *Platform) standbyOf(copied *storage.Standby, answered func(context.Context, string)) *api.Standby {
 	if copied == nil {
 		return nil
 	}
 	return &api.Standby{
 		Stores:   storesOf(copied.Store),
 		Choose:   func(ctx context.Context) api.StandbyChoice { return api.StandbyChoice(copied.Choose(ctx)) },
-		Answered: p.metrics.Reads(),
+		Answered: answered,
 	}
 }
 
 // publicStore returns what status pages are read from: a copy of the database, where there is one and it has what was written
 // before, else the database.
-func (p *Platform) publicStore(copied *storage.Standby) statuspage.Store {
+func (p *Platform) publicStore(copied *storage.Standby, answered func(context.Context, string)) statuspage.Store {
 	if copied == nil {
 		return p.store
 	}
-	return &nearestStore{store: p.store, copied: copied, choose: copied.Choose, answered: p.metrics.Reads()}
+	return &nearestStore{store: p.store, copied: copied, choose: copied.Choose, answered: answered}
 }
 
 // nearestStore reads status pages from a copy of the database, or from the database.
