@@ -147,6 +147,8 @@ postgresql:
   bin_dir: BIN
   use_unix_socket: true
   pgpass: DIR/pgpass
+  # A new standby does not wait for a checkpoint that is spread over minutes.
+  basebackup: [{checkpoint: fast}]
   authentication:
     superuser: &superuser
       {username: postgres, sslmode: verify-ca, sslrootcert: DIR/ca.pem, sslcert: DIR/postgres.pem, sslkey: DIR/postgres.key}
