@@ -17,6 +17,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/mail"
 	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
 	"github.com/vigil-monitor/vigil/internal/notify"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // setupRecipients is an API whose mail leaves the machine, with email channels that send it.
@@ -28,9 +29,7 @@ func setupRecipients(t *testing.T) inbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &testServer{loops: &loopRecorder{}, clock: newClock(), log: &syncBuffer{}}
-	b.store = newStore(t, b.clock)
-	b.incidents = &incidentStub{store: b.store}
+	b := onDatabase(t, storagetest.DSN(t))
 	mailing := func(d *api.Deps) {
 		d.Mailer = mailer
 		d.Channels = notify.NewRegistry(guard, notify.WithMail(mailer), notify.WithRecipients(b.store, "http://vigil.test"))

@@ -28,6 +28,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/probe"
 	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
 // testServer is a running API on a database of its own, with a real registry of
@@ -44,9 +45,13 @@ type testServer struct {
 // setup starts a testServer; options change what the API is given.
 func setup(t *testing.T, options ...func(*api.Deps)) *testServer {
 	t.Helper()
-	b := &testServer{loops: &loopRecorder{}, clock: newClock(), log: &syncBuffer{}}
-	b.store = newStore(t, b.clock)
-	b.incidents = &incidentStub{store: b.store}
+	return setupOn(t, storagetest.DSN(t), options...)
+}
+
+// setupOn is setup on a database that the test knows, with the schema.
+func setupOn(t *testing.T, dsn string, options ...func(*api.Deps)) *testServer {
+	t.Helper()
+	b := onDatabase(t, dsn)
 	b.client = b.serve(t, options...)
 	return b
 }

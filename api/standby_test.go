@@ -111,11 +111,8 @@ func allReads(t *testing.T, owned map[string]string) (all []readOf) {
 // readable is a platform on a database of its own with an organization that owns one of each kind of thing.
 func readable(t *testing.T) (b *testServer, dsn string, owner person, owned map[string]string) {
 	t.Helper()
-	b = &testServer{loops: &loopRecorder{}, clock: newClock(), log: &syncBuffer{}}
 	dsn = storagetest.DSN(t)
-	b.store = storagetest.Open(t, dsn, func(o *storage.Options) { o.Now = b.clock.Now })
-	b.incidents = &incidentStub{store: b.store}
-	b.client = b.serve(t)
+	b = setupOn(t, dsn)
 	owner = b.signup(t)
 	owned = belongings(t, b, owner)
 	owner.pingKey(t)
@@ -189,13 +186,11 @@ func TestStandbyAnswersEveryReadAlone(t *testing.T) {
 // when the database is lost.
 func TestReadsFromStandby(t *testing.T) {
 	t.Parallel()
-	b := &testServer{loops: &loopRecorder{}, clock: newClock(), log: &syncBuffer{}}
 	primary := storagetest.StartCluster(t, "fsync=off")
-	b.store = storagetest.Open(t, primary.DSN("postgres"), func(o *storage.Options) { o.Now = b.clock.Now })
+	b := onDatabase(t, primary.DSN("postgres"))
 	if _, err := b.store.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.incidents = &incidentStub{store: b.store}
 	from := &answeredFrom{}
 	copied := b.openStandby(t, primary.StartStandby(t).DSN("postgres"))
 	b.client = b.serve(t, withStandby(copied, from))

@@ -11,10 +11,13 @@ import (
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
 
-// newStore returns a store on a fresh database, which goes by the test's clock.
-func newStore(t *testing.T, c *clock) *storage.Store {
+// onDatabase is a testServer that does not serve yet.
+func onDatabase(t *testing.T, dsn string) *testServer {
 	t.Helper()
-	return storagetest.New(t, func(o *storage.Options) { o.Now = c.Now })
+	b := &testServer{loops: &loopRecorder{}, clock: newClock(), log: &syncBuffer{}}
+	b.store = storagetest.Open(t, dsn, func(o *storage.Options) { o.Now = b.clock.Now })
+	b.incidents = &incidentStub{store: b.store}
+	return b
 }
 
 // works lets a worker report from a region, for an hour: a slow

@@ -61,11 +61,7 @@ func (l *Limiter) LimitOrganization(ctx huma.Context, next func(huma.Context)) {
 		if inBackground(ctx.Context()) {
 			window = l.background
 		}
-		if wait := window.Count(req.Caller.User.ID.String()); wait > 0 {
-			refuse(ctx, ErrTooMany("Your sessions made too many requests", wait))
-			return
-		}
-		next(ctx)
+		countIn(ctx, next, window, req.Caller.User.ID, "Your sessions made too many requests")
 		return
 	}
 	limit := l.limitOf(req.Caller.Org.Tier)
@@ -74,11 +70,7 @@ func (l *Limiter) LimitOrganization(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	if req.Alone {
-		if wait := l.alone.Count(req.Caller.Org.ID.String()); wait > 0 {
-			refuse(ctx, ErrTooMany("The organization made too many requests", wait))
-			return
-		}
-		next(ctx)
+		countIn(ctx, next, l.alone, req.Caller.Org.ID, "The organization made too many requests")
 		return
 	}
 	rate, err := l.Admit(ctx.Context(), req.Caller.Org.ID, limit)
@@ -91,6 +83,15 @@ func (l *Limiter) LimitOrganization(ctx huma.Context, next func(huma.Context)) {
 	ctx.SetHeader("RateLimit", fmt.Sprintf(`"org";r=%d;t=%d`, rate.Left, rate.Resets))
 	if !rate.Admitted {
 		refuse(ctx, ErrRate(limit, rate))
+		return
+	}
+	next(ctx)
+}
+
+// countIn admits a request within a window of this process, or refuses it.
+func countIn(ctx huma.Context, next func(huma.Context), window *RateWindow, id uuid.UUID, refusal string) {
+	if wait := window.Count(id.String()); wait > 0 {
+		refuse(ctx, ErrTooMany(refusal, wait))
 		return
 	}
 	next(ctx)

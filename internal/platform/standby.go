@@ -53,38 +53,44 @@ func (p *Platform) publicStore(copied *storage.Standby, answered func(context.Co
 	if copied == nil {
 		return p.store
 	}
-	return &nearestStore{store: p.store, copied: copied, choose: copied.Choose, answered: answered}
+	return &nearestStore{nearby[statuspage.Store]{store: p.store, copied: copied, choose: copied.Choose, answered: answered}}
 }
 
-// nearestStore reads status pages from a copy of the database, or from the database.
-type nearestStore struct {
-	store, copied statuspage.Store
+// nearby reads from a copy of the database, or from the database.
+type nearby[S any] struct {
+	store, copied S
 	choose        func(context.Context) storage.Reading
 	answered      func(ctx context.Context, from string) // nil: not counted
 }
 
 // nearest reads from the copy, and again from the database when that failed.
-func nearest[T any](ctx context.Context, s *nearestStore, read func(statuspage.Store) (T, error)) (T, error) {
-	choice := s.choose(ctx)
-	from, found, err := api.FromPrimary, *new(T), error(nil)
-	if choice.Standby {
-		from = api.FromStandby
-		if choice.Alone {
-			from = api.FromStandbyAlone
-		}
-		found, err = read(s.copied)
+func nearest[S, T any](ctx context.Context, n *nearby[S], read func(S) (T, error)) (T, error) {
+	choice := n.choose(ctx)
+	if !choice.Standby {
+		n.note(ctx, api.FromPrimary)
+		return read(n.store)
 	}
-	if failed := err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound; !choice.Standby || failed && !choice.Alone {
-		if choice.Standby {
-			from = api.FromPrimaryAgain
-		}
-		found, err = read(s.store)
-	}
-	if s.answered != nil {
-		s.answered(ctx, from)
+	found, err := read(n.copied)
+	switch {
+	case choice.Alone:
+		n.note(ctx, api.FromStandbyAlone)
+	case err != nil && vigil.ErrorCode(err) != vigil.CodeNotFound:
+		n.note(ctx, api.FromPrimaryAgain)
+		return read(n.store)
+	default:
+		n.note(ctx, api.FromStandby)
 	}
 	return found, err
 }
+
+func (n *nearby[S]) note(ctx context.Context, from string) {
+	if n.answered != nil {
+		n.answered(ctx, from)
+	}
+}
+
+// nearestStore reads status pages.
+type nearestStore struct{ nearby[statuspage.Store] }
 
 // sessions returns what keeps the sessions of the dashboard. Those of a standby that is chosen are read there; while the
 // database is away nothing of a session changes but by its end.
@@ -92,30 +98,28 @@ func (p *Platform) sessions(copied *storage.Standby) scs.CtxStore {
 	if copied == nil {
 		return p.store.Sessions()
 	}
-	return nearestSessions{CtxStore: p.store.Sessions(), copied: copied.Sessions(), choose: copied.Choose}
+	stored := p.store.Sessions()
+	return &nearestSessions{stored, nearby[scs.CtxStore]{store: stored, copied: copied.Sessions(), choose: copied.Choose}}
 }
 
+// nearestSessions reads sessions, and writes them to the database.
 type nearestSessions struct {
-	scs.CtxStore // of the database
+	scs.CtxStore
 
-	copied scs.CtxStore
-	choose func(context.Context) storage.Reading
+	nearby[scs.CtxStore]
 }
 
 // FindCtx reads a session.
-func (s nearestSessions) FindCtx(ctx context.Context, token string) (data []byte, found bool, err error) {
-	choice := s.choose(ctx)
-	if choice.Standby {
-		data, found, err = s.copied.FindCtx(ctx, token)
-	}
-	if !choice.Standby || err != nil && !choice.Alone {
-		return s.CtxStore.FindCtx(ctx, token)
-	}
+func (s *nearestSessions) FindCtx(ctx context.Context, token string) (data []byte, found bool, err error) {
+	data, err = nearest(ctx, &s.nearby, func(from scs.CtxStore) (data []byte, err error) {
+		data, found, err = from.FindCtx(ctx, token)
+		return data, err
+	})
 	return data, found, err
 }
 
 // CommitCtx stores a session. While the database is away it is not stored that the session was used; no one can sign in then.
-func (s nearestSessions) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
+func (s *nearestSessions) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
 	if s.choose(ctx).Alone {
 		return nil
 	}
@@ -124,29 +128,29 @@ func (s nearestSessions) CommitCtx(ctx context.Context, token string, data []byt
 
 // StatusReport reads a status page.
 func (s *nearestStore) StatusReport(ctx context.Context, slug string, since time.Time) (overview.StatusReport, error) {
-	return nearest(ctx, s, func(from statuspage.Store) (overview.StatusReport, error) { return from.StatusReport(ctx, slug, since) })
+	return nearest(ctx, &s.nearby, func(from statuspage.Store) (overview.StatusReport, error) { return from.StatusReport(ctx, slug, since) })
 }
 
 // StatusDays counts results by day.
 func (s *nearestStore) StatusDays(
 	ctx context.Context, checks []uuid.UUID, from, to time.Time,
 ) (map[uuid.UUID]map[time.Time]overview.DayCount, error) {
-	return nearest(ctx, s, func(store statuspage.Store) (map[uuid.UUID]map[time.Time]overview.DayCount, error) {
+	return nearest(ctx, &s.nearby, func(store statuspage.Store) (map[uuid.UUID]map[time.Time]overview.DayCount, error) {
 		return store.StatusDays(ctx, checks, from, to)
 	})
 }
 
 // PublicSlug reads the page that shows a check.
 func (s *nearestStore) PublicSlug(ctx context.Context, checkID uuid.UUID) (string, error) {
-	return nearest(ctx, s, func(from statuspage.Store) (string, error) { return from.PublicSlug(ctx, checkID) })
+	return nearest(ctx, &s.nearby, func(from statuspage.Store) (string, error) { return from.PublicSlug(ctx, checkID) })
 }
 
 // StatusHosts reads the hosts of pages.
 func (s *nearestStore) StatusHosts(ctx context.Context) (map[string]string, error) {
-	return nearest(ctx, s, func(from statuspage.Store) (map[string]string, error) { return from.StatusHosts(ctx) })
+	return nearest(ctx, &s.nearby, func(from statuspage.Store) (map[string]string, error) { return from.StatusHosts(ctx) })
 }
 
 // StatusLogo reads the logo of a page.
 func (s *nearestStore) StatusLogo(ctx context.Context, pageID uuid.UUID) (overview.Logo, error) {
-	return nearest(ctx, s, func(from statuspage.Store) (overview.Logo, error) { return from.StatusLogo(ctx, pageID) })
+	return nearest(ctx, &s.nearby, func(from statuspage.Store) (overview.Logo, error) { return from.StatusLogo(ctx, pageID) })
 }

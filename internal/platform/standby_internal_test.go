@@ -54,11 +54,11 @@ func TestStatusPagesAreReadNearby(t *testing.T) {
 				copied.slug = ""
 			}
 			from := ""
-			store := &nearestStore{
+			store := &nearestStore{nearby[statuspage.Store]{
 				store: slugs{slug: "stored"}, copied: copied,
 				choose:   func(context.Context) storage.Reading { return test.choice },
 				answered: func(_ context.Context, at string) { from = at },
-			}
+			}}
 			slug, err := store.PublicSlug(t.Context(), uuid.New())
 			if slug != test.slug || from != test.from || vigil.ErrorCode(err) != vigil.ErrorCode(test.err) || (err == nil) != (test.err == nil) {
 				t.Errorf("%q from %q, %v; want %q from %q, %v", slug, from, err, test.slug, test.from, test.err)
@@ -105,10 +105,11 @@ func TestSessionsAreReadNearby(t *testing.T) {
 		t.Run(fact, func(t *testing.T) {
 			t.Parallel()
 			stored := 0
-			s := nearestSessions{
-				CtxStore: sessionsAt{data: "stored", stored: &stored}, copied: sessionsAt{data: "copied", err: test.copied},
+			database := sessionsAt{data: "stored", stored: &stored}
+			s := &nearestSessions{database, nearby[scs.CtxStore]{
+				store: database, copied: sessionsAt{data: "copied", err: test.copied},
 				choose: func(context.Context) storage.Reading { return test.choice },
-			}
+			}}
 			data, found, err := s.FindCtx(t.Context(), "token")
 			if string(data) != test.data || found != (test.err == nil) || !errors.Is(err, test.err) {
 				t.Errorf("%q, %t, %v; want %q, %v", data, found, err, test.data, test.err)

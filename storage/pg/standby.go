@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -50,8 +49,8 @@ type Standby struct {
 	last     logPosition
 	answered time.Time
 	// primaryAway, copyAway, lags and settled are until when the one and the other are not asked, the copy is not waited for, and
-	// no better one is looked for, in nanoseconds since 1970.
-	primaryAway, copyAway, lags, settled atomic.Int64
+	// no better one is looked for. They are of who holds asking, too.
+	primaryAway, copyAway, lags, settled time.Time
 }
 
 // A Reading says where something is read.
@@ -143,7 +142,7 @@ func (s *Standby) make(ctx context.Context, c *choice) {
 	s.next = nil // who comes from now on may know of something that was written after the question
 	s.mu.Unlock()
 	defer close(c.made)
-	if s.rests(&s.copyAway) {
+	if s.rests(s.copyAway) {
 		return
 	}
 	if s.position(ctx) == nil {
@@ -159,7 +158,7 @@ func (s *Standby) make(ctx context.Context, c *choice) {
 // position asks the primary for its position, unless it did not answer a moment ago. A connection that was lost is no reason: it
 // is asked by another one.
 func (s *Standby) position(ctx context.Context) error {
-	if s.rests(&s.primaryAway) {
+	if s.rests(s.primaryAway) {
 		return errAway
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
@@ -186,7 +185,7 @@ func (s *Standby) position(ctx context.Context) error {
 // catchesUp waits until the copy has everything before the last position of the primary.
 func (s *Standby) catchesUp(ctx context.Context) bool {
 	wait := catchUp
-	if s.rests(&s.lags) {
+	if s.rests(s.lags) {
 		wait = 0
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
@@ -223,7 +222,7 @@ func (s *Standby) reach(ctx context.Context) (Reach, error) {
 		if s.connector.only.settle(from) {
 			s.Pool.Reset()
 		}
-		if !follows && !s.rests(&s.settled) { // as after a failover: its address may lead to a standby by now
+		if !follows && !s.rests(s.settled) { // as after a failover: its address may lead to a standby by now
 			s.rest(&s.settled, betterRest)
 			s.connector.only.lookElsewhere()
 		}
@@ -240,13 +239,14 @@ func (s *Standby) reach(ctx context.Context) (Reach, error) {
 }
 
 // rests reports whether a time is not over.
-func (s *Standby) rests(until *atomic.Int64) bool { return s.Now().UnixNano() < until.Load() }
+func (s *Standby) rests(until time.Time) bool { return s.Now().Before(until) }
 
 // rest begins a time. It reports whether none was a minute ago: it is false for what is asked again and again.
-func (s *Standby) rest(until *atomic.Int64, d time.Duration) (first bool) {
+func (s *Standby) rest(until *time.Time, d time.Duration) (first bool) {
 	now := s.Now()
-	before := until.Swap(now.Add(d).UnixNano())
-	return now.UnixNano() > before+int64(time.Minute)
+	first = now.After(until.Add(time.Minute))
+	*until = now.Add(d)
+	return first
 }
 
 // oneServer holds all connections of a database to one server, where its address leads to several: what one of them has says
