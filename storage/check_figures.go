@@ -4,7 +4,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,14 +16,8 @@ import (
 	"github.com/vigil-monitor/vigil/storage/results"
 )
 
-// days is the number of a member of the metadata of a result, alias res, in SQL.
-func days(member string) string {
-	return fmt.Sprintf("CASE WHEN jsonb_typeof(res.metadata->'%[1]s') = 'number' THEN (res.metadata->>'%[1]s')::float8 END", member)
-}
-
 // figuresQuery reads checks, the oldest first, with their loops. The checks in maintenance
-// and those with an open incident are few, and found once. The results are looked up by
-// their key: a loop knows the slot of its newest one.
+// and those with an open incident are few, and found once.
 //
 //nolint:gochecknoglobals // a constant
 var figuresQuery = `WITH clock AS MATERIALIZED (SELECT coalesce(@edge::timestamptz, clock_timestamp()) AS now),
@@ -35,16 +28,13 @@ var figuresQuery = `WITH clock AS MATERIALIZED (SELECT coalesce(@edge::timestamp
 		FROM clock, checks AS c WHERE (@org::uuid IS NULL OR c.org_id = @org) AND c.` + pg.NotDrill + ` ORDER BY c.created_at, c.id LIMIT @limit
 	)
 	SELECT c.id, c.org_id, c.name, c.type, c.enabled, c.open, c.held, c.chosen, r.region, ` + loops.ObservedHealth("@now::timestamptz") + `,
-		r.last_time,
-		res.response_time_ms, coalesce(` + days(vigil.MetadataDays) + `, ` + days(vigil.MetadataCertDays) + `)
+		r.last_time, r.last_slot
 	FROM shown AS c LEFT JOIN check_regions AS r ON r.check_id = c.id AND r.active AND c.enabled
-		LEFT JOIN LATERAL (SELECT n.response_time_ms, n.metadata FROM results AS n
-			WHERE n.check_id = r.check_id AND n.region = r.region AND n.slot = r.last_slot) AS res ON true
 	ORDER BY c.created_at, c.id, r.region`
 
 // CheckFigures returns the figures of up to limit checks of an organization, of all
-// organizations for uuid.Nil, the oldest checks first, with the values of these labels. It is
-// one statement, however many checks there are.
+// organizations for uuid.Nil, the oldest checks first, with the values of these labels. It reads
+// two statements, however many checks there are: a loop knows the slot of its newest result.
 func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []string, limit int) ([]overview.CheckFigures, error) {
 	var org *uuid.UUID
 	if orgID != uuid.Nil {
@@ -60,11 +50,12 @@ func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []stri
 	var row overview.CheckFigures
 	var kind string
 	var region, health *string
-	var at *time.Time
-	var ms, left *float64
+	var at, slot *time.Time
+	var keys []results.Key
+	var shown []place
 	into := []any{
 		&row.ID, &row.OrgID, &row.Name, &kind, &row.Enabled, &row.IncidentOpen, &row.InMaintenance, &row.Labels,
-		&region, &health, &at, &ms, &left,
+		&region, &health, &at, &slot,
 	}
 	_, err = pgx.ForEachRow(found, into, func() error {
 		if n := len(figures); n == 0 || figures[n-1].ID != row.ID {
@@ -75,15 +66,26 @@ func (s *Store) CheckFigures(ctx context.Context, orgID uuid.UUID, labels []stri
 			return nil
 		}
 		one := overview.RegionFigures{Region: *region, Health: vigil.Health(*health), Time: pg.ZeroIfNil(at).UTC(), Response: -1}
-		if ms != nil {
-			one.Response = results.ResponseTime(*ms)
-		}
-		if left != nil {
-			one.SSLDays = new(*left)
-		}
 		last := &figures[len(figures)-1]
+		if slot != nil {
+			keys = append(keys, results.Key{CheckID: row.ID, Region: *region, Slot: *slot})
+			shown = append(shown, place{len(figures) - 1, len(last.Regions)})
+		}
 		last.Regions = append(last.Regions, one)
 		return nil
 	})
-	return figures, pg.Wrap("read the figures of checks", err)
+	if err != nil {
+		return nil, pg.Wrap("read the figures of checks", err)
+	}
+	newest, err := s.Briefs(ctx, nil, keys)
+	for i, result := range newest {
+		if result != nil {
+			one := &figures[shown[i].check].Regions[shown[i].region]
+			one.Response, one.SSLDays = result.Response, result.Days
+		}
+	}
+	return figures, err
 }
+
+// place is where a region of a check is among the figures.
+type place struct{ check, region int }

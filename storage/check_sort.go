@@ -208,11 +208,7 @@ func (s *Store) summaryFigures(
 		}
 		err = sums.readRollups(ctx, s)
 	case listing.SortUptime:
-		batch := &pgx.Batch{}
-		sums.queueUptime(batch, now)
-		if batch.Len() > 0 {
-			err = s.db.Pool.SendBatch(ctx, batch).Close()
-		}
+		err = sums.readUptime(ctx, s, now)
 	default: // what is known of the regions is read already
 	}
 	if err != nil {

@@ -21,6 +21,8 @@ type (
 	Role = pg.Role
 	// ResultWriter stores the results of many goroutines in shared transactions.
 	ResultWriter = results.ResultWriter
+	// ResultsDatabase is a database that keeps results alone.
+	ResultsDatabase = results.Database
 	// WriterOptions of a ResultWriter.
 	WriterOptions = results.WriterOptions
 )
@@ -50,7 +52,14 @@ func NewestSchema() (string, error) { return pg.NewestSchema() }
 
 // Migrate applies all pending migrations and returns how many it applied. Several
 // processes may call it at once: one migrates and the others wait.
-func (s *Store) Migrate(ctx context.Context) (applied int, err error) { return s.db.Migrate(ctx) }
+//
+// It applies those of the databases that keep results alone, too, and leaves out one that is away.
+func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
+	if applied, err = s.db.Migrate(ctx); err != nil {
+		return applied, err
+	}
+	return applied, s.MigrateHomes(ctx)
+}
 
 // MigrateDown reverts the migrations of the last Migrate that applied any.
 func (s *Store) MigrateDown(ctx context.Context) error { return s.db.MigrateDown(ctx) }

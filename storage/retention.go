@@ -67,6 +67,12 @@ func (s *Store) DropExpired(ctx context.Context, now time.Time, keep Retention) 
 	var errs []error
 	for _, kind := range append([]expired{
 		{"drop partitions", keep.Results, s.DropPartitions},
+		{"drop stray results", keep.Results, func(ctx context.Context, before time.Time) error {
+			return s.DropRows(ctx, "results_default", before)
+		}},
+		{"drop rollups", keep.Rollups, func(ctx context.Context, before time.Time) error {
+			return s.DropRows(ctx, "result_rollups", before)
+		}},
 		// Before the attempts and events, which their deliveries need.
 		{"drop incidents", keep.Incidents, s.dropIncidents},
 		{"drop tombstones", keep.Tombstones, s.dropTombstones},
@@ -104,8 +110,6 @@ func (s *Store) expiredRows(keep Retention) []expired {
 		what, table, condition string
 		keep                   time.Duration
 	}{
-		{"drop stray results", "results_default", "t.slot < ?", keep.Results},
-		{"drop rollups", "result_rollups", "t.hour < ?", keep.Rollups},
 		{"drop gaps", "result_gaps", "t.last_slot < ?", keep.Rollups},
 		{"drop edges", "region_edges", "t.slot < ?", keep.Results},
 		// Deliveries of deleted checks, which no request can find.

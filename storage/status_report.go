@@ -17,15 +17,10 @@ import (
 	"github.com/vigil-monitor/vigil/storage/incidents"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
-	"github.com/vigil-monitor/vigil/storage/results"
 )
 
-const (
-	// reportUpdates bounds the updates of all incidents of a status page.
-	reportUpdates = 1000
-	// statusDayChecks is how many checks are summed by day in one statement.
-	statusDayChecks = 20
-)
+// reportUpdates bounds the updates of all incidents of a status page.
+const reportUpdates = 1000
 
 // failureKeys are the keys of a condition that make a rule fire on a failing result.
 const failureKeys = `ARRAY['failure_threshold', 'health_status', 'status_code']`
@@ -189,42 +184,6 @@ func queueUpdates(batch *pgx.Batch, ids []string, since time.Time, into map[uuid
 			}
 			return nil
 		})
-}
-
-// StatusDays counts the results of checks on each day (UTC) from the first to before the
-// second time, both at midnight. A check and day without a result is not in it.
-func (s *Store) StatusDays(
-	ctx context.Context,
-	checks []uuid.UUID,
-	from, to time.Time,
-) (map[uuid.UUID]map[time.Time]overview.DayCount, error) {
-	days := make(map[uuid.UUID]map[time.Time]overview.DayCount, len(checks))
-	for len(checks) > 0 {
-		n := min(len(checks), statusDayChecks)
-		found, err := s.db.Pool.Query(ctx, `
-			SELECT check_id, floor(extract(epoch FROM hour) / 86400)::bigint, sum(total)::bigint, sum(total - successes)::bigint,
-				count(DISTINCT hour) FILTER (WHERE total > 0), sum(sum_ms)
-			FROM result_rollups WHERE check_id = ANY($1::text[]::uuid[]) AND hour >= $2 AND hour < $3 GROUP BY 1, 2`,
-			pg.UUIDTexts(checks[:n]), from, to)
-		if err != nil {
-			return nil, pg.Wrap("sum results by day", err)
-		}
-		var id uuid.UUID
-		var dayNumber int64
-		var count overview.DayCount
-		_, err = pgx.ForEachRow(found, []any{&id, &dayNumber, &count.Total, &count.Failed, &count.Hours, &count.SumMS}, func() error {
-			if days[id] == nil {
-				days[id] = make(map[time.Time]overview.DayCount)
-			}
-			days[id][results.StartOf(dayNumber)] = count
-			return nil
-		})
-		if err != nil {
-			return nil, pg.Wrap("sum results by day", err)
-		}
-		checks = checks[n:]
-	}
-	return days, nil
 }
 
 // PublicSlug returns the slug of the oldest enabled status page that shows a check. A check

@@ -4,6 +4,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -49,6 +50,8 @@ type Options struct {
 	Progress func(what string)
 	// Log receives background errors; nil discards them.
 	Log *slog.Logger
+	// Results are the databases that keep results; without any they are kept with the definitions.
+	Results []ResultsDatabase
 
 	isCopy bool // see OpenStandby
 }
@@ -83,24 +86,29 @@ type (
 // from before the baseline is a CodeConflict error. dsn is a URL or a keyword string, as libpq
 // takes it. Open does not create the schema; see Migrate.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	db, err := pg.Open(ctx, dsn, pg.Options{
-		Pooler: opts.Pooler, MaxConns: opts.MaxConns, Now: opts.Now, Progress: opts.Progress, Log: opts.Log, Copy: opts.isCopy,
-	})
+	of := pg.Options{Pooler: opts.Pooler, MaxConns: opts.MaxConns, Now: opts.Now, Progress: opts.Progress, Log: opts.Log}
+	main := of
+	main.Copy, main.MayBeAway = opts.isCopy, opts.isCopy
+	db, err := pg.Open(ctx, dsn, main)
 	if err != nil {
 		return nil, err
+	}
+	homes, err := results.OpenHomes(ctx, db, opts.Results, of)
+	if err != nil {
+		return nil, errors.Join(err, db.Close()) //nolint:contextcheck // a goodbye has a bound of its own
 	}
 	s := &Store{
 		db: db, accountStore: accounts.New(db), beatStore: beats.New(db), agentStore: agents.New(db), loopStore: loops.New(db, opts.Maintenance),
 	}
-	s.resultStore = results.New(db, s.loopStore)
+	s.resultStore = results.New(db, s.loopStore, homes)
 	s.definitionStore = definitions.New(db, opts.Keys, opts.Secrets)
-	s.incidentStore = incidents.New(db, s.accountStore, s.loopStore, s.definitionStore, opts.Policies)
+	s.incidentStore = incidents.New(db, s.accountStore, s.loopStore, s.resultStore, s.definitionStore, opts.Policies)
 	s.changeStore = changes.New(db, s.accountStore, s.loopStore, s.resultStore, s.definitionStore, s.incidentStore)
 	return s, nil
 }
 
 // Close closes all connections. The store cannot be used afterwards.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error { return errors.Join(s.CloseHomes(), s.db.Close()) }
 
 // DB returns the database handle, for tests and tools.
 func (s *Store) DB() *bun.DB { return s.db.DB }

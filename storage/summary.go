@@ -39,10 +39,10 @@ func (s *Store) Summaries(ctx context.Context, orgID uuid.UUID, ids []uuid.UUID)
 	work, beside := errgroup.WithContext(ctx)
 	work.Go(func() error { return sums.readResults(beside, s, now) })
 	work.Go(func() error { return sums.readRollups(beside, s) })
+	work.Go(func() error { return sums.readUptime(beside, s, now) })
+	work.Go(func() error { return sums.readFailures(beside, s) })
 	work.Go(func() error {
 		batch := &pgx.Batch{}
-		sums.queueUptime(batch, now)
-		sums.queueFailures(batch, now)
 		sums.queueIncidents(batch)
 		sums.queueLimits(batch)
 		if batch.Len() == 0 {
@@ -141,57 +141,29 @@ func (s *Store) startSummaries(ctx context.Context, orgID uuid.UUID, ids []uuid.
 	return sums, nil
 }
 
-// summaryLoops are loops as columns of a statement.
-type summaryLoops struct {
-	sums            []*checkSum
-	checks, regions []string
-	since           []time.Time // start of the oldest slot
-}
-
-// loops returns the loops of the checks that are selected.
-func (c checkSums) loops(selected func(*checkSum) bool) (loops summaryLoops) {
+// loops returns the loops of the checks that are selected, with the start of their oldest slot, and what is read of each.
+func (c checkSums) loops(selected func(*checkSum) bool) (of results.Loops, sums []*checkSum) {
 	for id, sum := range c {
 		if len(sum.slots) == 0 || !selected(sum) {
 			continue
 		}
 		for _, region := range sum.regions {
-			loops.sums, loops.checks, loops.regions = append(loops.sums, sum), append(loops.checks, id.String()), append(loops.regions, region.key)
-			loops.since = append(loops.since, sum.anchor.Add(time.Duration(sum.first)*sum.interval))
+			sums, of.Checks, of.Regions = append(sums, sum), append(of.Checks, id.String()), append(of.Regions, region.key)
+			of.Since = append(of.Since, sum.anchor.Add(time.Duration(sum.first)*sum.interval))
 		}
 	}
-	return loops
+	return of, sums
 }
 
 // readResults reads the slots of checks with a short interval from their results.
 func (c checkSums) readResults(ctx context.Context, s *Store, now time.Time) error {
-	loops := c.loops(func(sum *checkSum) bool { return sum.interval < rollupInterval })
-	if len(loops.sums) == 0 {
-		return nil
-	}
-	// The bounds of all slots leave few partitions to plan for.
-	found, err := s.db.Pool.Query(ctx, `
-		SELECT k.n, r.slot, r.success, r.response_time_ms, r.excluded <> 0
-		FROM unnest(@checks::text[], @regions::text[], @since::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n)
-		CROSS JOIN LATERAL (
-			SELECT r.slot, r.success, r.response_time_ms, r.excluded FROM results AS r
-			WHERE r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot >= k.since AND r.slot >= @from AND r.slot < @to
-			ORDER BY r.slot DESC LIMIT @slots
-		) AS r`, s.db.Prepared(), pg.Named{
-		"checks": loops.checks, "regions": loops.regions, "since": loops.since, "from": slices.MinFunc(loops.since, time.Time.Compare),
-		"to": results.StartOf(results.DayOf(now) + 2), "slots": overview.SummarySlots,
-	})
-	if err != nil {
-		return err
-	}
-	var loop int64
-	var slot time.Time
-	var success, excluded bool
-	var ms float64
-	_, err = pgx.ForEachRow(found, []any{&loop, &slot, &success, &ms, &excluded}, func() error {
-		sum := loops.sums[loop-1]
+	of, sums := c.loops(func(sum *checkSum) bool { return sum.interval < rollupInterval })
+	to := results.StartOf(results.DayOf(now) + 2)
+	return s.VisitNewest(ctx, of, to, overview.SummarySlots, func(loop int, slot time.Time, success, excluded bool, ms float64) {
+		sum := sums[loop]
 		n := sum.slot(slot) - sum.first
 		if n < 0 || n >= int64(len(sum.slots)) {
-			return nil // the clock of the worker is ahead
+			return // the clock of the worker is ahead
 		}
 		into := &sum.slots[n]
 		into.Results++
@@ -203,40 +175,28 @@ func (c checkSums) readResults(ctx context.Context, s *Store, now time.Time) err
 		} else {
 			into.Failures++
 		}
-		return nil
 	})
-	return err
 }
 
 // readRollups reads the slots of checks with a long interval from hourly rollups.
 func (c checkSums) readRollups(ctx context.Context, s *Store) error {
-	loops := c.loops(func(sum *checkSum) bool { return sum.interval >= rollupInterval })
-	if len(loops.sums) == 0 {
-		return nil
+	of, sums := c.loops(func(sum *checkSum) bool { return sum.interval >= rollupInterval })
+	for i := range of.Since {
+		of.Since[i] = results.HourOf(of.Since[i])
 	}
-	for i := range loops.since {
-		loops.since[i] = results.HourOf(loops.since[i])
+	return s.VisitHours(ctx, of, func(loop int, hour time.Time, sum *results.Rollup) { sums[loop].addHour(of.Regions[loop], hour, sum) })
+}
+
+// readUptime adds up the rollups of the last 24 hours.
+func (c checkSums) readUptime(ctx context.Context, s *Store, now time.Time) error {
+	of, sums := c.loops(func(*checkSum) bool { return true })
+	for i := range of.Since {
+		of.Since[i] = results.HourOf(now.Add(-24 * time.Hour))
 	}
-	found, err := s.db.Pool.Query(ctx, `
-		SELECT k.n, u.hour, u.total + u.excluded, u.successes + u.excluded_successes, u.sum_ms, u.buckets, u.counts
-		FROM unnest($1::text[], $2::text[], $3::timestamptz[]) WITH ORDINALITY AS k (check_id, region, since, n)
-		JOIN result_rollups AS u ON u.check_id = k.check_id::uuid AND u.region = k.region AND u.hour >= k.since
-		WHERE u.hour >= $4`, s.db.Prepared(), loops.checks, loops.regions, loops.since, slices.MinFunc(loops.since, time.Time.Compare))
-	if err != nil {
-		return err
-	}
-	var loop int64
-	var hour time.Time
-	var sum results.Rollup
-	var buckets []int16
-	var counts []int32
-	into := []any{&loop, &hour, &sum.Total, &sum.Successes, &sum.SumMS, &buckets, &counts}
-	_, err = pgx.ForEachRow(found, into, func() error {
-		sum.Times = results.HistogramOf(buckets, counts)
-		loops.sums[loop-1].addHour(loops.regions[loop-1], hour, &sum)
-		return nil
+	return s.VisitTotals(ctx, of, func(loop int, total, successes int64) {
+		sum := sums[loop]
+		sum.total, sum.successes = sum.total+total, sum.successes+successes
 	})
-	return err
 }
 
 // addHour adds the rollup of an hour to the slot of the region that lies in it.
@@ -261,28 +221,6 @@ func (c *checkSum) addHour(region string, hour time.Time, sum *results.Rollup) {
 	for bucket, count := range sum.Times {
 		c.histogram[bucket] += count
 	}
-}
-
-// queueUptime adds up the rollups of the last 24 hours.
-func (c checkSums) queueUptime(batch *pgx.Batch, now time.Time) {
-	loops := c.loops(func(*checkSum) bool { return true })
-	if len(loops.sums) == 0 {
-		return
-	}
-	batch.Queue(`
-		SELECT k.n, coalesce(sum(u.total), 0)::bigint, coalesce(sum(u.successes), 0)::bigint
-		FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (check_id, region, n)
-		JOIN result_rollups AS u ON u.check_id = k.check_id::uuid AND u.region = k.region AND u.hour >= $3
-		GROUP BY 1`, loops.checks, loops.regions, results.HourOf(now.Add(-24*time.Hour))).
-		Query(func(found pgx.Rows) error {
-			var loop, total, successes int64
-			_, err := pgx.ForEachRow(found, []any{&loop, &total, &successes}, func() error {
-				sum := loops.sums[loop-1]
-				sum.total, sum.successes = sum.total+total, sum.successes+successes
-				return nil
-			})
-			return err
-		})
 }
 
 func (c *checkSum) finish(id uuid.UUID) overview.CheckSummary {

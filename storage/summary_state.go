@@ -3,58 +3,36 @@
 package storage
 
 import (
+	"context"
 	"encoding/json"
-	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/storage/incidents"
-	"github.com/vigil-monitor/vigil/storage/pg"
 	"github.com/vigil-monitor/vigil/storage/results"
 )
 
-// queueFailures reads the newest results of loops whose newest result failed.
-func (c checkSums) queueFailures(batch *pgx.Batch, now time.Time) {
-	type place struct {
-		sum *checkSum
-		n   int
-	}
-	var places []place
-	var checks, regions []string
-	var slots []time.Time
+// readFailures reads the newest results of loops whose newest result failed.
+func (c checkSums) readFailures(ctx context.Context, s *Store) error {
+	var shown []*overview.RegionSummary
+	var keys []results.Key
 	for id, sum := range c {
 		for n, region := range sum.regions {
 			if region.failed {
-				places = append(places, place{sum, n})
-				checks, regions, slots = append(checks, id.String()), append(regions, region.key), append(slots, region.last)
+				shown = append(shown, &sum.health[n])
+				keys = append(keys, results.Key{CheckID: id, Region: region.key, Slot: region.last})
 			}
 		}
 	}
-	if len(places) == 0 {
-		return
+	newest, err := s.Briefs(ctx, nil, keys)
+	for i, result := range newest {
+		if result != nil {
+			shown[i].StatusCode, shown[i].Error = result.StatusCode, result.Error
+		}
 	}
-	batch.Queue(`
-		SELECT k.n, coalesce(r.status_code, 0), coalesce(r.error_message, '')
-		FROM unnest(@checks::text[], @regions::text[], @slots::timestamptz[]) WITH ORDINALITY AS k (check_id, region, slot, n)
-		JOIN results AS r ON r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot = k.slot
-		WHERE r.slot >= @from AND r.slot < @to`,
-		pg.Named{
-			"checks": checks, "regions": regions, "slots": slots, "from": slices.MinFunc(slots, time.Time.Compare),
-			"to": results.StartOf(results.DayOf(now) + 2),
-		}).
-		Query(func(found pgx.Rows) error {
-			var n int64
-			var status int
-			var message string
-			_, err := pgx.ForEachRow(found, []any{&n, &status, &message}, func() error {
-				at := places[n-1]
-				at.sum.health[at.n].StatusCode, at.sum.health[at.n].Error = status, message
-				return nil
-			})
-			return err
-		})
+	return err
 }
 
 // queueIncidents reads the open incidents.

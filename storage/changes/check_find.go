@@ -4,7 +4,6 @@ package changes
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
 // whereFound restricts a query of checks to those that the text of the filter finds, or that fail with it. It
@@ -57,18 +57,12 @@ func (s *Store) failingWith(ctx context.Context, db bun.IDB, orgID uuid.UUID, f 
 	if err != nil || len(loops) == 0 {
 		return failing, err
 	}
-	checks, regions, slots := make([]string, len(loops)), make([]string, len(loops)), make([]time.Time, len(loops))
-	for i := range loops {
-		checks[i], regions[i], slots[i] = loops[i].CheckID.String(), loops[i].Region, loops[i].LastSlot
+	keys := make([]results.Key, len(loops))
+	for i, loop := range loops {
+		keys[i] = results.Key{CheckID: loop.CheckID, Region: loop.Region, Slot: loop.LastSlot}
 	}
-	return pg.Rows[uuid.UUID](ctx, s.db.In(db), `SELECT DISTINCT r.check_id
-		FROM unnest(@checks::text[], @regions::text[], @slots::timestamptz[]) AS k (check_id, region, slot)
-		JOIN results AS r ON r.check_id = k.check_id::uuid AND r.region = k.region AND r.slot = k.slot
-		WHERE r.slot >= @first::timestamptz AND r.slot <= @last::timestamptz AND strpos(lower(r.error_message), lower(@text::text)) > 0`,
-		pg.Named{
-			"checks": checks, "regions": regions, "slots": slots, "text": f.Query,
-			"first": slices.MinFunc(slots, time.Time.Compare), "last": slices.MaxFunc(slots, time.Time.Compare),
-		})
+	found, err := s.results.WithError(ctx, db, keys, f.Query)
+	return append(failing, found...), err
 }
 
 // CheckGroups counts an organization's checks by the values of a label and by their state, in the order of

@@ -112,19 +112,18 @@ func (s *Store) readDrillRegions(ctx context.Context, db bun.IDB, row *drillRow,
 	var rows []struct {
 		Region  string     `bun:"region"`
 		Applied *time.Time `bun:"applied_at"`
-		Slot    *time.Time `bun:"slot"`
-		Time    *time.Time `bun:"time"`
 		Voted   *time.Time `bun:"voted"`
 		Firing  bool       `bun:"firing"`
 	}
-	err := db.NewRaw(`SELECT r.region, r.applied_at, first.slot, first.time, v.swept_at AS voted, coalesce(v.firing <> '{}', false) AS firing
-		FROM check_regions AS r
-		LEFT JOIN LATERAL (SELECT n.slot, n.time FROM results AS n
-			WHERE n.check_id = r.check_id AND n.region = r.region AND n.slot >= ? AND NOT n.success ORDER BY n.slot LIMIT 1) AS first ON true
-		LEFT JOIN region_votes AS v ON v.check_id = r.check_id AND v.region = r.region
-		WHERE r.check_id = ? ORDER BY r.region`, row.StagedAt.Add(-time.Minute), row.ID).Scan(ctx, &rows)
+	err := db.NewRaw(`SELECT r.region, r.applied_at, v.swept_at AS voted, coalesce(v.firing <> '{}', false) AS firing
+		FROM check_regions AS r LEFT JOIN region_votes AS v ON v.check_id = r.check_id AND v.region = r.region
+		WHERE r.check_id = ? ORDER BY r.region`, row.ID).Scan(ctx, &rows)
 	if err != nil {
 		return fmt.Errorf("read the regions: %w", err)
+	}
+	firsts, err := s.results.FirstFailures(ctx, db, row.ID, row.StagedAt.Add(-time.Minute))
+	if err != nil {
+		return err
 	}
 	seen := make(map[string]drills.Region, len(facts.Regions))
 	for _, r := range facts.Regions {
@@ -135,8 +134,10 @@ func (s *Store) readDrillRegions(ctx context.Context, db bun.IDB, row *drillRow,
 		r := seen[now.Region]
 		r.Region = now.Region
 		keep(&r.LoopStarted, now.Applied)
-		keep(&r.Slot, now.Slot)
-		keep(&r.Probed, now.Time)
+		if first, has := firsts[r.Region]; has {
+			keep(&r.Slot, &first.Slot)
+			keep(&r.Probed, &first.Time)
+		}
 		switch {
 		case now.Voted != nil && now.Firing:
 			keep(&r.Voted, now.Voted)

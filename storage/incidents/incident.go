@@ -15,6 +15,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/listing"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
 // Incident returns an incident of the organization, or CodeNotFound.
@@ -27,24 +28,11 @@ func (s *Store) Incident(ctx context.Context, orgID, id uuid.UUID) (vigil.Incide
 	}
 	incident, err := row.Incident()
 	if err == nil && incident.Trigger.Result.HasEvidence {
-		incident.Trigger.Result.Evidence, err = s.evidence(ctx, &incident.Trigger.Result)
+		r := &incident.Trigger.Result
+		r.Evidence, err = s.results.Evidence(ctx, results.Key{CheckID: r.CheckID, Region: r.Region, Slot: r.Slot})
 		incident.Trigger.Result.HasEvidence = incident.Trigger.Result.Evidence != nil
 	}
 	return incident, pg.Wrap("read incident", err)
-}
-
-// evidence reads the evidence of a result; nil when the result is not stored any more.
-func (s *Store) evidence(ctx context.Context, r *vigil.Result) (*vigil.Evidence, error) {
-	var text []byte
-	err := s.db.NewRaw("SELECT evidence FROM results WHERE check_id = ? AND region = ? AND slot = ?", r.CheckID, r.Region, pg.Micro(r.Slot)).
-		Scan(ctx, &text)
-	if pg.IsNoRow(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return vigil.DecodeEvidence(text)
 }
 
 // checkOfIncident and checkOfDelivery are SQL conditions: the check still exists. What a

@@ -202,25 +202,19 @@ func rowOfIncident(i *vigil.Incident, recipients []vigil.Recipient) (*Row, error
 // seenBy reads what the regions see in which a rule fires.
 func (s *Store) seenBy(ctx context.Context, tx bun.Tx, check *vigil.Check, votes []vigil.Vote) (events.Seen, error) {
 	seen := events.Seen{Regions: len(check.Regions)}
-	var regions []string
-	var slots []time.Time
+	var keys []results.Key
 	for _, v := range votes {
 		if len(v.Firing) > 0 {
-			regions, slots = append(regions, v.Region), append(slots, pg.Micro(v.Slot))
+			keys = append(keys, results.Key{CheckID: check.ID, Region: v.Region, Slot: v.Slot})
 		}
 	}
-	rows, err := pg.Rows[events.Fault](
-		ctx,
-		s.db.In(tx),
-		`SELECT r.region, coalesce(r.status_code, 0) AS status_code, coalesce(r.error_message, '') AS error
-		FROM unnest($2::text[], $3::timestamptz[]) AS v (region, slot)
-		JOIN results AS r ON r.check_id = $1 AND r.region = v.region AND r.slot = v.slot
-		WHERE NOT r.success ORDER BY r.region`,
-		check.ID,
-		regions,
-		slots,
-	)
-	seen.Faults = rows
+	found, err := s.results.Briefs(ctx, tx, keys)
+	for i, one := range found {
+		if one != nil && !one.Success {
+			seen.Faults = append(seen.Faults, events.Fault{Region: keys[i].Region, StatusCode: one.StatusCode, Error: one.Error})
+		}
+	}
+	slices.SortFunc(seen.Faults, func(a, b events.Fault) int { return strings.Compare(a.Region, b.Region) })
 	return seen, pg.Wrap("read what the regions see", err)
 }
 

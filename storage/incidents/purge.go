@@ -5,7 +5,6 @@ package incidents
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -83,44 +82,10 @@ func (s *Store) Purge(ctx context.Context, checkID uuid.UUID) (found bool, err e
 	if err != nil {
 		return false, fmt.Errorf("mark the deliveries about no incident: %w", err)
 	}
-	for _, table := range []string{"region_edges", "result_gaps", "result_rollups", "pings", "agent_results", "late_spans"} {
+	for _, table := range []string{"region_edges", "result_gaps", "pings", "agent_results", "late_spans"} {
 		if n, err := s.db.DeleteSome(ctx, table, "t.check_id = ?", checkID); err != nil || n > 0 {
 			return true, err
 		}
 	}
-	return s.purgeResults(ctx, checkID)
-}
-
-// purgeResults deletes the results of one day and region of a deleted check, in steps,
-// and reports whether there were any.
-func (s *Store) purgeResults(ctx context.Context, checkID uuid.UUID) (found bool, err error) {
-	var first struct {
-		Region string
-		Slot   time.Time
-	}
-	err = s.db.NewRaw("SELECT region, slot FROM results WHERE check_id = ? LIMIT 1", checkID).Scan(ctx, &first)
-	if pg.IsNoRow(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for results: %w", err)
-	}
-	from := first.Slot.UTC().Truncate(24 * time.Hour)
-	for end := from.AddDate(0, 0, 1); from.Before(end); {
-		until := end
-		// Literal bounds: Postgres then opens the partition of this day only.
-		err := s.db.NewRaw(`SELECT slot FROM results WHERE check_id = ?check AND region = ?region AND slot >= ?from AND slot < ?end
-			ORDER BY slot OFFSET ?batch LIMIT 1`,
-			pg.Named{"check": checkID, "region": first.Region, "from": from, "end": end, "batch": pg.DeleteBatch}).Scan(ctx, &until)
-		if err != nil && !pg.IsNoRow(err) {
-			return false, fmt.Errorf("look for results: %w", err)
-		}
-		_, err = s.db.NewRaw("DELETE FROM results WHERE check_id = ? AND region = ? AND slot >= ? AND slot < ?",
-			checkID, first.Region, from, until).Exec(ctx)
-		if err != nil {
-			return false, fmt.Errorf("delete results: %w", err)
-		}
-		from = until
-	}
-	return true, nil
+	return s.results.PurgeResults(ctx, checkID)
 }

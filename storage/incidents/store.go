@@ -8,6 +8,7 @@ import (
 	"github.com/vigil-monitor/vigil/storage/definitions"
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
+	"github.com/vigil-monitor/vigil/storage/results"
 )
 
 // Store reads and writes incidents and deliveries.
@@ -15,6 +16,7 @@ type Store struct {
 	db          *pg.DB
 	accounts    *accounts.Store
 	loops       *loops.Store
+	results     *results.Store
 	definitions *definitions.Store
 	policies    vigil.DeliveryPolicies
 	places      orgGates // of changes to delivery_places
@@ -22,6 +24,8 @@ type Store struct {
 
 // New returns the incidents of a database. policies are the delivery policies of the channel
 // types; without them no incident can be opened and no message delivered.
-func New(db *pg.DB, a *accounts.Store, l *loops.Store, d *definitions.Store, policies vigil.DeliveryPolicies) *Store {
-	return &Store{db: db, accounts: a, loops: l, definitions: d, policies: policies}
+func New(
+	db *pg.DB, a *accounts.Store, l *loops.Store, r *results.Store, d *definitions.Store, policies vigil.DeliveryPolicies,
+) *Store {
+	return &Store{db: db, accounts: a, loops: l, results: r, definitions: d, policies: policies}
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/migrate"
+
+	"github.com/vigil-monitor/vigil/storage/migrations"
 )
 
 const defaultMaxConns = 16
@@ -32,9 +35,12 @@ type Options struct {
 	Progress func(what string)
 	// Log receives background errors; nil discards them.
 	Log *slog.Logger
-	// Copy: the database is a copy, see Follow. It need not answer when it is opened, and one that does not counts as behind a
-	// pooler; all of its connections lead to one server.
+	// Copy: the database is a copy, see Follow. All of its connections lead to one server.
 	Copy bool
+	// Steps are the migrations of the database; nil means those of the database of the definitions.
+	Steps func() (*migrate.Migrations, error)
+	// MayBeAway: the database need not answer when it is opened, and one that does not counts as behind a pooler.
+	MayBeAway bool
 }
 
 // DB is the database with its connections, for all rooms of the storage. It is safe for
@@ -51,6 +57,7 @@ type DB struct {
 	Progress func(what string)
 	Log      *slog.Logger
 
+	steps     func() (*migrate.Migrations, error)
 	connector *connector
 	leases    *loneConn
 }
@@ -59,7 +66,10 @@ type DB struct {
 // from before the baseline is a CodeConflict error. dsn is a URL or a keyword string, as libpq
 // takes it.
 func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
-	d := &DB{Now: opts.Now, Progress: opts.Progress, Log: opts.Log}
+	d := &DB{Now: opts.Now, Progress: opts.Progress, Log: opts.Log, steps: opts.Steps}
+	if d.steps == nil {
+		d.steps = migrations.All
+	}
 	if d.Now == nil {
 		d.Now = time.Now //nolint:forbidigo // the default of an injected clock
 	}
@@ -78,11 +88,12 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	if err = d.connector.inspect(ctx, opts.Pooler); err != nil {
-		if !opts.Copy || !Retryable(err) {
+		if !opts.MayBeAway || !Retryable(err) {
 			return nil, err
 		}
 		d.connector.pooled = opts.Pooler != PoolerNone
-		d.Log.WarnContext(ctx, "the standby does not answer: until the next start it counts as behind a pooler", "error", err)
+		d.Log.WarnContext(ctx, "a database does not answer: until the next start it counts as behind a pooler",
+			"host", d.connector.config.ConnConfig.Host, "database", d.connector.config.ConnConfig.Database, "error", err)
 	}
 	if opts.Copy {
 		d.connector.only = &oneServer{}
@@ -97,6 +108,14 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	d.leases = &loneConn{connect: d.connector.connect}
 	d.DB = bun.NewDB(stdlib.OpenDBFromPool(d.Pool), pgdialect.New(), bun.WithDiscardUnknownColumns())
 	return d, nil
+}
+
+// Answers asks the database whether it is there, on a connection beside those of the pools, and returns why it does not say so
+// within a time.
+func (d *DB) Answers(ctx context.Context, within time.Duration) error {
+	bounded, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return d.leases.use(bounded, func(conn *pgx.Conn) error { return conn.Ping(bounded) })
 }
 
 // Close closes all connections. The database cannot be used afterwards.

@@ -16,7 +16,6 @@ import (
 	"github.com/uptrace/bun/migrate"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/storage/migrations"
 )
 
 // migrationLock is the key of the advisory lock that serializes migrations. The lock of
@@ -124,19 +123,19 @@ func (d *DB) waitForMigrationLock(ctx context.Context, tx pgx.Tx) error {
 const migrationConns = 2
 
 // migrator returns a migrator that only says which migrations are applied.
-func migrator(db *bun.DB) (*migrate.Migrator, error) {
-	steps, err := migrations.All()
+func (d *DB) migrator() (*migrate.Migrator, error) {
+	steps, err := d.steps()
 	if err != nil {
 		return nil, err
 	}
-	return migrate.NewMigrator(db, steps, migrate.WithMarkAppliedOnSuccess(true)), nil
+	return migrate.NewMigrator(d.DB, steps, migrate.WithMarkAppliedOnSuccess(true)), nil
 }
 
 // Ready returns nil when Postgres answers and all migrations are applied, otherwise a
 // CodeUnavailable error that says which of the two is missing. A database from before the
 // baseline is a CodeConflict error.
 func (d *DB) Ready(ctx context.Context) error {
-	m, err := migrator(d.DB)
+	m, err := d.migrator()
 	if err != nil {
 		return err
 	}

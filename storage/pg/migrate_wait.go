@@ -12,7 +12,6 @@ import (
 	"github.com/uptrace/bun/migrate"
 
 	"github.com/vigil-monitor/vigil/internal/timing"
-	"github.com/vigil-monitor/vigil/storage/migrations"
 )
 
 // All statements on a table queue behind a migration that waits for its lock. So the
@@ -35,7 +34,7 @@ type migrationRun = func(ctx context.Context, m *migrate.Migrator, step *migrate
 
 // patientMigrator returns a migrator that waits for locks without blocking others.
 func (d *DB) patientMigrator(db *bun.DB) (*migrate.Migrator, error) {
-	steps, err := migrations.All()
+	steps, err := d.steps()
 	if err != nil {
 		return nil, err
 	}

@@ -24,10 +24,10 @@ type missedRun struct {
 	between func(from, to time.Time) int64
 }
 
-// MissedSlots counts the missed slots of every region that the check has or had in the
+// missedSlots counts the missed slots of every region that the check has or had in the
 // window: those in stored gaps and those due since the newest result. A check that is not
 // the organization's is a CodeNotFound error.
-func MissedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w loops.Window) (map[string]int64, error) {
+func missedSlots(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, w loops.Window) (map[string]int64, error) {
 	missed := make(map[string]int64)
 	known, err := visitMissed(ctx, tx, orgID, []uuid.UUID{w.Check}, w, w.To, func(run missedRun) {
 		missed[run.region] += run.between(w.From, w.To)

@@ -3,6 +3,7 @@
 package results
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,7 +24,7 @@ import (
 // The rollups say in which hour to look, so it reads the results of an hour or two of each, in
 // one partition, and at most one rollup for each hour of their retention.
 func (s *Store) StateBefore(ctx context.Context, q vigil.PastQuery) (vigil.State, error) {
-	p := pastReader{s: s, q: q}
+	p := pastReader{from: s.homes.with(q.Region), q: q}
 	p.q.From, p.q.Before = pg.Micro(q.From), pg.Micro(q.Before)
 	var state vigil.State
 	if q.Days {
@@ -61,31 +62,34 @@ func (s *Store) StateBefore(ctx context.Context, q vigil.PastQuery) (vigil.State
 
 // pastReader reads results before a slot.
 type pastReader struct {
-	s *Store
-	q vigil.PastQuery
+	from []*home
+	q    vigil.PastQuery
 }
 
 // burns counts the results of windows before the slot in their steps.
 func (p pastReader) burns(ctx context.Context, state vigil.State) (vigil.State, error) {
+	type step struct {
+		At     int64 `bun:"at"`
+		Total  int64 `bun:"total"`
+		Failed int64 `bun:"failed"`
+	}
 	filled := slices.Clone(p.q.Burns)
 	for i, counts := range filled {
-		var steps []struct {
-			At     int64 `bun:"at"`
-			Total  int64 `bun:"total"`
-			Failed int64 `bun:"failed"`
-		}
-		err := p.s.db.NewRaw(`SELECT floor(extract(epoch FROM r.slot) / ?step)::bigint * ?step AS at, count(*) AS total,
-				count(*) FILTER (WHERE NOT r.success) AS failed
-			FROM results AS r WHERE r.check_id = ?check AND r.region = ?region AND r.slot >= ?from AND r.slot < ?before
-				AND r.excluded = 0 GROUP BY 1 ORDER BY 1`,
-			pg.Named{
-				"step": counts.Step, "check": p.q.CheckID, "region": p.q.Region, "before": p.q.Before,
-				"from": timing.Later(p.q.From, p.q.Before.Add(-time.Duration(counts.Window)*time.Second)),
-			}).Scan(ctx, &steps)
+		found, err := readAll(ctx, p.from, func(ctx context.Context, h *home) (steps []step, err error) {
+			err = h.NewRaw(`SELECT floor(extract(epoch FROM r.slot) / ?step)::bigint * ?step AS at, count(*) AS total,
+					count(*) FILTER (WHERE NOT r.success) AS failed
+				FROM results AS r WHERE r.check_id = ?check AND r.region = ?region AND r.slot >= ?from AND r.slot < ?before
+					AND r.excluded = 0 GROUP BY 1 ORDER BY 1`,
+				pg.Named{
+					"step": counts.Step, "check": p.q.CheckID, "region": p.q.Region, "before": p.q.Before,
+					"from": timing.Later(p.q.From, p.q.Before.Add(-time.Duration(counts.Window)*time.Second)),
+				}).Scan(ctx, &steps)
+			return steps, err
+		})
 		if err != nil {
 			return state, err
 		}
-		for _, one := range steps {
+		for _, one := range inOrder(found, func(a, b step) int { return cmp.Compare(a.At, b.At) }) {
 			counts = counts.Add(time.Unix(one.At, 0), one.Total, one.Failed)
 		}
 		filled[i] = counts
@@ -120,12 +124,36 @@ const pastHours = 3
 // newest returns the newest result of a kind from a slot on, zero without one, and the newest
 // hour that had one whose result is past its retention, zero without such an hour.
 func (p pastReader) newest(ctx context.Context, kind pastKind, from time.Time) (found vigil.Result, lost time.Time, err error) {
+	type past struct {
+		found vigil.Result
+		lost  time.Time
+	}
+	all, err := readAll(ctx, p.from, func(ctx context.Context, h *home) (one past, err error) {
+		one.found, one.lost, err = p.newestIn(ctx, h, kind, from)
+		return one, err
+	})
+	for _, one := range all {
+		if one.found.Slot.After(found.Slot) {
+			found = one.found
+		}
+		lost = timing.Later(lost, one.lost)
+	}
+	if !found.Slot.Before(lost) {
+		return found, time.Time{}, err
+	}
+	return vigil.Result{}, lost, err
+}
+
+// newestIn does so in one database.
+func (p pastReader) newestIn(
+	ctx context.Context, h *home, kind pastKind, from time.Time,
+) (found vigil.Result, lost time.Time, err error) {
 	var hours []struct {
 		Hour    time.Time `bun:"hour"`
 		Counted bool      `bun:"counted"`
 	}
 	// Results that no rollup counts yet are few, and may be of any kind.
-	err = p.s.db.NewRaw(`(SELECT u.hour, true AS counted FROM result_rollups AS u
+	err = h.NewRaw(`(SELECT u.hour, true AS counted FROM result_rollups AS u
 			WHERE u.check_id = ?check AND u.region = ?region AND u.hour >= ?hour AND u.hour < ?before AND ?kind
 			ORDER BY u.hour DESC LIMIT ?limit)
 		UNION ALL SELECT DISTINCT date_trunc('hour', o.slot, 'UTC'), false FROM uncounted_results AS o
@@ -142,7 +170,7 @@ func (p pastReader) newest(ctx context.Context, kind pastKind, from time.Time) (
 		start, end := hour.Hour.UTC(), hour.Hour.UTC().Add(time.Hour)
 		complete := !end.After(p.q.Before) && !start.Before(from)
 		var row Row
-		err := p.s.db.NewRaw("SELECT "+Columns+` FROM results AS r
+		err := h.NewRaw("SELECT "+Columns+` FROM results AS r
 			WHERE r.check_id = ?check AND r.region = ?region AND r.slot >= ?from AND r.slot < ?before AND ?kind ORDER BY r.slot DESC LIMIT 1`,
 			pg.Named{
 				"check": p.q.CheckID, "region": p.q.Region, "from": timing.Later(start, from), "before": timing.Earlier(end, p.q.Before),
@@ -180,16 +208,25 @@ func (p pastReader) failures(ctx context.Context) (n int, err error) {
 	if last.Before(first) {
 		first, last = p.q.Before, p.q.Before
 	}
-	err = p.s.db.NewRaw(`SELECT
-			(SELECT count(*) FROM results WHERE check_id = ?check AND region = ?region AND slot >= ?from AND slot < ?first)
-			+ (SELECT count(*) FROM results WHERE check_id = ?check AND region = ?region AND slot >= ?last AND slot < ?before)
-			+ (SELECT coalesce(sum(total + excluded), 0)::bigint FROM result_rollups
-				WHERE check_id = ?check AND region = ?region AND hour >= ?first AND hour < ?last)
-			+ (SELECT count(*) FROM uncounted_results WHERE check_id = ?check AND region = ?region
-				AND slot >= ?first AND slot < ?last)`,
-		pg.Named{"check": p.q.CheckID, "region": p.q.Region, "from": from, "first": first, "last": last, "before": p.q.Before}).Scan(ctx, &n)
+	counts, err := readAll(ctx, p.from, func(ctx context.Context, h *home) (n int, err error) {
+		err = h.NewRaw(`SELECT
+				(SELECT count(*) FROM results WHERE check_id = ?check AND region = ?region AND slot >= ?from AND slot < ?first)
+				+ (SELECT count(*) FROM results WHERE check_id = ?check AND region = ?region AND slot >= ?last AND slot < ?before)
+				+ (SELECT coalesce(sum(total + excluded), 0)::bigint FROM result_rollups
+					WHERE check_id = ?check AND region = ?region AND hour >= ?first AND hour < ?last)
+				+ (SELECT count(*) FROM uncounted_results WHERE NOT ?own AND check_id = ?check AND region = ?region
+					AND slot >= ?first AND slot < ?last)`,
+			pg.Named{
+				"check": p.q.CheckID, "region": p.q.Region, "from": from, "first": first, "last": last, "before": p.q.Before,
+				"own": h.own, // its rollups count them
+			}).Scan(ctx, &n)
+		return n, err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", err)
+	}
+	for _, one := range counts {
+		n += one
 	}
 	return n, nil
 }

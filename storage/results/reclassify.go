@@ -100,7 +100,24 @@ func (s *Store) PutOffReclassification(ctx context.Context, lease fleet.SweepLea
 // changes nothing. The rollup of an hour of which a part of the results is past its
 // retention stays as it is. The span is done unless the lease is of an older fence.
 func (s *Store) Reclassify(ctx context.Context, lease fleet.SweepLease, one vigil.ResultSpan) error {
-	hours, err := s.hoursToMark(ctx, one)
+	for _, h := range s.homes.with(one.Region) {
+		if err := s.reclassifyIn(ctx, h, one); err != nil {
+			return err
+		}
+	}
+	_, err := s.db.NewRaw(`DELETE FROM result_reclassifications
+		WHERE check_id = ?check AND region = ?region AND from_at = ?from AND due_at = ?due AND ?fenced`,
+		pg.Named{"check": one.CheckID, "region": one.Region, "from": one.From, "due": one.Due, "fenced": loops.Fenced(lease)}).
+		Exec(ctx)
+	return pg.Wrap("record that results are marked", err)
+}
+
+// reclassifyIn marks the results of a span that are in one database.
+func (s *Store) reclassifyIn(ctx context.Context, h *home, one vigil.ResultSpan) error {
+	if err := h.usable(ctx); err != nil {
+		return pg.Wrap("reach the results in maintenance", err)
+	}
+	hours, err := s.hoursToMark(ctx, h, one)
 	if err != nil {
 		return pg.Wrap("find results in maintenance", err)
 	}
@@ -109,33 +126,44 @@ func (s *Store) Reclassify(ctx context.Context, lease fleet.SweepLease, one vigi
 		for n < len(hours) && hours[n].Sub(hours[0]) < reclassifyHours*time.Hour {
 			n++
 		}
-		if err := s.reclassifyPart(ctx, one, loops.Span{From: hours[0], To: hours[n-1].Add(time.Hour)}); err != nil {
+		if err := s.reclassifyPart(ctx, h, one, loops.Span{From: hours[0], To: hours[n-1].Add(time.Hour)}); err != nil {
 			return pg.Wrap("mark results in maintenance", err)
 		}
 		hours = hours[n:]
 	}
-	_, err = s.db.NewRaw(`DELETE FROM result_reclassifications
-		WHERE check_id = ?check AND region = ?region AND from_at = ?from AND due_at = ?due AND ?fenced`,
-		pg.Named{"check": one.CheckID, "region": one.Region, "from": one.From, "due": one.Due, "fenced": loops.Fenced(lease)}).
-		Exec(ctx)
-	return pg.Wrap("record that results are marked", err)
+	return nil
 }
 
 // hoursToMark returns the hours of a span, in their order, that have results and either
 // marked ones or maintenance that marks them. A span may be months long and have few.
-func (s *Store) hoursToMark(ctx context.Context, one vigil.ResultSpan) (hours []time.Time, err error) {
-	err = s.db.NewRaw(`SELECT u.hour FROM result_rollups AS u JOIN checks AS c ON c.id = u.check_id
-		WHERE u.check_id = ? AND u.region = ? AND u.hour >= ? AND u.hour < ? AND (u.excluded > 0 OR EXISTS (
-			SELECT FROM maintenance_occurrences AS o JOIN maintenance_windows AS w ON w.id = o.window_id AND w.uptime = 'exclude'
-			WHERE o.org_id = c.org_id AND o.removed_at IS NULL AND o.ends_at > u.hour AND o.starts_at < u.hour + interval '1 hour'
-				AND o.ends_at < u.hour + interval '1 hour' + `+loops.LongestOccurrence+` AND `+loops.Covers+`))
-		ORDER BY u.hour`, one.CheckID, one.Region, HourOf(one.From), pg.Micro(one.To)).Scan(ctx, &hours)
+func (s *Store) hoursToMark(ctx context.Context, h *home, one vigil.ResultSpan) (hours []time.Time, err error) {
+	var rows []struct {
+		Hour   time.Time
+		Marked bool
+	}
+	err = h.NewRaw(`SELECT hour, excluded > 0 AS marked FROM result_rollups
+		WHERE check_id = ? AND region = ? AND hour >= ? AND hour < ? ORDER BY hour`,
+		one.CheckID, one.Region, HourOf(one.From), pg.Micro(one.To)).Scan(ctx, &rows)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	var covered []loops.Span
+	err = s.inPgxTx(ctx, s.db, func(tx pgx.Tx) (err error) {
+		covered, err = excludedSpans(ctx, tx, one.CheckID, loops.Span{From: rows[0].Hour, To: rows[len(rows)-1].Hour.Add(time.Hour)})
+		return err
+	})
+	for _, row := range rows {
+		end := row.Hour.Add(time.Hour)
+		if row.Marked || slices.ContainsFunc(covered, func(c loops.Span) bool { return c.From.Before(end) && c.To.After(row.Hour) }) {
+			hours = append(hours, row.Hour.UTC())
+		}
+	}
 	return hours, err
 }
 
-// reclassifyPart marks the results of whole hours.
-func (s *Store) reclassifyPart(ctx context.Context, one vigil.ResultSpan, part loops.Span) error {
-	return s.inPgxTx(ctx, func(tx pgx.Tx) error {
+// reclassifyPart marks the results of whole hours in one database.
+func (s *Store) reclassifyPart(ctx context.Context, h *home, one vigil.ResultSpan, part loops.Span) error {
+	return s.inPgxTx(ctx, s.db, func(tx pgx.Tx) error {
 		var locked bool
 		err := tx.QueryRow(ctx, "SELECT true FROM check_regions WHERE check_id = $1 AND region = $2 FOR UPDATE", one.CheckID, one.Region).
 			Scan(&locked)
@@ -144,6 +172,13 @@ func (s *Store) reclassifyPart(ctx context.Context, one vigil.ResultSpan, part l
 		}
 		if err != nil {
 			return fmt.Errorf("lock the loop: %w", err)
+		}
+		covered, err := excludedSpans(ctx, tx, one.CheckID, part)
+		if err != nil {
+			return err
+		}
+		if h.own {
+			return s.inPgxTx(ctx, h.DB, func(tx pgx.Tx) error { return markAgain(ctx, tx, one, part, covered) })
 		}
 		var uncounted bool
 		err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM uncounted_results WHERE check_id = $1 AND region = $2)",
@@ -154,16 +189,22 @@ func (s *Store) reclassifyPart(ctx context.Context, one vigil.ResultSpan, part l
 		if uncounted {
 			return errUncounted // the sums would count them twice
 		}
-		covered, err := excludedSpans(ctx, tx, one.CheckID, part)
-		if err != nil {
-			return err
-		}
-		changed, err := markResults(ctx, tx, one, part, covered)
-		if err != nil || !changed {
-			return err
-		}
-		return sumAgain(ctx, tx, one, part)
+		return markAgain(ctx, tx, one, part, covered)
 	})
+}
+
+// markAgain marks results and sums their rollups again. The lock of the rollups keeps out what is stored without that of the loop.
+func markAgain(ctx context.Context, tx pgx.Tx, one vigil.ResultSpan, part loops.Span, covered []loops.Span) error {
+	_, err := tx.Exec(ctx, `SELECT FROM result_rollups WHERE check_id = $1 AND region = $2 AND hour >= $3 AND hour < $4
+		ORDER BY hour FOR UPDATE`, one.CheckID, one.Region, part.From, part.To)
+	if err != nil {
+		return fmt.Errorf("lock the rollups: %w", err)
+	}
+	changed, err := markResults(ctx, tx, one, part, covered)
+	if err != nil || !changed {
+		return err
+	}
+	return sumAgain(ctx, tx, one, part)
 }
 
 // excludedSpans returns the part of a time in which maintenance leaves the results of a check
@@ -268,6 +309,6 @@ func dropIncomplete(ctx context.Context, tx pgx.Tx, one vigil.ResultSpan, part l
 }
 
 // inPgxTx runs fn in a transaction without bun.
-func (s *Store) inPgxTx(ctx context.Context, fn func(tx pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, s.db.Pool, pgx.TxOptions{BeginQuery: "BEGIN" + s.db.LocalLimits()}, fn)
+func (s *Store) inPgxTx(ctx context.Context, db *pg.DB, fn func(tx pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, db.Pool, pgx.TxOptions{BeginQuery: "BEGIN" + db.LocalLimits()}, fn)
 }

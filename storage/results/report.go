@@ -31,7 +31,8 @@ func (s *Store) Report(
 
 // reportReader makes a report in one snapshot.
 type reportReader struct {
-	tx     pgx.Tx
+	view
+
 	org    uuid.UUID
 	now    time.Time
 	query  overview.ReportQuery
@@ -52,12 +53,11 @@ func (s *Store) report(
 		r.report.Edges = append(r.report.Edges, pg.Micro(edge.UTC()))
 	}
 	r.report.Days = make([]overview.Figures, len(r.report.Edges)-1)
-	tx, end, err := s.db.Snapshot(ctx)
-	if err != nil {
+	var end func()
+	if r.view, end, err = s.snapshot(ctx, s.homes.all); err != nil {
 		return overview.Report{}, err
 	}
 	defer end()
-	r.tx = tx
 	rows, err := r.checks(ctx)
 	if err != nil {
 		return overview.Report{}, err
@@ -118,7 +118,7 @@ func (r *reportReader) chunk(ctx context.Context, rows []overview.ReportRow, vis
 		ids[i], at[rows[i].CheckID] = rows[i].CheckID, i
 	}
 	t := tallies{edges: r.report.Edges, now: r.now}
-	if err := t.read(ctx, r.tx, r.org, ids); err != nil {
+	if err := t.read(ctx, r.view, r.org, ids); err != nil {
 		return err
 	}
 	days := make([][]overview.Figures, len(rows))

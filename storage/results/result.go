@@ -88,23 +88,39 @@ func resultsOf(rows []Row) ([]vigil.Result, error) {
 func (s *Store) ResultsAfter(ctx context.Context, checkID uuid.UUID, region string, slot time.Time, limit int) ([]vigil.Result, error) {
 	// Rounded as the stored slot is: otherwise the row of this very slot could compare
 	// as newer.
-	rows, err := pg.Rows[Row](ctx, s.db, "SELECT "+Columns+` FROM results AS r
+	results, err := s.bySlot(ctx, region, limit, func(a, b Row) int { return a.Slot.Compare(b.Slot) }, "SELECT "+Columns+` FROM results AS r
 		WHERE r.check_id = $1 AND r.region = $2 AND r.slot > $3 AND NOT r.late ORDER BY r.slot LIMIT $4`, checkID, region, pg.Micro(slot), limit)
-	if err != nil {
-		return nil, pg.Wrap("read newer results", err)
-	}
-	results, err := resultsOf(rows)
 	return results, pg.Wrap("read newer results", err)
 }
 
 // LatestResults returns the newest n results of a check in a region, oldest first.
 func (s *Store) LatestResults(ctx context.Context, checkID uuid.UUID, region string, n int) ([]vigil.Result, error) {
-	rows, err := pg.Rows[Row](ctx, s.db, "SELECT "+Columns+` FROM results AS r
+	results, err := s.bySlot(ctx, region, n, func(a, b Row) int { return b.Slot.Compare(a.Slot) }, "SELECT "+Columns+` FROM results AS r
 		WHERE r.check_id = $1 AND r.region = $2 AND NOT r.late ORDER BY r.slot DESC LIMIT $3`, checkID, region, n)
-	if err != nil {
-		return nil, pg.Wrap("read the latest results", err)
-	}
-	slices.Reverse(rows)
-	results, err := resultsOf(rows)
+	slices.Reverse(results)
 	return results, pg.Wrap("read the latest results", err)
+}
+
+// bySlot returns the first results of a region that a query selects in an order, up to a limit.
+func (s *Store) bySlot(
+	ctx context.Context, region string, limit int, order func(a, b Row) int, query string, args ...any,
+) ([]vigil.Result, error) {
+	found, err := readAll(ctx, s.homes.with(region), func(ctx context.Context, h *home) ([]Row, error) {
+		return pg.Rows[Row](ctx, h, query, args...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows := inOrder(found, order)
+	return resultsOf(rows[:min(len(rows), limit)])
+}
+
+// inOrder joins what databases have, each in an order.
+func inOrder[T any](found [][]T, order func(a, b T) int) []T {
+	if len(found) == 1 {
+		return found[0]
+	}
+	all := slices.Concat(found...)
+	slices.SortStableFunc(all, order)
+	return all
 }

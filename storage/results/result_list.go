@@ -53,6 +53,9 @@ type listedResultRow struct {
 	PageLeft  int64 `bun:"page_left,scanonly"`
 }
 
+// cut reports whether rows after this one were left out of a page because of their size.
+func (r *listedResultRow) cut() bool { return r.PageLeft > 0 }
+
 func (r *listedResultRow) position() listing.PagePosition {
 	return listing.PagePosition{Key: fmt.Sprintf("%d:%d", r.Day, r.Time.UnixMicro()), ID: r.ID}
 }
@@ -61,20 +64,19 @@ func (r *listedResultRow) position() listing.PagePosition {
 // and the extent of the list. A page ends before its limit when it holds 8 MiB. A check
 // that is not the organization's is a CodeNotFound error.
 func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f listing.ResultFilter) ([]vigil.Result, listing.Extent, error) {
-	w := resultWalk{s: s, check: checkID, f: f}
+	w := resultWalk{now: s.db.Instant(), check: checkID, f: f}
 	var created time.Time
 	if err := s.db.NewRaw("SELECT created_at FROM checks WHERE id = ? AND org_id = ? AND "+pg.NotDrill, checkID, orgID).
 		Scan(ctx, &created); err != nil {
 		return nil, listing.Extent{}, pg.Found("check", err)
 	}
 	w.floor = DayOf(created) - 1
-	rows, extent, err := w.page(ctx)
+	rows, total, err := s.listed(ctx, w)
 	if err != nil {
 		return nil, listing.Extent{}, pg.Wrap("list results", err)
 	}
-	if extent.Total, err = w.total(ctx); err != nil {
-		return nil, listing.Extent{}, pg.Wrap("count results", err)
-	}
+	rows, extent := w.finish(rows)
+	extent.Total = total
 	plain := make([]Row, len(rows))
 	for i := range rows {
 		plain[i] = rows[i].Row
@@ -83,9 +85,99 @@ func (s *Store) Results(ctx context.Context, orgID, checkID uuid.UUID, f listing
 	return results, extent, pg.Wrap("list results", err)
 }
 
-// resultWalk reads a page of results from the newest day to the oldest.
+// listed reads the rows of a page, and one more where there is another page, and counts the list.
+func (s *Store) listed(ctx context.Context, w resultWalk) (rows []listedResultRow, total int, err error) {
+	from := s.homes.all
+	if w.f.Region != "" {
+		from = s.homes.with(w.f.Region)
+	}
+	if w.f.Offset > 0 && len(from) > 1 {
+		return s.listedAfter(ctx, w)
+	}
+	type part struct {
+		rows  []listedResultRow
+		total int
+	}
+	parts, err := readAll(ctx, from, func(ctx context.Context, h *home) (p part, err error) {
+		w := w
+		w.db = h.DB
+		if p.rows, err = w.page(ctx); err == nil {
+			p.total, err = w.total(ctx)
+		}
+		return p, err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	lists := make([][]listedResultRow, len(parts))
+	for i, p := range parts {
+		lists[i], total = p.rows, min(total+p.total, listing.MaxTotal+1)
+	}
+	if len(lists) == 1 {
+		return lists[0], total, nil
+	}
+	return w.join(lists), total, nil
+}
+
+// join joins the pages of several databases to one, by the rules of read.
+func (w *resultWalk) join(lists [][]listedResultRow) []listedResultRow {
+	left := int64(0)
+	for _, rows := range lists {
+		for i := len(rows) - 1; i > 0; i-- {
+			rows[i].PageBytes -= rows[i-1].PageBytes // of one row again
+		}
+		if len(rows) > 0 {
+			left += rows[len(rows)-1].PageLeft
+		}
+	}
+	all := inOrder(lists, func(a, b listedResultRow) int {
+		return cmp.Or(cmp.Compare(b.Day, a.Day), b.Time.Compare(a.Time), vigil.CompareIDs(b.ID, a.ID))
+	})
+	n, sum := 0, int64(0)
+	for n < min(len(all), w.f.Limit+1) {
+		if sum += all[n].PageBytes; n > 0 && sum > pg.MaxPageBytes {
+			break
+		}
+		all[n].PageBytes, all[n].PageLeft = sum, left+int64(len(all)-n-1)
+		n++
+	}
+	return all[:n]
+}
+
+// skipPage is how many rows listedAfter passes over at a time.
+const skipPage = 500
+
+// listedAfter is the page of a client that counts rows, of several databases: it passes over the pages before.
+func (s *Store) listedAfter(ctx context.Context, w resultWalk) (rows []listedResultRow, total int, err error) {
+	skip, limit := w.f.Offset, w.f.Limit
+	w.f.Offset = 0
+	for first := true; ; first = false {
+		if w.f.Limit = limit; skip > 0 {
+			w.f.Limit = min(skip, skipPage)
+		}
+		page, n, err := s.listed(ctx, w)
+		if err != nil {
+			return nil, 0, err
+		}
+		if first {
+			total = n
+		}
+		if skip == 0 {
+			return page, total, nil
+		}
+		rows, next := pg.EndPage(page, w.f.Page, (*listedResultRow).cut, (*listedResultRow).position)
+		if next == nil {
+			return nil, total, nil
+		}
+		skip -= len(rows)
+		w.f.After = next
+	}
+}
+
+// resultWalk reads a page of results of a database from the newest day to the oldest.
 type resultWalk struct {
-	s     *Store
+	db    *pg.DB
+	now   time.Time
 	check uuid.UUID
 	f     listing.ResultFilter
 	// floor is the first day that may have results.
@@ -97,27 +189,22 @@ type resultWalk struct {
 
 // page reads a page of the newest results first: two days with what is newer than both, and older days
 // only while these do not fill it. So the common question touches few partitions.
-func (w *resultWalk) page(ctx context.Context) ([]listedResultRow, listing.Extent, error) {
+func (w *resultWalk) page(ctx context.Context) ([]listedResultRow, error) {
 	if w.f.Offset > 0 {
 		return w.pageAtOffset(ctx)
 	}
 	from, members, err := w.begin()
 	if err != nil {
-		return nil, listing.Extent{}, err
+		return nil, err
 	}
 	for low := max(from-1, w.floor); from >= low; from-- {
 		members = append(members, w.days(from, from+1))
 	}
 	rows, err := w.read(ctx, members, nil)
-	if err != nil {
-		return nil, listing.Extent{}, err
+	if err == nil && !w.ends(rows) && from >= w.floor {
+		return w.readOlder(ctx, rows, from)
 	}
-	if !w.ends(rows) && from >= w.floor {
-		if rows, err = w.readOlder(ctx, rows, from); err != nil {
-			return nil, listing.Extent{}, err
-		}
-	}
-	return w.finish(rows)
+	return rows, err
 }
 
 // maxDays is how many days a statement reads at most.
@@ -193,7 +280,7 @@ func (w *resultWalk) begin() (from int64, members []*bun.SelectQuery, err error)
 		w.floor = max(w.floor, DayOf(w.f.From.Add(-maxLate)))
 	}
 	if w.f.After == nil {
-		from = DayOf(w.s.db.Instant())
+		from = DayOf(w.now)
 		if w.f.To == nil || DayOf(w.f.To.Add(maxEarly)) > from {
 			members = append(members, w.where("r.slot >= ?", StartOf(from+1)))
 		} else {
@@ -233,13 +320,13 @@ func (w *resultWalk) read(ctx context.Context, members []*bun.SelectQuery, befor
 	if len(before) > 0 {
 		used = before[len(before)-1].PageBytes
 	}
-	all := w.s.db.NewSelect().TableExpr("(?) AS m", members[0]).ColumnExpr("m.*")
+	all := w.db.NewSelect().TableExpr("(?) AS m", members[0]).ColumnExpr("m.*")
 	for _, member := range members[1:] {
-		all = all.UnionAll(w.s.db.NewSelect().TableExpr("(?) AS m", member).ColumnExpr("m.*"))
+		all = all.UnionAll(w.db.NewSelect().TableExpr("(?) AS m", member).ColumnExpr("m.*"))
 	}
 	var rows []listedResultRow
 	const order = "day DESC, time DESC, id DESC"
-	err := w.s.db.NewRaw(`SELECT * FROM (
+	err := w.db.NewRaw(`SELECT * FROM (
 			SELECT p.*, row_number() OVER w AS page_row, ? + sum(`+w.size()+`) OVER w AS page_bytes,
 				count(*) OVER () - row_number() OVER w AS page_left
 			FROM (SELECT * FROM (?) AS days ORDER BY `+order+` LIMIT ?) AS p WINDOW w AS (ORDER BY `+order+` ROWS UNBOUNDED PRECEDING)
@@ -259,31 +346,27 @@ func (w *resultWalk) size() string {
 }
 
 // pageAtOffset is the page of a client that counts rows: it passes over all rows before.
-func (w *resultWalk) pageAtOffset(ctx context.Context) ([]listedResultRow, listing.Extent, error) {
-	var rows []listedResultRow
+func (w *resultWalk) pageAtOffset(ctx context.Context) (rows []listedResultRow, err error) {
 	page := w.filtered().ColumnExpr("floor(extract(epoch FROM r.slot) / 86400)::bigint AS day").
 		OrderExpr("r.time DESC, r.id DESC").Limit(int64(w.f.Limit) + 1).Offset(int64(w.f.Offset))
-	if err := w.s.db.BoundedPage(page, "p.time DESC, p.id DESC", w.size()).Scan(ctx, &rows); err != nil {
-		return nil, listing.Extent{}, err
-	}
-	return w.finish(rows)
+	err = w.db.BoundedPage(page, "p.time DESC, p.id DESC", w.size()).Scan(ctx, &rows)
+	return rows, err
 }
 
 // finish ends the page, and sorts it by time: the order that people see.
-func (w *resultWalk) finish(rows []listedResultRow) ([]listedResultRow, listing.Extent, error) {
+func (w *resultWalk) finish(rows []listedResultRow) ([]listedResultRow, listing.Extent) {
 	var extent listing.Extent
-	rows, extent.Next = pg.EndPage(rows, w.f.Page, func(r *listedResultRow) bool { return r.PageLeft > 0 },
-		func(r *listedResultRow) listing.PagePosition { return r.position() })
+	rows, extent.Next = pg.EndPage(rows, w.f.Page, (*listedResultRow).cut, (*listedResultRow).position)
 	slices.SortStableFunc(rows, func(a, b listedResultRow) int {
 		return cmp.Or(b.Time.Compare(a.Time), vigil.CompareIDs(b.ID, a.ID))
 	})
-	return rows, extent, nil
+	return rows, extent
 }
 
 // filtered selects the results that the filter asks for. A bound of the time is also one of the slot,
 // which leaves few partitions: a result is at most maxEarly before its slot and maxLate after it.
 func (w *resultWalk) filtered() *bun.SelectQuery {
-	query := w.s.db.NewSelect().TableExpr("results AS r").ColumnExpr(Columns).Where("r.check_id = ?", w.check)
+	query := w.db.NewSelect().TableExpr("results AS r").ColumnExpr(Columns).Where("r.check_id = ?", w.check)
 	if w.f.WithEvidence {
 		query = query.ColumnExpr("r.evidence")
 	}

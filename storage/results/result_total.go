@@ -25,7 +25,7 @@ func (w *resultWalk) total(ctx context.Context) (int, error) {
 	}
 	// The newest days are enough for most checks that run often.
 	const recentDays = 8
-	recent, _, err := w.sumRollups(ctx, w.s.db.Instant().Add(-recentDays*day))
+	recent, _, err := w.sumRollups(ctx, w.now.Add(-recentDays*day))
 	if err != nil || recent > listing.MaxTotal {
 		return listing.MaxTotal + 1, err
 	}
@@ -54,7 +54,7 @@ func (w *resultWalk) count(ctx context.Context, from, to time.Time, limit int) (
 	if !to.IsZero() {
 		query = query.Where("r.slot < ?", to)
 	}
-	err = w.s.db.NewRaw("SELECT count(*) FROM (?) AS counted", query).Scan(ctx, &n)
+	err = w.db.NewRaw("SELECT count(*) FROM (?) AS counted", query).Scan(ctx, &n)
 	return n, err
 }
 
@@ -69,7 +69,7 @@ func (w *resultWalk) sumRollups(ctx context.Context, since time.Time) (total int
 // rollups returns a query for the rollups since a time of the regions that the filter
 // selects.
 func (w *resultWalk) rollups(since time.Time) *bun.SelectQuery {
-	query := w.s.db.NewSelect().TableExpr("result_rollups AS u").Where("u.check_id = ? AND u.hour >= ?", w.check, since)
+	query := w.db.NewSelect().TableExpr("result_rollups AS u").Where("u.check_id = ? AND u.hour >= ?", w.check, since)
 	if w.f.Region != "" {
 		query = query.Where("u.region = ?", w.f.Region)
 	}
@@ -96,7 +96,7 @@ func (w *resultWalk) findKept(ctx context.Context) error {
 	}
 	w.kept = w.floor
 	var name string
-	err := w.s.db.NewRaw(`SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+	err := w.db.NewRaw(`SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
 		WHERE i.inhparent = 'results'::regclass AND starts_with(c.relname, ?) ORDER BY c.relname LIMIT 1`, partitionPrefix).Scan(ctx, &name)
 	if pg.IsNoRow(err) {
 		return nil

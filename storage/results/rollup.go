@@ -109,7 +109,7 @@ func (p *pendingRow) hourKey() hourKey { return hourKey{p.key(), HourOf(p.result
 
 // addToRollups adds the inserted rows to the rollups. The group holds the locks of its
 // loops, so it is safe to read a rollup, add to it and write it back.
-func (g *groupTx) addToRollups() {
+func (g *groupTx) addToRollups(batch *pgx.Batch) {
 	var order []hourKey
 	changed := make(map[hourKey]bool)
 	for _, p := range g.rows {
@@ -130,7 +130,7 @@ func (g *groupTx) addToRollups() {
 	}
 	if len(order) > 0 {
 		statement, args := rollupWrite(order, g.sums)
-		g.writes.Queue(statement, args)
+		batch.Queue(statement, args)
 	}
 }
 

@@ -39,12 +39,6 @@ func (s *Store) series(ctx context.Context, orgID, checkID uuid.UUID, q overview
 		}
 		r.from, r.to = span.From, span.To
 	}
-	tx, end, err := s.db.Snapshot(ctx)
-	if err != nil {
-		return series, err
-	}
-	defer end()
-	r.tx = tx
 	for i := range known {
 		r.at[known[i].Region] = i
 		r.regions = append(r.regions, known[i].Region)
@@ -52,6 +46,11 @@ func (s *Store) series(ctx context.Context, orgID, checkID uuid.UUID, q overview
 			r.phase = known[i].LastScheduled
 		}
 	}
+	var end func()
+	if r.view, end, err = s.snapshot(ctx, s.homes.with(r.regions...)); err != nil {
+		return series, err
+	}
+	defer end()
 	if err := r.choose(ctx); err != nil {
 		return series, err
 	}
@@ -63,7 +62,8 @@ func (s *Store) series(ctx context.Context, orgID, checkID uuid.UUID, q overview
 
 // seriesReader reads one series in one snapshot.
 type seriesReader struct {
-	tx       pgx.Tx
+	view
+
 	check    uuid.UUID
 	query    overview.SeriesQuery
 	from, to time.Time
@@ -78,16 +78,12 @@ type seriesReader struct {
 func (r *seriesReader) choose(ctx context.Context) error {
 	var ms int64
 	var kind vigil.CheckType
-	var kept *time.Time
-	err := r.tx.QueryRow(ctx, `
-		SELECT c.interval_ms, c.type, (SELECT min(hour) FROM result_rollups WHERE check_id = c.id) FROM checks AS c WHERE c.id = $1`,
-		r.check).
-		Scan(&ms, &kind, &kept)
-	if err != nil {
+	if err := r.tx.QueryRow(ctx, "SELECT interval_ms, type FROM checks WHERE id = $1", r.check).Scan(&ms, &kind); err != nil {
 		return fmt.Errorf("read the check: %w", pg.Found("check", err))
 	}
-	if kept != nil {
-		r.series.KeptFrom = kept.UTC()
+	err := r.findKept(ctx)
+	if err != nil {
+		return err
 	}
 	interval, length := time.Duration(ms)*time.Millisecond, r.to.Sub(r.from)
 	step := overview.SeriesStepOf(length, interval)
@@ -130,20 +126,39 @@ func (r *seriesReader) choose(ctx context.Context) error {
 	return nil
 }
 
+// findKept finds since when results are kept.
+func (r *seriesReader) findKept(ctx context.Context) error {
+	for _, tx := range r.homes {
+		var kept *time.Time
+		if err := tx.QueryRow(ctx, "SELECT min(hour) FROM result_rollups WHERE check_id = $1", r.check).Scan(&kept); err != nil {
+			return fmt.Errorf("find the oldest hour: %w", err)
+		}
+		if kept != nil && (r.series.KeptFrom.IsZero() || kept.Before(r.series.KeptFrom)) {
+			r.series.KeptFrom = kept.UTC()
+		}
+	}
+	return nil
+}
+
 // gone reports whether results of the time are past their retention: its hours have counted more than there are.
 func (r *seriesReader) gone(ctx context.Context) (gone bool, err error) {
-	err = r.tx.QueryRow(ctx, `
-		SELECT (SELECT coalesce(sum(total + excluded), 0) FROM result_rollups
-				WHERE check_id = @check AND region = ANY(@regions::text[]) AND hour >= @from AND hour < @to)
-			> (SELECT count(*) FROM unnest(@regions::text[]) AS k (region) CROSS JOIN LATERAL (
-				SELECT FROM results WHERE check_id = @check AND region = k.region AND slot >= @from AND slot < @to) AS r)`,
-		pgx.QueryExecModeDescribeExec, pg.Named{
-			"check": r.check, "regions": r.regions, "from": HourOf(r.from), "to": HourOf(r.to.Add(time.Hour - time.Microsecond)),
-		}).Scan(&gone)
-	if err != nil {
-		return false, fmt.Errorf("look for results: %w", err)
+	for _, tx := range r.homes {
+		err = tx.QueryRow(ctx, `
+			SELECT (SELECT coalesce(sum(total + excluded), 0) FROM result_rollups
+					WHERE check_id = @check AND region = ANY(@regions::text[]) AND hour >= @from AND hour < @to)
+				> (SELECT count(*) FROM unnest(@regions::text[]) AS k (region) CROSS JOIN LATERAL (
+					SELECT FROM results WHERE check_id = @check AND region = k.region AND slot >= @from AND slot < @to) AS r)`,
+			pgx.QueryExecModeDescribeExec, pg.Named{
+				"check": r.check, "regions": r.regions, "from": HourOf(r.from), "to": HourOf(r.to.Add(time.Hour - time.Microsecond)),
+			}).Scan(&gone)
+		if err != nil {
+			return false, fmt.Errorf("look for results: %w", err)
+		}
+		if gone {
+			return true, nil
+		}
 	}
-	return gone, nil
+	return false, nil
 }
 
 // read fills in the steps.
@@ -194,8 +209,19 @@ func (r *seriesReader) step(region string, n int64) (*overview.SeriesStep, error
 	return &steps[n], nil
 }
 
+// readSteps adds the sums of each database to the steps. Where two have results of one step, which is so while a region moves to a
+// database of its own, the value is the average of theirs.
 func (r *seriesReader) readSteps(ctx context.Context, query string, share float64) error {
-	found, err := r.tx.Query(ctx, query, r.named(share))
+	for _, tx := range r.homes {
+		if err := r.addSteps(ctx, tx, query, share); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *seriesReader) addSteps(ctx context.Context, tx pgx.Tx, query string, share float64) error {
+	found, err := tx.Query(ctx, query, r.named(share))
 	if err != nil {
 		return fmt.Errorf("sum steps: %w", err)
 	}
@@ -207,13 +233,9 @@ func (r *seriesReader) readSteps(ctx context.Context, query string, share float6
 		if err != nil {
 			return err
 		}
-		step.Results, step.Failures, step.MS, step.Mbps = int(total), int(failed), nil, nil
-		if ms != nil {
-			step.MS = new(*ms)
-		}
-		if mbps != nil {
-			step.Mbps = new(*mbps)
-		}
+		before, more := step.Results-step.Failures, int(total-failed)
+		step.Results, step.Failures = step.Results+int(total), step.Failures+int(failed)
+		step.MS, step.Mbps = averaged(step.MS, before, ms, more), averaged(step.Mbps, before, mbps, more)
 		return nil
 	})
 	if err != nil {
@@ -222,15 +244,40 @@ func (r *seriesReader) readSteps(ctx context.Context, query string, share float6
 	return nil
 }
 
+// averaged is the average of two values, of so many results each; nil where there is none.
+func averaged(a *float64, n int, b *float64, m int) *float64 {
+	switch {
+	case b == nil:
+		return a
+	case a == nil:
+		return new(*b)
+	}
+	return new((*a*float64(n) + *b*float64(m)) / float64(n+m))
+}
+
 // readHistograms reads a percentile of the steps from the histograms of their hours.
 func (r *seriesReader) readHistograms(ctx context.Context, share float64) error {
-	found, err := r.tx.Query(ctx, `
+	times := make(map[*overview.SeriesStep]Histogram)
+	for _, tx := range r.homes {
+		if err := r.addHistograms(ctx, tx, times); err != nil {
+			return fmt.Errorf("read histograms: %w", err)
+		}
+	}
+	for step, histogram := range times {
+		if len(histogram) > 0 {
+			step.MS = new(histogram.Quantiles(share)[0])
+		}
+	}
+	return nil
+}
+
+func (r *seriesReader) addHistograms(ctx context.Context, tx pgx.Tx, times map[*overview.SeriesStep]Histogram) error {
+	found, err := tx.Query(ctx, `
 		SELECT region, floor(extract(epoch FROM hour - @from) / @step_s)::bigint, total, total - successes, buckets, counts
 		FROM result_rollups WHERE check_id = @check AND region = ANY(@regions::text[]) AND hour >= @from AND hour < @to`, r.named(0))
 	if err != nil {
-		return fmt.Errorf("read histograms: %w", err)
+		return err
 	}
-	times := make(map[*overview.SeriesStep]Histogram)
 	var region string
 	var n, total, failed int64
 	var buckets []int16
@@ -249,15 +296,7 @@ func (r *seriesReader) readHistograms(ctx context.Context, share float64) error 
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("read histograms: %w", err)
-	}
-	for step, histogram := range times {
-		if len(histogram) > 0 {
-			step.MS = new(histogram.Quantiles(share)[0])
-		}
-	}
-	return nil
+	return err
 }
 
 // breaks reads the maintenance of the time.

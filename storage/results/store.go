@@ -9,9 +9,13 @@ import (
 
 // Store reads results and what is summed from them.
 type Store struct {
-	db    *pg.DB
+	db    *pg.DB // of the definitions, loops and gaps
 	loops *loops.Store
+	homes *Homes
 }
 
-// New returns the results of a database.
-func New(db *pg.DB, l *loops.Store) *Store { return &Store{db, l} }
+// New returns the results of a platform whose definitions are in a database, and which it closes with Close.
+func New(db *pg.DB, l *loops.Store, homes *Homes) *Store { return &Store{db, l, homes} }
+
+// CloseHomes closes the databases that keep results alone.
+func (s *Store) CloseHomes() error { return s.homes.close() }

@@ -35,7 +35,8 @@ type tallies struct {
 	// withExcluded: results in maintenance count, too.
 	withExcluded bool
 
-	sums map[tallyKey]*overview.Tally
+	created map[uuid.UUID]time.Time // the checks
+	sums    map[tallyKey]*overview.Tally
 	// gone are the hours of checks that an edge lies in and whose results are past their retention.
 	gone map[checkHour]bool
 	// loops is how many loops the checks have.
@@ -48,15 +49,38 @@ type checkHour struct {
 }
 
 // read sums the results and missed slots of checks of the organization.
-func (t *tallies) read(ctx context.Context, tx pgx.Tx, orgID uuid.UUID, checks []uuid.UUID) error {
+func (t *tallies) read(ctx context.Context, v view, orgID uuid.UUID, checks []uuid.UUID) error {
 	t.sums, t.gone = make(map[tallyKey]*overview.Tally), make(map[checkHour]bool)
-	if err := t.readWhole(ctx, tx, checks); err != nil {
+	if err := t.readCreated(ctx, v.tx, checks); err != nil {
+		return fmt.Errorf("read the checks: %w", err)
+	}
+	whole := t.readWhole
+	if len(v.homes) > 1 {
+		whole = t.readWholeApart
+	}
+	if err := whole(ctx, v, checks); err != nil {
 		return fmt.Errorf("sum whole hours: %w", err)
 	}
-	if err := t.readDivided(ctx, tx, checks); err != nil {
+	if err := t.readDivided(ctx, v, checks); err != nil {
 		return fmt.Errorf("sum divided hours: %w", err)
 	}
-	return t.readMissed(ctx, tx, orgID, checks)
+	return t.readMissed(ctx, v.tx, orgID, checks)
+}
+
+// readCreated reads since when there are the checks.
+func (t *tallies) readCreated(ctx context.Context, tx pgx.Tx, checks []uuid.UUID) error {
+	found, err := tx.Query(ctx, "SELECT id, created_at FROM checks WHERE id = ANY($1)", pgx.QueryExecModeDescribeExec, checks)
+	if err != nil {
+		return err
+	}
+	t.created = make(map[uuid.UUID]time.Time, len(checks))
+	var id uuid.UUID
+	var at time.Time
+	_, err = pgx.ForEachRow(found, []any{&id, &at}, func() error {
+		t.created[id] = at
+		return nil
+	})
+	return err
 }
 
 // divided are the hours that edges lie in. Every other hour is in one segment as a whole.
@@ -82,7 +106,7 @@ func (t *tallies) at(check uuid.UUID, region string, segment int) *overview.Tall
 type part struct {
 	check                                         uuid.UUID
 	region                                        string
-	hour, created                                 time.Time // created: the check
+	hour                                          time.Time
 	segment                                       int
 	total, successes, excluded, excludedSuccesses int64
 }
@@ -99,8 +123,8 @@ func (t *tallies) add(p *part, segment int, from, to time.Time, all int64) {
 		total, successes = total+p.excluded, successes+p.excludedSuccesses
 	}
 	sum.Total, sum.Successful, sum.Excluded = sum.Total+total, sum.Successful+successes, sum.Excluded+p.excluded
-	if p.created.After(from) && p.created.Before(to) {
-		from = p.created
+	if created := t.created[p.check]; created.After(from) && created.Before(to) {
+		from = created
 	}
 	if all > 0 && from.Before(to) {
 		each := to.Sub(from).Seconds() / float64(all)
@@ -114,9 +138,22 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
 }
 
+// readWholeApart sums the hours that no edge lies in, where they are in several databases: the share of each result in the time of
+// its hour depends on those of all regions.
+func (t *tallies) readWholeApart(ctx context.Context, v view, checks []uuid.UUID) error {
+	parts, _, err := readParts(ctx, v, `
+		SELECT check_id, region, hour, width_bucket(hour, @edges::timestamptz[]) - 1, total, successes, excluded, excluded_successes
+		FROM result_rollups WHERE check_id = ANY(@checks::uuid[]) AND hour >= @from AND hour < @to AND hour <> ALL(@divided::timestamptz[])`,
+		pg.Named{
+			"edges": t.edges, "checks": checks, "from": t.edges[0], "to": t.edges[len(t.edges)-1], "divided": t.divided(),
+		})
+	t.addParts(parts, func(checkHour) bool { return true })
+	return err
+}
+
 // readWhole sums the hours that no edge lies in.
-func (t *tallies) readWhole(ctx context.Context, tx pgx.Tx, checks []uuid.UUID) error {
-	found, err := tx.Query(ctx, `
+func (t *tallies) readWhole(ctx context.Context, v view, checks []uuid.UUID) error {
+	found, err := v.tx.Query(ctx, `
 		SELECT check_id, region, segment, sum(total)::bigint, sum(successes)::bigint, sum(excluded)::bigint,
 			coalesce(sum(weight * total), 0), coalesce(sum(weight * (total - successes)), 0)
 		FROM (
@@ -148,24 +185,21 @@ func (t *tallies) readWhole(ctx context.Context, tx pgx.Tx, checks []uuid.UUID) 
 
 // readDivided sums the hours that edges lie in: by their results, as long as all that the rollup counts are
 // there, and otherwise as a whole, in the segment in which the hour begins.
-func (t *tallies) readDivided(ctx context.Context, tx pgx.Tx, checks []uuid.UUID) error {
+func (t *tallies) readDivided(ctx context.Context, v view, checks []uuid.UUID) error {
 	hours := t.divided()
 	if len(hours) == 0 {
 		return nil
 	}
-	rollups, counted, err := readParts(ctx, tx, `
-		SELECT u.check_id, u.region, u.hour, c.created_at, width_bucket(u.hour, @edges::timestamptz[]) - 1,
-			u.total, u.successes, u.excluded, u.excluded_successes
-		FROM result_rollups AS u JOIN checks AS c ON c.id = u.check_id
-		WHERE u.check_id = ANY(@checks::uuid[]) AND u.hour = ANY(@hours::timestamptz[])`,
+	rollups, counted, err := readParts(ctx, v, `
+		SELECT check_id, region, hour, width_bucket(hour, @edges::timestamptz[]) - 1, total, successes, excluded, excluded_successes
+		FROM result_rollups WHERE check_id = ANY(@checks::uuid[]) AND hour = ANY(@hours::timestamptz[])`,
 		pg.Named{"edges": t.edges, "checks": checks, "hours": hours})
 	if err != nil {
 		return err
 	}
-	raw, stored, err := readParts(ctx, tx, `
-		SELECT c.id, r.region, k.hour, c.created_at, r.segment, r.total, r.successes, r.excluded, r.excluded_successes
-		FROM unnest(@checks::uuid[]) AS i (id) JOIN checks AS c ON c.id = i.id
-			CROSS JOIN unnest(@hours::timestamptz[]) AS k (hour) CROSS JOIN LATERAL (
+	raw, stored, err := readParts(ctx, v, `
+		SELECT c.id, r.region, k.hour, r.segment, r.total, r.successes, r.excluded, r.excluded_successes
+		FROM unnest(@checks::uuid[]) AS c (id) CROSS JOIN unnest(@hours::timestamptz[]) AS k (hour) CROSS JOIN LATERAL (
 			SELECT region, width_bucket(slot, @edges::timestamptz[]) - 1 AS segment,
 				count(*) FILTER (WHERE excluded = 0) AS total, count(*) FILTER (WHERE success AND excluded = 0) AS successes,
 				count(*) FILTER (WHERE excluded <> 0) AS excluded,
@@ -212,21 +246,26 @@ func (t *tallies) addParts(parts []part, counts func(checkHour) bool) {
 }
 
 // readParts reads the parts that a statement selects, and how many results each hour of a check has.
-func readParts(ctx context.Context, tx pgx.Tx, query string, args pg.Named) (parts []part, all map[checkHour]int64, err error) {
-	found, err := tx.Query(ctx, query, pgx.QueryExecModeDescribeExec, args)
-	if err != nil {
-		return nil, nil, err
-	}
+func readParts(ctx context.Context, v view, query string, args pg.Named) (parts []part, all map[checkHour]int64, err error) {
 	all = make(map[checkHour]int64)
-	var p part
-	into := []any{&p.check, &p.region, &p.hour, &p.created, &p.segment, &p.total, &p.successes, &p.excluded, &p.excludedSuccesses}
-	_, err = pgx.ForEachRow(found, into, func() error {
-		p.hour = p.hour.UTC()
-		parts = append(parts, p)
-		all[checkHour{p.check, p.hour}] += p.all()
-		return nil
-	})
-	return parts, all, err
+	for _, tx := range v.homes {
+		found, err := tx.Query(ctx, query, pgx.QueryExecModeDescribeExec, args)
+		if err != nil {
+			return nil, nil, err
+		}
+		var p part
+		into := []any{&p.check, &p.region, &p.hour, &p.segment, &p.total, &p.successes, &p.excluded, &p.excludedSuccesses}
+		_, err = pgx.ForEachRow(found, into, func() error {
+			p.hour = p.hour.UTC()
+			parts = append(parts, p)
+			all[checkHour{p.check, p.hour}] += p.all()
+			return nil
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return parts, all, nil
 }
 
 // edge is the edge that the sums of a check meet.

@@ -37,11 +37,25 @@ const partitionPrefix = "results_p"
 // after it (UTC). Rows of these days move from the default partition to the new ones.
 // When another transaction keeps results locked for 6 s, it returns a CodeUnavailable
 // error: call it again.
+//
+// A database of results that has no schema yet gets it; one that is away is left for the next call.
 func (s *Store) EnsurePartitions(ctx context.Context, now time.Time) error {
+	errs := []error{s.homes.all[0].ensurePartitions(ctx, now)}
+	for _, h := range s.homes.all[1:] {
+		err := h.migrate(ctx)
+		if err == nil {
+			err = h.ensurePartitions(ctx, now)
+		}
+		errs = append(errs, h.unlessAway(ctx, err))
+	}
+	return errors.Join(errs...)
+}
+
+func (h *home) ensurePartitions(ctx context.Context, now time.Time) error {
 	today := now.UTC().Truncate(24 * time.Hour)
 	var errs []error
 	for d := -1; d <= partitionsAhead; d++ {
-		err := s.ensurePartition(ctx, today.AddDate(0, 0, d))
+		err := h.ensurePartition(ctx, today.AddDate(0, 0, d))
 		errs = append(errs, err)
 		if pg.IsLockTimeout(err) {
 			break // the next one would wait for the same lock
@@ -51,14 +65,14 @@ func (s *Store) EnsurePartitions(ctx context.Context, now time.Time) error {
 }
 
 // ensurePartition creates the partition of a day, with the rows of that day that came before it.
-func (s *Store) ensurePartition(ctx context.Context, day time.Time) error {
+func (h *home) ensurePartition(ctx context.Context, day time.Time) error {
 	name := bun.Ident(partitionPrefix + day.Format("20060102"))
 	from, to := day, day.AddDate(0, 0, 1)
 	var exists bool
-	if err := s.db.NewRaw("SELECT to_regclass(?) IS NOT NULL", string(name)).Scan(ctx, &exists); err != nil || exists {
+	if err := h.NewRaw("SELECT to_regclass(?) IS NOT NULL", string(name)).Scan(ctx, &exists); err != nil || exists {
 		return pg.Wrap("look for a partition", err)
 	}
-	err := s.withUpkeepLock(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := h.withUpkeepLock(ctx, func(ctx context.Context, tx bun.Tx) error {
 		for _, step := range []struct {
 			sql  string
 			args []any
@@ -79,7 +93,7 @@ func (s *Store) ensurePartition(ctx context.Context, day time.Time) error {
 		}
 		return nil
 	})
-	if s.partitionExists(ctx, err, string(name)) {
+	if h.partitionExists(ctx, err, string(name)) {
 		return nil // another process created it
 	}
 	return pg.Wrap("create the partition "+string(name), err)
@@ -87,22 +101,22 @@ func (s *Store) ensurePartition(ctx context.Context, day time.Time) error {
 
 // partitionExists reports whether an attempt failed although the partition is attached,
 // because another process created it first.
-func (s *Store) partitionExists(ctx context.Context, err error, name string) bool {
+func (h *home) partitionExists(ctx context.Context, err error, name string) bool {
 	if err == nil {
 		return false
 	}
 	var exists bool
-	queryErr := s.db.NewRaw("SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(?))", name).Scan(ctx, &exists)
+	queryErr := h.NewRaw("SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(?))", name).Scan(ctx, &exists)
 	return queryErr == nil && exists
 }
 
 // withUpkeepLock runs fn in a transaction that holds the upkeep lock. When fn waits for a
 // lock longer than lockTimeout, the transaction is rolled back and tried again, so that
 // results are not delayed for longer.
-func (s *Store) withUpkeepLock(ctx context.Context, fn func(ctx context.Context, tx bun.Tx) error) error {
+func (h *home) withUpkeepLock(ctx context.Context, fn func(ctx context.Context, tx bun.Tx) error) error {
 	ctx, wait := pg.WithQueryLimit(ctx, pg.MaintenanceLimit), minUpkeepWait // rows of the default partition may be many
 	for try := 1; ; try++ {
-		err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		err := h.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
 			for _, step := range []string{
 				fmt.Sprintf("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = %d", pg.Milliseconds(upkeepLockTimeout)),
 				fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", upkeepLock),
@@ -130,8 +144,12 @@ func (s *Store) withUpkeepLock(ctx context.Context, fn func(ctx context.Context,
 // So the lock is waited for shortly, and a partition remains for the next call while a
 // long transaction, such as a backup, uses the table.
 func (s *Store) DropPartitions(ctx context.Context, before time.Time) error {
+	return s.homes.each(ctx, func(h *home) error { return h.dropPartitions(ctx, before) })
+}
+
+func (h *home) dropPartitions(ctx context.Context, before time.Time) error {
 	var names []string
-	err := s.db.NewRaw(`SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+	err := h.NewRaw(`SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
 		WHERE i.inhparent = 'results'::regclass ORDER BY c.relname`).Scan(ctx, &names)
 	if err != nil {
 		return pg.Wrap("list partitions", err)
@@ -142,13 +160,13 @@ func (s *Store) DropPartitions(ctx context.Context, before time.Time) error {
 		if err != nil || day.AddDate(0, 0, 1).After(before) {
 			continue // the default partition, or one that is still needed
 		}
-		err = s.withUpkeepLock(ctx, func(ctx context.Context, tx bun.Tx) error {
+		err = h.withUpkeepLock(ctx, func(ctx context.Context, tx bun.Tx) error {
 			// Postgres deletes the files after the commit, when the locks are free.
 			_, err := tx.NewRaw("DROP TABLE IF EXISTS ?", bun.Ident(name)).Exec(ctx)
 			return err
 		})
 		if pg.IsLockTimeout(err) {
-			s.db.Log.InfoContext(ctx, "expired results remain for the next housekeeping, their table is in use", "partition", name, "error", err)
+			h.Log.InfoContext(ctx, "expired results remain for the next housekeeping, their table is in use", "partition", name, "error", err)
 			break
 		}
 		errs = append(errs, pg.Wrap("drop the partition "+name, err))

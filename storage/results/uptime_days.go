@@ -29,12 +29,12 @@ func (s *Store) uptimeDays(ctx context.Context, orgID, checkID uuid.UUID, days i
 		t.edges = append(t.edges, StartOf(today-int64(n)))
 	}
 	t.edges = append(t.edges, now)
-	tx, end, err := s.db.Snapshot(ctx)
+	v, end, err := s.snapshot(ctx, s.homes.all)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	if err := t.read(ctx, tx, orgID, []uuid.UUID{checkID}); err != nil {
+	if err := t.read(ctx, v, orgID, []uuid.UUID{checkID}); err != nil {
 		return nil, err
 	}
 	if t.loops == 0 {
@@ -74,12 +74,12 @@ func (s *Store) uptimeBetween(
 	}
 	// One snapshot for all statements: otherwise a result that arrives in between
 	// could count both as a result and as missed.
-	tx, end, err := s.db.Snapshot(ctx)
+	v, end, err := s.snapshot(ctx, s.homes.all)
 	if err != nil {
 		return up, err
 	}
 	defer end()
-	if err := t.read(ctx, tx, orgID, []uuid.UUID{checkID}); err != nil {
+	if err := t.read(ctx, v, orgID, []uuid.UUID{checkID}); err != nil {
 		return up, err
 	}
 	if t.loops == 0 {
@@ -93,7 +93,7 @@ func (s *Store) uptimeBetween(
 		byRegion[key.region] = of
 		up.Tally.Add(*sum)
 	}
-	times, err := responseTimes(ctx, tx, checkID, up.From, up.To, up.Tally.Successful)
+	times, err := responseTimes(ctx, v, checkID, up.From, up.To, up.Tally.Successful)
 	if err != nil {
 		return up, err
 	}

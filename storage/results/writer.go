@@ -242,8 +242,8 @@ type leftover struct {
 func (a *attempt) run(ctx context.Context, w *ResultWriter) {
 	a.left = make(map[loopKey]leftover)
 	slices.SortStableFunc(a.group, func(a, b *pendingRow) int { return compareKeys(a.key(), b.key()) })
-	if len(a.group) > 0 {
-		a.store(ctx, w, a.group)
+	for _, rows := range w.store.homes.divided(a.group) {
+		a.store(ctx, w, rows)
 	}
 }
 

@@ -67,35 +67,49 @@ const insertAside = `
 	SELECT l.check_id, l.region, l.worker, l.newest, i.slot IS NOT NULL
 	FROM l LEFT JOIN i ON i.check_id = l.check_id AND i.region = l.region`
 
-// commitAside stores rows, at most one of each loop, without the locks of their loops, and
+// commitAside stores rows, at most one of each loop and all of one database, without the locks of their loops, and
 // returns the outcome of each.
 func (s *Store) commitAside(ctx context.Context, rows []*pendingRow) ([]outcome, error) {
-	pooled, err := s.db.Probing.Acquire(ctx)
+	h := s.homes.of(rows[0].result.Region)
+	if h.own && h.usable(ctx) == nil {
+		outcomes, err := s.commitAsideIn(ctx, h, rows)
+		lost, away := errors.AsType[*homeError](err)
+		if !away || ctx.Err() != nil {
+			return outcomes, err
+		}
+		h.lost(ctx, lost.cause)
+	}
+	return s.commitAsideIn(ctx, s.homes.all[0], rows)
+}
+
+func (s *Store) commitAsideIn(ctx context.Context, h *home, rows []*pendingRow) ([]outcome, error) {
+	g, end, err := s.newGroup(ctx, h, slices.Clone(rows))
 	if err != nil {
-		return nil, fmt.Errorf("acquire a connection: %w", err)
+		return nil, err
 	}
-	defer pooled.Release()
-	g := &groupTx{
-		conn: pooled.Conn(), rows: rows, loops: make(map[loopKey]*loopProgress, len(rows)), inserted: make(map[slotKey]bool, len(rows)),
+	defer end()
+	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(rows)), make(map[slotKey]bool, len(rows))
+	store := g.storeAside
+	if h.own {
+		store = g.storeAsideApart
 	}
-	c, n := newColumns(rows), newTurnColumns(rows)
-	batch := &pgx.Batch{}
-	batch.Queue("BEGIN")
-	if limits := s.db.ProbingLimits(); limits != "" {
-		batch.Queue(limits)
-	}
-	named := c.named()
-	named["owned"], named["deadlines_ms"], named["turn_slots"] = n.owned, n.deadlines, n.slots
-	named["turn_runs"], named["turn_activities"], named["turn_ends"] = n.runs, n.activities, n.ends
-	batch.Queue(insertAside, named).Query(g.scanAside)
-	batch.Queue("COMMIT")
-	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("insert results aside: %w", err)
-	}
-	if err := g.readExisting(ctx); err != nil {
+	if err := store(ctx); err != nil {
 		return nil, err
 	}
 	return g.outcomes(rows), nil
+}
+
+func (g *groupTx) storeAside(ctx context.Context) error {
+	c, n := newColumns(g.rows), newTurnColumns(g.rows)
+	batch := g.begin()
+	named := c.named()
+	n.addTo(named)
+	batch.Queue(insertAside, named).Query(g.scanAside)
+	batch.Queue("COMMIT")
+	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("insert results aside: %w", err)
+	}
+	return g.readExisting(ctx)
 }
 
 // scanAside reads what insertAside knows of each loop: its worker, its newest result, and whether the row
@@ -141,6 +155,12 @@ func newTurnColumns(rows []*pendingRow) turnColumns {
 		c.runs, c.activities, c.ends = append(c.runs, turn.run), append(c.activities, turn.activity), append(c.ends, turn.ends)
 	}
 	return c
+}
+
+// addTo adds the columns to the arguments of a statement.
+func (c *turnColumns) addTo(named pg.Named) {
+	named["owned"], named["deadlines_ms"], named["turn_slots"] = c.owned, c.deadlines, c.slots
+	named["turn_runs"], named["turn_activities"], named["turn_ends"] = c.runs, c.activities, c.ends
 }
 
 // storeAside stores those of the rows aside that wait for locks for too long, and returns the
@@ -204,19 +224,29 @@ func (w *ResultWriter) countAside(ctx context.Context) {
 }
 
 // CountResults brings the rows, rollups and gaps of loops up to date with results that were
-// stored while these were locked, and reports whether it left some because they still are.
+// stored while these were locked, or by a process that ended then, and reports whether it left some because they still are.
 func (s *Store) CountResults(ctx context.Context) (left bool, err error) {
-	if waiting, err := pg.Any(ctx, s.db, "uncounted_results"); err != nil || !waiting {
+	err = s.homes.each(ctx, func(h *home) error {
+		more, err := s.countIn(ctx, h)
+		left = left || more
+		return err
+	})
+	return left, err
+}
+
+// noteAge is how old a note of a result is, in a database of results, that nobody else is about to forget.
+const noteAge = 10 * time.Second
+
+func (s *Store) countIn(ctx context.Context, h *home) (left bool, err error) {
+	if waiting, err := pg.Any(ctx, h, "uncounted_results"); err != nil || !waiting {
 		return false, err
 	}
-	_, err = s.db.Pool.Exec(ctx, `DELETE FROM uncounted_results AS u
-		WHERE NOT EXISTS (SELECT FROM check_regions AS r WHERE r.check_id = u.check_id AND r.region = u.region)
-			OR NOT EXISTS (SELECT FROM results AS r WHERE r.check_id = u.check_id AND r.region = u.region AND r.slot = u.slot)`)
-	if err != nil {
-		return true, pg.Wrap("forget results that are removed", err)
+	old := "true"
+	if h.own {
+		old = fmt.Sprintf("stored_at < clock_timestamp() - interval '%d seconds'", int(noteAge.Seconds()))
 	}
-	rows, err := s.db.Pool.Query(ctx, `SELECT check_id, region FROM (SELECT DISTINCT check_id, region FROM uncounted_results) AS u
-		ORDER BY random() LIMIT $1`, s.db.Prepared(), countLimit)
+	rows, err := h.Pool.Query(ctx, `SELECT check_id, region FROM (SELECT DISTINCT check_id, region FROM uncounted_results WHERE `+old+`) AS u
+		ORDER BY random() LIMIT $1`, h.Prepared(), countLimit)
 	if err != nil {
 		return true, pg.Wrap("find uncounted results", err)
 	}
@@ -226,9 +256,12 @@ func (s *Store) CountResults(ctx context.Context) (left bool, err error) {
 	if err != nil {
 		return true, pg.Wrap("find uncounted results", err)
 	}
+	if keys, err = s.forgetRemoved(ctx, h, keys); err != nil {
+		return true, pg.Wrap("forget results that are removed", err)
+	}
 	counted := 0
 	for _, key := range keys { // one by one: the rollups of one may be locked
-		n, one := s.countLoops(ctx, []loopKey{key})
+		n, one := s.countLoops(ctx, h, []loopKey{key})
 		if counted += n; one != nil && !inConflict(one) {
 			return true, pg.Wrap("count results", one)
 		}
@@ -236,50 +269,83 @@ func (s *Store) CountResults(ctx context.Context) (left bool, err error) {
 	return counted < len(keys) || len(keys) == countLimit, nil
 }
 
+// forgetRemoved deletes the notes of loops that are no more, and of results that are not stored any more, and returns the keys of
+// the others.
+func (s *Store) forgetRemoved(ctx context.Context, h *home, keys []loopKey) ([]loopKey, error) {
+	checks, regions := keyColumns(keys)
+	found, err := s.db.Probing.Query(ctx, `SELECT r.check_id, r.region FROM check_regions AS r
+		JOIN unnest($1::uuid[], $2::text[]) AS k (check_id, region) ON r.check_id = k.check_id AND r.region = k.region`, checks, regions)
+	if err != nil {
+		return nil, err
+	}
+	there, err := pgx.CollectRows(found, func(row pgx.CollectableRow) (key loopKey, err error) {
+		return key, row.Scan(&key.check, &key.region)
+	})
+	if err != nil {
+		return nil, err
+	}
+	removed := slices.DeleteFunc(slices.Clone(keys), func(key loopKey) bool { return slices.Contains(there, key) })
+	checks, regions = keyColumns(removed)
+	_, err = h.Probing.Exec(ctx, `DELETE FROM uncounted_results AS u USING unnest($1::uuid[], $2::text[]) AS k (check_id, region)
+		WHERE u.check_id = k.check_id AND u.region = k.region`, checks, regions)
+	if err != nil {
+		return nil, err
+	}
+	_, err = h.Probing.Exec(ctx, `DELETE FROM uncounted_results AS u
+		WHERE NOT EXISTS (SELECT FROM results AS r WHERE r.check_id = u.check_id AND r.region = u.region AND r.slot = u.slot)`)
+	return there, err
+}
+
 // countLoops counts the uncounted results of loops that are not locked, and returns how many
 // loops these are.
-func (s *Store) countLoops(ctx context.Context, keys []loopKey) (int, error) {
-	pooled, err := s.db.Probing.Acquire(ctx)
+func (s *Store) countLoops(ctx context.Context, h *home, keys []loopKey) (int, error) {
+	g, end, err := s.newGroup(ctx, h, nil)
 	if err != nil {
-		return 0, fmt.Errorf("acquire a connection: %w", err)
+		return 0, err
 	}
-	defer pooled.Release() // closes the connection unless it is idle and without a transaction
-	g := &groupTx{conn: pooled.Conn(), writes: &pgx.Batch{}}
-	err = g.count(ctx, s.db.ProbingLimits(), keys)
-	if g.conn.PgConn().TxStatus() != 'I' && !g.conn.IsClosed() {
-		_, _ = g.conn.Exec(ctx, "ROLLBACK") // if it fails, Release closes the connection
-	}
-	if err != nil {
+	defer end()
+	if err := g.count(ctx, keys); err != nil {
 		return 0, err
 	}
 	return len(g.loops), nil
 }
 
 // count takes the same steps as the transaction of a group, with rows that are stored already.
-func (g *groupTx) count(ctx context.Context, limits string, keys []loopKey) error {
+// In a database of results the rollups count them.
+func (g *groupTx) count(ctx context.Context, keys []loopKey) error {
 	checks, regions := keyColumns(keys)
-	if err := g.lockUncounted(ctx, limits, checks, regions); err != nil {
+	if err := g.lockUncounted(ctx, checks, regions); err != nil {
 		return fmt.Errorf("lock loops with uncounted results: %w", err)
 	}
-	if err := g.readUncounted(ctx, checks, regions); err != nil {
+	from := g.conn
+	if g.apart != nil {
+		from = g.apart
+	}
+	if err := g.readUncounted(ctx, from, checks, regions); err != nil {
 		return fmt.Errorf("read uncounted results: %w", err)
 	}
-	batch := &pgx.Batch{}
-	g.queueRollups(batch)
-	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("read rollups: %w", err)
+	if g.apart == nil {
+		batch := &pgx.Batch{}
+		g.queueRollups(batch)
+		if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
+			return fmt.Errorf("read rollups: %w", err)
+		}
 	}
 	for _, step := range []func(context.Context) error{g.readPauses, g.fillGaps} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	g.addToRollups()
+	if g.apart == nil {
+		g.addToRollups(g.writes)
+	}
 	g.storeProgress()
+	if g.apart != nil {
+		return g.endCount(ctx)
+	}
 	// Others may have been stored aside since these were read: the lock of a loop does not keep them out.
 	c := newColumns(g.rows)
-	g.writes.Queue(`DELETE FROM uncounted_results AS u USING unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
-		WHERE u.check_id = k.check_id AND u.region = k.region AND u.slot = k.slot`, c.checks, c.regions, c.slots)
+	g.writes.Queue(forgetNotes, c.checks, c.regions, c.slots)
 	g.writes.Queue("COMMIT")
 	if err := g.conn.SendBatch(ctx, g.writes).Close(); err != nil {
 		return fmt.Errorf("count results and commit: %w", err)
@@ -288,12 +354,8 @@ func (g *groupTx) count(ctx context.Context, limits string, keys []loopKey) erro
 }
 
 // lockUncounted begins the transaction and locks those of the loops that are not locked.
-func (g *groupTx) lockUncounted(ctx context.Context, limits string, checks [][16]byte, regions []string) error {
-	batch := &pgx.Batch{}
-	batch.Queue("BEGIN")
-	if limits != "" {
-		batch.Queue(limits)
-	}
+func (g *groupTx) lockUncounted(ctx context.Context, checks [][16]byte, regions []string) error {
+	batch := g.begin()
 	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(checks)), make(map[slotKey]bool)
 	batch.Queue("SELECT "+progressColumns+`, NULL::timestamptz[], false
 		FROM check_regions AS r JOIN unnest($1::uuid[], $2::text[]) AS k (check_id, region)
@@ -304,8 +366,8 @@ func (g *groupTx) lockUncounted(ctx context.Context, limits string, checks [][16
 
 // readUncounted reads the uncounted results of the loops that are locked as the rows of the
 // group. It sees what was committed before the lock.
-func (g *groupTx) readUncounted(ctx context.Context, checks [][16]byte, regions []string) error {
-	found, err := g.conn.Query(ctx, `
+func (g *groupTx) readUncounted(ctx context.Context, from *pgx.Conn, checks [][16]byte, regions []string) error {
+	found, err := from.Query(ctx, `
 		SELECT u.check_id, u.region, u.slot, u.worker, u.owned, u.deadline_ms, u.turn_slots, u.turn_run, u.turn_activity, u.turn_ends,
 			r.time, r.manual, r.success, r.response_time_ms, r.excluded <> 0, r.metadata
 		FROM unnest($1::uuid[], $2::text[]) AS k (check_id, region)

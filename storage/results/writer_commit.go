@@ -48,6 +48,10 @@ func (p *pendingRow) slotKey() slotKey { return slotKey{p.key(), p.result.Slot} 
 // reads rollups, and one writes what follows from them and commits.
 type groupTx struct {
 	conn     *pgx.Conn
+	limits   string                    // the statement that sets the limits of the transaction; empty: the session has them
+	at       *home                     // where the results are stored
+	apart    *pgx.Conn                 // to that, where it is not the database of the loops
+	away     bool                      // the results belong into another database, which is away
 	rows     []*pendingRow             // sorted by loop and slot, one for each slot
 	loops    map[loopKey]*loopProgress // of the loops that exist, locked
 	skipped  map[loopKey]bool          // loops that another transaction has locked
@@ -59,43 +63,96 @@ type groupTx struct {
 	uncounted []loopKey // loops with results that were stored aside
 }
 
-// commit stores a group and returns the outcome of each row, in its order. It does not wait
-// for the lock of a loop. Results of the loops that were stored aside are counted first, so that
-// a loop's row takes its results in their order.
+// commit stores a group, whose results belong into one database, and returns the outcome of each row, in its order. While that
+// database is away they are stored in that of the definitions, where readers find them, too.
 func (s *Store) commit(ctx context.Context, group []*pendingRow) ([]outcome, error) {
-	outcomes, uncounted, err := s.commitOnce(ctx, group)
+	h := s.homes.of(group[0].result.Region)
+	if h.own && h.usable(ctx) == nil {
+		outcomes, err := s.commitIn(ctx, h, group, false)
+		lost, away := errors.AsType[*homeError](err)
+		if !away || ctx.Err() != nil {
+			return outcomes, err
+		}
+		h.lost(ctx, lost.cause)
+	}
+	return s.commitIn(ctx, s.homes.all[0], group, h.own)
+}
+
+// commitIn stores a group in a database. It does not wait
+// for the lock of a loop. Results of the loops that are not counted yet are counted first, so that
+// a loop's row takes its results in their order.
+func (s *Store) commitIn(ctx context.Context, h *home, group []*pendingRow, away bool) ([]outcome, error) {
+	outcomes, uncounted, err := s.commitOnce(ctx, h, group, away)
 	if errors.Is(err, errUncounted) {
-		if _, err := s.countLoops(ctx, uncounted); err != nil {
+		if _, err := s.countLoops(ctx, h, uncounted); err != nil {
 			return nil, err
 		}
-		outcomes, _, err = s.commitOnce(ctx, group)
+		outcomes, _, err = s.commitOnce(ctx, h, group, away)
 	}
 	return outcomes, err
 }
 
-// commitOnce is one attempt to store a group in one transaction. The keys are those of loops with
+// commitOnce is one attempt to store a group. The keys are those of loops with
 // uncounted results, which must be counted before.
-func (s *Store) commitOnce(ctx context.Context, group []*pendingRow) ([]outcome, []loopKey, error) {
-	pooled, err := s.db.Probing.Acquire(ctx)
+func (s *Store) commitOnce(ctx context.Context, h *home, group []*pendingRow, away bool) ([]outcome, []loopKey, error) {
+	g, end, err := s.newGroup(ctx, h, distinct(group))
 	if err != nil {
-		return nil, nil, fmt.Errorf("acquire a connection: %w", err)
+		return nil, nil, err
 	}
-	defer pooled.Release() // closes the connection unless it is idle and without a transaction
-	g := &groupTx{conn: pooled.Conn(), rows: distinct(group), writes: &pgx.Batch{}}
-	err = g.store(ctx, s.db.ProbingLimits())
-	if g.conn.PgConn().TxStatus() != 'I' && !g.conn.IsClosed() {
-		_, _ = g.conn.Exec(ctx, "ROLLBACK") // if it fails, Release closes the connection
+	defer end()
+	g.away = away
+	store := g.store
+	if h.own {
+		store = g.storeApart
 	}
-	if err != nil {
+	if err := store(ctx); err != nil {
 		return nil, g.uncounted, err
 	}
 	return g.outcomes(group), nil, nil
 }
 
+// newGroup returns the transaction of a group, which has not begun, with its connections. Its end must be called.
+func (s *Store) newGroup(ctx context.Context, h *home, rows []*pendingRow) (g *groupTx, end func(), err error) {
+	conn, done, err := reserved(ctx, s.db)
+	if err != nil {
+		return nil, nil, err
+	}
+	g = &groupTx{conn: conn, limits: s.db.ProbingLimits(), at: h, rows: rows, writes: &pgx.Batch{}}
+	if !h.own {
+		return g, done, nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, apartLimit)
+	defer cancel()
+	apart, doneApart, err := reserved(bounded, h.DB)
+	if err != nil {
+		done()
+		return nil, nil, awayUnless(ctx, err)
+	}
+	g.apart = apart
+	return g, func() { doneApart(); done() }, nil
+}
+
+// reserved returns a connection for results. Its end rolls back a transaction that is open, and must be called.
+func reserved(ctx context.Context, db *pg.DB) (conn *pgx.Conn, end func(), err error) {
+	pooled, err := db.Probing.Acquire(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("acquire a connection: %w", err)
+	}
+	conn = pooled.Conn()
+	return conn, func() {
+		if conn.PgConn().TxStatus() != 'I' && !conn.IsClosed() {
+			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			_, _ = conn.Exec(clean, "ROLLBACK") // if it fails, Release closes the connection
+		}
+		pooled.Release() // closes the connection unless it is idle and without a transaction
+	}, nil
+}
+
 // store makes the transaction in three round trips at most for a group without trouble: it begins, locks
 // and inserts; it reads what was skipped or stored before; it writes progress and commits.
-func (g *groupTx) store(ctx context.Context, limits string) error {
-	if err := g.insert(ctx, limits); err != nil {
+func (g *groupTx) store(ctx context.Context) error {
+	if err := g.insert(ctx); err != nil {
 		return err
 	}
 	if len(g.uncounted) > 0 {
@@ -106,7 +163,7 @@ func (g *groupTx) store(ctx context.Context, limits string) error {
 			return err
 		}
 	}
-	g.addToRollups()
+	g.addToRollups(g.writes)
 	g.storeProgress()
 	g.noteLate()
 	g.writes.Queue("COMMIT")
@@ -149,7 +206,12 @@ func (g *groupTx) outcomes(group []*pendingRow) []outcome {
 			}
 		default:
 			existing, found := g.existing[key]
-			if out[i].stored.Result = existing; !found {
+			switch {
+			case found:
+				out[i].stored.Result = existing
+			case g.away && g.loops[key.loop].takes(p):
+				out[i].stored.Result = p.result // what is stored cannot be read
+			default:
 				out[i].err = errTooLate()
 			}
 		}
@@ -177,7 +239,8 @@ const insertResults = `INSERT INTO results (check_id, region, slot, id, time, ma
 // have no result yet, and returns the loops with their inserted slots. A row is too late
 // when another worker has the loop and has stored a newer result: the state of the loop
 // includes that one already, and could not include this one in the order of slots. It is
-// not inserted, and its slot stays missed. That a slot has a result is found by its unique
+// not inserted, and its slot stays missed. While the database of the result is away (@away), one whose slot was counted has
+// its result there. That a slot has a result is found by its unique
 // index, not by the snapshot of the statement, which may be older than the lock.
 const insertSQL = `
 	WITH n AS MATERIALIZED (
@@ -194,6 +257,8 @@ const insertSQL = `
 	), i AS (
 		` + insertResults + `
 			AND (n.manual OR n.late OR l.worker IN ('', n.worker) OR l.last_slot IS NULL OR n.slot >= l.last_slot)
+			AND (NOT @away OR n.manual OR n.slot >= l.counted_until OR EXISTS (SELECT FROM result_gaps AS g
+				WHERE g.check_id = n.check_id AND g.region = n.region AND g.first_slot <= n.slot AND g.last_slot >= n.slot))
 		ON CONFLICT (check_id, region, slot) DO NOTHING
 		RETURNING check_id, region, slot
 	), s AS (
@@ -209,16 +274,12 @@ const progressColumns = `r.check_id, r.region, r.active, r.start_at, r.anchor, r
 
 // insert begins the transaction, locks the loops that are not locked, inserts their rows
 // and reads the rollups of their hours.
-func (g *groupTx) insert(ctx context.Context, limits string) error {
+func (g *groupTx) insert(ctx context.Context) error {
 	c, keys := newColumns(g.rows), g.keys()
-	batch := &pgx.Batch{}
-	batch.Queue("BEGIN")
-	if limits != "" {
-		batch.Queue(limits)
-	}
+	batch := g.begin()
 	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(keys.checks)), make(map[slotKey]bool, len(g.rows))
 	named := c.named()
-	named["loop_checks"], named["loop_regions"] = keys.checks, keys.regions
+	named["loop_checks"], named["loop_regions"], named["away"] = keys.checks, keys.regions, g.away
 	batch.Queue(insertSQL, named).Query(g.scanInserted)
 	g.queueRollups(batch)
 	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
@@ -242,6 +303,16 @@ func (g *groupTx) scanInserted(found pgx.Rows) error {
 		}
 	}
 	return found.Err()
+}
+
+// begin returns the batch that begins the transaction.
+func (g *groupTx) begin() *pgx.Batch {
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	if g.limits != "" {
+		batch.Queue(g.limits)
+	}
+	return batch
 }
 
 // keys are the loops of the rows, each once.
@@ -286,16 +357,24 @@ func (g *groupTx) readExisting(ctx context.Context) error {
 	if len(g.inserted) == len(g.rows) {
 		return nil
 	}
-	c := newColumns(slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.inserted[p.slotKey()] }))
-	found, err := g.conn.Query(ctx, `
+	rows := slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.inserted[p.slotKey()] })
+	existing, err := storedResults(ctx, g.conn, rows)
+	g.existing = existing
+	return err
+}
+
+// storedResults reads the results that a database has of the slots of rows.
+func storedResults(ctx context.Context, conn *pgx.Conn, rows []*pendingRow) (map[slotKey]vigil.Result, error) {
+	c := newColumns(rows)
+	found, err := conn.Query(ctx, `
 		SELECT r.check_id, r.region, r.slot, r.id, r.time, r.manual, r.success,
 			r.response_time_ms, r.status_code, r.error_message, r.metadata, r.evidence IS NOT NULL
 		FROM results AS r JOIN unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
 			ON r.check_id = k.check_id AND r.region = k.region AND r.slot = k.slot`, c.checks, c.regions, c.slots)
 	if err != nil {
-		return fmt.Errorf("read stored results: %w", err)
+		return nil, fmt.Errorf("read stored results: %w", err)
 	}
-	existing, err := pgx.CollectRows(found, func(row pgx.CollectableRow) (vigil.Result, error) {
+	list, err := pgx.CollectRows(found, func(row pgx.CollectableRow) (vigil.Result, error) {
 		var r Row
 		err := row.Scan(&r.CheckID, &r.Region, &r.Slot, &r.ID, &r.Time, &r.Manual, &r.Success,
 			&r.ResponseTimeMS, &r.StatusCode, &r.ErrorMessage, &r.Metadata, &r.HasEvidence)
@@ -305,13 +384,13 @@ func (g *groupTx) readExisting(ctx context.Context) error {
 		return r.Result()
 	})
 	if err != nil {
-		return fmt.Errorf("read stored results: %w", err)
+		return nil, fmt.Errorf("read stored results: %w", err)
 	}
-	g.existing = make(map[slotKey]vigil.Result, len(existing))
-	for _, r := range existing {
-		g.existing[slotKey{loopKey{r.CheckID, r.Region}, r.Slot}] = r
+	existing := make(map[slotKey]vigil.Result, len(list))
+	for _, r := range list {
+		existing[slotKey{loopKey{r.CheckID, r.Region}, r.Slot}] = r
 	}
-	return nil
+	return existing, nil
 }
 
 // columns are the rows of a group as one array for each column.

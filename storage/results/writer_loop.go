@@ -67,6 +67,11 @@ func scanProgress(row pgx.Rows) (l *loopProgress, inserted []time.Time, uncounte
 	return l, inserted, uncounted, err
 }
 
+// takes reports whether the loop takes a row: not one that is too late (see insertSQL).
+func (l *loopProgress) takes(p *pendingRow) bool {
+	return p.result.Manual || p.late || l.worker == "" || l.worker == p.worker || l.lastSlot == nil || !p.result.Slot.Before(*l.lastSlot)
+}
+
 // advance updates the progress for an inserted row. It returns false for a scheduled row
 // whose slot was already counted, and may be in a gap.
 func (l *loopProgress) advance(p *pendingRow) (counted bool) {
