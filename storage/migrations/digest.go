@@ -9,9 +9,9 @@ import (
 	"io/fs"
 )
 
-// digest hashes the names and contents of all SQL files, in order of name.
-func digest(from fs.FS) (string, error) {
-	names, err := fs.Glob(from, "*.sql")
+// digest hashes the names and contents of the SQL files of a pattern, in order of name.
+func digest(from fs.FS, pattern string) (string, error) {
+	names, err := fs.Glob(from, pattern)
 	if err != nil {
 		return "", fmt.Errorf("list the migrations: %w", err)
 	}

@@ -43,4 +43,7 @@ func discover(from fs.FS) (*migrate.Migrations, error) {
 }
 
 // Digest changes whenever a step does; tests name their template by it.
-func Digest() (string, error) { return digest(files) }
+func Digest() (string, error) { return digest(files, "*.sql") }
+
+// ResultsDigest is that of the steps of Results.
+func ResultsDigest() (string, error) { return digest(resultFiles, "results/*.sql") }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/migrations"
+	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
 const (
@@ -203,7 +203,7 @@ func ensureTemplate(ctx context.Context, conn *pgx.Conn, name string) error {
 	if _, err := conn.Exec(ctx, fmt.Sprintf(cloneDatabase, name, "template0")); err != nil {
 		return err
 	}
-	if err := migrate(ctx, databaseURL(conn.Config(), name)); err != nil {
+	if err := migrate(ctx, name, databaseURL(conn.Config(), name)); err != nil {
 		return fmt.Errorf("migrate the template: %w", err)
 	}
 	_, err = conn.Exec(ctx, "ALTER DATABASE "+name+" WITH IS_TEMPLATE true")
@@ -220,12 +220,19 @@ func schemaTemplate() (string, error) {
 	return "vigil_template_" + digest[:min(len(digest), 32)], nil
 }
 
-// migrate applies all migrations to a database.
-func migrate(ctx context.Context, dsn string) error {
-	store, err := storage.Open(ctx, dsn, storage.Options{MaxConns: 3})
+// resultsTemplate begins the names of the templates of databases for results alone.
+const resultsTemplate = "vigil_results_template_"
+
+// migrate applies all migrations to the database of a template.
+func migrate(ctx context.Context, template, dsn string) error {
+	opts := pg.Options{MaxConns: 3}
+	if strings.HasPrefix(template, resultsTemplate) {
+		opts.Steps = migrations.Results
+	}
+	db, err := pg.Open(ctx, dsn, opts)
 	if err != nil {
 		return err
 	}
-	_, err = store.Migrate(ctx)
-	return errors.Join(err, store.Close()) //nolint:contextcheck // it bounds its own work
+	_, err = db.Migrate(ctx)
+	return errors.Join(err, db.Close()) //nolint:contextcheck // it bounds its own work
 }

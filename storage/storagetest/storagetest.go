@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/vigil-monitor/vigil/internal/notify"
 	"github.com/vigil-monitor/vigil/internal/secret"
 	"github.com/vigil-monitor/vigil/storage"
+	"github.com/vigil-monitor/vigil/storage/migrations"
 )
 
 // New returns a store on a new database with the latest schema. Both are removed after
@@ -27,6 +29,9 @@ func New(tb testing.TB, change ...func(*storage.Options)) *storage.Store {
 func Open(tb testing.TB, dsn string, change ...func(*storage.Options)) *storage.Store {
 	tb.Helper()
 	opts := storage.Options{Keys: Keys(tb), Policies: notify.Policies(), MaxConns: 8}
+	if os.Getenv("VIGIL_TEST_RESULTS") != "" {
+		opts.Results = resultsOf(tb, dsn)
+	}
 	for _, apply := range change {
 		apply(&opts)
 	}
@@ -41,6 +46,34 @@ func Open(tb testing.TB, dsn string, change ...func(*storage.Options)) *storage.
 	})
 	return store
 }
+
+// ResultsDSN returns the URL of a new database for results alone, with the latest schema.
+func ResultsDSN(tb testing.TB) string {
+	tb.Helper()
+	digest, err := migrations.ResultsDigest()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return newDatabase(tb, resultsTemplate+digest)
+}
+
+// resultsOf returns databases for the results of the stores of a database: one for a region of the tests, and one for all others.
+// They are the same ones for each store.
+func resultsOf(tb testing.TB, dsn string) []storage.ResultsDatabase {
+	tb.Helper()
+	apart.mu.Lock()
+	defer apart.mu.Unlock()
+	if apart.of[dsn] == nil {
+		apart.of[dsn] = []storage.ResultsDatabase{{DSN: ResultsDSN(tb)}, {Region: "eu-central-fra", DSN: ResultsDSN(tb)}}
+	}
+	return apart.of[dsn]
+}
+
+//nolint:gochecknoglobals // of the process
+var apart = struct {
+	mu sync.Mutex
+	of map[string][]storage.ResultsDatabase
+}{of: make(map[string][]storage.ResultsDatabase)}
 
 // Keys returns a fixed keyring for tests.
 func Keys(tb testing.TB) *secret.Keyring {
