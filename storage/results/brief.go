@@ -80,7 +80,11 @@ func (s *Store) Briefs(ctx context.Context, db bun.IDB, keys []Key) ([]*Brief, e
 		Days       *float64
 	}
 	query := "SELECT k.n, r.success, r.response_time_ms AS ms, coalesce(r.status_code, 0) AS status_code, coalesce(r.error_message, '') AS error, " +
-		"coalesce(" + daysOf(vigil.MetadataDays) + ", " + daysOf(vigil.MetadataCertDays) + ") AS days" + ofKeys
+		"coalesce(" + daysOf(
+		vigil.MetadataDays,
+	) + ", " + daysOf(
+		vigil.MetadataCertDays,
+	) + ") AS days" + ofKeys
 	found, err := readAll(ctx, s.homes.ofKeys(keys), func(ctx context.Context, h *home) ([]row, error) {
 		return pg.Rows[row](ctx, h.in(db), query, keyColumnsOf(keys))
 	})

@@ -236,7 +236,11 @@ func (g *groupTx) insertAsideApart(ctx context.Context, here map[slotKey]vigil.R
 	if err := g.endApart(ctx); err != nil {
 		return err
 	}
-	existing, err := storedResults(ctx, g.apart, slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.inserted[p.slotKey()] }))
+	existing, err := storedResults(
+		ctx,
+		g.apart,
+		slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.inserted[p.slotKey()] }),
+	)
 	for key, r := range here {
 		existing[key] = r
 	}
