@@ -88,3 +88,9 @@ func (s *Store) Pooled() bool { return s.db.Pooled() }
 // Clock returns the current time of the database's clock, which stamps changes and
 // leases.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) { return s.db.Clock(ctx) }
+
+// Missing says which results could not be read because their database is away.
+type Missing = results.Missing
+
+// WithMissing returns a context whose reads note what they miss.
+func WithMissing(ctx context.Context) (context.Context, *Missing) { return results.WithMissing(ctx) }

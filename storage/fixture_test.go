@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"testing"
 	"time"
 
@@ -164,11 +165,32 @@ func write(tb testing.TB, w *storage.ResultWriter, results ...vigil.Result) {
 // count runs a query that returns one number.
 func count(tb testing.TB, s *storage.Store, query string, args ...any) int64 {
 	tb.Helper()
-	var n int64
-	if err := s.DB().NewRaw(query, args...).Scan(tb.Context(), &n); err != nil {
-		tb.Fatal(err)
+	dbs := s.ResultDBs()
+	if !ofResults.MatchString(query) {
+		dbs = dbs[:1]
 	}
-	return n
+	var sum int64
+	for _, db := range dbs {
+		var n int64
+		if err := db.NewRaw(query, args...).Scan(tb.Context(), &n); err != nil {
+			tb.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
+}
+
+// ofResults finds the statements about tables that each database with results has.
+var ofResults = regexp.MustCompile(`FROM (results|result_rollups|uncounted_results)\b`) //nolint:gochecknoglobals // a constant
+
+// changeResults runs a statement on all databases that keep results.
+func changeResults(tb testing.TB, s *storage.Store, query string, args ...any) {
+	tb.Helper()
+	for _, db := range s.ResultDBs() {
+		if _, err := db.ExecContext(tb.Context(), query, args...); err != nil {
+			tb.Fatal(err)
+		}
+	}
 }
 
 func equal(tb testing.TB, got, want any) {

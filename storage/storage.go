@@ -112,3 +112,6 @@ func (s *Store) Close() error { return errors.Join(s.CloseHomes(), s.db.Close())
 
 // DB returns the database handle, for tests and tools.
 func (s *Store) DB() *bun.DB { return s.db.DB }
+
+// ResultDBs returns the handles of all databases that keep results, that of DB first, for tests and tools.
+func (s *Store) ResultDBs() []*bun.DB { return s.HomeDBs() }

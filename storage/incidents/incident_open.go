@@ -126,7 +126,7 @@ func (s *Store) insertIncident(
 	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, check vigil.Check, org account.Organization, rules []vigil.Rule,
 ) (vigil.IncidentOutcome, error) {
 	now, lead := s.db.Instant(), rules[0]
-	cause, err := trigger(ctx, tx, o, lead)
+	cause, err := s.trigger(ctx, tx, o, lead)
 	if err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
@@ -154,7 +154,7 @@ func (s *Store) insertIncident(
 		return vigil.IncidentOutcome{}, err
 	}
 	ended.Delay(&incident)
-	if incident.Rules, err = openingRules(ctx, tx, o, rules, &cause, incident.StartedAt); err != nil {
+	if incident.Rules, err = s.openingRules(ctx, tx, o, rules, &cause, incident.StartedAt); err != nil {
 		return vigil.IncidentOutcome{}, err
 	}
 	row, err := rowOfIncident(&incident, recipients)
@@ -232,13 +232,13 @@ func firingRegions(votes []vigil.Vote) []string {
 
 // openingRules are the rules by which an incident opens, the leading one first, whose cause
 // is known.
-func openingRules(
+func (s *Store) openingRules(
 	ctx context.Context, tx bun.Tx, o vigil.OpenRequest, rules []vigil.Rule, cause *vigil.Trigger, since time.Time,
 ) ([]vigil.IncidentRule, error) {
 	list := make([]vigil.IncidentRule, len(rules))
 	for i := range rules {
 		if i > 0 {
-			other, err := trigger(ctx, tx, o, rules[i])
+			other, err := s.trigger(ctx, tx, o, rules[i])
 			if err != nil {
 				return nil, err
 			}
@@ -260,14 +260,14 @@ func firedRule(r *vigil.Rule, cause *vigil.Trigger, since time.Time) vigil.Incid
 
 // trigger describes what made the leading rule fire, by the vote that explains it.
 // Results that are past their retention leave it without details.
-func trigger(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, lead vigil.Rule) (vigil.Trigger, error) {
+func (s *Store) trigger(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, lead vigil.Rule) (vigil.Trigger, error) {
 	vote, ok := vigil.LeadingVote(o.Votes, lead.ID)
 	if !ok {
 		return vigil.Trigger{}, nil
 	}
 	t := vigil.Trigger{FailureCount: vote.Failures}
 	var err error
-	if t.Result, err = resultAt(ctx, tx, o, vote.Region, vote.Slot); err != nil {
+	if t.Result, err = s.resultAt(ctx, tx, o, vote.Region, vote.Slot); err != nil {
 		return t, err
 	}
 	match, ok := vote.MatchOf(lead.ID)
@@ -277,7 +277,7 @@ func trigger(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, lead vigil.Rul
 	// A rule with a recovery threshold may have matched on an earlier result only.
 	if !match.Slot.IsZero() && !match.Slot.Equal(vote.Slot) {
 		t.FailureCount = match.Failures
-		if t.Result, err = resultAt(ctx, tx, o, vote.Region, match.Slot); err != nil {
+		if t.Result, err = s.resultAt(ctx, tx, o, vote.Region, match.Slot); err != nil {
 			return t, err
 		}
 	}
@@ -289,27 +289,14 @@ func trigger(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, lead vigil.Rul
 		return t, nil
 	}
 	t.DNSCurrent = answers(t.Result.Metadata)
-	before, err := resultAt(ctx, tx, o, vote.Region, match.PreviousAnswer)
+	before, err := s.resultAt(ctx, tx, o, vote.Region, match.PreviousAnswer)
 	t.DNSPrevious = answers(before.Metadata)
 	return t, err
 }
 
-// resultAt reads the result of a slot. The zero result: none is stored any more.
-func resultAt(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, region string, slot time.Time) (vigil.Result, error) {
-	var row results.Row
-	err := tx.NewSelect().Model(&row).ColumnExpr(results.Columns).ColumnExpr("r.evidence").
-		Where("r.check_id = ? AND r.region = ? AND r.slot = ?", o.CheckID, region, pg.Micro(slot)).Scan(ctx)
-	return resultOf(&row, err)
-}
-
-func resultOf(row *results.Row, err error) (vigil.Result, error) {
-	if pg.IsNoRow(err) {
-		return vigil.Result{}, nil
-	}
-	if err != nil {
-		return vigil.Result{}, fmt.Errorf("read a result: %w", err)
-	}
-	return row.Result()
+// resultAt reads the result of a slot. The zero result: none is stored any more, or its database is away.
+func (s *Store) resultAt(ctx context.Context, tx bun.Tx, o vigil.OpenRequest, region string, slot time.Time) (vigil.Result, error) {
+	return s.results.One(ctx, tx, results.Key{CheckID: o.CheckID, Region: region, Slot: slot})
 }
 
 // answers are the records of a DNS result, for people.

@@ -152,7 +152,7 @@ func (c *incidentChange) beginRules(ctx context.Context, request *vigil.RulesReq
 	var late []lateOpening
 	for i := range begun {
 		rule := begun[i]
-		cause, err := trigger(ctx, c.tx, vigil.OpenRequest{ID: request.ID, CheckID: request.CheckID, Votes: request.Votes}, rule)
+		cause, err := c.db.trigger(ctx, c.tx, vigil.OpenRequest{ID: request.ID, CheckID: request.CheckID, Votes: request.Votes}, rule)
 		if err != nil {
 			return err
 		}

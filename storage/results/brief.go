@@ -126,6 +126,22 @@ func (h *Homes) ofKeys(keys []Key) []*home {
 	return h.with(regions...)
 }
 
+// One returns a result with its evidence; the zero one when it is not stored, or when its database is away. db is the transaction of
+// the caller, or nil.
+func (s *Store) One(ctx context.Context, db bun.IDB, key Key) (vigil.Result, error) {
+	found, err := readAll(ctx, s.homes.with(key.Region), func(ctx context.Context, h *home) ([]Row, error) {
+		return pg.Rows[Row](ctx, h.in(db), "SELECT "+Columns+", r.evidence FROM results AS r WHERE r.check_id = $1 AND r.region = $2 AND r.slot = $3",
+			key.CheckID, key.Region, pg.Micro(key.Slot))
+	})
+	if err != nil {
+		return vigil.Result{}, pg.Wrap("read a result", err)
+	}
+	for _, row := range slices.Concat(found...) {
+		return row.Result()
+	}
+	return vigil.Result{}, nil
+}
+
 // Evidence returns what a failed probe saw of its target; nil when it is not stored, or when its database is away.
 func (s *Store) Evidence(ctx context.Context, key Key) (*vigil.Evidence, error) {
 	found, err := readAll(ctx, s.homes.with(key.Region), func(ctx context.Context, h *home) ([][]byte, error) {

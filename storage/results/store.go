@@ -3,6 +3,8 @@
 package results
 
 import (
+	"github.com/uptrace/bun"
+
 	"github.com/vigil-monitor/vigil/storage/loops"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -16,6 +18,15 @@ type Store struct {
 
 // New returns the results of a platform whose definitions are in a database, and which it closes with Close.
 func New(db *pg.DB, l *loops.Store, homes *Homes) *Store { return &Store{db, l, homes} }
+
+// HomeDBs returns the handles of the databases that keep results, that of the definitions first.
+func (s *Store) HomeDBs() []*bun.DB {
+	var list []*bun.DB
+	for _, h := range s.homes.all {
+		list = append(list, h.DB.DB)
+	}
+	return list
+}
 
 // CloseHomes closes the databases that keep results alone.
 func (s *Store) CloseHomes() error { return s.homes.close() }

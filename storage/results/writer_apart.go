@@ -5,6 +5,7 @@ package results
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -58,9 +59,6 @@ func (g *groupTx) storeApart(ctx context.Context) error {
 	if err := g.insertApart(ctx, here); err != nil {
 		return awayUnless(ctx, err)
 	}
-	for key, r := range here {
-		g.existing[key] = r
-	}
 	for _, step := range []func(context.Context) error{g.readPauses, g.fillGaps} {
 		if err := step(ctx); err != nil {
 			return err
@@ -106,8 +104,21 @@ func (g *groupTx) insertApart(ctx context.Context, here map[slotKey]vigil.Result
 	if err := g.endApart(ctx); err != nil {
 		return err
 	}
-	existing, err := storedResults(ctx, g.apart, slices.DeleteFunc(rows, func(p *pendingRow) bool { return g.inserted[p.slotKey()] }))
-	g.existing = existing
+	return g.readApart(ctx, here)
+}
+
+// readApart reads the results that slots of the group already had; here are those in the other database.
+func (g *groupTx) readApart(ctx context.Context, here map[slotKey]vigil.Result) (err error) {
+	g.existing = here
+	rows := slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool {
+		_, known := here[p.slotKey()]
+		return known || g.inserted[p.slotKey()]
+	})
+	if len(rows) == 0 {
+		return nil
+	}
+	there, err := storedResults(ctx, g.apart, rows)
+	maps.Copy(g.existing, there)
 	return err
 }
 
@@ -236,16 +247,7 @@ func (g *groupTx) insertAsideApart(ctx context.Context, here map[slotKey]vigil.R
 	if err := g.endApart(ctx); err != nil {
 		return err
 	}
-	existing, err := storedResults(
-		ctx,
-		g.apart,
-		slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool { return g.inserted[p.slotKey()] }),
-	)
-	for key, r := range here {
-		existing[key] = r
-	}
-	g.existing = existing
-	return err
+	return g.readApart(ctx, here)
 }
 
 // noted brings what is known of the loops up to the newest of their notes.
