@@ -32,7 +32,8 @@ func newAPI(mux *http.ServeMux) huma.API {
 			"What else is no operation, such as /openapi.json, /v1/schemas/vigil.json and /mcp, has no parameters and refuses all. " +
 			"Members that a resource shows and that cannot be set are accepted and ignored, so that what was read can be written. " +
 			"An answer with the header Vigil-As-Of is read from a standby of the database while the database itself is away, and may lack " +
-			"what was written since that time.",
+			"what was written since that time. One with the header Vigil-Missing-Results may lack the results of the regions that it " +
+			"names, since the database that keeps them is away.",
 	}, []*huma.Tag{
 		{Name: resource.TagSystem, Description: "Endpoints that need no account."},
 		{Name: resource.TagAccount, Description: "Your account and what your plan allows."},

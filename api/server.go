@@ -96,7 +96,8 @@ func assemble(deps Deps) *Server {
 	s.limited = servePublic(s.routes, deps)
 	servePings(s.routes, deps, mine.checks.Checks)
 	s.outside = outside(deps)
-	s.handler = s.outside(rest.Measure(s.withStandby(r.Routed(mux), shared), deps.Now, deps.Answered))
+	answer := notesMissing(s.withStandby(r.Routed(mux), shared), deps.MissingResults)
+	s.handler = s.outside(rest.Measure(answer, deps.Now, deps.Answered))
 	return s
 }
 

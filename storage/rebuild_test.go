@@ -60,9 +60,7 @@ func TestStateBefore(t *testing.T) {
 	equal(t, ask(0, 12*time.Hour), vigil.State{DNS: "A x:1", DNSSlot: at(0), Days: new(4), Failures: 3})
 
 	// Results past their retention are in the rollups only.
-	if _, err := s.DB().ExecContext(t.Context(), "DELETE FROM results WHERE check_id = ? AND slot < ?", c.ID, at(8*time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	changeResults(t, s, "DELETE FROM results WHERE check_id = ? AND slot < ?", c.ID, at(8*time.Hour))
 	equal(t, ask(0, 12*time.Hour), vigil.State{Days: new(4), Failures: 3})
 }
 

@@ -112,6 +112,10 @@ func TestReadsOverAllResults(t *testing.T) {
 		"UptimeOfAWeek": func(f *fixture) (any, error) {
 			return f.s.Uptime(t.Context(), f.c.OrgID, f.c.ID, 7*24*time.Hour, true)
 		},
+		"UptimeBetween": func(f *fixture) (any, error) {
+			span := overview.Span{From: epoch().Add(17 * time.Minute), To: epoch().Add(170 * time.Minute), Zone: time.UTC}
+			return f.s.UptimeBetween(t.Context(), f.c.OrgID, f.c.ID, span, true)
+		},
 		"UptimeDays": func(f *fixture) (any, error) { return f.s.UptimeDays(t.Context(), f.c.OrgID, f.c.ID, 3) },
 		"Series": func(f *fixture) (any, error) {
 			return f.s.Series(t.Context(), f.c.OrgID, f.c.ID, overview.SeriesQuery{Period: 6 * time.Hour, Statistic: overview.P95})
@@ -355,8 +359,8 @@ func TestSuiteWithResultsApart(t *testing.T) {
 		t.Skip("this is the second run, or a short one")
 	}
 	const tests = "^(TestResultsOfAWorkerThatLostTheLoop|TestEverySlotIsAResultOrMissed|TestEvidence.*|TestConcurrentWriters|TestGaps|" +
-		"TestRollupsSplitAtTheHour|TestDropExpired|TestSeries.*|TestStateBefore.*|TestUptime.*|TestOpenIncident.*|TestTrigger|" +
-		"TestResultWriter.*|TestEnsurePartitions|TestSummar.*|TestReport.*|TestReplay.*|TestChangedMaintenance.*|TestStatus.*|" +
+		"TestDropExpired|TestSeries.*|TestStateBefore.*|TestUptimeC.*|TestUptimeL.*|TestUptimeW.*|TestOpenIncident.*|TestTrigger|" +
+		"TestResultWriter.*|TestSummar.*|TestReport.*|TestReplay.*|TestChangedMaintenance.*|TestStatus.*|" +
 		"TestDeleteCheck.*|TestPurge.*|TestCheckFigures.*|TestList.*|TestDrill.*|TestLate.*|TestTombstones)$"
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", tests, "-test.v", "-test.timeout", "12m")
 	cmd.Env = append(os.Environ(), "VIGIL_TEST_RESULTS=apart")

@@ -68,9 +68,7 @@ func TestSeries(t *testing.T) {
 
 	// Percentiles of hours, of all results and after those are gone.
 	clock.Set(slots[0].Add(40 * 24 * time.Hour))
-	if _, err := s.DB().NewRaw("DELETE FROM results WHERE check_id = ?", c.ID).Exec(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	changeResults(t, s, "DELETE FROM results WHERE check_id = ?", c.ID)
 	old := read(slots[0], slots[20], overview.P95)
 	if old.Resolution != overview.ByWholeHour || old.Step != time.Hour {
 		t.Errorf("past the retention there are steps of %v by %s", old.Step, old.Resolution)

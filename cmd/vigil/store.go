@@ -19,7 +19,9 @@ func commandStore(ctx context.Context, s *platform.Settings) (*storage.Store, er
 		return nil, err
 	}
 	progress := func(what string) { stage(ctx, "%s", what) }
-	store, err := storage.Open(ctx, dsn, storage.Options{Pooler: s.DatabasePooler, MaxConns: 4, Progress: progress})
+	store, err := storage.Open(ctx, dsn, storage.Options{
+		Pooler: s.DatabasePooler, MaxConns: 4, Progress: progress, Results: s.ResultsDatabases,
+	})
 	if vigil.ErrorCode(err) == vigil.CodeConflict { // it says what to do
 		return nil, err
 	}

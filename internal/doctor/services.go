@@ -72,6 +72,26 @@ func (s Standby) Judge() Finding {
 	return f
 }
 
+// Results is a database that keeps results alone.
+type Results struct {
+	Region  string // whose results it keeps; empty: of all that have no other
+	Problem string // why it cannot be used
+}
+
+// Judge returns the finding about it.
+func (r Results) Judge() Finding {
+	of := "all results"
+	if r.Region != "" {
+		of = "the results of " + r.Region
+	}
+	f := Finding{Part: "results", State: OK, Message: "the database of " + of + " answers"}
+	if r.Problem != "" {
+		f.State, f.Message = Fail, "the database of "+of+" cannot be used, so they are kept with everything else: "+r.Problem
+		f.Remedies = []string{"vigil migrate   # where it has no schema yet"}
+	}
+	return f
+}
+
 // Temporal is the Temporal server, and the namespace of the platform.
 type Temporal struct {
 	Address, Namespace string

@@ -53,6 +53,10 @@ func figures() []figure {
 
 		{name: "vigil_results_waiting", help: "Results waiting to be stored."},
 		{
+			name: "vigil_results_kept_total",
+			help: "Results that were stored with the definitions because their own database was away.",
+		},
+		{
 			name:    "vigil_result_commit_seconds",
 			help:    "Duration of a transaction that stores results.",
 			buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30},

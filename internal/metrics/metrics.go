@@ -32,7 +32,7 @@ type Metrics struct {
 	requests       metric.Int64Counter
 	drills         metric.Int64Counter
 	refused        metric.Int64Counter
-	reads          metric.Int64Counter
+	reads, kept    metric.Int64Counter
 	requestSeconds metric.Float64Histogram
 	commitSeconds  metric.Float64Histogram
 	rowsInCommit   metric.Int64Histogram
@@ -56,7 +56,7 @@ func New(version string, log *slog.Logger, others ...sdkmetric.Option) (*Metrics
 		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))...)
 	m := &Metrics{registry: registry, meter: provider.Meter("vigil"), log: log}
 
-	var errs [8]error
+	var errs [9]error
 	m.requests, errs[0] = m.meter.Int64Counter("vigil_api_requests_total")
 	m.requestSeconds, errs[1] = m.meter.Float64Histogram("vigil_api_request_duration_seconds")
 	m.commitSeconds, errs[2] = m.meter.Float64Histogram("vigil_result_commit_seconds")
@@ -64,6 +64,7 @@ func New(version string, log *slog.Logger, others ...sdkmetric.Option) (*Metrics
 	m.drills, errs[5] = m.meter.Int64Counter("vigil_drills_total")
 	m.refused, errs[6] = m.meter.Int64Counter("vigil_agent_results_refused_total")
 	m.reads, errs[7] = m.meter.Int64Counter("vigil_api_reads_total")
+	m.kept, errs[8] = m.meter.Int64Counter("vigil_results_kept_total")
 	build, err := m.meter.Int64Gauge("vigil_build_info")
 	errs[4] = err
 	if err := errors.Join(errs[:]...); err != nil {
@@ -171,6 +172,15 @@ func (m *Metrics) Committed() func(ctx context.Context, rows int, took time.Dura
 		m.rowsInCommit.Record(ctx, int64(rows))
 		m.commitSeconds.Record(ctx, took.Seconds())
 	}
+}
+
+// Kept counts results that were stored with the definitions because their own database was away.
+func (m *Metrics) Kept() func(ctx context.Context, rows int) {
+	if m == nil {
+		return nil
+	}
+	m.kept.Add(context.Background(), 0) // the figure is there before it moves
+	return func(ctx context.Context, rows int) { m.kept.Add(ctx, int64(rows)) }
 }
 
 // Drills counts drills that have ended.

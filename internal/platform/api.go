@@ -54,6 +54,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 	server, err := api.New(api.Deps{
 		Stores:         storesOf(p.store),
 		Standby:        p.standbyOf(copied, answered),
+		MissingResults: p.missingResults(),
 		Loops:          p.loops,
 		Incidents:      p.incidents,
 		Probes:         p.probes,

@@ -66,9 +66,9 @@ const smallConns = 6
 // openStore opens the database for a process that runs until it is stopped. It refuses one
 // from before the baseline, and writes nothing.
 func (p *Process) openStore(
-	ctx context.Context, dsn string, pooler storage.Pooler, conns int, keys *secret.Keyring,
+	ctx context.Context, dsn string, s *Settings, conns int, keys *secret.Keyring,
 ) (*storage.Store, error) {
-	store, err := storage.Open(ctx, dsn, p.storeOptions(pooler, conns, keys))
+	store, err := storage.Open(ctx, dsn, p.storeOptions(s, conns, keys))
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,10 @@ func (p *Process) openStore(
 }
 
 // storeOptions are those of the databases of a process that runs until it is stopped.
-func (p *Process) storeOptions(pooler storage.Pooler, conns int, keys *secret.Keyring) storage.Options {
+func (p *Process) storeOptions(s *Settings, conns int, keys *secret.Keyring) storage.Options {
 	return storage.Options{
-		Keys: keys, Secrets: ConfigSecrets(), Policies: notify.Policies(), Pooler: pooler, MaxConns: conns, Now: time.Now, Log: p.Log,
+		Keys: keys, Secrets: ConfigSecrets(), Policies: notify.Policies(), Pooler: s.DatabasePooler, MaxConns: conns, Now: time.Now, Log: p.Log,
+		Results: s.ResultsDatabases,
 	}
 }
 

@@ -28,7 +28,7 @@ func (p *Process) startRole(ctx context.Context, s Settings, knowsListen bool, s
 	if in.metrics, err = p.ServeMetrics(ctx, s); err != nil {
 		return err
 	}
-	if in.store, err = p.openStore(ctx, in.dsn, in.settings.DatabasePooler, maxConns, in.secrets.Keyring); err != nil {
+	if in.store, err = p.openStore(ctx, in.dsn, &in.settings, maxConns, in.secrets.Keyring); err != nil {
 		return err
 	}
 	if err = in.store.Ready(ctx); err != nil {

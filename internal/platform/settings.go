@@ -34,6 +34,7 @@ type Settings struct {
 	DatabaseURL       string         `env:"DATABASE_URL" secret:"yes" use:"up api worker temporal keys orgs login-link migrate health backup restore restored" help:"~URL~ of a Postgres to use instead of a private one"`
 	DatabasePooler    storage.Pooler `env:"VIGIL_DATABASE_POOLER" envDefault:"auto" form:"auto, none or transaction" more:"operations.md#behind-pgbouncer" use:"up api worker keys orgs login-link migrate health backup restore restored" help:"~pooler~ between this process and Postgres: transaction (PgBouncer with pool_mode = transaction), none, or auto to detect one"`
 	ReadDatabaseURL   string         `env:"VIGIL_READ_DATABASE_URL" secret:"yes" more:"operations.md#reads-from-a-standby" use:"up api" help:"~URL~ of a standby of that database, from which requests that change nothing are answered (default: none)"`
+	ResultsDatabases  ResultsList    `env:"VIGIL_RESULTS_DATABASE_URL" secret:"yes" more:"operations.md#results-of-their-own" use:"up api worker migrate" help:"~URL~ of a Postgres for results alone; with _ and a region at its end, as in VIGIL_RESULTS_DATABASE_URL_EU_CENTRAL_FRA, for those of that region (default: with everything else)"`
 	TemporalAddress   string         `env:"TEMPORAL_ADDRESS" use:"up api worker temporal deployment backup restore" help:"~host:port~ of a Temporal server to use instead of the embedded one (TLS and keys: Temporal's own TEMPORAL_ variables)"`
 	TemporalNamespace string         `env:"TEMPORAL_NAMESPACE" envDefault:"vigil" use:"up api worker temporal deployment" help:"Temporal ~namespace~ of all workflows"`
 
@@ -153,6 +154,9 @@ func ParseSettings(given map[string]string) (Settings, error) {
 	})
 	if err != nil {
 		return Settings{}, settingsError(err)
+	}
+	if err := read.ResultsDatabases.addRegions(given); err != nil {
+		return Settings{}, err
 	}
 	if read.PublicURL == "" {
 		read.PublicURL = publicURL("http://" + read.Listen.Reachable())

@@ -26,7 +26,7 @@ func (p *Platform) openStandby(ctx context.Context) (*storage.Standby, error) {
 		ctx,
 		p.settings.ReadDatabaseURL,
 		p.store,
-		p.storeOptions(p.settings.DatabasePooler, maxConns, p.secrets.Keyring),
+		p.storeOptions(&p.settings, maxConns, p.secrets.Keyring),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("VIGIL_READ_DATABASE_URL: %w", err)

@@ -98,7 +98,7 @@ func (p *Process) startServers(ctx context.Context, in inputs, show *Screen) (*s
 	if in.settings.small() {
 		conns = smallConns
 	}
-	store, err := p.openStore(ctx, in.dsn, in.settings.DatabasePooler, conns, in.secrets.Keyring)
+	store, err := p.openStore(ctx, in.dsn, &in.settings, conns, in.secrets.Keyring)
 	if err != nil {
 		return nil, TemporalServer{}, err
 	}

@@ -33,7 +33,7 @@ func (p *Platform) StartRegions(ctx context.Context, regions []string) (<-chan s
 	if slices.Contains(regions, vigil.LocationsRegion) { // public regions of agents need no worker of their own
 		regions = append(regions, slices.DeleteFunc(p.inbox.Served(), func(key string) bool { return slices.Contains(regions, key) })...)
 	}
-	writer := storage.NewResultWriter(p.store, storage.WriterOptions{Log: p.Log, Committed: p.metrics.Committed()})
+	writer := storage.NewResultWriter(p.store, storage.WriterOptions{Log: p.Log, Committed: p.metrics.Committed(), Kept: p.metrics.Kept()})
 	p.metrics.Gauge("vigil_results_waiting", writer.Waiting)
 	written := make(chan struct{})
 	go func() {

@@ -48,6 +48,7 @@ type nav struct {
 	ReadOnly     bool         // the user's role may not change definitions or run drills
 	Blind        *blindNote   // nil: every worker has its line
 	Standby      *standbyNote // nil: the database answers
+	Missing      string       // regions whose results the page may lack; empty: none
 }
 
 type navGroup struct {
@@ -77,6 +78,7 @@ func (r *request) menu(current string) (nav, error) {
 		ReadOnly:     known.readOnly,
 		Blind:        r.blindNote(),
 		Standby:      r.standbyNote(),
+		Missing:      r.missingNote(),
 	}
 	n.Groups = []navGroup{
 		{Items: []navItem{

@@ -5,11 +5,15 @@ package web
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/vigil-monitor/vigil/client"
 )
+
+// missingHeader is the header of answers of the API that may lack the results of some regions, whose keys are its value.
+const missingHeader = "Vigil-Missing-Results"
 
 // asOfHeader is the header of answers of the API that are read from a standby while the database is away.
 const asOfHeader = "Vigil-As-Of"
@@ -19,7 +23,8 @@ type answersKey struct{}
 
 // answers is what a page has learned of the answers that it is made from.
 type answers struct {
-	asOf atomic.Pointer[string] // nil: all have what was written before
+	asOf    atomic.Pointer[string] // nil: all have what was written before
+	missing atomic.Pointer[string] // nil: none lacks results
 }
 
 // withAnswers returns a context whose requests to the API note what their answers say of themselves.
@@ -36,10 +41,15 @@ func (n noting) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	page, ok := req.Context().Value(answersKey{}).(*answers)
+	if !ok {
+		return answer, nil
+	}
 	if asOf := answer.Header.Get(asOfHeader); asOf != "" {
-		if page, ok := req.Context().Value(answersKey{}).(*answers); ok {
-			page.asOf.Store(&asOf)
-		}
+		page.asOf.Store(&asOf)
+	}
+	if missing := answer.Header.Get(missingHeader); missing != "" {
+		page.missing.Store(&missing)
 	}
 	return answer, nil
 }
@@ -64,4 +74,26 @@ func (r *request) standbyNote() *standbyNote {
 		return &standbyNote{}
 	}
 	return &standbyNote{Known: true, AsOf: r.stamp(at)}
+}
+
+// missingNote says which results a page may lack; empty where it has all.
+func (r *request) missingNote() string {
+	if r.answers == nil {
+		return ""
+	}
+	keys := r.answers.missing.Load()
+	if keys == nil {
+		return ""
+	}
+	known, _ := r.s.regions.all(r.Context(), r.api) // without their names the keys are shown
+	names := strings.Split(*keys, ", ")
+	for i, key := range names {
+		if region, has := known[key]; has {
+			names[i] = region.City
+		}
+		if key == "*" {
+			names[i] = "all regions without a database of their own"
+		}
+	}
+	return strings.Join(names, ", ")
 }

@@ -39,3 +39,30 @@ func TestPagesSayThatTheDatabaseIsAway(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesSayWhichResultsAreMissing: while a database of results is away, every page that reads results names its regions.
+func TestPagesSayWhichResultsAreMissing(t *testing.T) {
+	t.Parallel()
+	var missing atomic.Pointer[[]string]
+	missing.Store(&[]string{})
+	o := openOffice(t, func(d *api.Deps) {
+		d.MissingResults = func(ctx context.Context) (context.Context, func() []string) {
+			return ctx, func() []string { return *missing.Load() }
+		}
+	})
+	for _, test := range []struct {
+		missing []string
+		said    string
+	}{
+		{[]string{}, ""},
+		{[]string{"eu-central-fra", "na-east-ewr"}, "the results of Frankfurt, Newark is away"},
+		{[]string{"*"}, "the results of all regions without a database of their own is away"},
+		{[]string{"loc-office"}, "the results of loc-office is away"},
+	} {
+		missing.Store(&test.missing)
+		page := o.view(t, "/app").raw
+		if said := strings.Contains(page, "Results are missing"); said != (test.said != "") || !strings.Contains(page, test.said) {
+			t.Errorf("%v: the page says that results are missing: %t; want %q", test.missing, said, test.said)
+		}
+	}
+}

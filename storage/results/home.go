@@ -270,6 +270,26 @@ func (h *Homes) each(ctx context.Context, work func(*home) error) error {
 	return errors.Join(errs...)
 }
 
+// HomeState is how a database that keeps results alone is.
+type HomeState struct {
+	Region string // whose results it keeps; empty: of all that have no other
+	Err    error  // why it cannot be used
+}
+
+// HomeStates looks at the databases that keep results alone.
+func (s *Store) HomeStates(ctx context.Context) (list []HomeState) {
+	for _, h := range s.homes.all[1:] {
+		err := h.usable(ctx)
+		for _, region := range h.regions {
+			list = append(list, HomeState{region, err})
+		}
+		if len(h.regions) == 0 {
+			list = append(list, HomeState{Err: err})
+		}
+	}
+	return list
+}
+
 // MigrateHomes brings the schemas of the databases that keep results alone up to date. One that is away is left for EnsurePartitions.
 func (s *Store) MigrateHomes(ctx context.Context) error {
 	var errs []error

@@ -31,6 +31,9 @@ type WriterOptions struct {
 	// Committed is called after every committed transaction with the number of rows
 	// and the duration; it may be nil.
 	Committed func(ctx context.Context, rows int, took time.Duration)
+	// Kept is called with the number of rows that were stored in the database of the definitions because their own is away; it may
+	// be nil.
+	Kept func(ctx context.Context, rows int)
 	// Log receives rows that cannot be stored, and errors while Postgres is
 	// unavailable; nil means the store's log.
 	Log *slog.Logger
@@ -60,6 +63,7 @@ type ResultWriter struct {
 	now       func() time.Time
 	log       *slog.Logger
 	committed func(ctx context.Context, rows int, took time.Duration)
+	kept      func(ctx context.Context, rows int)
 	waiting   atomic.Int64
 	uncounted atomic.Bool // rows were stored aside
 
@@ -101,7 +105,7 @@ type outcome struct {
 // NewResultWriter returns a writer. Write blocks until Run is started.
 func NewResultWriter(s *Store, opts WriterOptions) *ResultWriter {
 	w := &ResultWriter{
-		store: s, delay: opts.Delay, maxRows: opts.MaxRows, now: opts.Now, log: opts.Log, committed: opts.Committed,
+		store: s, delay: opts.Delay, maxRows: opts.MaxRows, now: opts.Now, log: opts.Log, committed: opts.Committed, kept: opts.Kept,
 		queue: make(chan *pendingRow), closing: make(chan struct{}),
 		stopped: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -302,9 +306,12 @@ func (a *attempt) try(ctx context.Context, w *ResultWriter, rows []*pendingRow) 
 	bounded, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	began := w.now()
-	outcomes, err := w.store.commit(bounded, rows)
+	outcomes, kept, err := w.store.commit(bounded, rows)
 	if err != nil {
 		return err
+	}
+	if kept && w.kept != nil {
+		w.kept(ctx, len(rows))
 	}
 	stored := 0
 	var locked []*pendingRow

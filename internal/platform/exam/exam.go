@@ -56,6 +56,7 @@ func Probes(of Exam) []doctor.Probe {
 		one("postgres", e.judgePostgres),
 		{Part: "database rights", Look: e.judgeDatabaseRights},
 		one("standby", e.judgeStandby),
+		{Part: "results", Look: e.judgeResults},
 		one("migrations", e.judgeMigrations),
 		one("secret key", e.judgeSecretKey),
 		one("temporal", e.judgeTemporal),

@@ -82,6 +82,27 @@ func (e *Exam) judgeStandby(ctx context.Context) *doctor.Finding {
 	return new(judged.Judge())
 }
 
+// judgeResults looks at the databases that keep results alone.
+func (e *Exam) judgeResults(ctx context.Context) (found []doctor.Finding) {
+	if len(e.Settings.ResultsDatabases) == 0 || e.Settings.DatabaseURL == "" && !e.Running {
+		return nil
+	}
+	err := e.WithStore(ctx, func(store *storage.Store) error {
+		for _, home := range store.HomeStates(ctx) {
+			judged := doctor.Results{Region: home.Region}
+			if home.Err != nil {
+				judged.Problem = console.Sentence(home.Err)
+			}
+			found = append(found, judged.Judge())
+		}
+		return nil
+	})
+	if err != nil && len(found) == 0 && vigil.ErrorCode(err) == vigil.CodeConflict { // without it, the finding about Postgres says it
+		found = append(found, doctor.Finding{Part: "results", State: doctor.Fail, Message: console.Sentence(err)})
+	}
+	return found
+}
+
 // judgeMigrations needs a database that runs.
 func (e *Exam) judgeMigrations(ctx context.Context) *doctor.Finding {
 	if e.Settings.DatabaseURL == "" && !e.Running {
