@@ -45,9 +45,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 	p.metrics.Gauge("vigil_sweep_shards", func() int64 { return int64(sweep.Shards()) })
 	p.metrics.GaugeBy("vigil_loops_overdue", "region", sweep.UnobservedLoops)
 	p.exportChecks(sweep.Leads)
-	if err := sweep.Start(ctx); err != nil {
-		return err
-	}
+	sweep.Start(ctx)
 	p.onStopWorkers(func(ctx context.Context) {
 		if err := sweep.Stop(); err != nil {
 			p.Log.WarnContext(ctx, "sweep not stopped cleanly", "error", err)

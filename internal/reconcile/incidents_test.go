@@ -41,7 +41,7 @@ func TestReenabledRuleAlerts(t *testing.T) {
 		Process: "test", Away: dispatch.Away, Loops: dispatch.NewLoops(p.Temporal, p.Store, quiet), Store: store, Housekeeping: store,
 		Incidents: p.Incidents, IncidentStore: p.Store, Now: later, Log: quiet,
 	})
-	p.OK(sweep.Start(t.Context()))
+	sweep.Start(t.Context())
 	defer func() { p.OK(sweep.Stop()) }()
 	p.AwaitOpen(2)
 }

@@ -48,7 +48,7 @@ func TestRecoveryWithoutWorkflowGoesOn(t *testing.T) {
 		Process: "test", Away: dispatch.Away, Loops: dispatch.NewLoops(p.Temporal, p.Store, quiet), Store: store, Housekeeping: store,
 		Incidents: p.Incidents, IncidentStore: p.Store, Now: later, Log: quiet,
 	})
-	p.OK(sweep.Start(t.Context()))
+	sweep.Start(t.Context())
 	defer func() { p.OK(sweep.Stop()) }()
 	timingtest.Eventually(t, time.Minute, "the recovery has ended", func() bool {
 		got, err := p.Store.Recovery(t.Context(), p.Org.ID, channel, recovery.ID)

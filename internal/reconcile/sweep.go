@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-co-op/gocron/v2"
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
@@ -33,8 +32,7 @@ const (
 	housekeepingTimeout = housekeepingInterval
 	// passLimit bounds the rows of a pass, and with them the signals per second.
 	passLimit = 200
-	// startDelay is how long after Start the first pass begins. One whose instant is over
-	// when it is scheduled begins an interval later.
+	// startDelay is how long after Start the first pass begins.
 	startDelay = 100 * time.Millisecond
 
 	// stopTimeout bounds how long Stop waits for passes, and for the release of the shards.
@@ -145,9 +143,10 @@ type Sweep struct {
 
 	keptHouse time.Time // when housekeeping was last begun; used by its pass alone
 
-	jobs     gocron.Scheduler
-	stop     context.CancelFunc // of the renewals
-	renewals sync.WaitGroup
+	stopPasses context.CancelFunc
+	running    sync.WaitGroup     // of the passes
+	stop       context.CancelFunc // of the renewals
+	renewals   sync.WaitGroup
 
 	mu       sync.Mutex
 	reported map[string]time.Time // when the failure of a pass was logged
@@ -256,34 +255,57 @@ func (s *Sweep) passes() []pass {
 	return all
 }
 
-// Start takes shards and schedules the passes; they run until Stop.
-func (s *Sweep) Start(ctx context.Context) error {
-	jobs, err := gocron.NewScheduler(gocron.WithLocation(time.UTC), gocron.WithStopTimeout(stopTimeout))
-	if err != nil {
-		return fmt.Errorf("create the scheduler: %w", err)
-	}
-	s.jobs = jobs
-	passes, began := s.passes(), time.Now().Add(startDelay) //nolint:forbidigo // the scheduler's clock
-	for i, pass := range passes {
+// Start takes shards and begins the passes; they run until Stop, or until ctx ends.
+func (s *Sweep) Start(ctx context.Context) {
+	passCtx, stopPasses := context.WithCancel(ctx)
+	passes := s.passes()
+	for i, p := range passes {
 		// Their queries come one after the other, which takes few connections.
-		start := began.Add(time.Duration(i) * loopsInterval / time.Duration(len(passes)))
-		_, err := jobs.NewJob(gocron.DurationJob(pass.every), gocron.NewTask(s.attempt, pass),
-			gocron.WithName(pass.name), gocron.WithContext(ctx),
-			gocron.WithSingletonMode(gocron.LimitModeReschedule), gocron.WithStartAt(gocron.WithStartDateTimePast(start)))
-		if err != nil {
-			return fmt.Errorf("schedule %s: %w", pass.name, err)
-		}
+		begin := startDelay + time.Duration(i)*loopsInterval/time.Duration(len(passes))
+		s.running.Go(func() { s.repeat(passCtx, p, begin) })
 	}
+	s.stopPasses = stopPasses
 	ctx, s.stop = context.WithCancel(ctx)
 	started := s.shards.renew(ctx)
 	s.renewals.Go(func() { s.shards.keep(ctx, started) })
-	jobs.Start()
-	return nil
+}
+
+// repeat runs a pass for the first time after begin, and then at its interval, until ctx ends. While it runs, its times
+// pass by: it waits for the next one.
+func (s *Sweep) repeat(ctx context.Context, p pass, begin time.Duration) {
+	if timing.Sleep(ctx, begin) != nil {
+		return
+	}
+	tick := time.NewTicker(p.every)
+	defer tick.Stop()
+	for {
+		s.attempt(ctx, p)
+		select {
+		case <-tick.C: // of the time that it took
+		default:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // Stop ends the passes and gives up the shards.
 func (s *Sweep) Stop() error {
-	err := s.jobs.Shutdown()
+	s.stopPasses()
+	ended := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(ended)
+	}()
+	var err error
+	select {
+	case <-ended:
+	case <-time.After(stopTimeout):
+		err = fmt.Errorf("passes of the sweep still run %s after they were canceled", stopTimeout)
+	}
 	s.stop()
 	s.renewals.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
