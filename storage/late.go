@@ -40,9 +40,6 @@ type lateSpan struct {
 // shards, by a replay as a backtest makes it, and returns how many checks there were. What overlaps with an
 // incident that was, was observed. It may be repeated, and by two processes at once.
 func (s *Store) ReviewLateResults(ctx context.Context, shards []int, limit int) (int, error) {
-	if found, err := pg.Any(ctx, s.db, "late_spans ORDER BY changed_at"); err != nil || !found {
-		return 0, err
-	}
 	var rows []lateSpan
 	err := s.db.NewRaw(`SELECT s.check_id, min(s.from_slot) AS from_slot, max(s.to_slot) AS to_slot, max(s.changed_at) AS changed_at,
 			coalesce(max(r.deadline_ms), 0) AS deadline_ms

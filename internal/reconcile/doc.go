@@ -9,6 +9,9 @@
 // platform only where the common shard is (shards.go). Its statements compare the fence of the
 // lease, so that a process that lost a shard without noticing changes nothing.
 //
+// Most passes run only where there may be rows for them: those with the same time begin together and share one look at the
+// database, which says so for each kind of row (glance.go). At rest that look is all that they ask.
+//
 //   - loops.go: revisions that Temporal has not accepted, and loops without a result in time
 //   - lease_monitor.go, abandoned.go: workers that no longer renew their lease, and their loops
 //   - suspects.go: late loops whose workflow or turn is gone although their worker lives

@@ -53,6 +53,7 @@ type incidentRepair struct {
 	incidents incidents
 	store     incidentStore
 	repairs   *repairs
+	glance    *glance
 	now       func() time.Time
 	publicURL string
 
@@ -63,18 +64,30 @@ type incidentRepair struct {
 
 // passes are those over incidents, votes and deliveries, in the order in which they begin.
 func (r *incidentRepair) passes() []pass {
+	where := r.glance.where
+	incidents := where(func(f fleet.Work) bool { return f.Incidents }, r.reviveIncidents)
+	votes := where(func(f fleet.Work) bool { return f.Votes }, r.handleVotes)
+	deliveries := where(func(f fleet.Work) bool { return f.Deliveries }, r.sendDeliveries)
+	locations := where(func(f fleet.Work) bool { return f.Locations }, r.reportSilentLocations)
+	lateResults := where(func(f fleet.Work) bool { return f.LateResults }, r.reviewLateResults)
+	regions := where(func(f fleet.Work) bool { return f.Incidents || f.Votes }, r.markSilentRegions)
+	unobserved := where(func(f fleet.Work) bool { return f.Late || f.Unobserved }, r.reportUnobserved)
+	ends := where(func(f fleet.Work) bool { return f.Holds }, r.endMaintenance)
+	reclassify := where(func(f fleet.Work) bool { return f.Reclassifications }, r.reclassify)
+	places := where(func(f fleet.Work) bool { return f.Places }, r.admitDeliveries)
+	recoveries := where(func(f fleet.Work) bool { return f.Recoveries }, r.resumeRecoveries)
 	return []pass{
-		{"incidents", incidentsInterval, passTimeout, ofChecks, r.watched(r.reviveIncidents)},
-		{"votes", incidentsInterval, passTimeout, ofChecks, r.watched(r.handleVotes)},
-		{"deliveries", incidentsInterval, passTimeout, ofChecks, r.watched(r.sendDeliveries)},
-		{"silent locations", loopsInterval, passTimeout, ofCommon, r.reportSilentLocations},
-		{"late results", incidentsInterval, passTimeout, ofChecks, r.reviewLateResults},
-		{"silent regions", incidentsInterval, passTimeout, ofChecks, r.watched(r.markSilentRegions)},
-		{"unobserved checks", incidentsInterval, passTimeout, ofChecks, r.watched(r.reportUnobserved)},
-		{"ends of maintenance", maintenanceInterval, passTimeout, ofChecks, r.endMaintenance},
-		{"results in maintenance", loopsInterval, passTimeout, ofChecks, r.reclassify},
-		{"places of deliveries", incidentsInterval, passTimeout, ofCommon, r.admitDeliveries},
-		{"recoveries", incidentsInterval, passTimeout, ofCommon, r.resumeRecoveries},
+		{"incidents", incidentsInterval, passTimeout, ofChecks, r.watched(incidents)},
+		{"votes", incidentsInterval, passTimeout, ofChecks, r.watched(votes)},
+		{"deliveries", incidentsInterval, passTimeout, ofChecks, r.watched(deliveries)},
+		{"silent locations", loopsInterval, passTimeout, ofCommon, locations},
+		{"late results", incidentsInterval, passTimeout, ofChecks, lateResults},
+		{"silent regions", incidentsInterval, passTimeout, ofChecks, r.watched(regions)},
+		{"unobserved checks", incidentsInterval, passTimeout, ofChecks, r.watched(unobserved)},
+		{"ends of maintenance", maintenanceInterval, passTimeout, ofChecks, ends},
+		{"results in maintenance", loopsInterval, passTimeout, ofChecks, reclassify},
+		{"places of deliveries", incidentsInterval, passTimeout, ofCommon, places},
+		{"recoveries", incidentsInterval, passTimeout, ofCommon, recoveries},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ const (
 	housekeepingTimeout = housekeepingInterval
 	// passLimit bounds the rows of a pass, and with them the signals per second.
 	passLimit = 200
-	// startDelay is how long after Start the first pass begins.
+	// startDelay is how long after Start the first passes begin.
 	startDelay = 100 * time.Millisecond
 
 	// stopTimeout bounds how long Stop waits for passes, and for the release of the shards.
@@ -55,6 +56,7 @@ type loopStore interface {
 	shardStore
 	leaseStore
 	tombstoneStore
+	workStore
 	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
 	Starting(ctx context.Context, shards []int) (map[string]int, error)
 	WaitingToStart(ctx context.Context, shards []int, after time.Time) (recent int, oldest time.Time, err error)
@@ -132,6 +134,7 @@ type Sweep struct {
 
 	creations     timing.Burst // of checks, which rows count
 	shards        *shards
+	glance        *glance
 	repairs       *repairs
 	leases        *leaseMonitor
 	abandoned     *abandonedLoops
@@ -167,6 +170,7 @@ func New(opts Options) *Sweep {
 		log:           opts.Log,
 		creations:     timing.Burst{Size: burstSize, Window: burstTime},
 		shards:        &shards{store: opts.Store, process: opts.Process, now: opts.Now, log: opts.Log},
+		glance:        &glance{store: opts.Store, now: opts.Now, turn: make(chan struct{}, 1)},
 		repairs:       &repairs{away: opts.Away, now: opts.Now, log: opts.Log},
 		leases:        &leaseMonitor{store: opts.Store, now: opts.Now},
 		reported:      make(map[string]time.Time),
@@ -180,7 +184,7 @@ func New(opts Options) *Sweep {
 	s.tombstones = &tombstones{store: opts.Store, loops: opts.Loops, incidents: opts.Incidents, repairs: s.repairs, now: opts.Now}
 	if opts.IncidentStore != nil {
 		s.incidents = &incidentRepair{
-			incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, now: opts.Now, publicURL: opts.PublicURL,
+			incidents: opts.Incidents, store: opts.IncidentStore, repairs: s.repairs, glance: s.glance, now: opts.Now, publicURL: opts.PublicURL,
 		}
 	}
 	if opts.Sentinel != nil {
@@ -215,34 +219,57 @@ type pass struct {
 	run   func(context.Context, work) error
 }
 
-func (s *Sweep) passes() []pass {
+func (s *Sweep) passes() []pass { return slices.Concat(s.sharing(), s.apart()) }
+
+// sharing are the passes that run only where a glance finds work for them.
+func (s *Sweep) sharing() []pass {
+	where := s.glance.where
+	late := func(f fleet.Work) bool { return f.Late }
 	all := []pass{
-		{"leases", loopsInterval, fleet.LeaseTimeout, ofAll, s.leases.check},
-		{"loops", loopsInterval, passTimeout, ofChecks, s.applyLagging},
-		{"abandoned", loopsInterval, passTimeout, ofChecks, s.abandoned.repair},
-		{"tombstones", loopsInterval, passTimeout, ofChecks, s.tombstones.end},
-		{"results of deleted checks", loopsInterval, passTimeout, ofChecks, s.tombstones.purge},
-		{"overdue", overdueInterval, passTimeout, ofChecks, s.nudgeOverdue},
-		{"suspects", overdueInterval, passTimeout, ofChecks, s.suspects.inspect},
-		{"unobserved loops", incidentsInterval, passTimeout, ofCommon, s.unobserved.count},
-		{"blind regions", loopsInterval, passTimeout, ofCommon, s.reportBlindRegions},
-		{"deleted organizations", incidentsInterval, housekeepingTimeout, ofCommon, s.purgeOrganizations},
-		{"housekeeping", housekeepingLook, housekeepingTimeout, ofCommon, s.keepHouse},
+		{"loops", loopsInterval, passTimeout, ofChecks, where(func(f fleet.Work) bool { return f.Lagging }, s.applyLagging)},
+		{"tombstones", loopsInterval, passTimeout, ofChecks, where(func(f fleet.Work) bool { return f.Tombstones }, s.tombstones.end)},
+		{"overdue", overdueInterval, passTimeout, ofChecks, where(late, s.nudgeOverdue)},
+		{"suspects", overdueInterval, passTimeout, ofChecks, where(late, s.suspects.inspect)},
+		{"blind regions", loopsInterval, passTimeout, ofCommon, where(func(f fleet.Work) bool { return f.Blind }, s.reportBlindRegions)},
+		{
+			"deleted organizations", incidentsInterval, housekeepingTimeout, ofCommon,
+			where(func(f fleet.Work) bool { return f.Deleted }, s.purgeOrganizations),
+		},
 	}
 	if s.channels != nil {
-		all = append(all, pass{"mails about channels", incidentsInterval, passTimeout, ofCommon, func(ctx context.Context, _ work) error {
-			return s.channels(ctx)
-		}})
+		mail := func(ctx context.Context, _ work) error { return s.channels(ctx) }
+		all = append(all, pass{
+			"mails about channels", incidentsInterval, passTimeout, ofCommon, where(func(f fleet.Work) bool { return f.Notices }, mail),
+		})
 	}
 	if s.incidents != nil {
 		all = append(all, s.incidents.passes()...)
 	}
 	if s.drills != nil {
-		all = append(all, pass{"drills", incidentsInterval, passTimeout, ofCommon, s.repairDrills},
-			pass{"drill schedules", incidentsInterval, passTimeout, ofCommon, s.runDrillSchedules})
+		all = append(all,
+			pass{"drills", incidentsInterval, passTimeout, ofCommon, where(func(f fleet.Work) bool { return f.Drills }, s.repairDrills)},
+			pass{
+				"drill schedules", incidentsInterval, passTimeout, ofCommon,
+				where(func(f fleet.Work) bool { return f.DrillSchedules }, s.runDrillSchedules),
+			})
 	}
 	if s.reports != nil {
-		all = append(all, pass{"report schedules", incidentsInterval, passTimeout, ofCommon, s.runReportSchedules})
+		all = append(all, pass{
+			"report schedules", incidentsInterval, passTimeout, ofCommon,
+			where(func(f fleet.Work) bool { return f.ReportSchedules }, s.runReportSchedules),
+		})
+	}
+	return all
+}
+
+// apart are the passes that look for themselves.
+func (s *Sweep) apart() []pass {
+	all := []pass{
+		{"leases", loopsInterval, fleet.LeaseTimeout, ofAll, s.leases.check},
+		{"abandoned", loopsInterval, passTimeout, ofChecks, s.abandoned.repair},
+		{"results of deleted checks", loopsInterval, passTimeout, ofChecks, s.tombstones.purge},
+		{"unobserved loops", incidentsInterval, passTimeout, ofCommon, s.unobserved.count},
+		{"housekeeping", housekeepingLook, housekeepingTimeout, ofCommon, s.keepHouse},
 	}
 	if s.defaultDrills != nil {
 		all = append(all, pass{"default drills", incidentsInterval, passTimeout, ofCommon, func(ctx context.Context, _ work) error {
@@ -258,10 +285,12 @@ func (s *Sweep) passes() []pass {
 // Start takes shards and begins the passes; they run until Stop, or until ctx ends.
 func (s *Sweep) Start(ctx context.Context) {
 	passCtx, stopPasses := context.WithCancel(ctx)
-	passes := s.passes()
-	for i, p := range passes {
-		// Their queries come one after the other, which takes few connections.
-		begin := startDelay + time.Duration(i)*loopsInterval/time.Duration(len(passes))
+	for _, p := range s.sharing() { // together, so that they share their glance
+		s.running.Go(func() { s.repeat(passCtx, p, startDelay) })
+	}
+	apart := s.apart()
+	for i, p := range apart { // one after the other, which takes few connections
+		begin := startDelay + time.Duration(i+1)*loopsInterval/time.Duration(len(apart)+1)
 		s.running.Go(func() { s.repeat(passCtx, p, begin) })
 	}
 	s.stopPasses = stopPasses
@@ -270,8 +299,8 @@ func (s *Sweep) Start(ctx context.Context) {
 	s.renewals.Go(func() { s.shards.keep(ctx, started) })
 }
 
-// repeat runs a pass for the first time after begin, and then at its interval, until ctx ends. While it runs, its times
-// pass by: it waits for the next one.
+// repeat runs a pass for the first time after begin, and then at its interval, until ctx ends. While it runs, its times pass
+// by: it waits for the next one.
 func (s *Sweep) repeat(ctx context.Context, p pass, begin time.Duration) {
 	if timing.Sleep(ctx, begin) != nil {
 		return
@@ -322,6 +351,7 @@ func (s *Sweep) Pass(ctx context.Context, name string) error {
 	if err := s.shards.renew(ctx); err != nil {
 		return err
 	}
+	s.glance.forget()
 	for _, p := range s.passes() {
 		if p.name == name {
 			return p.run(ctx, s.shards.current())

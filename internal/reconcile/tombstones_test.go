@@ -37,6 +37,13 @@ func (s *staleStore) Tombstones(ctx context.Context, shards []int, limit int) ([
 	return s.Store.Tombstones(ctx, shards, limit)
 }
 
+// SweepWork has the tombstones read, stale or not.
+func (s *staleStore) SweepWork(ctx context.Context) (fleet.Work, error) {
+	work, err := s.Store.SweepWork(ctx)
+	work.Tombstones = true
+	return work, err
+}
+
 // DropExpired completes the housekeeping.
 func (s *staleStore) DropExpired(ctx context.Context, now time.Time) error {
 	return s.Store.DropExpired(ctx, now, storage.DefaultRetention())

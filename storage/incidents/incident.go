@@ -116,9 +116,6 @@ const sweepable = "swept_at + greatest(sweep_wait_ms, ?first_wait_ms) * interval
 // store. Most need no repair: an incident may be open for long. Only their IDs, statuses
 // and titles are read, so that no row fails all.
 func (s *Store) StalledIncidents(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.Incident, error) {
-	if found, err := pg.Any(ctx, s.db, liveIncidents); err != nil || !found {
-		return nil, err
-	}
 	var rows []Row
 	err := s.db.NewSelect().Model(&rows).Column("id", "org_id", "check_id", "status", "title").
 		Where("(i.status <> 'resolved' OR i.latched) AND ("+sweepable+" OR "+loops.LostSince+")",
@@ -168,9 +165,6 @@ const admissionGrace = 5 * time.Second
 // progress for 30 s and outside of their wait, those of system events, which are started by it, and those whose workflow was lost with
 // Temporal's store. Those that wait for a place are not stalled.
 func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error) {
-	if found, err := pg.Any(ctx, s.db, "deliveries WHERE status = 'pending' OR redeliver ORDER BY swept_at"); err != nil || !found {
-		return nil, err
-	}
 	var rows []namedDeliveryRow
 	const stalled = "(d.swept_at < d.created_at OR " + sweepable +
 		" AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ?first_wait_ms * interval '1 millisecond' <= ?now))"

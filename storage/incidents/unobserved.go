@@ -102,9 +102,9 @@ func longUnobserved(now, since time.Time) string {
 		+ (2 * r.interval_ms + r.deadline_ms) * interval '1 millisecond' < ` + pg.SQLTime(now) + `)`
 }
 
-// soonest is how long after its slot a loop is unobserved at least: two intervals, less what instants are rounded by. No
+// Soonest is how long after its slot a loop is unobserved at least: two intervals, less what instants are rounded by. No
 // plan has an interval of less than a second (account.PlanOf), nor has a heartbeat.
-const soonest = 2*time.Second - time.Millisecond
+const Soonest = 2*time.Second - time.Millisecond
 
 // whollyUnobserved is the condition that a check, alias c, is enabled and unobserved in all of
 // its regions.
@@ -127,7 +127,7 @@ func rulesNotifying(gone string) string {
 // be, or of which a rule must notify a channel. Since is when the platform was last found to work;
 // each check has time to be probed from then. Checks in maintenance are left out.
 func (s *Store) Unobserved(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error) {
-	if due, err := loops.AnyDue(ctx, s.db, now.Add(-soonest)); err != nil || !due {
+	if due, err := loops.AnyDue(ctx, s.db, now.Add(-Soonest)); err != nil || !due {
 		return nil, err
 	}
 	var rows []checkOfOrg
@@ -343,7 +343,7 @@ func (s *Store) publishUnobserved(ctx context.Context, tx bun.Tx, c *events.Unob
 // should be, by region. Regions without any are left out.
 func (s *Store) UnobservedLoops(ctx context.Context) (map[string]int64, error) {
 	now := s.db.Instant()
-	if due, err := loops.AnyDue(ctx, s.db, now.Add(-soonest)); err != nil || !due {
+	if due, err := loops.AnyDue(ctx, s.db, now.Add(-Soonest)); err != nil || !due {
 		return map[string]int64{}, err
 	}
 	var rows []struct {

@@ -38,9 +38,6 @@ func isOver(now time.Time) string {
 // are not any more, because they have a result, or need none, and those that have a channel that
 // must get the end.
 func (s *Store) ObservedAgain(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnobservedCheck, error) {
-	if found, err := pg.Any(ctx, s.db, "unobserved_checks", "unobserved_channels"); err != nil || !found {
-		return nil, err
-	}
 	var rows []checkOfOrg
 	err := s.db.NewRaw(`SELECT check_id, org_id FROM (
 			SELECT u.check_id, u.org_id, u.created_at FROM unobserved_checks AS u LEFT JOIN checks AS c ON c.id = u.check_id

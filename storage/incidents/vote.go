@@ -252,20 +252,11 @@ func (s *Store) readIncidentHeads(ctx context.Context, tx bun.Tx, checkID uuid.U
 	return nil
 }
 
-// What the sweep looks for first, see pg.Any: votes with a rule that fires, and incidents with a workflow.
-const (
-	firingVotes   = "region_votes WHERE firing <> '{}' ORDER BY swept_at"
-	liveIncidents = "incidents WHERE status <> 'resolved' OR latched ORDER BY swept_at"
-)
-
 // Silences returns regions that became silent or ceased to be, of checks of these shards
 // with a firing rule or an open or latched incident. A region is silent when its next slot is
 // overdue by two intervals and the deadline, or it is a silent location. The time before since, when the
 // platform itself was down, does not count, nor does the time when probing is paused.
 func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int, limit int) ([]vigil.RegionSilence, error) {
-	if found, err := pg.Any(ctx, s.db, firingVotes, liveIncidents); err != nil || !found {
-		return nil, err
-	}
 	var rows []struct {
 		CheckID uuid.UUID `bun:"check_id"`
 		OrgID   uuid.UUID `bun:"org_id"`
@@ -312,9 +303,6 @@ func (s *Store) MarkSilence(ctx context.Context, lease fleet.SweepLease, silence
 // enabled or a region ceased to be silent, which cause no new vote, and as long as
 // a region policy is not met.
 func (s *Store) UnhandledVotes(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.UnhandledVote, error) {
-	if found, err := pg.Any(ctx, s.db, firingVotes); err != nil || !found {
-		return nil, err
-	}
 	var rows []struct {
 		CheckID   uuid.UUID `bun:"check_id"`
 		Region    string    `bun:"region"`

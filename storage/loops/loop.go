@@ -191,13 +191,10 @@ func (s *Store) LoopsOf(ctx context.Context, checkID uuid.UUID) ([]vigil.Loop, e
 	return loopsOf(rows), pg.Wrap("read the loops", err)
 }
 
-// anyLagging reads the generation of Temporal's store, and whether any loop is behind its
-// revision, or was accepted by an older generation. Each is the first entry of an index,
-// which no estimate of Postgres turns into a scan of all loops.
-const anyLagging = `SELECT g.generation,
-		(SELECT check_id FROM check_regions WHERE desired > applied ORDER BY check_id, region LIMIT 1) IS NOT NULL AS behind,
-		coalesce((SELECT min(generation) FROM check_regions WHERE active) < g.generation, false) AS older
-	FROM temporal_generation AS g`
+// AnyLagging is SQL for whether any loop is behind its revision, or was accepted by an older generation of Temporal's store.
+// Each is the first entry of an index, which no estimate of Postgres turns into a scan of all loops.
+const AnyLagging = `((SELECT check_id FROM check_regions WHERE desired > applied ORDER BY check_id, region LIMIT 1) IS NOT NULL
+		OR coalesce((SELECT min(generation) FROM check_regions WHERE active) < (SELECT generation FROM temporal_generation), false))`
 
 // Lagging returns up to limit loops of these shards whose newest revision Temporal has
 // not accepted, active or not, and active ones that an older generation of Temporal's
@@ -207,10 +204,9 @@ const anyLagging = `SELECT g.generation,
 func (s *Store) Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error) {
 	lag, err := pg.Row[struct {
 		Generation int64 `bun:"generation"`
-		Behind     bool  `bun:"behind"`
-		Older      bool  `bun:"older"`
-	}](ctx, s.db, anyLagging)
-	if err != nil || !lag.Behind && !lag.Older {
+		Lagging    bool  `bun:"lagging"`
+	}](ctx, s.db, "SELECT generation, "+AnyLagging+" AS lagging FROM temporal_generation")
+	if err != nil || !lag.Lagging {
 		return nil, pg.Wrap("find lagging loops", err)
 	}
 	// Each part has an index of its own. The generation is a literal, so that the planner

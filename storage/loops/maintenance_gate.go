@@ -102,9 +102,6 @@ func (s *Store) Hold(ctx context.Context, checkID, orgID uuid.UUID, in *Running)
 // deleted or was changed, or the labels of the check were. One whose repair failed is left
 // out for its wait.
 func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]maintenance.Hold, error) {
-	if held, err := pg.Any(ctx, s.db, "maintenance_holds"); err != nil || !held {
-		return nil, err
-	}
 	var rows []struct {
 		CheckID   uuid.UUID `bun:"check_id"`
 		OrgID     uuid.UUID `bun:"org_id"`

@@ -52,16 +52,20 @@ func DueBefore(at string) string {
 	return "(" + ofSlots + " AND " + slotBefore("r.next_due", at) + " OR " + ofBeats + " AND " + beatBefore(beatDue, at) + ")"
 }
 
-// AnyDue reports whether an active loop is due as DueBefore says: whether the first entry of either index is. Most of the time
-// none is, and to see so costs a tenth of what the statements take to plan that read the loops that are late.
+// AnyDue reports whether an active loop is due as DueBefore says. Most of the time none is, and to see so costs a tenth of what
+// the statements take to plan that read the loops that are late.
 func AnyDue(ctx context.Context, db *pg.DB, at time.Time) (bool, error) {
+	due, err := pg.Row[bool](ctx, db, "SELECT "+AnyDueBefore("@at::timestamptz"), pg.Named{"at": pg.Micro(at)})
+	return due, pg.Wrap("look for loops that are due", err)
+}
+
+// AnyDueBefore is SQL for whether an active loop is due as DueBefore says: whether the first entry of either index is.
+func AnyDueBefore(at string) string {
 	first := func(which, due string) string {
 		return "(SELECT " + due + " FROM check_regions AS r WHERE " + which + " ORDER BY " + due + " LIMIT 1)"
 	}
-	const instant = "@at::timestamptz"
-	due, err := pg.Row[bool](ctx, db, "SELECT coalesce("+slotBefore(first(ofSlots, "r.next_due"), instant)+", false) OR coalesce("+
-		beatBefore(first(ofBeats, beatDue), instant)+", false)", pg.Named{"at": pg.Micro(at)})
-	return due, pg.Wrap("look for loops that are due", err)
+	return "(coalesce(" + slotBefore(first(ofSlots, "r.next_due"), at) + ", false) OR coalesce(" +
+		beatBefore(first(ofBeats, beatDue), at) + ", false))"
 }
 
 // ObservedHealth is SQL for the health of a loop, alias r, of the check, alias c: unknown

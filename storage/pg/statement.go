@@ -114,18 +114,16 @@ func Row[T any](ctx context.Context, in Runner, query string, args ...any) (T, e
 	return rows[0], nil
 }
 
-// Any reports whether one of some tables has rows with a condition, by the first entry of an index: each of rows is what
-// follows FROM, without arguments, such as "incidents WHERE status <> 'resolved' ORDER BY swept_at". What looks for work again
-// and again looks so first: most of the time there is none, and a statement of several tables takes milliseconds to plan each
-// time. The order is what has Postgres take the index, also where it expects many such rows; it would leave it out of an EXISTS.
-func Any(ctx context.Context, in Runner, rows ...string) (bool, error) {
-	for _, one := range rows {
-		found, err := Row[bool](ctx, in, "SELECT coalesce((SELECT true FROM "+one+" LIMIT 1), false)")
-		if err != nil || found {
-			return found, Wrap("look for rows of "+one, err)
-		}
-	}
-	return false, nil
+// First is SQL for whether a table has rows with a condition, by the first entry of an index: rows is what follows FROM,
+// without arguments of its own, such as "incidents WHERE status <> 'resolved' ORDER BY swept_at". What looks for work again and
+// again looks so first: most of the time there is none, and a statement of several tables takes milliseconds to plan each time.
+// The order is what has Postgres take the index, also where it expects many such rows; it would leave it out of an EXISTS.
+func First(rows string) string { return "coalesce((SELECT true FROM " + rows + " LIMIT 1), false)" }
+
+// Any reports whether a table has rows with a condition, as First says it.
+func Any(ctx context.Context, in Runner, rows string) (bool, error) {
+	found, err := Row[bool](ctx, in, "SELECT "+First(rows))
+	return found, Wrap("look for rows of "+rows, err)
 }
 
 // Exec runs a statement of the hot path that returns no rows.

@@ -64,9 +64,6 @@ func (s *Store) QueueReclassification(ctx context.Context, tx bun.Tx, windowID u
 // DueReclassifications returns spans of loops of these shards whose results must be marked
 // again, the longest due first.
 func (s *Store) DueReclassifications(ctx context.Context, shards []int, limit int) ([]vigil.ResultSpan, error) {
-	if queued, err := pg.Any(ctx, s.db, "result_reclassifications"); err != nil || !queued {
-		return nil, err
-	}
 	var rows []struct {
 		CheckID uuid.UUID `bun:"check_id"`
 		Region  string    `bun:"region"`
