@@ -23,6 +23,7 @@ const (
 	loopsInterval        = time.Second
 	maintenanceInterval  = loopsInterval / 2 // what fails is reported within 2 s of the end
 	overdueInterval      = 2 * time.Second
+	temporalInterval     = 2 * time.Second // a restore is found within a second or two
 	incidentsInterval    = 5 * time.Second
 	housekeepingInterval = 10 * time.Minute
 	// housekeepingLook is how soon the process that has the common shard finds that
@@ -277,7 +278,7 @@ func (s *Sweep) apart() []pass {
 		}})
 	}
 	if s.temporalStore != nil {
-		all = append(all, pass{"temporal store", loopsInterval, passTimeout, ofCommon, s.temporalStore.check})
+		all = append(all, pass{"temporal store", temporalInterval, passTimeout, ofCommon, s.temporalStore.check})
 	}
 	return all
 }

@@ -170,7 +170,7 @@ func watchStores(t *testing.T, run func(*storesFixture)) {
 // expect compares what is there some passes later.
 func (f *storesFixture) expect(fact string, generation int64, started int, found ...fleet.RestoreSign) {
 	f.Helper()
-	time.Sleep(3 * time.Second) // sleep: in a bubble only
+	time.Sleep(6 * time.Second) // sleep: in a bubble only
 	f.postgres.mu.Lock()
 	defer f.postgres.mu.Unlock()
 	f.temporal.mu.Lock()
