@@ -28,13 +28,13 @@ import (
 type Deps struct {
 	Stores Stores
 	// Standby is a copy of the database for requests that change nothing; nil: there is none.
-	Standby  *Standby
+	Standby *Standby
 	// MissingResults returns a context whose reads note of which regions they lack results, and what they have noted; nil: none can
 	// be missing.
 	MissingResults func(ctx context.Context) (context.Context, func() []string)
-	Loops    resource.LoopWorkflows
-	Probes   resource.CheckTypes
-	Channels resource.ChannelTypes
+	Loops          resource.LoopWorkflows
+	Probes         resource.CheckTypes
+	Channels       resource.ChannelTypes
 	// Incidents are the workflows of alerting; nil where there are none, so
 	// that incidents can be read and not changed.
 	Incidents resource.IncidentWorkflows

@@ -181,7 +181,7 @@ func count(tb testing.TB, s *storage.Store, query string, args ...any) int64 {
 }
 
 // ofResults finds the statements about tables that each database with results has.
-var ofResults = regexp.MustCompile(`FROM (results|result_rollups|uncounted_results)\b`) //nolint:gochecknoglobals // a constant
+var ofResults = regexp.MustCompile(`FROM (results|result_rollups|uncounted_results)\b`)
 
 // changeResults runs a statement on all databases that keep results.
 func changeResults(tb testing.TB, s *storage.Store, query string, args ...any) {

@@ -134,7 +134,8 @@ func TestReadsOverAllResults(t *testing.T) {
 		},
 		"Replay": func(f *fixture) (any, error) {
 			var rows []backtest.Row
-			for row, err := range f.s.ReplayResults(t.Context(), f.c.ID, []string{newark, frankfurt}, epoch().Add(time.Hour), epoch().Add(2*time.Hour), 5) {
+			from, to := epoch().Add(time.Hour), epoch().Add(2*time.Hour)
+			for row, err := range f.s.ReplayResults(t.Context(), f.c.ID, []string{newark, frankfurt}, from, to, 5) {
 				if err != nil {
 					return nil, err
 				}
@@ -189,7 +190,7 @@ func listAll(ctx context.Context, s *storage.Store, c vigil.Check, limit, most i
 }
 
 // TestResultsBeforeTheirLoop: a result whose loop could not be written in the second transaction is stored once, and its loop takes it
-// later: from the writer that comes next, or from whoever looks for such results.
+// later: from the writer that comes next, or from a look for such results.
 func TestResultsBeforeTheirLoop(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"NextWriter", "Look"} {
@@ -227,7 +228,9 @@ func TestResultsBeforeTheirLoop(t *testing.T) {
 			if err := <-written; err == nil {
 				t.Error("the write succeeded although its loop was refused")
 			}
-			<-ran
+			if err := <-ran; err != nil {
+				t.Error(err)
+			}
 			if loop := loopOf(t, s, c, frankfurt); !loop.LastSlot.IsZero() {
 				t.Fatalf("the loop knows %v", loop.LastSlot)
 			}

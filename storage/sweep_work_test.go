@@ -15,7 +15,8 @@ import (
 
 // withoutConstraints has a database take rows without those that they refer to, and with any values.
 const withoutConstraints = `DO $$ DECLARE bound record; BEGIN
-	FOR bound IN SELECT conrelid::regclass AS of_table, conname FROM pg_constraint WHERE contype IN ('f', 'c') AND conrelid <> 0 AND conparentid = 0 LOOP
+	FOR bound IN SELECT conrelid::regclass AS of_table, conname FROM pg_constraint
+		WHERE contype IN ('f', 'c') AND conrelid <> 0 AND conparentid = 0 LOOP
 		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', bound.of_table, bound.conname);
 	END LOOP;
 END $$`
@@ -26,7 +27,8 @@ func put(t *testing.T, s *storage.Store, table string, columns map[string]string
 	values := maps.Clone(columns)
 	var needed []struct{ Name, Kind string }
 	err := s.DB().NewRaw(`SELECT column_name AS name, data_type AS kind FROM information_schema.columns
-		WHERE table_name = ? AND table_schema = current_schema() AND is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO' AND is_generated = 'NEVER'`,
+		WHERE table_name = ? AND table_schema = current_schema() AND is_nullable = 'NO'
+			AND column_default IS NULL AND is_identity = 'NO' AND is_generated = 'NEVER'`,
 		table).Scan(t.Context(), &needed)
 	if err != nil {
 		t.Fatal(err)

@@ -37,8 +37,8 @@ type Options struct {
 	Log *slog.Logger
 	// Copy: the database is a copy, see Follow. All of its connections lead to one server.
 	Copy bool
-	// Steps are the migrations of the database; nil means those of the database of the definitions.
-	Steps func() (*migrate.Migrations, error)
+	// Results: the database keeps results alone, and has the migrations of such a one.
+	Results bool
 	// MayBeAway: the database need not answer when it is opened, and one that does not counts as behind a pooler.
 	MayBeAway bool
 }
@@ -66,9 +66,9 @@ type DB struct {
 // from before the baseline is a CodeConflict error. dsn is a URL or a keyword string, as libpq
 // takes it.
 func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
-	d := &DB{Now: opts.Now, Progress: opts.Progress, Log: opts.Log, steps: opts.Steps}
-	if d.steps == nil {
-		d.steps = migrations.All
+	d := &DB{Now: opts.Now, Progress: opts.Progress, Log: opts.Log, steps: migrations.All}
+	if opts.Results {
+		d.steps = migrations.Results
 	}
 	if d.Now == nil {
 		d.Now = time.Now //nolint:forbidigo // the default of an injected clock

@@ -79,8 +79,8 @@ func (s *Store) Briefs(ctx context.Context, db bun.IDB, keys []Key) ([]*Brief, e
 		Error      string
 		Days       *float64
 	}
-	query := "SELECT k.n, r.success, r.response_time_ms AS ms, coalesce(r.status_code, 0) AS status_code, coalesce(r.error_message, '') AS error, " +
-		"coalesce(" + daysOf(
+	query := "SELECT k.n, r.success, r.response_time_ms AS ms, coalesce(r.status_code, 0) AS status_code, " +
+		"coalesce(r.error_message, '') AS error, coalesce(" + daysOf(
 		vigil.MetadataDays,
 	) + ", " + daysOf(
 		vigil.MetadataCertDays,
@@ -130,8 +130,14 @@ func (h *Homes) ofKeys(keys []Key) []*home {
 // the caller, or nil.
 func (s *Store) One(ctx context.Context, db bun.IDB, key Key) (vigil.Result, error) {
 	found, err := readAll(ctx, s.homes.with(key.Region), func(ctx context.Context, h *home) ([]Row, error) {
-		return pg.Rows[Row](ctx, h.in(db), "SELECT "+Columns+", r.evidence FROM results AS r WHERE r.check_id = $1 AND r.region = $2 AND r.slot = $3",
-			key.CheckID, key.Region, pg.Micro(key.Slot))
+		return pg.Rows[Row](
+			ctx,
+			h.in(db),
+			"SELECT "+Columns+", r.evidence FROM results AS r WHERE r.check_id = $1 AND r.region = $2 AND r.slot = $3",
+			key.CheckID,
+			key.Region,
+			pg.Micro(key.Slot),
+		)
 	})
 	if err != nil {
 		return vigil.Result{}, pg.Wrap("read a result", err)

@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/storage/migrations"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -64,15 +63,15 @@ func OpenHomes(ctx context.Context, main *pg.DB, list []Database, opts pg.Option
 	for _, one := range list {
 		at := byDSN[one.DSN]
 		if at == nil {
-			opts.Steps, opts.MayBeAway = migrations.Results, true
+			opts.Results, opts.MayBeAway = true, true
 			db, err := pg.Open(ctx, one.DSN, opts)
 			if err != nil {
-				return nil, h.fail(one, err)
+				return nil, h.fail(one, err) //nolint:contextcheck // a goodbye has a bound of its own
 			}
 			at = &home{DB: db, own: true}
 			h.all, byDSN[one.DSN] = append(h.all, at), at
 			if err := at.refuseOther(ctx); err != nil {
-				return nil, h.fail(one, err)
+				return nil, h.fail(one, err) //nolint:contextcheck // a goodbye has a bound of its own
 			}
 		}
 		if one.Region == "" {
@@ -106,7 +105,7 @@ func (h *Homes) close() (first error) {
 
 // refuseOther returns an error for a database that has tables which are not of results.
 func (h *home) refuseOther(ctx context.Context) error {
-	if h.DB.Answers(ctx, answerLimit) != nil {
+	if h.Answers(ctx, answerLimit) != nil {
 		return nil // it is looked at when it answers
 	}
 	var definitions bool
@@ -207,9 +206,16 @@ func (h *home) ask(ctx context.Context) error {
 func (h *home) note(ctx context.Context, err error) {
 	switch {
 	case err != nil && h.err == nil:
-		h.Log.WarnContext(ctx, h.name()+" is away: results are kept in the database of the definitions meanwhile", "error", err)
+		h.Log.WarnContext(
+			ctx,
+			"a database of results is away: its results are kept with the definitions meanwhile",
+			"regions",
+			h.regions,
+			"error",
+			err,
+		)
 	case err == nil && h.err != nil:
-		h.Log.InfoContext(ctx, h.name()+" is back")
+		h.Log.InfoContext(ctx, "a database of results is back", "regions", h.regions)
 	}
 	rest := answerTrust
 	if err != nil {

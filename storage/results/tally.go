@@ -64,6 +64,9 @@ func (t *tallies) read(ctx context.Context, v view, orgID uuid.UUID, checks []uu
 	if err := t.readDivided(ctx, v, checks); err != nil {
 		return fmt.Errorf("sum divided hours: %w", err)
 	}
+	for _, sum := range t.sums { // so that what is shown adds up
+		sum.Measured, sum.Down = sum.Measured.Round(time.Millisecond), sum.Down.Round(time.Millisecond)
+	}
 	return t.readMissed(ctx, v.tx, orgID, checks)
 }
 
@@ -133,10 +136,7 @@ func (t *tallies) add(p *part, segment int, from, to time.Time, all int64) {
 	}
 }
 
-// seconds rounds to a millisecond, so that what is shown adds up.
-func seconds(s float64) time.Duration {
-	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
-}
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // readWholeApart sums the hours that no edge lies in, where they are in several databases: the share of each result in the time of
 // its hour depends on those of all regions.

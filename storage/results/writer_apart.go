@@ -19,7 +19,7 @@ import (
 // This file stores results in a database of their own. What is one transaction elsewhere is two here: the results with their rollups
 // first, each with a note that its loop does not know it yet (uncounted_results); then the row of the loop with its gaps, in the
 // database of the definitions, whose lock is held all the time. The note goes with the next group. A process that ends between the
-// two leaves the note, and whoever has the loop next, or looks for such notes, brings the loop forward: what a loop knows already
+// two leaves the note, and the worker that has the loop next, or a look for such notes, brings the loop forward: what a loop knows already
 // changes nothing in it.
 
 // apartLimit bounds what is done in a database of results while the lock of a loop is held in the other, whose transaction Postgres
@@ -143,7 +143,8 @@ const lockApart = `SELECT pg_advisory_xact_lock(k.name) FROM (
 	SELECT hashtextextended(check_id::text || '/' || region, 0) AS name FROM unnest($1::uuid[], $2::text[]) AS k (check_id, region) ORDER BY 1
 ) AS k`
 
-const forgetNotes = `DELETE FROM uncounted_results AS u USING unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
+const forgetNotes = `DELETE FROM uncounted_results AS u
+	USING unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
 	WHERE u.check_id = k.check_id AND u.region = k.region AND u.slot = k.slot`
 
 // insertNoted inserts results with a note for each.

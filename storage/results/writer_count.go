@@ -51,7 +51,7 @@ func (s *Store) CountResults(ctx context.Context) (left bool, err error) {
 	return left, err
 }
 
-// noteAge is how old a note of a result is, in a database of results, that nobody else is about to forget.
+// noteAge is how old a note of a result is, in a database of results, that no other writer is about to forget.
 const noteAge = 10 * time.Second
 
 func (s *Store) countIn(ctx context.Context, h *home) (left bool, err error) {

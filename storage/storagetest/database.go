@@ -225,11 +225,7 @@ const resultsTemplate = "vigil_results_template_"
 
 // migrate applies all migrations to the database of a template.
 func migrate(ctx context.Context, template, dsn string) error {
-	opts := pg.Options{MaxConns: 3}
-	if strings.HasPrefix(template, resultsTemplate) {
-		opts.Steps = migrations.Results
-	}
-	db, err := pg.Open(ctx, dsn, opts)
+	db, err := pg.Open(ctx, dsn, pg.Options{MaxConns: 3, Results: strings.HasPrefix(template, resultsTemplate)})
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ CREATE INDEX IF NOT EXISTS result_rollups_hour_idx ON result_rollups USING brin 
 -- Results that the row of their loop, which is in the database of the definitions, may not know yet.
 -- They are stored and counted in rollups first; the loop follows in a transaction of its own, and then
 -- the row here goes. One that stays is of a process that ended in between, or of a loop that was locked:
--- whoever has the loop next counts it there.
+-- the worker that has the loop next counts it there.
 CREATE TABLE IF NOT EXISTS uncounted_results (
     check_id      uuid        NOT NULL,
     region        text        NOT NULL,
