@@ -185,6 +185,7 @@ var refusals = map[string]string{
 	"{settings: {VIGIL_LISTEN: '127.0.0.1:1'}}":                   "VIGIL_LISTEN",
 	"{settings: {VIGIL_SMTP_URL: 'smtp://a'}}":                    "VIGIL_SMTP_URL",
 	"{settings: {VIGIL_READ_DATABASE_URL: 'postgres://a'}}":       "VIGIL_READ_DATABASE_URL",
+	"{settings: {VIGIL_RESULTS_DATABASE_URL_EU_CENTRAL_FRA: 'postgres://a'}}": "VIGIL_RESULTS_DATABASE_URL_EU_CENTRAL_FRA",
 	"{workers: {groups: [{name: a, replicas: 1}]}}":               "regions",
 	"{workers: {groups: [{name: A, regions: [a], replicas: 1}]}}": "name",
 	"{ingress: {enabled: true}}":                                  "ingress.host",

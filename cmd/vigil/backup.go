@@ -33,7 +33,7 @@ func newBackupCommand() *cobra.Command {
 			"The platform may be running or stopped. Without DATABASE_URL the private Postgres of the data directory is\n" +
 			"backed up, with Temporal's databases. With DATABASE_URL that database is, and Temporal's beside it when the\n" +
 			"platform runs the embedded Temporal; a Temporal cluster of its own (TEMPORAL_ADDRESS) needs a backup of its own,\n" +
-			"made before this one.\n\n" +
+			"made before this one, and so do databases that keep results alone (VIGIL_RESULTS_DATABASE_URL).\n\n" +
 			"The file contains the secret key and every secret: keep it like a password. It can be encrypted on its way:\n" +
 			"vigil backup - | age -r RECIPIENT > FILE",
 		Args: oneFile,
