@@ -9,6 +9,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fair"
+	"github.com/vigil-monitor/vigil/internal/pace"
 	"github.com/vigil-monitor/vigil/internal/probe"
 )
 
@@ -187,13 +188,11 @@ func (t *turnRun) write(ctx context.Context, e *entry, row vigil.ResultRow) (sto
 	return stored, row.Turn != nil, nil
 }
 
-// A result that is no news waits for others to be stored with it: maxWriteDelay, or the
-// writeDelayPart-th part of the time until the next slot when that is less, so that the
-// next slot is never late for it. That of a ping, which is stored already, waits for arrivalWriteDelay.
+// The result of a ping, which is stored already, waits for arrivalWriteDelay to be stored with others, or for the
+// arrivalWritePart-th part of its interval when that is less.
 const (
-	maxWriteDelay     = 250 * time.Millisecond
 	arrivalWriteDelay = time.Second
-	writeDelayPart    = 8
+	arrivalWritePart  = 8
 )
 
 // writeDelay is how long a result may wait to be stored: not at all when it is the loop's
@@ -206,10 +205,9 @@ func (t *turnRun) writeDelay(e *entry, result vigil.Result) time.Duration {
 		return 0
 	}
 	if e.heartbeat != nil {
-		return max(0, min(arrivalWriteDelay, schedule.Interval/writeDelayPart))
+		return max(0, min(arrivalWriteDelay, schedule.Interval/arrivalWritePart))
 	}
-	left := schedule.Next(result.Slot).Sub(t.Now())
-	return max(0, min(maxWriteDelay, left/writeDelayPart))
+	return pace.WriteDelay(schedule.Next(result.Slot).Sub(t.Now()))
 }
 
 // lagSlots is how many missed slots the lag of a probe counts at most.

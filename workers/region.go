@@ -40,7 +40,7 @@ const (
 	claimTimeout   = 10 * time.Second
 	// adoptBatch is how many turns a worker adopts at a time: the others of its region get
 	// their part.
-	adoptBatch = 1000
+	adoptBatch = fleet.AdoptAtOnce
 	// stickyTimeout is how long a workflow task waits for the worker that has
 	// the workflow in its cache before any other may take it.
 	stickyTimeout = 2 * time.Second

@@ -21,6 +21,14 @@ type Limits struct {
 	Settle   time.Duration
 	// SlowAfter is how long a place is held before Leave calls it slow.
 	SlowAfter time.Duration
+	// AfterFunc is that of package time; nil means that one. A simulation has its own time.
+	AfterFunc func(after time.Duration, do func()) Timer
+}
+
+// Timer is what Limits.AfterFunc returns: a *time.Timer, or what does the same in another time.
+type Timer interface {
+	Stop() bool
+	Reset(after time.Duration) bool
 }
 
 // DefaultLimits returns the limits for a number of places.
@@ -73,6 +81,9 @@ const (
 
 // New returns a queue without claims.
 func New(limits Limits) *Queue {
+	if limits.AfterFunc == nil {
+		limits.AfterFunc = func(after time.Duration, do func()) Timer { return time.AfterFunc(after, do) }
+	}
 	return &Queue{limits: limits, root: newNode(nil, "")}
 }
 
@@ -86,7 +97,7 @@ type Place struct {
 	joined  uint64        // orders claims that are due since the same instant
 	index   int           // in the line of its target while it waits
 	granted chan struct{} // closed when the place is held
-	timer   *time.Timer   // of the next stage
+	timer   Timer         // of the next stage
 }
 
 // stage is where a claim is on its way.
@@ -243,7 +254,7 @@ func (q *Queue) grant(p *Place) {
 	p.stage = starting
 	p.count(starting, 1)
 	p.target.refresh()
-	p.timer = time.AfterFunc(q.limits.Settle, p.advance)
+	p.timer = q.limits.AfterFunc(q.limits.Settle, p.advance)
 	close(p.granted)
 }
 

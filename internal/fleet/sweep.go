@@ -24,6 +24,15 @@ const (
 	SweepLeaseTimeout = 3 * time.Second
 )
 
+// How the sweep and the workers find the loops of a lost worker. The sweep looks for leases that are no longer renewed, and
+// revokes them, every SweepPass. The workers of the region adopt their open turns, each up to AdoptAtOnce at a time. Every
+// other loop is nudged, up to NudgeAtOnce in a pass.
+const (
+	SweepPass   = time.Second
+	AdoptAtOnce = 1000
+	NudgeAtOnce = 2000
+)
+
 // SweepLease is the right of one control process to do the work of a shard.
 type SweepLease struct {
 	Shard int // 0 to SweepShards-1, or CommonShard

@@ -5,25 +5,16 @@ package platform
 import (
 	"fmt"
 	"strconv"
-	"time"
+
+	"github.com/vigil-monitor/vigil/internal/pace"
 )
 
-// The budget of turns of a process that was given none.
+// Bounds of a budget of turns.
 const (
-	// everySlotRate is how many slots a second its loops have at most while each is a turn of its own.
-	everySlotRate = 5
-	// turnCost is the CPU time of a turn, in Vigil, Temporal and Postgres together: docs/benchmarks.md.
-	turnCost = 14 * time.Millisecond
-	// turnShare is the part of the machine's CPU time that turns take beyond, and leastTurns how many a second there
-	// are at least.
-	turnShare  = 0.01
-	leastTurns = 0.2
-	mostTurns  = 1000
+	mostTurns = 1000
 
-	// leastStates and mostStates bound how many states the embedded Temporal keeps in memory, and statesOfTurn
-	// is how many a turn a second touches until they leave its cache: two in each of 5 minutes.
+	// leastStates and mostStates bound how many states the embedded Temporal keeps in memory.
 	leastStates, mostStates = 6_000, 128_000
-	statesOfTurn            = 2 * 5 * 60
 )
 
 // turnRate is a budget of turns a second; automatic: by the machine.
@@ -49,7 +40,8 @@ func (r *turnRate) UnmarshalText(text []byte) error {
 // everySlot is up to how many slots a second each is a turn; 0: always.
 func (r turnRate) everySlot() float64 {
 	if r.automatic {
-		return everySlotRate
+		rate, _ := pace.AutomaticRates(1)
+		return rate
 	}
 	return r.given
 }
@@ -62,13 +54,14 @@ func (r turnRate) states() int {
 	if rate == 0 {
 		return 0
 	}
-	return min(max(leastStates, int(rate*statesOfTurn)), mostStates)
+	return min(max(leastStates, int(rate*pace.StatesOfTurn)), mostStates)
 }
 
 // wide is how many turns a second there are beyond, on a machine with so many processors.
 func (r turnRate) wide(processors int) float64 {
 	if r.automatic {
-		return max(leastTurns, min(turnShare*float64(processors)/turnCost.Seconds(), everySlotRate))
+		_, wide := pace.AutomaticRates(processors)
+		return wide
 	}
 	return r.given
 }

@@ -14,7 +14,7 @@ import (
 
 // abandonedLimit is how many loops of lost workers one pass nudges: more than others, since
 // a region without them is silent, and how many at a time bounds the load.
-const abandonedLimit = 2000
+const abandonedLimit = fleet.NudgeAtOnce
 
 // abandonedLoops nudges the loops of workers that no longer renew their lease, at
 // once: their turns would otherwise end only at their timeouts.

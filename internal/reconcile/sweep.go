@@ -20,7 +20,7 @@ import (
 // How often each pass runs, how long it may take, and how much it may do. A pass that
 // is still running is not started a second time.
 const (
-	loopsInterval        = time.Second
+	loopsInterval        = fleet.SweepPass
 	maintenanceInterval  = loopsInterval / 2 // what fails is reported within 2 s of the end
 	overdueInterval      = 2 * time.Second
 	temporalInterval     = 2 * time.Second // a restore is found within a second or two

@@ -110,10 +110,10 @@ func NewResultWriter(s *Store, opts WriterOptions) *ResultWriter {
 		stopped: make(chan struct{}), done: make(chan struct{}),
 	}
 	if w.delay <= 0 {
-		w.delay = 20 * time.Millisecond
+		w.delay = GroupDelay
 	}
 	if w.maxRows <= 0 {
-		w.maxRows = 256
+		w.maxRows = GroupRows
 	}
 	if w.now == nil {
 		w.now = s.db.Now

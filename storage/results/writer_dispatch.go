@@ -207,7 +207,7 @@ func (d *dispatcher) dispatchReady(now time.Time) (wait time.Duration, rows int)
 	if len(ready) == 0 {
 		return time.Hour, 0 // a row or the end of a transaction wakes the dispatcher
 	}
-	groups := make([][]*lane, min(idle, 1+(rows-1)/rowsPerWriter))
+	groups := make([][]*lane, Groups(rows, idle))
 	taken := make([]int, len(groups))
 	for _, l := range ready {
 		if i := l.hash() % uint64(len(groups)); taken[i] < d.maxRows {
