@@ -161,6 +161,7 @@ bench: build ## Measure turns, CPU, lateness and memory on this machine
 	./bin/vigil bench loops --loops 3000 --interval 1s --for 30s
 	./bin/vigil bench loops --loops 10000 --interval 60s --settle 40m --for 5m --restart
 	./bin/vigil bench loops --loops 50000 --interval 60s --settle 12m --for 4m --restart
+	./bin/vigil bench simulate
 	./bin/vigil bench turns
 	./bin/vigil bench requests
 	./bin/vigil bench requests --interval 10s

@@ -20,7 +20,7 @@ func newBenchCommand() *cobra.Command {
 		long(newBenchIncidentsCommand(), what), long(newBenchReadsCommand(), what), long(newBenchIdleCommand(), what),
 		long(newBenchDashboardCommand(), what), long(newBenchTurnsCommand(), what), long(newBenchRequestsCommand(), what),
 		long(newBenchHeartbeatsCommand(), what),
-		long(newBenchAgentsCommand(), what),
+		long(newBenchAgentsCommand(), what), newBenchSimulateCommand(),
 		newBenchTargetCommand(), newBenchLooperCommand(), newBenchRequesterCommand())
 }
 
@@ -49,6 +49,7 @@ func newBenchLoopsCommand() *cobra.Command {
 	cmd.Flags().IntVar(&o.Drills, "drills", 0,
 		"measure twice more: while up to so many `drills` run one after the other, and again without them")
 	cmd.Flags().BoolVar(&o.InOne, "up", false, "run Temporal, the API and the workers in one process, as vigil up does")
+	cmd.Flags().StringVar(&o.Record, "record", "", "`file` of costs that the figures are added to, for vigil bench simulate")
 	cmd.Flags().
 		BoolVar(&o.Restart, "restart", false, "at the end, kill worker and Temporal and measure the time until every loop probes again")
 	return cmd

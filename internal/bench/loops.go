@@ -21,6 +21,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/secret"
+	"github.com/vigil-monitor/vigil/internal/simulate"
 	"github.com/vigil-monitor/vigil/internal/standalone"
 	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/storage"
@@ -37,6 +38,7 @@ type LoopOptions struct {
 	Restart  bool          // kill worker and Temporal afterwards, and measure until every loop probes
 	Drills   int           // how many drills to run at most, one after the other, while it measures once more; 0: it does not
 	InOne    bool          // run Temporal, the API and the workers in one process, as vigil up does
+	Record   string        // file of costs that the figures are added to, for MeasureLoops; empty: none
 	Out      io.Writer     // where the report goes
 }
 
@@ -58,15 +60,26 @@ func MeasureLoops(ctx context.Context, o LoopOptions) error {
 		if err := report.print(o.Out); err != nil {
 			return err
 		}
+		var run simulate.Recording
+		if o.Record != "" {
+			if run, err = s.recording(ctx, report); err != nil {
+				return err
+			}
+		}
 		if o.Drills > 0 {
 			if err := s.measureDrills(ctx, o, report); err != nil {
 				return err
 			}
 		}
-		if !o.Restart {
+		if o.Restart {
+			if run.Recovery, err = s.restart(ctx, o); err != nil {
+				return err
+			}
+		}
+		if o.Record == "" {
 			return nil
 		}
-		return s.restart(ctx, o)
+		return simulate.AddRecording(o.Record, machine(), run)
 	})
 }
 
@@ -82,6 +95,10 @@ type cluster struct {
 	history  *sql.DB  // Temporal's own database, to see what it writes
 	store    *storage.Store
 	db       *sql.DB
+	metrics  string        // address of the worker's figures, empty without a recording
+	began    time.Time     // when the first check was created
+	created  time.Duration // from then until every loop had a result
+	settled  time.Duration // from then on, until the measurement
 }
 
 // startCluster starts all parts. It returns the parts that started with an error too.
@@ -137,6 +154,11 @@ func startServers(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 		"VIGIL_TURN_RATE=" + o.TurnRate,
 		"VIGIL_ALLOWED_PRIVATE_CIDRS=127.0.0.0/8", "VIGIL_CANARIES=",
 	}
+	if o.Record != "" {
+		if s.metrics, err = freeAddress(ctx); err != nil {
+			return s, err
+		}
+	}
 	if !o.InOne {
 		if s.temporal, err = spawn(ctx, "temporal", s.env, &served, "temporal", "--json"); err != nil {
 			return s, err
@@ -154,12 +176,16 @@ func startServers(ctx context.Context, dir string, o LoopOptions) (*cluster, err
 // startWorker starts the process that probes, which is everything but Postgres where there
 // is no other process for Temporal.
 func (s *cluster) startWorker(ctx context.Context) (*part, error) {
+	env := slices.Clone(s.env)
+	if s.metrics != "" {
+		env = append(env, "VIGIL_METRICS_LISTEN="+s.metrics)
+	}
 	if s.temporal == nil {
 		var ready struct{}
-		return spawn(ctx, "vigil", append(slices.Clone(s.env), "TEMPORAL_ADDRESS=", "VIGIL_LISTEN=127.0.0.1:0",
+		return spawn(ctx, "vigil", append(env, "TEMPORAL_ADDRESS=", "VIGIL_LISTEN=127.0.0.1:0",
 			"VIGIL_DATA_DIR="+filepath.Join(s.data.Path(), "up")), &ready, "up", "--json")
 	}
-	return spawn(ctx, "worker", s.env, nil, "worker", "--control", "--region", region)
+	return spawn(ctx, "worker", env, nil, "worker", "--control", "--region", region)
 }
 
 // stop ends all parts, in the reverse order of their start.
@@ -189,6 +215,7 @@ func (s *cluster) stop(ctx context.Context) {
 
 // seed creates the checks; the sweep starts their loops.
 func (s *cluster) seed(ctx context.Context, o LoopOptions) error {
+	s.began = time.Now()
 	_, org, err := s.store.CreateAccount(ctx, account.Organization{Name: "bench", Tier: account.TierEnterprise},
 		account.User{Email: "bench@vigil.test", Name: "bench"}, nil)
 	if err != nil {
@@ -223,7 +250,11 @@ func (s *cluster) settle(ctx context.Context, o LoopOptions) error {
 		}
 		if probing >= o.Loops {
 			at(ctx, "waiting until turns cover as many slots as they will")
-			return s.settleTurns(ctx, o)
+			probed := time.Now()
+			s.created = probed.Sub(s.began)
+			err := s.settleTurns(ctx, o)
+			s.settled = time.Since(probed)
+			return err
 		}
 		at(ctx, "waiting for first results, %d of %d loops have one", probing, o.Loops)
 		if err := timing.Sleep(ctx, 200*time.Millisecond); err != nil {
@@ -265,45 +296,6 @@ func (s *cluster) turnSlots(ctx context.Context) (turnSlots, error) {
 	return t, err
 }
 
-// costs are what every part has used at an instant.
-type costs struct {
-	at                         time.Time
-	vigil, temporal, pg, aimed usage
-	written                    written
-}
-
-func (s *cluster) costs(ctx context.Context) (costs, error) {
-	c := costs{at: time.Now()}
-	var err error
-	if c.written, err = s.writes(ctx); err != nil {
-		return c, err
-	}
-	temporal := 0
-	if s.temporal != nil {
-		temporal = s.temporal.pid()
-	}
-	for _, one := range []struct {
-		into *usage
-		pid  int
-		tree bool
-	}{
-		{&c.vigil, s.worker.pid(), false},
-		{&c.temporal, temporal, false},
-		{&c.pg, s.postgres.PID(), true},
-		{&c.aimed, s.target.pid(), false},
-	} {
-		if one.pid == 0 {
-			continue
-		}
-		used, err := usageOf(one.pid, one.tree)
-		if err != nil {
-			return c, err
-		}
-		*one.into = used
-	}
-	return c, nil
-}
-
 // measure lets the loops run and reads the figures.
 func (s *cluster) measure(ctx context.Context, o LoopOptions) (report, error) {
 	r := report{LoopOptions: o, cores: runtime.NumCPU()}
@@ -317,11 +309,12 @@ func (s *cluster) measure(ctx context.Context, o LoopOptions) (report, error) {
 	err = s.db.QueryRowContext(ctx, `
 		SELECT count(*), count(*) FILTER (WHERE NOT success),
 			coalesce(percentile_cont(0.5) WITHIN GROUP (ORDER BY late), 0),
+			coalesce(percentile_cont(0.9) WITHIN GROUP (ORDER BY late), 0),
 			coalesce(percentile_cont(0.99) WITHIN GROUP (ORDER BY late), 0),
 			coalesce(max(late), 0)
 		FROM (SELECT success, 1000 * extract(epoch FROM time - slot) AS late
 			FROM results WHERE time >= $1 AND time < $2
 				AND check_id NOT IN (SELECT id FROM checks WHERE drill_id IS NOT NULL)) AS seen`, r.before.at, r.after.at).
-		Scan(&r.stored, &r.failed, &r.lateP50, &r.lateP99, &r.lateMax)
+		Scan(&r.stored, &r.failed, &r.lateP50, &r.lateP90, &r.lateP99, &r.lateMax)
 	return r, err
 }

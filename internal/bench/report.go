@@ -12,11 +12,12 @@ import (
 // report is what one measurement found.
 type report struct {
 	LoopOptions
-	cores                     int
-	before, after             costs
-	turns                     turnSlots // at the end
-	stored, failed            int64
-	lateP50, lateP99, lateMax float64 // milliseconds
+	cores            int
+	before, after    costs
+	turns            turnSlots // at the end
+	stored, failed   int64
+	lateP50, lateP90 float64 // milliseconds
+	lateP99, lateMax float64
 }
 
 func (r report) print(w io.Writer) error {

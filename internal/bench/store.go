@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/vigil-monitor/vigil/internal/simulate"
 	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
@@ -34,8 +35,12 @@ func (s *cluster) writes(ctx context.Context) (written, error) {
 }
 
 // restart kills the worker and Temporal, starts them again and waits until every
-// loop has its turn on the new worker, and then until each has a result.
-func (s *cluster) restart(ctx context.Context, o LoopOptions) error {
+// loop has its turn on the new worker, and then until each has a result. It returns how long that took.
+func (s *cluster) restart(ctx context.Context, o LoopOptions) (*simulate.Recovery, error) {
+	before, err := usageOf(s.postgres.PID(), true)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range []*part{s.worker, s.temporal} {
 		if p != nil {
 			_ = p.cmd.Process.Kill()
@@ -43,33 +48,43 @@ func (s *cluster) restart(ctx context.Context, o LoopOptions) error {
 		}
 	}
 	began := time.Now()
-	var err error
 	if s.temporal != nil {
 		var served struct {
 			Address string `json:"temporal_address"`
 		}
 		s.temporal, err = spawn(ctx, "temporal", append(s.env, "VIGIL_TEMPORAL_LISTEN="+s.address()), &served, "temporal", "--json")
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if s.worker, err = s.startWorker(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	pattern := fmt.Sprintf("%%/%d/%%", s.worker.pid())
 	turns, err := s.since(ctx, began, o.Loops, "SELECT count(*) FROM check_regions WHERE worker LIKE $1", pattern)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	after, err := usageOf(s.postgres.PID(), true)
+	if err != nil {
+		return nil, err
+	}
+	worker, err := usageOf(s.worker.pid(), false)
+	if err != nil {
+		return nil, err
 	}
 	results, err := s.since(ctx, began, o.Loops, "SELECT count(*) FROM check_regions WHERE last_time >= $1", began)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	recovered := &simulate.Recovery{
+		Took: turns.Seconds(), Results: results.Seconds(), Worker: worker.cpu.Seconds(), Postgres: (after.cpu - before.cpu).Seconds(),
 	}
 	_, err = fmt.Fprintf(
 		o.Out, "  after kill -9 of worker and Temporal: every loop had a turn again %.1f s after the start, and a result after %.1f s\n\n",
 		turns.Seconds(), results.Seconds(),
 	)
-	return err
+	return recovered, err
 }
 
 // address is where Temporal listens.
