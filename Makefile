@@ -23,6 +23,9 @@ COMPOSE := $(BIN)/docker-compose-$(COMPOSE_VERSION)
 TEMPORAL_VERSION := $(shell sed -nE 's|.*go.temporal.io/server v([0-9.]+).*|\1|p' temporal-config/server/go.mod)
 TEMPORAL_SERVER := $(BIN)/temporal-server-$(TEMPORAL_VERSION)
 TEMPORAL_SQL_TOOL := $(BIN)/temporal-sql-tool-$(TEMPORAL_VERSION)
+PREVIOUS_VERSION := $(shell sed -nE 's|.*go.temporal.io/server v([0-9.]+).*|\1|p' temporal-config/previous/go.mod)
+PREVIOUS_SERVER := $(BIN)/temporal-previous-server-$(PREVIOUS_VERSION)
+PREVIOUS_SQL_TOOL := $(BIN)/temporal-previous-sql-tool-$(PREVIOUS_VERSION)
 TOFU := $(BIN)/tofu-$(TOFU_VERSION)
 
 .PHONY: help
@@ -114,6 +117,12 @@ cluster: build cluster-tools ## Start the platform as many machines would, until
 cluster-drills: build cluster-tools proxies ## Start a cluster and kill, freeze and cut off its hosts in turn; goes on where it was stopped
 	@go build -o $(BIN)/vigil-cluster ./.ci/cluster
 	@$(BIN)/vigil-cluster drills -network $(if $(filter 0,$(shell id -u)),namespaces,loopback) $(CLUSTERFLAGS)
+
+.PHONY: cluster-upgrade
+cluster-upgrade: build cluster-tools proxies $(PREVIOUS_SERVER) $(PREVIOUS_SQL_TOOL) ## Start a cluster with the previous minor version of Temporal, and upgrade it under load
+	@go build -o $(BIN)/vigil-cluster ./.ci/cluster
+	@$(BIN)/vigil-cluster drills -network $(if $(filter 0,$(shell id -u)),namespaces,loopback) -only '^temporal[|]upgraded' \
+		-previous-server $(PREVIOUS_SERVER) -previous-sql-tool $(PREVIOUS_SQL_TOOL) $(CLUSTERFLAGS)
 
 .PHONY: compose
 compose: $(COMPOSE) # build Docker Compose, with which the tests start docker/compose.yaml
@@ -236,7 +245,7 @@ openapi: ## Compare api/openapi.yaml with what the code says
 
 .PHONY: tidy
 tidy:
-	@for module in . charts docker/compose temporal-config/server terraform terraform/tools terraform/opentofu packaging/nfpm; do \
+	@for module in . charts docker/compose temporal-config/server temporal-config/previous terraform terraform/tools terraform/opentofu packaging/nfpm; do \
 		(cd $$module && go mod tidy -diff) || { echo "tidy: run go mod tidy in $$module"; exit 1; }; done
 	@.ci/shared-versions temporal-config/server
 
@@ -324,6 +333,21 @@ $(TEMPORAL_SERVER): temporal-config/server/go.mod
 $(TEMPORAL_SQL_TOOL): temporal-config/server/go.mod
 	@mkdir -p $(BIN)
 	@cd temporal-config/server && ../../.ci/progress "Building Temporal's tool for the schema" \
+		go build -v -ldflags "-s -w" -o $@.new go.temporal.io/server/cmd/tools/sql
+	@mv $@.new $@
+	@touch $@
+
+# Upstream's programs of the minor version before, of which a cluster is upgraded in a drill.
+$(PREVIOUS_SERVER): temporal-config/previous/go.mod
+	@mkdir -p $(BIN)
+	@cd temporal-config/previous && ../../.ci/progress "Building Temporal's server $(PREVIOUS_VERSION), which takes some minutes once" \
+		go build -v -ldflags "-s -w" -o $@.new go.temporal.io/server/cmd/server
+	@mv $@.new $@
+	@touch $@
+
+$(PREVIOUS_SQL_TOOL): temporal-config/previous/go.mod
+	@mkdir -p $(BIN)
+	@cd temporal-config/previous && ../../.ci/progress "Building its tool for the schema" \
 		go build -v -ldflags "-s -w" -o $@.new go.temporal.io/server/cmd/tools/sql
 	@mv $@.new $@
 	@touch $@

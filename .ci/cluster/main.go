@@ -66,6 +66,8 @@ func options(flags *flag.FlagSet, args []string) (cluster.Options, error) {
 	flags.StringVar(&o.TemporalConfig, "temporal-config", "temporal-config", "directory of cluster.yaml and dynamic.yaml")
 	flags.StringVar(&o.TemporalServer, "temporal-server", newest(".bin/temporal-server-*"), "program of Temporal's server")
 	flags.StringVar(&o.TemporalSQLTool, "temporal-sql-tool", newest(".bin/temporal-sql-tool-*"), "its tool for the schema")
+	flags.StringVar(&o.PreviousServer, "previous-server", "", "program of an earlier version, with which the cluster starts")
+	flags.StringVar(&o.PreviousSQLTool, "previous-sql-tool", "", "its tool for the schema")
 	sizes := o.Sizes
 	for name, size := range map[string]*int{
 		"etcd": &sizes.Etcd, "postgres": &sizes.Postgres, "frontend": &sizes.Frontend, "history": &sizes.History,
@@ -84,7 +86,9 @@ func options(flags *flag.FlagSet, args []string) (cluster.Options, error) {
 		}
 	}
 	o.Namespaces = *network == "namespaces"
-	for _, path := range []*string{&o.Vigil, &o.TemporalConfig, &o.TemporalServer, &o.TemporalSQLTool, &o.Dir} {
+	for _, path := range []*string{
+		&o.Vigil, &o.TemporalConfig, &o.TemporalServer, &o.TemporalSQLTool, &o.PreviousServer, &o.PreviousSQLTool, &o.Dir,
+	} {
 		if *path == "" {
 			continue
 		}
@@ -146,6 +150,9 @@ func drills(ctx context.Context, args []string) error {
 	all := cluster.AllDrills(*rounds, o.Namespaces)
 	if *short {
 		all = cluster.ShortDrills()
+	}
+	if o.PreviousServer != "" {
+		all = append([]cluster.Drill{cluster.Upgrade()}, all...)
 	}
 	if all, err = cluster.Matching(all, *only); err != nil {
 		return err

@@ -31,6 +31,8 @@ type Options struct {
 	Vigil      string // path of the program vigil
 	// TemporalServer and TemporalSQLTool are the programs of upstream, which `make temporal-server` builds.
 	TemporalServer, TemporalSQLTool string
+	// PreviousServer and PreviousSQLTool are those of an earlier version, with which the cluster starts. "": it starts with the above.
+	PreviousServer, PreviousSQLTool string
 	// TemporalConfig is the directory of cluster.yaml and dynamic.yaml.
 	TemporalConfig string
 	// VigilEnv are more settings of the roles.
@@ -42,7 +44,9 @@ type Options struct {
 type Cluster struct {
 	options   Options
 	network   network
-	hosts     []*Host
+	mu        sync.RWMutex
+	hosts     []*Host // replaced, never changed
+	removed   []*Host // that were of the cluster
 	authority *authority
 	postgres  *osAccount
 	programs  programs
@@ -104,8 +108,8 @@ func Start(ctx context.Context, options Options) (c *Cluster, err error) {
 
 // prepare makes the hosts and what they run.
 func (c *Cluster) prepare(installed pgbin.Installation) error {
-	c.hosts = plan(c.options.Sizes, c.network.base().Addr())
-	for _, h := range c.hosts {
+	c.setHosts(plan(c.options.Sizes, c.network.base().Addr()))
+	for _, h := range c.All() {
 		h.network, h.logs = c.network, c.path("logs")
 		if err := c.network.join(h); err != nil {
 			return err
@@ -203,7 +207,7 @@ func (c *Cluster) Stop() {
 
 // Hosts returns the hosts of a kind.
 func (c *Cluster) Hosts(kind Kind) (of []*Host) {
-	for _, h := range c.hosts {
+	for _, h := range c.All() {
 		if h.Kind == kind {
 			of = append(of, h)
 		}
@@ -212,11 +216,21 @@ func (c *Cluster) Hosts(kind Kind) (of []*Host) {
 }
 
 // All returns the hosts in the order in which they started.
-func (c *Cluster) All() []*Host { return slices.Clone(c.hosts) }
+func (c *Cluster) All() []*Host {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.Clone(c.hosts)
+}
+
+func (c *Cluster) setHosts(hosts []*Host) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hosts = hosts
+}
 
 // Host returns the host of a name.
 func (c *Cluster) Host(name string) (*Host, error) {
-	for _, h := range c.hosts {
+	for _, h := range c.All() {
 		if h.Name == name {
 			return h, nil
 		}
@@ -242,7 +256,7 @@ func (c *Cluster) Mend(h *Host) error { return c.network.mend(h) }
 
 // WriteTable prints what runs where.
 func (c *Cluster) WriteTable(w io.Writer) error {
-	for _, h := range c.hosts {
+	for _, h := range c.All() {
 		what := map[Kind]string{
 			KindProxy: "haproxy: API " + portAPI + ", Temporal " + portTemporal + ", Postgres of Vigil " + portVigilDatabase +
 				" and of Temporal " + portTemporalDatabase,

@@ -6,6 +6,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -65,7 +66,8 @@ func TestTemporalConfiguration(t *testing.T) { //nolint:paralleltest // it sets 
 	}
 }
 
-// TestServerModule holds that a cluster runs the version of Temporal's server that vigil embeds.
+// TestServerModule holds that a cluster runs the version of Temporal's server that vigil embeds, and is upgraded to it from the
+// minor version before.
 func TestServerModule(t *testing.T) {
 	t.Parallel()
 	version := func(path string) string {
@@ -78,6 +80,14 @@ func TestServerModule(t *testing.T) {
 	ours, cluster := version("../../go.mod"), version("../../temporal-config/server/go.mod")
 	if ours == "" || ours != cluster {
 		t.Errorf("vigil has %q, temporal-config/server %q", ours, cluster)
+	}
+	var major, minor, before int
+	if _, err := fmt.Sscanf(ours, "go.temporal.io/server v%d.%d.", &major, &minor); err != nil {
+		t.Fatal(err)
+	}
+	previous := version("../../temporal-config/previous/go.mod")
+	if _, err := fmt.Sscanf(previous, "go.temporal.io/server v%d.%d.", &major, &before); err != nil || before != minor-1 {
+		t.Errorf("temporal-config/previous has %q, want the minor version before that of %q", previous, ours)
 	}
 }
 

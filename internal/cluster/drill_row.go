@@ -6,6 +6,7 @@ package cluster
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,8 +56,17 @@ func AllDrills(rounds int, cuts bool) (all []Drill) {
 	for _, what := range slices.Sorted(maps.Keys(Rolling())) {
 		all = append(all, repeated(what, TakeRestart, rounds)...)
 	}
-	return all
+	if cuts {
+		all = append(all, repeated(string(KindRelay), TakeCutLong, rounds)...)
+	}
+	for round := range rounds { // in turn, so that there are never many
+		all = append(all, Drill{string(KindHistory), TakeAdd, round + 1}, Drill{string(KindHistory), TakeRemove, round + 1})
+	}
+	return append(all, repeated(string(KindWorker), TakeFleet, rounds)...)
 }
+
+// Upgrade is the drill of a cluster that began with the previous version of Temporal's server. It comes before all others, once.
+func Upgrade() Drill { return Drill{"temporal", TakeUpgrade, 1} }
 
 // repeated is a drill as often as rounds say.
 func repeated(what string, take Take, rounds int) (all []Drill) {
@@ -159,7 +169,7 @@ func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
 	began := time.Now().Truncate(time.Microsecond)
 	d.outside.setBroken(true)
 	taken := time.Now()
-	if err := d.takeAll(ctx, hosts, drill.Take); err != nil {
+	if err := d.takeAll(ctx, hosts, drill); err != nil {
 		return nil, err
 	}
 	back := time.Now()
@@ -178,7 +188,7 @@ func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
 		return nil, err
 	}
 	row := &Row{
-		Drill: drill, Host: namesOf(hosts), At: began, Checks: d.options.Checks + d.options.Flapping,
+		Drill: drill, Host: cmp.Or(namesOf(hosts), drill.What), At: began, Checks: d.options.Checks + d.options.Flapping,
 		APIAway: d.reader.take(), WritesAway: d.writer.take(),
 	}
 	// Each loop has a result of a later slot than healed, so that all before it are decided.

@@ -28,17 +28,12 @@ const (
 	TakeCut    Take = "cut off"
 	TakeCutIn  Take = "cut off, in only"
 	TakeCutOut Take = "cut off, out only"
-	// TakeRestart is for all hosts of some kinds, see Rolling: each is stopped and started, one after the other.
-	TakeRestart Take = "restarted in turn"
+	// TakeCutLong is longer than the work of the rest can wait in memory.
+	TakeCutLong Take = "cut off for ten minutes"
 )
 
-// Rolling are the kinds of hosts that are restarted together, by what a drill calls them.
-func Rolling() map[string][]Kind {
-	return map[string][]Kind{
-		"temporal": {KindHistory, KindMatching, KindFrontend, KindTemporalWorker},
-		"vigil":    {KindAPI, KindControl, KindWorker},
-	}
-}
+// longAway is the time of TakeCutLong.
+const longAway = 10 * time.Minute
 
 // rollingPause is between the start of a host and the stop of the next one.
 const rollingPause = 5 * time.Second
@@ -62,15 +57,13 @@ func namesOf(hosts []taken) string {
 	return strings.Join(names, and)
 }
 
-// hosts are those that a drill takes.
+// hosts are those that a drill takes; none where it changes how many there are.
 func (d *Drills) hosts(ctx context.Context, drill Drill) (all []taken, err error) {
-	for _, kind := range Rolling()[drill.What] {
-		for _, h := range d.c.Hosts(kind) {
-			all = append(all, taken{Host: h})
-		}
-	}
-	if len(all) > 0 {
+	if all := d.c.rollingHosts(drill.What); len(all) > 0 {
 		return all, nil
+	}
+	if drill.resizes() {
+		return nil, nil
 	}
 	for what := range strings.SplitSeq(drill.What, and) {
 		h, err := d.find(ctx, what, drill.Round-1)
@@ -82,15 +75,21 @@ func (d *Drills) hosts(ctx context.Context, drill Drill) (all []taken, err error
 	return all, nil
 }
 
+// resizes is whether the drill changes how many hosts there are.
+func (d Drill) resizes() bool {
+	return d.Take == TakeAdd || d.Take == TakeRemove || d.Take == TakeFleet
+}
+
 // takeAll takes hosts at once, or restarts one after the other, and undoes it.
-func (d *Drills) takeAll(ctx context.Context, hosts []taken, take Take) error {
-	errs := make([]error, len(hosts))
-	if take == TakeRestart {
-		for i, h := range hosts {
-			errs[i] = errors.Join(h.restart(ctx), timing.Sleep(ctx, rollingPause))
-		}
-		return errors.Join(errs...)
+func (d *Drills) takeAll(ctx context.Context, hosts []taken, drill Drill) error {
+	take := drill.Take
+	if take == TakeRestart || take == TakeUpgrade {
+		return d.inTurn(ctx, hosts, take)
 	}
+	if drill.resizes() {
+		return d.resize(ctx, drill)
+	}
+	errs := make([]error, len(hosts))
 	var all sync.WaitGroup
 	for i, h := range hosts {
 		all.Go(func() {
@@ -137,11 +136,15 @@ func (d *Drills) take(ctx context.Context, h taken, take Take) error {
 		h.Signal(syscall.SIGCONT)
 		return err
 	default:
-		way := map[Take]Way{TakeCut: WayBoth, TakeCutIn: WayIn, TakeCutOut: WayOut}[take]
+		way := map[Take]Way{TakeCut: WayBoth, TakeCutLong: WayBoth, TakeCutIn: WayIn, TakeCutOut: WayOut}[take]
 		if err := d.c.Cut(h.Host, way); err != nil {
 			return err
 		}
-		err := timing.Sleep(ctx, d.options.Away)
+		away := d.options.Away
+		if take == TakeCutLong {
+			away = longAway
+		}
+		err := timing.Sleep(ctx, away)
 		return errors.Join(err, d.c.Mend(h.Host))
 	}
 }

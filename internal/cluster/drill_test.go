@@ -121,3 +121,30 @@ func TestRows(t *testing.T) {
 		t.Errorf("%s\nwant %s", table.String(), want)
 	}
 }
+
+// TestAllDrills holds which drills there are, each once.
+func TestAllDrills(t *testing.T) {
+	t.Parallel()
+	all := append(AllDrills(2, true), Upgrade())
+	seen := make(map[string]bool)
+	for _, drill := range all {
+		if seen[drill.key()] {
+			t.Errorf("%s is there twice", drill.key())
+		}
+		seen[drill.key()] = true
+	}
+	for _, key := range []string{
+		"worker|cut off, in only|1", "history|cut off, out only|2", "relay|cut off for ten minutes|1", "history|one added|1",
+		"history|one removed|2", "worker|to six, then to one|2", "temporal|restarted in turn|1", "temporal|upgraded in turn|1",
+		"control and api|frozen|1",
+	} {
+		if !seen[key] {
+			t.Errorf("there is no %s", key)
+		}
+	}
+	for _, drill := range AllDrills(1, false) {
+		if strings.Contains(string(drill.Take), "cut off") {
+			t.Errorf("%s needs networks of hosts", drill.key())
+		}
+	}
+}

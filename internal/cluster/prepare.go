@@ -38,6 +38,9 @@ func (e MissingError) Error() string {
 
 func findPrograms(options Options) (found programs, err error) {
 	found.temporal, found.sqlTool = options.TemporalServer, options.TemporalSQLTool
+	if options.PreviousServer != "" {
+		found.temporal, found.sqlTool = options.PreviousServer, options.PreviousSQLTool
+	}
 	var missing MissingError
 	for name, path := range map[string]*string{"etcd": &found.etcd, "patroni": &found.patroni, "haproxy": &found.haproxy} {
 		for _, candidate := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name} {
@@ -52,6 +55,7 @@ func findPrograms(options Options) (found programs, err error) {
 	}
 	for name, path := range map[string]string{
 		"temporal-server": options.TemporalServer, "temporal-sql-tool": options.TemporalSQLTool, "vigil": options.Vigil,
+		"previous temporal-server": found.temporal, "previous temporal-sql-tool": found.sqlTool,
 	} {
 		if _, err := os.Stat(path); err != nil {
 			missing.Programs = append(missing.Programs, name)

@@ -29,51 +29,72 @@ func (c *Cluster) addTemporal() error {
 	if err := os.WriteFile(c.path("jwks.json"), keys, 0o644); err != nil { //nolint:gosec // public keys
 		return err
 	}
-	for _, kind := range []Kind{KindFrontend, KindHistory, KindMatching, KindTemporalWorker} {
+	for kind := range temporalServices() {
 		for _, h := range c.Hosts(kind) {
-			dir := c.hostDir(h)
-			for file, name := range map[string]string{
-				"internode": "temporal-internode", "frontend": "temporal-frontend", "postgres": "temporal",
-			} {
-				if err := c.authority.issue(dir, file, name, nil, name, h.Address, c.proxy().Address); err != nil {
-					return err
-				}
+			if err := c.addTemporalHost(h); err != nil {
+				return err
 			}
-			argv := []string{c.programs.temporal, "--config-file", filepath.Join(c.options.TemporalConfig, "cluster.yaml"), "start"}
-			for _, service := range temporalServices()[kind] {
-				argv = append(argv, "--service", service)
-			}
-			h.add(program{name: "temporal", argv: argv, env: []string{
-				"BIND_ON_IP=" + h.Address,
-				"POSTGRES_ADDRESS=" + net.JoinHostPort(c.proxy().Address, portTemporalDatabase),
-				"TEMPORAL_TLS_DIR=" + dir, "TEMPORAL_JWKS=" + c.path("jwks.json"),
-				"TEMPORAL_DYNAMIC_CONFIG=" + filepath.Join(c.options.TemporalConfig, "dynamic.yaml"),
-			}})
 		}
 	}
 	return nil
 }
 
-// prepareTemporal writes the schema of Temporal's two databases.
-func (c *Cluster) prepareTemporal(ctx context.Context) error {
-	dir := c.path("operator")
-	host := c.proxy().Address
-	for database, schema := range map[string]string{
-		"temporal": "postgresql/v12/temporal", "temporal_visibility": "postgresql/v12/visibility",
+// addTemporalHost prepares a host of Temporal.
+func (c *Cluster) addTemporalHost(h *Host) error {
+	dir := c.hostDir(h)
+	for file, name := range map[string]string{
+		"internode": "temporal-internode", "frontend": "temporal-frontend", "postgres": "temporal",
 	} {
-		at := []string{
-			c.programs.sqlTool, "--endpoint", host, "--port", portTemporalDatabase, "--user", "temporal", "--database", database,
-			"--plugin", "postgres12_pgx", "--tls", "--tls-ca-file", filepath.Join(dir, "ca.pem"),
-			"--tls-cert-file", filepath.Join(dir, "temporal.pem"), "--tls-key-file", filepath.Join(dir, "temporal.key"),
-		}
-		if err := c.finish(ctx, nil, append(at, "setup-schema", "-v", "0.0")...); err != nil {
+		if err := c.authority.issue(dir, file, name, nil, name, h.Address, c.proxy().Address); err != nil {
 			return err
 		}
-		if err := c.finish(ctx, nil, append(at, "update-schema", "--schema-name", schema)...); err != nil {
+	}
+	argv := []string{c.programs.temporal, "--config-file", filepath.Join(c.options.TemporalConfig, "cluster.yaml"), "start"}
+	for _, service := range temporalServices()[h.Kind] {
+		argv = append(argv, "--service", service)
+	}
+	h.add(program{name: "temporal", argv: argv, env: []string{
+		"BIND_ON_IP=" + h.Address,
+		"POSTGRES_ADDRESS=" + net.JoinHostPort(c.proxy().Address, portTemporalDatabase),
+		"TEMPORAL_TLS_DIR=" + dir, "TEMPORAL_JWKS=" + c.path("jwks.json"),
+		"TEMPORAL_DYNAMIC_CONFIG=" + filepath.Join(c.options.TemporalConfig, "dynamic.yaml"),
+	}})
+	return nil
+}
+
+// temporalSchemas are the schemas of Temporal's two databases, by their names.
+func temporalSchemas() map[string]string {
+	return map[string]string{"temporal": "postgresql/v12/temporal", "temporal_visibility": "postgresql/v12/visibility"}
+}
+
+// prepareTemporal makes the schema of Temporal's two databases.
+func (c *Cluster) prepareTemporal(ctx context.Context) error {
+	for database := range temporalSchemas() {
+		if err := c.finish(ctx, nil, append(c.schemaTool(c.programs.sqlTool, database), "setup-schema", "-v", "0.0")...); err != nil {
+			return err
+		}
+	}
+	return c.migrateTemporal(ctx, c.programs.sqlTool)
+}
+
+// migrateTemporal brings the schema of both databases to the version of a tool for it.
+func (c *Cluster) migrateTemporal(ctx context.Context, tool string) error {
+	for database, schema := range temporalSchemas() {
+		if err := c.finish(ctx, nil, append(c.schemaTool(tool, database), "update-schema", "--schema-name", schema)...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// schemaTool is the command of a tool for the schema, on the primary.
+func (c *Cluster) schemaTool(tool, database string) []string {
+	dir := c.path("operator")
+	return []string{
+		tool, "--endpoint", c.proxy().Address, "--port", portTemporalDatabase, "--user", "temporal", "--database", database,
+		"--plugin", "postgres12_pgx", "--tls", "--tls-ca-file", filepath.Join(dir, "ca.pem"),
+		"--tls-cert-file", filepath.Join(dir, "temporal.pem"), "--tls-key-file", filepath.Join(dir, "temporal.key"),
+	}
 }
 
 // startTemporal runs Temporal's hosts. The first one writes what the cluster is: hosts that find nothing

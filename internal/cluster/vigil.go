@@ -69,30 +69,45 @@ func (c *Cluster) addVigil() error {
 	if c.operator, err = c.role(c.path("operator"), "operator", at(portVigilDatabase), at(portTemporal)); err != nil {
 		return err
 	}
-	for kind, args := range map[Kind][]string{
-		KindAPI: {"api"}, KindControl: {"worker", "--control"}, KindWorker: {"worker", "--region"},
-	} {
+	for _, kind := range []Kind{KindAPI, KindControl, KindWorker} {
 		for _, h := range c.Hosts(kind) {
-			database, temporal := at(portVigilDatabase), at(portTemporal)
-			if h.Region == farRegion {
-				relay := c.Hosts(KindRelay)[0].Address
-				database, temporal = net.JoinHostPort(relay, portVigilDatabase), net.JoinHostPort(relay, portTemporal)
-			}
-			env, err := c.role(c.hostDir(h), string(kind), database, temporal)
-			if err != nil {
+			if err := c.addVigilHost(h); err != nil {
 				return err
 			}
-			env = append(env, "VIGIL_LISTEN="+net.JoinHostPort(h.Address, portAPI), "VIGIL_METRICS_LISTEN="+net.JoinHostPort(h.Address, "9090"))
-			if kind == KindAPI {
-				env = append(env, "VIGIL_READ_DATABASE_URL="+c.standby(c.hostDir(h)))
-			}
-			argv := append([]string{c.options.Vigil}, args...)
-			if h.Region != "" {
-				argv = append(argv, h.Region)
-			}
-			h.add(program{name: "vigil", argv: argv, env: env})
 		}
 	}
+	return nil
+}
+
+// addVigilHost prepares a host of a role.
+func (c *Cluster) addVigilHost(h *Host) error {
+	to := c.proxy()
+	if h.Region == farRegion {
+		to = c.Hosts(KindRelay)[0]
+	}
+	env, err := c.role(
+		c.hostDir(h),
+		string(h.Kind),
+		net.JoinHostPort(to.Address, portVigilDatabase),
+		net.JoinHostPort(to.Address, portTemporal),
+	)
+	if err != nil {
+		return err
+	}
+	env = append(env, "VIGIL_LISTEN="+net.JoinHostPort(h.Address, portAPI), "VIGIL_METRICS_LISTEN="+net.JoinHostPort(h.Address, "9090"))
+	if h.Kind == KindAPI {
+		env = append(env, "VIGIL_READ_DATABASE_URL="+c.standby(c.hostDir(h)))
+	}
+	argv := []string{c.options.Vigil}
+	switch h.Kind {
+	case KindAPI:
+		argv = append(argv, "api")
+	case KindControl:
+		argv = append(argv, "worker", "--control")
+	default:
+		argv = append(argv, "worker", "--region", h.Region)
+	}
+	h.add(program{name: "vigil", argv: argv, env: env})
 	return nil
 }
 
