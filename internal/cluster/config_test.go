@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -36,6 +37,8 @@ func TestTemporalConfiguration(t *testing.T) { //nolint:paralleltest // it sets 
 	if err != nil {
 		t.Fatal(err)
 	}
+	history, matching := got.Services["history"].RPC, got.Services["matching"].RPC
+	client, server := history.ClientConnectionConfig.GetKeepAliveClientParameters(), history.KeepAliveServerConfig.GetKeepAliveServerParameters()
 	store, visibility := got.Persistence.DataStores["default"].SQL, got.Persistence.DataStores["visibility"].SQL
 	frontend, internode := got.Global.TLS.Frontend, got.Global.TLS.Internode
 	for what, holds := range map[string]bool{
@@ -50,8 +53,14 @@ func TestTemporalConfiguration(t *testing.T) { //nolint:paralleltest // it sets 
 		"an authorizer":              got.Global.Authorization.Authorizer == "default" && got.Global.Authorization.ClaimMapper == "default",
 		"keys of a file":             got.Global.Authorization.JWTKeyProvider.KeySourceURIs[0] == "file:///etc/temporal/jwks.json",
 		"the address of the host":    got.Services["history"].RPC.BindOnIP == "10.0.0.7",
-		"the dynamic settings":       got.DynamicConfigClient.Filepath == "/etc/temporal/dynamic.yaml",
-		"metrics":                    got.Global.Metrics.Prometheus.ListenAddress == "10.0.0.7:9090",
+		"calls that end with their connection": client.Time == 10*time.Second && client.Timeout == 3*time.Second &&
+			reflect.DeepEqual(client, matching.ClientConnectionConfig.GetKeepAliveClientParameters()),
+		"connections that end with their client": server.Time == 2*time.Second && server.Timeout == 3*time.Second &&
+			reflect.DeepEqual(server, matching.KeepAliveServerConfig.GetKeepAliveServerParameters()),
+		"servers that take such calls": history.KeepAliveServerConfig.GetKeepAliveEnforcementPolicy().MinTime < client.Time &&
+			history.KeepAliveServerConfig.GetKeepAliveEnforcementPolicy().PermitWithoutStream && client.PermitWithoutStream,
+		"the dynamic settings": got.DynamicConfigClient.Filepath == "/etc/temporal/dynamic.yaml",
+		"metrics":              got.Global.Metrics.Prometheus.ListenAddress == "10.0.0.7:9090",
 	} {
 		if !holds {
 			t.Errorf("cluster.yaml does not have %s", what)

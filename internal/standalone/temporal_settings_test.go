@@ -33,6 +33,9 @@ func TestDynamicSettings(t *testing.T) {
 	}
 	embedded := standalone.DynamicSettings()
 	for key, values := range file.Map {
+		if strings.HasPrefix(key.String(), "system.enableinternode") {
+			continue // for several hosts
+		}
 		want, constrained := embedded[key.String()].([]dynamicconfig.ConstrainedValue)
 		if !constrained {
 			want = []dynamicconfig.ConstrainedValue{{Value: embedded[key.String()]}}
