@@ -12,6 +12,10 @@ const Sentinel = "vigil-sentinel"
 // written to a sentinel. A payload would be encrypted, and the history is read without workers.
 const SignalEpoch = "epoch/"
 
+// SignalMark is, with a random text behind it, the name of a signal to a sentinel that has no epoch: what is read afterwards
+// and has it is not older.
+const SignalMark = "mark/"
+
 // SentinelID returns the ID of the sentinel of a generation of Temporal's store.
 func SentinelID(generation int64) string {
 	return "vigil/sentinel/" + strconv.FormatInt(generation, 10)

@@ -4,6 +4,8 @@ package dispatch
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -29,36 +31,63 @@ const (
 // Find returns what Temporal knows of the sentinel of a generation, by one request where it is
 // not full.
 func (s *Sentinel) Find(ctx context.Context, generation int64) (fleet.Sentinel, error) {
+	found, _, err := s.find(ctx, generation, "")
+	return found, err
+}
+
+// FindWritten is Find after a write, which only the host of Temporal takes that has the sentinel: one that had it, and was cut
+// off, answers reads with what it had. It is an error where what was found is from before the write. A sentinel that is closed
+// takes none.
+func (s *Sentinel) FindWritten(ctx context.Context, generation int64) (fleet.Sentinel, error) {
+	mark := workflows.SignalMark + rand.Text()
+	err := s.temporal.SignalWorkflow(ctx, workflows.SentinelID(generation), "", mark, nil)
+	if isNotFound(err) {
+		return s.Find(ctx, generation)
+	}
+	if err != nil {
+		return fleet.Sentinel{}, fmt.Errorf("write to the sentinel: %w", err)
+	}
+	found, marked, err := s.find(ctx, generation, mark)
+	if err == nil && !marked {
+		err = errors.New("Temporal answered from before a write that it has taken")
+	}
+	return found, err
+}
+
+// find reads the newest events, and whether one of them is the signal mark.
+func (s *Sentinel) find(ctx context.Context, generation int64, mark string) (found fleet.Sentinel, marked bool, err error) {
 	read, err := s.temporal.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx,
 		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
 			Namespace: s.namespace, MaximumPageSize: sentinelPage,
 			Execution: &commonpb.WorkflowExecution{WorkflowId: workflows.SentinelID(generation)},
 		})
 	if isNotFound(err) {
-		return fleet.Sentinel{}, nil
+		return fleet.Sentinel{}, false, nil
 	}
 	if err != nil {
-		return fleet.Sentinel{}, fmt.Errorf("read the sentinel: %w", err)
+		return fleet.Sentinel{}, false, fmt.Errorf("read the sentinel: %w", err)
 	}
-	found := fleet.Sentinel{Found: true, Open: true}
+	found = fleet.Sentinel{Found: true, Open: true}
 	for i, event := range read.GetHistory().GetEvents() { // the newest is the first
 		if i == 0 {
 			found.Open, found.Full = !closes(event), event.GetEventId() >= maxSentinelEvents
 		}
-		name, ok := strings.CutPrefix(event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName(), workflows.SignalEpoch)
+		signal := event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName()
+		marked = marked || signal != "" && signal == mark
+		name, ok := strings.CutPrefix(signal, workflows.SignalEpoch)
 		if epoch, err := strconv.ParseInt(name, 10, 64); ok && err == nil {
 			found.Epoch = max(found.Epoch, epoch)
 		}
 	}
 	if !found.Open || !found.Full {
-		return found, nil
+		return found, marked, nil
 	}
 	described, err := s.temporal.DescribeWorkflowExecution(ctx, workflows.SentinelID(generation), "")
 	if err != nil {
-		return fleet.Sentinel{}, fmt.Errorf("describe the sentinel: %w", err)
+		return fleet.Sentinel{}, false, fmt.Errorf("describe the sentinel: %w", err)
 	}
 	found.RunID = described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
-	return found, nil
+	return found, marked, nil
 }
 
 // closes reports whether an event is the last one of a workflow.

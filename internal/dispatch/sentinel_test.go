@@ -33,6 +33,10 @@ func TestSentinel(t *testing.T) {
 		p.OK(s.Write(t.Context(), generation, epoch))
 	}
 	expect(fleet.Sentinel{Found: true, Open: true, Epoch: 9})
+	written, err := s.FindWritten(t.Context(), generation)
+	if want := (fleet.Sentinel{Found: true, Open: true, Epoch: 9}); err != nil || written != want {
+		t.Errorf("after a write %+v (%v), want %+v", written, err, want)
+	}
 	described, err := p.Temporal.DescribeWorkflowExecution(t.Context(), workflows.SentinelID(generation), "")
 	p.OK(err)
 	if described.GetPendingWorkflowTask() != nil {
@@ -42,6 +46,9 @@ func TestSentinel(t *testing.T) {
 	for range 2 {
 		p.OK(s.Close(t.Context(), generation, run))
 		expect(fleet.Sentinel{Found: true, Epoch: 9})
+	}
+	if closed, err := s.FindWritten(t.Context(), generation); err != nil || closed != (fleet.Sentinel{Found: true, Epoch: 9}) {
+		t.Errorf("a closed one is %+v (%v)", closed, err)
 	}
 	p.OK(s.Start(t.Context(), generation))
 	p.OK(s.Close(t.Context(), generation, run)) // of the earlier run

@@ -15,6 +15,8 @@ import (
 type sentinel interface {
 	// Find returns what Temporal knows of the sentinel of a generation.
 	Find(ctx context.Context, generation int64) (fleet.Sentinel, error)
+	// FindWritten is Find after a write to the sentinel: an error where what was found is from before it.
+	FindWritten(ctx context.Context, generation int64) (fleet.Sentinel, error)
 	// Start starts the sentinel of a generation; it is not an error when it is open.
 	Start(ctx context.Context, generation int64) error
 	// Close ends one run of it; it is not an error when that has ended.
@@ -48,6 +50,9 @@ type epochStore interface {
 // seconds the next epoch is announced in Postgres, written to the sentinel and confirmed in
 // Postgres, by the one process that has the lease, and before that the two are compared. A
 // process that dies in between leaves an epoch that is announced: the next pass writes it.
+//
+// A history host of Temporal that was cut off answers reads from what it had then, until it writes and finds that its shard is
+// another one's by now. So a difference counts once it is found after a write.
 type temporalStore struct {
 	sentinel sentinel
 	store    epochStore
@@ -72,6 +77,11 @@ func (t *temporalStore) check(ctx context.Context, w work) error {
 	}
 	if !known.Found {
 		return t.replace(ctx, lease, epoch)
+	}
+	if epoch.Compare(known.Epoch) != "" {
+		if known, err = t.sentinel.FindWritten(ctx, epoch.Generation); err != nil {
+			return fmt.Errorf("find the sentinel again: %w", err)
+		}
 	}
 	if why := epoch.Compare(known.Epoch); why != "" {
 		_, err := t.store.FoundRestore(ctx, lease, epoch, known.Epoch, why)

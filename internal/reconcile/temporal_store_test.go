@@ -21,7 +21,8 @@ type temporalSide struct {
 	run     int
 	started int
 	away    bool
-	failing string // the call that fails
+	failing string                   // the call that fails
+	stale   map[int64]fleet.Sentinel // what is read without a write, nil: what is known
 }
 
 func (s *temporalSide) change(change func()) {
@@ -42,7 +43,16 @@ func (s *temporalSide) call(name string, do func()) error {
 }
 
 func (s *temporalSide) Find(_ context.Context, generation int64) (found fleet.Sentinel, err error) {
-	err = s.call("find", func() { found = s.known[generation] })
+	err = s.call("find", func() {
+		if found = s.known[generation]; s.stale != nil {
+			found = s.stale[generation]
+		}
+	})
+	return found, err
+}
+
+func (s *temporalSide) FindWritten(_ context.Context, generation int64) (found fleet.Sentinel, err error) {
+	err = s.call("find written", func() { found, s.stale = s.known[generation], nil })
 	return found, err
 }
 
@@ -243,6 +253,25 @@ func TestEpoch(t *testing.T) {
 			f.expect("Postgres is older", 1, 1, fleet.TemporalOlder, fleet.DatabaseOlder)
 			f.settled()
 			f.expect("none is any more", 1, 1, fleet.TemporalOlder, fleet.DatabaseOlder)
+		})
+	})
+
+	// As that of a host that was cut off, and has not noticed yet that others have its shard.
+	t.Run("TakesAnOlderAnswerForNoOlderStore", func(t *testing.T) {
+		t.Parallel()
+		watchStores(t, func(f *storesFixture) {
+			f.settled()
+			f.temporal.mu.Lock()
+			older := maps.Clone(f.temporal.known)
+			f.temporal.mu.Unlock()
+			f.settled()
+			f.temporal.change(func() { f.temporal.stale = older })
+			f.settled()
+			f.temporal.change(func() { f.temporal.stale, f.temporal.failing = older, "find written" })
+			f.expect("where the write fails, it counts neither", 1, 1)
+			f.temporal.change(func() { f.temporal.failing = "" })
+			f.settled()
+			f.expect("nothing was restored", 1, 1)
 		})
 	})
 
