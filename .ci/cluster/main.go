@@ -6,6 +6,13 @@
 //
 //	cluster up [flags]      starts it, prints what runs where, and ends it by Ctrl-C
 //	cluster drills [flags]  starts it, takes its hosts one after the other, and adds a row for each to a file
+//
+// In containers (docker/cluster.yaml), with the directory that all of them share:
+//
+//	cluster files DIR SUBNET     writes certificates and configurations of all hosts
+//	cluster stores DIR           makes databases and Temporal's schema
+//	cluster platform DIR         makes the namespace, Vigil's schema and a key
+//	cluster host DIR NAME [ARG]  becomes the program of a host, with other arguments where there are some
 package main
 
 import (
@@ -17,6 +24,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -51,9 +59,45 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return cluster.Relay(ctx, late, args[2:])
+	case "files", "stores", "platform", "host":
+		return container(ctx, args[0], args[1:])
 	default:
 		return fmt.Errorf("%q is not up or drills", args[0])
 	}
+}
+
+// container runs what a container of docker/cluster.yaml does.
+func container(ctx context.Context, what string, args []string) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	switch {
+	case what == "files" && len(args) == 2:
+		return files(ctx, args[0], args[1])
+	case what == "stores" && len(args) == 1:
+		return cluster.PrepareStores(ctx, args[0], log)
+	case what == "platform" && len(args) == 1:
+		return cluster.PreparePlatform(ctx, args[0], log)
+	case what == "host" && len(args) >= 2:
+		return cluster.Become(args[0], args[1], args[2:]...)
+	default:
+		return fmt.Errorf("%s: the arguments are DIR SUBNET of files, DIR of stores and platform, DIR HOST of host", what)
+	}
+}
+
+// files writes the files of the hosts of docker/cluster.yaml: all of them with its profile "second", one of each without.
+func files(ctx context.Context, dir, subnet string) error {
+	base, err := cluster.ParseSubnet(subnet)
+	if err != nil {
+		return err
+	}
+	o := cluster.Options{
+		Dir: dir, Sizes: cluster.SmallSizes(), Vigil: "/usr/bin/vigil", TemporalServer: "/usr/bin/temporal-server",
+		TemporalSQLTool: "/usr/bin/temporal-sql-tool", TemporalConfig: "/etc/temporal", PublicURL: os.Getenv("VIGIL_PUBLIC_URL"),
+	}
+	if slices.Contains(strings.Split(os.Getenv("COMPOSE_PROFILES"), ","), "second") {
+		o.Sizes = cluster.DefaultSizes()
+		o.Sizes.Agents = 0 // theirs is a token of the platform that runs
+	}
+	return cluster.WriteFiles(ctx, o, base)
 }
 
 // options reads the flags of a cluster.
@@ -81,9 +125,7 @@ func options(flags *flag.FlagSet, args []string) (cluster.Options, error) {
 	}
 	o.Sizes = sizes
 	if *small {
-		o.Sizes = cluster.Sizes{
-			Etcd: 1, Postgres: 1, Frontend: 1, History: 1, Matching: 1, TemporalWorker: 1, API: 1, Control: 1, Regions: 1, WorkersOfRegion: 1,
-		}
+		o.Sizes = cluster.SmallSizes()
 	}
 	o.Namespaces = *network == "namespaces"
 	for _, path := range []*string{

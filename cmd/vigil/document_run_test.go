@@ -61,6 +61,7 @@ var notRun = []struct{ document, text, reason string }{ //nolint:gochecknoglobal
 	{"docs/kubernetes.md", "helm ", "needs a cluster; charts renders what it would install"},
 	{"docs/kubernetes.md", "kubectl ", "needs a cluster, too"},
 	{"docs/production.md", "make cluster", "starts 28 processes, or takes hours; TestManyHosts starts a cluster and takes hosts of it"},
+	{"docs/production.md", "docker compose", "starts 27 containers from the public bases; TestContainers compares its hosts with the plan"},
 	{"docs/production.md", "make temporal-server", "builds for minutes; make test does it"},
 	{"docs/temporal.md", "temporal workflow", "needs the command line of Temporal"},
 	{"docs/temporal.md", "export TEMPORAL_CONFIG_FILE", "is for the command line of Temporal; TestTemporalProfile reads that file"},

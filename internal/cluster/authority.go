@@ -29,15 +29,16 @@ type authority struct {
 	cert   *x509.Certificate
 	tokens *ecdsa.PrivateKey
 	now    func() time.Time
+	life   time.Duration // of certificates and tokens
 }
 
 // tokenKey is the name of the key that signs tokens.
 const tokenKey = "vigil-1"
 
-// life is how long certificates and tokens are valid. A cluster is shorter.
-const life = 30 * 24 * time.Hour
+// shortLife is for a cluster that a process runs.
+const shortLife = 30 * 24 * time.Hour
 
-func newAuthority(now func() time.Time) (*authority, error) {
+func newAuthority(now func() time.Time, life time.Duration) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func newAuthority(now func() time.Time) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &authority{key: key, cert: cert, tokens: tokens, now: now}, nil
+	return &authority{key: key, cert: cert, tokens: tokens, now: now, life: life}, nil
 }
 
 // roots is the certificate of the authority in PEM.
@@ -80,7 +81,7 @@ func (a *authority) issue(dir, file, name string, owner *osAccount, hosts ...str
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
-		NotBefore: a.now().Add(-time.Minute), NotAfter: a.now().Add(life - time.Hour),
+		NotBefore: a.now().Add(-time.Minute), NotAfter: a.now().Add(a.life - time.Hour),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
@@ -152,7 +153,7 @@ func (a *authority) token(subject string, permissions ...string) (string, error)
 		return "", err
 	}
 	claims, err := json.Marshal(map[string]any{
-		"sub": subject, "permissions": permissions, "iat": a.now().Unix(), "exp": a.now().Add(life).Unix(),
+		"sub": subject, "permissions": permissions, "iat": a.now().Unix(), "exp": a.now().Add(a.life).Unix(),
 	})
 	if err != nil {
 		return "", err

@@ -19,7 +19,7 @@ import (
 // TestRights holds what each role may do against the claim mapper and the authorizer that a cluster has.
 func TestRights(t *testing.T) {
 	t.Parallel()
-	a, err := newAuthority(time.Now)
+	a, err := newAuthority(time.Now, shortLife)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestRights(t *testing.T) {
 			}
 		}
 	}
-	other, err := newAuthority(time.Now)
+	other, err := newAuthority(time.Now, shortLife)
 	if err != nil {
 		t.Fatal(err)
 	}

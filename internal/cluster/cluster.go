@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,8 @@ type Options struct {
 	PreviousServer, PreviousSQLTool string
 	// TemporalConfig is the directory of cluster.yaml and dynamic.yaml.
 	TemporalConfig string
+	// PublicURL is VIGIL_PUBLIC_URL; "" is the API's address at the proxy.
+	PublicURL string
 	// VigilEnv are more settings of the roles.
 	VigilEnv []string
 	Log      *slog.Logger // what starts; nil discards it
@@ -51,6 +54,9 @@ type Cluster struct {
 	postgres  *osAccount
 	programs  programs
 	log       *slog.Logger
+
+	upgraded bool         // to Options.TemporalServer
+	keys     *http.Server // of tokens, for a previous version of Temporal
 
 	secret   string   // VIGIL_SECRET_KEY
 	operator []string // settings of commands by hand
@@ -77,7 +83,7 @@ func Start(ctx context.Context, options Options) (c *Cluster, err error) {
 	if c.postgres, err = postgresAccount(); err != nil {
 		return nil, err
 	}
-	if c.authority, err = newAuthority(time.Now); err != nil {
+	if c.authority, err = newAuthority(time.Now, shortLife); err != nil {
 		return nil, err
 	}
 	// The user of Postgres enters what is below, and reads nothing else there.
@@ -201,6 +207,9 @@ func (c *Cluster) Stop() {
 			}
 		}
 		ending.Wait()
+	}
+	if c.keys != nil {
+		_ = c.keys.Close()
 	}
 	c.network.close()
 }

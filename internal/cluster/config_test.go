@@ -38,7 +38,8 @@ func TestTemporalConfiguration(t *testing.T) { //nolint:paralleltest // it sets 
 		t.Fatal(err)
 	}
 	history, matching := got.Services["history"].RPC, got.Services["matching"].RPC
-	client, server := history.ClientConnectionConfig.GetKeepAliveClientParameters(), history.KeepAliveServerConfig.GetKeepAliveServerParameters()
+	client := history.ClientConnectionConfig.GetKeepAliveClientParameters()
+	server := history.KeepAliveServerConfig.GetKeepAliveServerParameters()
 	store, visibility := got.Persistence.DataStores["default"].SQL, got.Persistence.DataStores["visibility"].SQL
 	frontend, internode := got.Global.TLS.Frontend, got.Global.TLS.Internode
 	for what, holds := range map[string]bool{
@@ -115,7 +116,7 @@ func prepared(t *testing.T) *Cluster {
 		options: Options{Sizes: DefaultSizes(), Dir: t.TempDir(), Vigil: "/bin/true", TemporalConfig: "../../temporal-config"},
 		network: loopback{}, programs: found,
 	}
-	if c.authority, err = newAuthority(time.Now); err != nil {
+	if c.authority, err = newAuthority(time.Now, shortLife); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.prepare(installed); err != nil {
@@ -128,12 +129,12 @@ func prepared(t *testing.T) *Cluster {
 func TestProgramsTakeTheirConfigurations(t *testing.T) {
 	t.Parallel()
 	c := prepared(t)
-	out, err := command(t.Context(), c.programs.haproxy, "-c", "-f", filepath.Join(c.hostDir(c.proxy()), "haproxy.cfg"))
+	out, err := runCommand(t.Context(), c.programs.haproxy, "-c", "-f", filepath.Join(c.hostDir(c.proxy()), "haproxy.cfg"))
 	if err != nil || strings.Contains(out, "WARNING") {
 		t.Errorf("haproxy says: %v\n%s", err, out)
 	}
 	h := c.Hosts(KindVigilPostgres)[0]
-	out, err = command(t.Context(), c.programs.patroni, "--validate-config", filepath.Join(c.hostDir(h), "patroni.yaml"))
+	out, err = runCommand(t.Context(), c.programs.patroni, "--validate-config", filepath.Join(c.hostDir(h), "patroni.yaml"))
 	for line := range strings.Lines(out) { // it also wants that etcd runs, and that no cluster does
 		if !strings.Contains(line, "is not reachable") && !strings.Contains(line, "is already in use") && strings.TrimSpace(line) != "" {
 			t.Errorf("Patroni says: %s (%v)", line, err)
@@ -141,7 +142,7 @@ func TestProgramsTakeTheirConfigurations(t *testing.T) {
 	}
 }
 
-func command(ctx context.Context, argv ...string) (string, error) {
+func runCommand(ctx context.Context, argv ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
 	return string(out), err
 }

@@ -39,6 +39,8 @@ type Drills struct {
 	reader   reader
 	writer   writer
 	listener listener
+	// missedBefore is what the listener missed in the drills before.
+	missedBefore int64
 }
 
 // outsideURL is the address of targets and receivers: this machine.

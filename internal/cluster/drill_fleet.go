@@ -50,29 +50,18 @@ func (c *Cluster) rollingHosts(what string) (all []taken) {
 // inTurn stops and starts one host after the other, as programs of the new version where they are upgraded.
 func (d *Drills) inTurn(ctx context.Context, hosts []taken, take Take) error {
 	if take == TakeUpgrade {
-		if d.c.options.PreviousServer == "" {
-			return errors.New("the cluster did not begin with a previous version of Temporal")
-		}
-		if err := d.c.migrateTemporal(ctx, d.c.options.TemporalSQLTool); err != nil {
+		if err := d.c.beginUpgrade(ctx); err != nil {
 			return err
 		}
-		d.c.programs.temporal = d.c.options.TemporalServer // of hosts that are added from now on
 	}
 	var errs []error
 	for _, h := range hosts {
 		if take == TakeUpgrade {
-			h.replace(d.c.options.TemporalServer)
+			d.c.upgrade(h.Host)
 		}
 		errs = append(errs, h.restart(ctx), timing.Sleep(ctx, rollingPause))
 	}
 	return errors.Join(errs...)
-}
-
-// replace gives the only program of a host another file, which its next start runs.
-func (h *Host) replace(path string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.programs[0].argv[0] = path
 }
 
 // resize does what changes how many hosts there are of a kind. The cluster has as many as before where it is undone.

@@ -237,12 +237,13 @@ func (d *Drills) count(ctx context.Context, row *Row, began time.Time, away [2]t
 	}
 	// A stream that broke is resumed within a moment.
 	_ = d.until(ctx, 30*time.Second, "the stream is complete", func(context.Context) error {
-		if d.listener.missed(newest) > 0 {
+		if d.listener.missed(newest) > d.missedBefore {
 			return errors.New("events are missing")
 		}
 		return nil
 	})
-	row.EventsWrong = int(d.listener.missed(newest))
+	missed := d.listener.missed(newest)
+	row.EventsWrong, d.missedBefore = int(missed-d.missedBefore), missed
 	return nil
 }
 

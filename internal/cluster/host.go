@@ -126,7 +126,7 @@ func (h *Host) run(p program) (*running, error) {
 	}
 	defer func() { _ = log.Close() }()
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // programs of the cluster, which end by signals
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin", "HOME=/nonexistent", "LC_ALL=C.UTF-8"}, p.env...)
+	cmd.Env = append(environment(), p.env...)
 	cmd.Dir = p.dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
@@ -139,6 +139,11 @@ func (h *Host) run(p program) (*running, error) {
 		_ = cmd.Wait()
 	}()
 	return one, nil
+}
+
+// environment is what every program has.
+func environment() []string {
+	return []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/sbin", "HOME=/nonexistent", "LC_ALL=C.UTF-8"}
 }
 
 func (h *Host) log(program string) string { return filepath.Join(h.logs, h.Name+"."+program+".log") }

@@ -52,6 +52,13 @@ func DefaultSizes() Sizes {
 	}
 }
 
+// SmallSizes are those of the smallest cluster: one of each.
+func SmallSizes() Sizes {
+	return Sizes{
+		Etcd: 1, Postgres: 1, Frontend: 1, History: 1, Matching: 1, TemporalWorker: 1, API: 1, Control: 1, Regions: 1, WorkersOfRegion: 1,
+	}
+}
+
 // Validate returns an error that names the size that cannot be.
 func (s Sizes) Validate() error {
 	for _, one := range []struct {

@@ -43,15 +43,11 @@ func findPrograms(options Options) (found programs, err error) {
 	}
 	var missing MissingError
 	for name, path := range map[string]*string{"etcd": &found.etcd, "patroni": &found.patroni, "haproxy": &found.haproxy} {
-		for _, candidate := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name} {
-			if at, err := exec.LookPath(candidate); err == nil {
-				*path = at
-				break
-			}
-		}
-		if *path == "" {
+		at, err := find(name)
+		if err != nil {
 			missing.Programs = append(missing.Programs, name)
 		}
+		*path = at
 	}
 	for name, path := range map[string]string{
 		"temporal-server": options.TemporalServer, "temporal-sql-tool": options.TemporalSQLTool, "vigil": options.Vigil,
@@ -65,6 +61,16 @@ func findPrograms(options Options) (found programs, err error) {
 		return found, missing
 	}
 	return found, nil
+}
+
+// find returns the path of a program, which may be one of root's.
+func find(name string) (at string, err error) {
+	for _, candidate := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name} {
+		if at, err = exec.LookPath(candidate); err == nil {
+			return at, nil
+		}
+	}
+	return "", err
 }
 
 // startLimit is how long one step of a start may take.
@@ -109,7 +115,22 @@ func (c *Cluster) openDatabase(user, port, database string) (*sql.DB, error) {
 	return sql.Open("pgx", dsn(user, net.JoinHostPort(c.proxy().Address, port), database, c.path("operator")))
 }
 
-// prepareDatabases makes a user and its databases.
+// ensure runs a statement where a query with one argument counts none.
+func ensure(ctx context.Context, db *sql.DB, query, argument, statement string) error {
+	var n int
+	if err := db.QueryRowContext(ctx, query, argument).Scan(&n); err != nil {
+		return fmt.Errorf("%s: %w", query, err)
+	}
+	if n > 0 {
+		return nil
+	}
+	if _, err := db.ExecContext(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}
+
+// prepareDatabases makes a user and its databases, as far as they are missing.
 func (c *Cluster) prepareDatabases(ctx context.Context, port, user string, databases ...string) error {
 	db, err := c.openDatabase("postgres", port, "postgres")
 	if err != nil {
@@ -119,13 +140,13 @@ func (c *Cluster) prepareDatabases(ctx context.Context, port, user string, datab
 	if err := c.until(ctx, "the primary of "+user+" answers", db.PingContext); err != nil {
 		return err
 	}
-	statements := []string{"CREATE ROLE " + user + " LOGIN"}
-	for _, database := range databases {
-		statements = append(statements, "CREATE DATABASE "+database+" OWNER "+user)
+	if err := ensure(ctx, db, "SELECT count(*) FROM pg_roles WHERE rolname = $1", user, "CREATE ROLE "+user+" LOGIN"); err != nil {
+		return err
 	}
-	for _, statement := range statements {
-		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("%s: %w", statement, err)
+	for _, database := range databases {
+		if err := ensure(ctx, db, "SELECT count(*) FROM pg_database WHERE datname = $1", database,
+			"CREATE DATABASE "+database+" OWNER "+user); err != nil {
+			return err
 		}
 	}
 	if c.options.Sizes.Postgres == 1 {

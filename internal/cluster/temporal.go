@@ -29,6 +29,11 @@ func (c *Cluster) addTemporal() error {
 	if err := os.WriteFile(c.path("jwks.json"), keys, 0o644); err != nil { //nolint:gosec // public keys
 		return err
 	}
+	if c.options.PreviousServer != "" {
+		if err := c.preparePrevious(); err != nil {
+			return err
+		}
+	}
 	for kind := range temporalServices() {
 		for _, h := range c.Hosts(kind) {
 			if err := c.addTemporalHost(h); err != nil {
@@ -49,11 +54,7 @@ func (c *Cluster) addTemporalHost(h *Host) error {
 			return err
 		}
 	}
-	argv := []string{c.programs.temporal, "--config-file", filepath.Join(c.options.TemporalConfig, "cluster.yaml"), "start"}
-	for _, service := range temporalServices()[h.Kind] {
-		argv = append(argv, "--service", service)
-	}
-	h.add(program{name: "temporal", argv: argv, env: []string{
+	h.add(program{name: "temporal", argv: c.temporalCommand(h.Kind), env: []string{
 		"BIND_ON_IP=" + h.Address,
 		"POSTGRES_ADDRESS=" + net.JoinHostPort(c.proxy().Address, portTemporalDatabase),
 		"TEMPORAL_TLS_DIR=" + dir, "TEMPORAL_JWKS=" + c.path("jwks.json"),
@@ -67,14 +68,32 @@ func temporalSchemas() map[string]string {
 	return map[string]string{"temporal": "postgresql/v12/temporal", "temporal_visibility": "postgresql/v12/visibility"}
 }
 
-// prepareTemporal makes the schema of Temporal's two databases.
+// prepareTemporal makes the schema of Temporal's two databases, or brings it to the version of the tool.
 func (c *Cluster) prepareTemporal(ctx context.Context) error {
 	for database := range temporalSchemas() {
+		made, err := c.hasSchema(ctx, database)
+		if err != nil {
+			return err
+		}
+		if made {
+			continue
+		}
 		if err := c.finish(ctx, nil, append(c.schemaTool(c.programs.sqlTool, database), "setup-schema", "-v", "0.0")...); err != nil {
 			return err
 		}
 	}
 	return c.migrateTemporal(ctx, c.programs.sqlTool)
+}
+
+// hasSchema is whether a database of Temporal has a schema, of any version.
+func (c *Cluster) hasSchema(ctx context.Context, database string) (made bool, err error) {
+	db, err := c.openDatabase("temporal", portTemporalDatabase, database)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = db.Close() }()
+	err = db.QueryRowContext(ctx, "SELECT to_regclass('schema_version') IS NOT NULL").Scan(&made)
+	return made, err
 }
 
 // migrateTemporal brings the schema of both databases to the version of a tool for it.

@@ -5,6 +5,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -42,11 +43,24 @@ func (c *Cluster) role(dir, role, database, temporal string) ([]string, error) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	return slices.Concat(c.options.VigilEnv, []string{
 		"DATABASE_URL=" + dsn("vigil", database, "vigil", dir),
-		"TEMPORAL_ADDRESS=" + temporal, "TEMPORAL_NAMESPACE=" + namespace, "TEMPORAL_TLS=true", "TEMPORAL_TLS_SERVER_NAME=temporal-frontend",
-		"TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + file("ca.pem"), "TEMPORAL_TLS_CLIENT_CERT_PATH=" + file("temporal-client.pem"),
-		"TEMPORAL_TLS_CLIENT_KEY_PATH=" + file("temporal-client.key"), "TEMPORAL_API_KEY=" + token,
-		"VIGIL_SECRET_KEY=" + c.secret, "VIGIL_DATA_DIR=" + file("vigil-data"), "VIGIL_CANARIES=off", "VIGIL_LOG_LEVEL=info",
-		"VIGIL_PUBLIC_URL=" + c.APIURL(), "VIGIL_TRUSTED_PROXIES=" + c.proxy().Address + "/32", "VIGIL_ADDRESS_RATE=0",
+		"TEMPORAL_ADDRESS=" + temporal,
+		"TEMPORAL_NAMESPACE=" + namespace,
+		"TEMPORAL_TLS=true",
+		"TEMPORAL_TLS_SERVER_NAME=temporal-frontend",
+		"TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + file("ca.pem"),
+		"TEMPORAL_TLS_CLIENT_CERT_PATH=" + file("temporal-client.pem"),
+		"TEMPORAL_TLS_CLIENT_KEY_PATH=" + file("temporal-client.key"),
+		"TEMPORAL_API_KEY=" + token,
+		"VIGIL_SECRET_KEY=" + c.secret,
+		"VIGIL_DATA_DIR=" + file("vigil-data"),
+		"VIGIL_CANARIES=off",
+		"VIGIL_LOG_LEVEL=info",
+		"VIGIL_PUBLIC_URL=" + cmp.Or(
+			c.options.PublicURL,
+			c.APIURL(),
+		),
+		"VIGIL_TRUSTED_PROXIES=" + c.proxy().Address + "/32",
+		"VIGIL_ADDRESS_RATE=0",
 		"VIGIL_ALLOWED_PRIVATE_CIDRS=" + c.reachable(),
 	}), nil
 }
@@ -155,14 +169,19 @@ func (c *Cluster) addAgent(h *Host, token string) error {
 	return nil
 }
 
-// prepareVigil makes the namespace, the schema and the first key.
-func (c *Cluster) prepareVigil(ctx context.Context) error {
+// prepareNamespace makes Temporal's namespace and Vigil's schema, or brings them to its version.
+func (c *Cluster) prepareNamespace(ctx context.Context) error {
 	if err := c.until(ctx, "Temporal's namespace is made", func(ctx context.Context) error {
 		return c.finish(ctx, c.operator, c.options.Vigil, "temporal", "setup")
 	}); err != nil {
 		return err
 	}
-	if err := c.finish(ctx, c.operator, c.options.Vigil, "migrate"); err != nil {
+	return c.finish(ctx, c.operator, c.options.Vigil, "migrate")
+}
+
+// prepareVigil makes the namespace, the schema and the first key.
+func (c *Cluster) prepareVigil(ctx context.Context) error {
+	if err := c.prepareNamespace(ctx); err != nil {
 		return err
 	}
 	key, err := c.output(ctx, c.operator, c.options.Vigil, "keys", "create")

@@ -49,7 +49,7 @@ func (s *Sentinel) FindWritten(ctx context.Context, generation int64) (fleet.Sen
 	}
 	found, marked, err := s.find(ctx, generation, mark)
 	if err == nil && !marked {
-		err = errors.New("Temporal answered from before a write that it has taken")
+		err = errors.New("what Temporal answered is from before a write that it has taken")
 	}
 	return found, err
 }
