@@ -179,7 +179,7 @@ func (w *Watcher) tryComplete(ctx context.Context, t *turnRun, result *TurnResul
 	err := w.Completer.CompleteTurn(ctx, open, t.taken(result), failure)
 	if err != nil && vigil.ErrorCode(err) == vigil.CodeNotFound {
 		if !t.ahead { // else an earlier try to end it may have been taken
-			w.expected.drop(t)
+			w.expected.unknown(t)
 		}
 		if err = nil; t.adopted && !errors.Is(failure, ErrSuperseded) {
 			err = w.Completer.RepeatTurn(ctx, open)

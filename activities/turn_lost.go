@@ -25,6 +25,11 @@ import (
 // A loop that is not silent is not nudged by the sweep, nor started again where an operator has ended its workflow at that
 // instant. So the worker nudges it, for its task may have been on the way to a frontend that died, and it ends after lostFor.
 
+// Where Temporal does not know the turn that has ended, another one has begun, or its workflow has ended. But a history host that
+// was frozen or cut off says so, too, of a turn that others began meanwhile: until it writes, it does not know that its shard
+// was another one's. A nudge is a write. So where no turn begins here and the row still names this worker, the loop is
+// nudged once, and nothing runs in between.
+
 const (
 	// lostAfter is how long after the first slot of a turn another worker has to be named in the row of the loop, or the
 	// turn is lost. A worker records the loops that it takes over when it renews its lease.
@@ -53,6 +58,8 @@ type expectedTurn struct {
 	run   *turnRun
 	after *turnRun  // the turn that has ended, nil once Temporal has taken its end
 	due   time.Time // the first slot
+	// unknown is whether Temporal did not know the turn that has ended.
+	unknown bool
 	// nudge is when the worker nudges the loop of a turn that is lost and runs, zero for one that is not.
 	nudge time.Time
 }
@@ -83,6 +90,15 @@ func (x *expectedTurns) taken(after *turnRun) {
 	defer x.mu.Unlock()
 	if turn := x.turns[after.turn.key()]; turn != nil && turn.after == after {
 		turn.after = nil
+	}
+}
+
+// unknown notes that Temporal does not know a turn that has ended.
+func (x *expectedTurns) unknown(after *turnRun) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if turn := x.turns[after.turn.key()]; turn != nil && turn.after == after {
+		turn.after, turn.unknown = nil, true
 	}
 }
 
@@ -143,9 +159,9 @@ func (w *Watcher) lookForLost() (more bool) {
 		switch fence, ok := w.Lease.Holds(key.Region); {
 		case turn.run.stopped(), ok && fence != turn.run.fence, turn.lost() && now.After(turn.run.lost):
 			delete(x.turns, key)
-		case ok && turn.late(now):
+		case ok && turn.late(now) && !turn.unknown:
 			late[key.Region] = append(late[key.Region], key.Check)
-		case ok && turn.lost() && !now.Before(turn.nudge) && nudges < nudgesPerLook:
+		case ok && (turn.late(now) || turn.lost() && !now.Before(turn.nudge)) && nudges < nudgesPerLook:
 			nudges++
 			late[key.Region] = append(late[key.Region], key.Check)
 		}
@@ -194,7 +210,8 @@ func (w *Watcher) startLost(region string, checks []uuid.UUID) {
 	}
 }
 
-// lose returns the turn of a loop to be started, since it is lost, or that the loop of one that runs is to be nudged.
+// lose returns the turn of a loop to be started, since it is lost, or that the loop of one that runs, or of which Temporal did
+// not know the turn before, is to be nudged.
 // Where the loop belongs to another worker it drops the turn, and ends one that runs.
 func (w *Watcher) lose(key loopKey, owned bool) (start *turnRun, nudge bool) {
 	x, now := &w.expected, w.Now()
@@ -213,13 +230,16 @@ func (w *Watcher) lose(key loopKey, owned bool) (start *turnRun, nudge bool) {
 	case turn.lost():
 		turn.nudge = now.Add(lostNudge)
 		return nil, true
+	case turn.unknown: // it does not run, and is forgotten before it would be nudged again
+		turn.run.lost, turn.nudge = now.Add(lostNudge), now.Add(lostFor)
+		return nil, true
 	}
 	turn.run.lost, turn.nudge = now.Add(lostFor), now.Add(lostNudge)
 	return turn.run, false
 }
 
-// nudgeLost makes the loops of lost turns begin other ones. One that fails, as while its shard of history is away, does not
-// hold up the others: it is nudged again later.
+// nudgeLost makes the loops of lost turns begin other ones, unless one has begun here. One that fails, as while its shard of
+// history is away, does not hold up the others: it is nudged again later.
 func (w *Watcher) nudgeLost(turns []vigil.OpenTurn) {
 	for _, turn := range turns {
 		ctx, cancel := context.WithTimeout(w.apart.ctx, lookTimeout)

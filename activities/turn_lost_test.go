@@ -65,6 +65,54 @@ func (a *apart) wantSlots(def vigil.Definition) int {
 func TestTurnLost(t *testing.T) {
 	t.Parallel()
 
+	// As a history host says that was frozen, and does not know yet that its shard was another one's.
+	t.Run("IsNudgedOnceWhereTemporalDoesNotKnowTheTurnBefore", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			a := newApart(t)
+			def, turn := a.notBrought(nil, plain)
+			a.mu.Lock()
+			a.unknown = true
+			a.mu.Unlock()
+			a.start(turn, plain)
+			nudged := func(what string, want int) {
+				t.Helper()
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				if len(a.repeated) != want || want > 0 && a.repeated[0] != def.Check.ID {
+					t.Errorf("%s the loops %v were nudged, want %s %d times", what, a.repeated, def.Check.ID, want)
+				}
+			}
+			time.Sleep(2*goOnInterval + 2*fleet.LeaseRenewal) // sleep: in a bubble only
+			nudged("before it is late", 0)
+			time.Sleep(3 * fleet.LeaseRenewal) // sleep: in a bubble only
+			nudged("once it is late", 1)
+			time.Sleep(3 * time.Minute) // sleep: in a bubble only
+			nudged("later", 1)
+			if n := len(a.rows); n != 3 {
+				t.Errorf("%d results, want those of the three turns of Temporal", n)
+			}
+		})
+	})
+
+	t.Run("IsNotNudgedWhereTheLoopHasMovedMeanwhile", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			a := newApart(t)
+			_, turn := a.notBrought(nil, plain)
+			a.mu.Lock()
+			a.unknown, a.lost = true, false
+			a.mu.Unlock()
+			a.start(turn, plain)
+			time.Sleep(3 * time.Minute) // sleep: in a bubble only
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if len(a.repeated) > 0 || len(a.rows) != 3 {
+				t.Errorf("the loops %v were nudged, %d results", a.repeated, len(a.rows))
+			}
+		})
+	})
+
 	t.Run("GoesOnUntilTheTurnOfTemporalBegins", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
