@@ -164,8 +164,8 @@ func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
 	if err := d.calm(ctx, time.Now()); err != nil {
 		return nil, fmt.Errorf("before the drill: %w", err)
 	}
-	d.reader.take()
-	d.writer.take()
+	d.reader.take(time.Now())
+	d.writer.take(time.Now())
 	began := time.Now().Truncate(time.Microsecond)
 	d.outside.setBroken(true)
 	taken := time.Now()
@@ -189,7 +189,7 @@ func (d *Drills) Run(ctx context.Context, drill Drill) (*Row, error) {
 	}
 	row := &Row{
 		Drill: drill, Host: cmp.Or(namesOf(hosts), drill.What), At: began, Checks: d.options.Checks + d.options.Flapping,
-		APIAway: d.reader.take(), WritesAway: d.writer.take(),
+		APIAway: d.reader.take(time.Now()), WritesAway: d.writer.take(time.Now()),
 	}
 	// Each loop has a result of a later slot than healed, so that all before it are decided.
 	if row.slots, err = account(ctx, d.db, began, healed); err != nil {
@@ -231,6 +231,11 @@ func (d *Drills) count(ctx context.Context, row *Row, began time.Time, away [2]t
 		return err
 	}
 	row.WritesLost = len(written) - there
+	// An organization has at most 2,000 channels.
+	if _, err := d.db.ExecContext(ctx, "DELETE FROM channels WHERE name = ANY ($1)", written); err != nil {
+		return fmt.Errorf("make space for other writes: %w", err)
+	}
+	d.writer.forget(written)
 	var newest int64
 	if err := d.db.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM events").Scan(&newest); err != nil {
 		return err

@@ -148,3 +148,19 @@ func TestAllDrills(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswers holds that what did not answer at all is away, too.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+	var a answers
+	for _, second := range []int{0, 1, 4, 5} {
+		a.note(at(second))
+	}
+	for _, test := range []struct{ now, want int }{{6, 3}, {7, 2}, {60, 55}} {
+		if got := a.take(at(test.now)); got != time.Duration(test.want)*time.Second {
+			t.Errorf("at %d it was away for %v, want %d s", test.now, got, test.want)
+		}
+	}
+}

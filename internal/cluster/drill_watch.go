@@ -113,11 +113,14 @@ func (a *answers) note(at time.Time) {
 	a.last = at
 }
 
-// take returns the longest time between two answers since the last call.
-func (a *answers) take() time.Duration {
+// take returns the longest time between two answers since the last call, or since the last answer where that is longer.
+func (a *answers) take(now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	away := a.away
+	if !a.last.IsZero() {
+		away = max(away, now.Sub(a.last))
+	}
 	a.away = 0
 	return away
 }
@@ -168,6 +171,13 @@ func (w *writer) acknowledged() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.names)
+}
+
+// forget drops names that were acknowledged, which are gone from now on.
+func (w *writer) forget(names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.names = slices.DeleteFunc(w.names, func(name string) bool { return slices.Contains(names, name) })
 }
 
 // listener reads the alert stream and resumes it where it broke.
