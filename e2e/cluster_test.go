@@ -42,6 +42,7 @@ type cluster struct {
 	postgres *storagetest.Cluster
 	dsn      string
 	db       *sql.DB // for the test's own queries
+	apart    *sql.DB // where results are beside it; nil: nowhere
 	keys     *secret.Keyring
 	env      []string
 	apiURL   string

@@ -158,16 +158,28 @@ func (s *cluster) loops() []observedLoop {
 }
 
 // results counts the results for each slot of the drill before until, and returns their lateness.
-func (s *cluster) results(tx *sql.Tx, until time.Time) (map[slotOf]int, []time.Duration) {
+func (s *cluster) results(tx *sql.Tx, until time.Time) (found map[slotOf]int, late []time.Duration) {
 	s.t.Helper()
-	rows, err := tx.QueryContext(s.t.Context(),
-		"SELECT check_id, region, slot, time FROM results WHERE NOT manual AND slot >= $1 AND slot < $2", s.began, until)
+	const query = "SELECT check_id, region, slot, time FROM results WHERE NOT manual AND slot >= $1 AND slot < $2"
+	found = make(map[slotOf]int)
+	rows, err := tx.QueryContext(s.t.Context(), query, s.began, until)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	late = s.addResults(rows, found, late)
+	if s.apart != nil {
+		if rows, err = s.apart.QueryContext(s.t.Context(), query, s.began, until); err != nil {
+			s.t.Fatal(err)
+		}
+		late = s.addResults(rows, found, late)
+	}
+	return found, late
+}
+
+// addResults counts rows of results for each slot, and adds their lateness.
+func (s *cluster) addResults(rows *sql.Rows, found map[slotOf]int, late []time.Duration) []time.Duration {
+	s.t.Helper()
 	defer func() { _ = rows.Close() }()
-	found := make(map[slotOf]int)
-	var late []time.Duration
 	for rows.Next() {
 		var key slotOf
 		var slot, at time.Time
@@ -181,7 +193,7 @@ func (s *cluster) results(tx *sql.Tx, until time.Time) (map[slotOf]int, []time.D
 	if err := rows.Err(); err != nil {
 		s.t.Fatal(err)
 	}
-	return found, late
+	return late
 }
 
 // gaps returns the slots of the drill before until that are recorded as missed.

@@ -374,3 +374,25 @@ func TestSuiteWithResultsApart(t *testing.T) {
 	}
 	t.Logf("%d tests passed with results apart", passed)
 }
+
+// TestOneDatabaseOfResultsByTwoAddresses: the second address is not used, so that no result counts twice.
+func TestOneDatabaseOfResultsByTwoAddresses(t *testing.T) {
+	t.Parallel()
+	k, dsn := timingtest.NewClock(epoch()), storagetest.ResultsDSN(t)
+	s := storagetest.Open(t, storagetest.DSN(t), withResults(k, dsn, dsn+"&application_name=other"))
+	org, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+	w := newWriter(t, s, storage.WriterOptions{})
+	write(t, w, ok(c, newark, epoch()), ok(c, frankfurt, epoch()))
+	refused := 0
+	for _, home := range s.HomeStates(t.Context()) {
+		if home.Err != nil {
+			refused++
+			wantCode(t, home.Err, vigil.CodeConflict)
+		}
+	}
+	list, extent, err := s.Results(t.Context(), c.OrgID, c.ID, listing.ResultFilter{Page: listing.Page{Limit: 10}})
+	if err != nil || refused != 1 || len(list) != 2 || extent.Total != 2 {
+		t.Errorf("%d addresses are refused, %d results of %d: %v; want one and two", refused, len(list), extent.Total, err)
+	}
+}

@@ -48,4 +48,4 @@ func (s *Standby) Choose(ctx context.Context) Reading { return s.follower.Choose
 func (s *Standby) Look(ctx context.Context) (Reach, error) { return s.follower.Look(ctx) }
 
 // Close closes all connections. The standby cannot be used afterwards.
-func (s *Standby) Close() error { return s.follower.Close() }
+func (s *Standby) Close() error { return errors.Join(s.CloseHomes(), s.follower.Close()) }

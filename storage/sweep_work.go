@@ -4,6 +4,7 @@ package storage
 
 import (
 	"context"
+	"time"
 
 	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/storage/incidents"
@@ -37,9 +38,8 @@ func sweepWork() string {
 	` + pg.First("organizations WHERE deleted_at IS NOT NULL ORDER BY deleted_at") + ` AS deleted`
 }
 
-// SweepWork returns what the sweep may have to do, of all shards.
-func (s *Store) SweepWork(ctx context.Context) (fleet.Work, error) {
-	now := s.db.Instant()
+// SweepWork returns what the sweep may have to do at a time, of all shards.
+func (s *Store) SweepWork(ctx context.Context, now time.Time) (fleet.Work, error) {
 	work, err := pg.Row[struct {
 		Lagging           bool `bun:"lagging"`
 		Late              bool `bun:"late"`
@@ -60,6 +60,6 @@ func (s *Store) SweepWork(ctx context.Context) (fleet.Work, error) {
 		ReportSchedules   bool `bun:"report_schedules"`
 		Notices           bool `bun:"notices"`
 		Deleted           bool `bun:"deleted"`
-	}](ctx, s.db, sweepWork(), pg.Named{"now": now, "late": pg.Micro(now.Add(-incidents.Soonest))})
+	}](ctx, s.db, sweepWork(), pg.Named{"now": pg.Micro(now), "late": pg.Micro(now.Add(-incidents.Soonest))})
 	return fleet.Work(work), pg.Wrap("look for work of the sweep", err)
 }

@@ -110,7 +110,7 @@ func TestSweepWorkFindsEachKindOfRow(t *testing.T) {
 	}
 	look := func(want fleet.Work, fact string) {
 		t.Helper()
-		if found, err := s.SweepWork(t.Context()); err != nil || found != want {
+		if found, err := s.SweepWork(t.Context(), clock.Now()); err != nil || found != want {
 			t.Errorf("%s: %+v, %v", fact, found, err)
 		}
 	}

@@ -50,7 +50,7 @@ func allShards(fence int64) []fleet.SweepLease {
 func (emptyStore) ReleaseSweep(context.Context, string) error { return nil }
 
 // SweepWork has every pass look.
-func (emptyStore) SweepWork(context.Context) (fleet.Work, error) {
+func (emptyStore) SweepWork(context.Context, time.Time) (fleet.Work, error) {
 	return fleet.Work{
 		Lagging: true, Late: true, Tombstones: true, Blind: true, Locations: true, Incidents: true, Votes: true, Deliveries: true,
 		Places: true, Recoveries: true, LateResults: true, Unobserved: true, Holds: true, Reclassifications: true, Drills: true,
@@ -276,7 +276,7 @@ func (w *workflows) Send(ctx context.Context, delivery vigil.PendingDelivery) er
 type store interface {
 	RenewSweep(ctx context.Context, process string, unused []fleet.SweepLease, length time.Duration) (fleet.SweepShare, error)
 	ReleaseSweep(ctx context.Context, process string) error
-	SweepWork(ctx context.Context) (fleet.Work, error)
+	SweepWork(ctx context.Context, now time.Time) (fleet.Work, error)
 	Lagging(ctx context.Context, shards []int, limit int) ([]vigil.Loop, error)
 	Starting(ctx context.Context, shards []int) (map[string]int, error)
 	WaitingToStart(ctx context.Context, shards []int, after time.Time) (int, time.Time, error)

@@ -14,7 +14,7 @@ const glanceAge = loopsInterval / 10
 
 // workStore says what there may be to do.
 type workStore interface {
-	SweepWork(ctx context.Context) (fleet.Work, error)
+	SweepWork(ctx context.Context, now time.Time) (fleet.Work, error)
 }
 
 // glance is what there may be to do, read once for the passes that begin together: at rest there is nothing, and one
@@ -52,7 +52,7 @@ func (g *glance) look(ctx context.Context) (fleet.Work, error) {
 	if g.read.IsZero() || g.now().Sub(g.read) >= glanceAge {
 		ctx, cancel := context.WithTimeout(ctx, passTimeout)
 		defer cancel()
-		g.work, g.err = g.store.SweepWork(ctx)
+		g.work, g.err = g.store.SweepWork(ctx, g.now())
 		g.read = g.now()
 	}
 	return g.work, g.err

@@ -26,7 +26,7 @@ type restingStore struct {
 	asked map[string][]time.Time // passes that have looked for their rows
 }
 
-func (s *restingStore) SweepWork(ctx context.Context) (fleet.Work, error) {
+func (s *restingStore) SweepWork(ctx context.Context, now time.Time) (fleet.Work, error) {
 	s.mu.Lock()
 	s.looks = append(s.looks, time.Now())
 	s.mu.Unlock()

@@ -38,8 +38,8 @@ func (s *staleStore) Tombstones(ctx context.Context, shards []int, limit int) ([
 }
 
 // SweepWork has the tombstones read, stale or not.
-func (s *staleStore) SweepWork(ctx context.Context) (fleet.Work, error) {
-	work, err := s.Store.SweepWork(ctx)
+func (s *staleStore) SweepWork(ctx context.Context, now time.Time) (fleet.Work, error) {
+	work, err := s.Store.SweepWork(ctx, now)
 	work.Tombstones = true
 	return work, err
 }

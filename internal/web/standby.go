@@ -5,7 +5,9 @@ package web
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +25,28 @@ type answersKey struct{}
 
 // answers is what a page has learned of the answers that it is made from.
 type answers struct {
-	asOf    atomic.Pointer[string] // nil: all have what was written before
-	missing atomic.Pointer[string] // nil: none lacks results
+	asOf atomic.Pointer[string] // nil: all have what was written before
+
+	mu      sync.Mutex
+	missing []string // the regions of which one lacks results
+}
+
+// lacks notes of which regions an answer lacks results.
+func (a *answers) lacks(regions string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for region := range strings.SplitSeq(regions, ", ") {
+		if !slices.Contains(a.missing, region) {
+			a.missing = append(a.missing, region)
+		}
+	}
+}
+
+// lacking returns the keys of those regions, sorted.
+func (a *answers) lacking() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Sorted(slices.Values(a.missing))
 }
 
 // withAnswers returns a context whose requests to the API note what their answers say of themselves.
@@ -49,7 +71,7 @@ func (n noting) Do(req *http.Request) (*http.Response, error) {
 		page.asOf.Store(&asOf)
 	}
 	if missing := answer.Header.Get(missingHeader); missing != "" {
-		page.missing.Store(&missing)
+		page.lacks(missing)
 	}
 	return answer, nil
 }
@@ -81,12 +103,11 @@ func (r *request) missingNote() string {
 	if r.answers == nil {
 		return ""
 	}
-	keys := r.answers.missing.Load()
-	if keys == nil {
+	names := r.answers.lacking()
+	if len(names) == 0 {
 		return ""
 	}
 	known, _ := r.s.regions.all(r.Context(), r.api) // without their names the keys are shown
-	names := strings.Split(*keys, ", ")
 	for i, key := range names {
 		if region, has := known[key]; has {
 			names[i] = region.City

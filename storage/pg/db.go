@@ -18,7 +18,11 @@ import (
 	"github.com/vigil-monitor/vigil/storage/migrations"
 )
 
-const defaultMaxConns = 16
+const (
+	defaultMaxConns = 16
+	// questionPatience is how long a question whether a database answers waits for its connection.
+	questionPatience = 2 * time.Second
+)
 
 // Options of a DB.
 type Options struct {
@@ -60,6 +64,7 @@ type DB struct {
 	steps     func() (*migrate.Migrations, error)
 	connector *connector
 	leases    *loneConn
+	questions *loneConn // see Answers
 }
 
 // Open connects to Postgres and checks that it answers and is version 15 or newer. A database
@@ -106,16 +111,19 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	d.leases = &loneConn{connect: d.connector.connect}
+	d.questions = &loneConn{connect: d.connector.connect, patience: questionPatience}
 	d.DB = bun.NewDB(stdlib.OpenDBFromPool(d.Pool), pgdialect.New(), bun.WithDiscardUnknownColumns())
 	return d, nil
 }
 
 // Answers asks the database whether it is there, on a connection beside those of the pools, and returns why it does not say so
 // within a time.
+//
+// The connection may take longer, and is there for a later question then: a database that is far away needs a second for it.
 func (d *DB) Answers(ctx context.Context, within time.Duration) error {
-	bounded, cancel := context.WithTimeout(ctx, within)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	return d.leases.use(bounded, func(conn *pgx.Conn) error { return conn.Ping(bounded) })
+	return d.questions.use(bounded, func(conn *pgx.Conn) error { return conn.Ping(bounded) })
 }
 
 // Close closes all connections. The database cannot be used afterwards.
@@ -124,6 +132,7 @@ func (d *DB) Close() error {
 	d.Pool.Close()
 	d.Probing.Close()
 	d.leases.close()
+	d.questions.close()
 	if err != nil {
 		return fmt.Errorf("close the database: %w", err)
 	}

@@ -86,7 +86,7 @@ func (s *Store) Briefs(ctx context.Context, db bun.IDB, keys []Key) ([]*Brief, e
 		vigil.MetadataCertDays,
 	) + ") AS days" + ofKeys
 	found, err := readAll(ctx, s.homes.ofKeys(keys), func(ctx context.Context, h *home) ([]row, error) {
-		return pg.Rows[row](ctx, h.in(db), query, keyColumnsOf(keys))
+		return pg.Rows[row](h.patience(ctx, db), h.in(db), query, keyColumnsOf(keys))
 	})
 	if err != nil {
 		return nil, pg.Wrap("read results", err)
@@ -106,7 +106,7 @@ func (s *Store) WithError(ctx context.Context, db bun.IDB, keys []Key, text stri
 	args := keyColumnsOf(keys)
 	args["text"] = text
 	found, err := readAll(ctx, s.homes.ofKeys(keys), func(ctx context.Context, h *home) ([]uuid.UUID, error) {
-		return pg.Rows[uuid.UUID](ctx, h.in(db), "SELECT DISTINCT r.check_id"+ofKeys+
+		return pg.Rows[uuid.UUID](h.patience(ctx, db), h.in(db), "SELECT DISTINCT r.check_id"+ofKeys+
 			" AND strpos(lower(r.error_message), lower(@text::text)) > 0", args)
 	})
 	return slices.Concat(found...), pg.Wrap("find results by their errors", err)
@@ -131,7 +131,7 @@ func (h *Homes) ofKeys(keys []Key) []*home {
 func (s *Store) One(ctx context.Context, db bun.IDB, key Key) (vigil.Result, error) {
 	found, err := readAll(ctx, s.homes.with(key.Region), func(ctx context.Context, h *home) ([]Row, error) {
 		return pg.Rows[Row](
-			ctx,
+			h.patience(ctx, db),
 			h.in(db),
 			"SELECT "+Columns+", r.evidence FROM results AS r WHERE r.check_id = $1 AND r.region = $2 AND r.slot = $3",
 			key.CheckID,
@@ -171,7 +171,7 @@ func (s *Store) FirstFailures(ctx context.Context, db bun.IDB, checkID uuid.UUID
 		Time   time.Time
 	}
 	found, err := readAll(ctx, s.homes.all, func(ctx context.Context, h *home) ([]row, error) {
-		return pg.Rows[row](ctx, h.in(db), `SELECT DISTINCT ON (region) region, slot, time FROM results
+		return pg.Rows[row](h.patience(ctx, db), h.in(db), `SELECT DISTINCT ON (region) region, slot, time FROM results
 			WHERE check_id = $1 AND slot >= $2 AND NOT success ORDER BY region, slot`, checkID, pg.Micro(from))
 	})
 	firsts := make(map[string]vigil.Result)

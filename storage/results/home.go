@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
@@ -37,13 +35,15 @@ type home struct {
 
 	own     bool     // it keeps results alone: the loops are in another one
 	regions []string // whose results are stored there; none: all that have no other
-	id      uuid.UUID
+	others  *Homes   // among which it is
 
 	mu    sync.Mutex
-	until time.Time     // for how long err is known
-	err   error         // why it cannot be used; nil: it can
-	ready bool          // its schema is complete
-	known []*pendingRow // whose notes go with the next group
+	until time.Time // for how long err is known
+	err   error     // why it cannot be used; nil: it can
+	ready bool      // its schema is complete
+
+	knownMu sync.Mutex
+	known   []*pendingRow // whose notes go with the next group
 }
 
 // Homes are the databases that keep results, that of the definitions first. Results are stored in the one of their region, and
@@ -52,13 +52,16 @@ type Homes struct {
 	all      []*home
 	rest     *home // of regions without one of their own
 	byRegion map[string]*home
+
+	mu   sync.Mutex
+	byID map[string]*home // by the cluster and the number of the database
 }
 
 // OpenHomes opens the databases of results beside that of the definitions. They need not answer yet. Two addresses of one database
 // are one; that of the definitions, or of another program, is an error.
 func OpenHomes(ctx context.Context, main *pg.DB, list []Database, opts pg.Options) (*Homes, error) {
 	first := &home{DB: main}
-	h := &Homes{all: []*home{first}, rest: first, byRegion: make(map[string]*home)}
+	h := &Homes{all: []*home{first}, rest: first, byRegion: make(map[string]*home), byID: make(map[string]*home)}
 	byDSN := make(map[string]*home)
 	for _, one := range list {
 		at := byDSN[one.DSN]
@@ -68,7 +71,7 @@ func OpenHomes(ctx context.Context, main *pg.DB, list []Database, opts pg.Option
 			if err != nil {
 				return nil, h.fail(one, err) //nolint:contextcheck // a goodbye has a bound of its own
 			}
-			at = &home{DB: db, own: true}
+			at = &home{DB: db, own: true, others: h}
 			h.all, byDSN[one.DSN] = append(h.all, at), at
 			if err := at.refuseOther(ctx); err != nil {
 				return nil, h.fail(one, err) //nolint:contextcheck // a goodbye has a bound of its own
@@ -198,8 +201,28 @@ func (h *home) ask(ctx context.Context) error {
 	if err := h.Ready(ctx); err != nil {
 		return err
 	}
+	var id string
+	err := h.NewRaw(`SELECT system_identifier::text || '/' || (SELECT oid::text FROM pg_database WHERE datname = current_database())
+		FROM pg_control_system()`).Scan(ctx, &id)
+	if err != nil {
+		return fmt.Errorf("read which database it is: %w", err)
+	}
+	if !h.others.claim(h, id) {
+		return vigil.Errorf(vigil.CodeConflict, "it is the same database as another one of results, by another address: name both alike")
+	}
 	h.ready = true
-	return h.NewRaw("SELECT identity FROM results_home").Scan(ctx, &h.id)
+	return nil
+}
+
+// claim notes which database a home is, and reports whether no other one is the same.
+func (h *Homes) claim(at *home, id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if first := h.byID[id]; first != nil && first != at {
+		return false
+	}
+	h.byID[id] = at
+	return true
 }
 
 // note keeps what was found of the database. The lock is held.
@@ -231,6 +254,18 @@ func (h *home) lost(ctx context.Context, err error) {
 	h.note(ctx, err)
 }
 
+// failed asks anew whether the database can be used after a read has failed, and reports whether it cannot: what a read waits for
+// may be a place in the pool, or be long.
+func (h *home) failed(ctx context.Context, err error) (away bool) {
+	if !h.own || !unreachable(err) || ctx.Err() != nil {
+		return false
+	}
+	h.mu.Lock()
+	h.until = time.Time{}
+	h.mu.Unlock()
+	return h.usable(ctx) != nil
+}
+
 // migrate brings the schema of a database of results up to date. It is done once for each process.
 func (h *home) migrate(ctx context.Context) error {
 	h.mu.Lock()
@@ -254,9 +289,9 @@ func (h *home) migrate(ctx context.Context) error {
 	return nil
 }
 
-// unlessAway returns an error, with the name of the database, unless it is that the database is away.
+// unlessAway returns an error, with the name of the database, unless it is that the database does not answer.
 func (h *home) unlessAway(ctx context.Context, err error) error {
-	if err == nil || h.own && h.usable(ctx) != nil {
+	if err == nil || h.own && h.Answers(ctx, answerLimit) != nil {
 		return nil
 	}
 	if !h.own {

@@ -175,7 +175,14 @@ func (s *Store) reclassifyPart(ctx context.Context, h *home, one vigil.ResultSpa
 			return err
 		}
 		if h.own {
-			return s.inPgxTx(ctx, h.DB, func(tx pgx.Tx) error { return markAgain(ctx, tx, one, part, covered) })
+			ctx, cancel := context.WithTimeout(ctx, apartLimit)
+			defer cancel()
+			return s.inPgxTx(ctx, h.DB, func(tx pgx.Tx) error {
+				if err := lockLoopApart(ctx, tx, one.CheckID, one.Region); err != nil {
+					return err
+				}
+				return markAgain(ctx, tx, one, part, covered)
+			})
 		}
 		var uncounted bool
 		err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM uncounted_results WHERE check_id = $1 AND region = $2)",
@@ -190,13 +197,8 @@ func (s *Store) reclassifyPart(ctx context.Context, h *home, one vigil.ResultSpa
 	})
 }
 
-// markAgain marks results and sums their rollups again. The lock of the rollups keeps out what is stored without that of the loop.
+// markAgain marks results and sums their rollups again.
 func markAgain(ctx context.Context, tx pgx.Tx, one vigil.ResultSpan, part loops.Span, covered []loops.Span) error {
-	_, err := tx.Exec(ctx, `SELECT FROM result_rollups WHERE check_id = $1 AND region = $2 AND hour >= $3 AND hour < $4
-		ORDER BY hour FOR UPDATE`, one.CheckID, one.Region, part.From, part.To)
-	if err != nil {
-		return fmt.Errorf("lock the rollups: %w", err)
-	}
 	changed, err := markResults(ctx, tx, one, part, covered)
 	if err != nil || !changed {
 		return err

@@ -69,6 +69,9 @@ func (s *Store) report(
 	r.report.Checks = int64(len(rows))
 	for len(rows) > 0 {
 		n := min(reportChunk, len(rows))
+		if len(r.homes) > 1 { // whose hours are joined here
+			n = min(reportChunk/10, len(rows))
+		}
 		if err := r.chunk(ctx, rows[:n], visit); err != nil {
 			return overview.Report{}, err
 		}

@@ -121,8 +121,12 @@ func (s *Store) listed(ctx context.Context, w resultWalk) (rows []listedResultRo
 
 // join joins the pages of several databases to one, by the rules of read.
 func (w *resultWalk) join(lists [][]listedResultRow) []listedResultRow {
+	var cut []listedResultRow // the last rows of lists that were cut off: what follows them is not known
 	left := int64(0)
 	for _, rows := range lists {
+		if len(rows) > 0 && rows[len(rows)-1].cut() {
+			cut = append(cut, rows[len(rows)-1])
+		}
 		for i := len(rows) - 1; i > 0; i-- {
 			rows[i].PageBytes -= rows[i-1].PageBytes // of one row again
 		}
@@ -130,11 +134,15 @@ func (w *resultWalk) join(lists [][]listedResultRow) []listedResultRow {
 			left += rows[len(rows)-1].PageLeft
 		}
 	}
-	all := inOrder(lists, func(a, b listedResultRow) int {
+	order := func(a, b listedResultRow) int {
 		return cmp.Or(cmp.Compare(b.Day, a.Day), b.Time.Compare(a.Time), vigil.CompareIDs(b.ID, a.ID))
-	})
+	}
+	all := inOrder(lists, order)
 	n, sum := 0, int64(0)
 	for n < min(len(all), w.f.Limit+1) {
+		if slices.ContainsFunc(cut, func(last listedResultRow) bool { return order(last, all[n]) < 0 }) {
+			break
+		}
 		if sum += all[n].PageBytes; n > 0 && sum > pg.MaxPageBytes {
 			break
 		}

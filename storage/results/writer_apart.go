@@ -4,12 +4,15 @@ package results
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/storage/loops"
@@ -37,10 +40,26 @@ func (e *homeError) Unwrap() error { return e.cause }
 
 // awayUnless returns an error of a database of results as a homeError, unless it says something of the rows, or ctx has ended.
 func awayUnless(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || inConflict(err) || !pg.Retryable(err) {
+	if err == nil || ctx.Err() != nil || inConflict(err) || !unreachable(err) {
 		return err
 	}
 	return &homeError{err}
+}
+
+// unreachable reports whether a database of results cannot be used: it is away, or does not let this process in (classes 28, 3D and
+// 3F of SQLSTATE), or to its tables.
+func unreachable(err error) bool {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch refused.Code {
+		case "42501", "42P01": // insufficient privilege, undefined table
+			return true
+		}
+		switch refused.Code[:min(2, len(refused.Code))] {
+		case "28", "3D", "3F":
+			return true
+		}
+	}
+	return pg.Retryable(err)
 }
 
 // storeApart stores a group in two transactions.
@@ -94,7 +113,7 @@ func (g *groupTx) insertApart(ctx context.Context, here map[slotKey]vigil.Result
 			})
 			return err
 		})
-	g.queueInsert(batch, rows)
+	g.queueInsert(batch, rows, 0)
 	if err := g.apart.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("insert results: %w", err)
 	}
@@ -138,10 +157,21 @@ func (g *groupTx) beginApart() *pgx.Batch {
 	return batch
 }
 
-// lockApart locks loops in a database of results, in one order, until the transaction ends.
-const lockApart = `SELECT pg_advisory_xact_lock(k.name) FROM (
-	SELECT hashtextextended(check_id::text || '/' || region, 0) AS name FROM unnest($1::uuid[], $2::text[]) AS k (check_id, region) ORDER BY 1
+// lockApart locks loops in a database of results, in one order, until the transaction ends: some share a lock, since there is room
+// for some thousands of such locks in a server.
+const lockApart = `SELECT pg_advisory_xact_lock(7669, k.name) FROM (
+	SELECT DISTINCT hashtext(check_id::text || '/' || region) & 127 AS name FROM unnest($1::uuid[], $2::text[]) AS k (check_id, region)
+	ORDER BY 1
 ) AS k`
+
+// lockLoopApart takes the lock of one loop.
+func lockLoopApart(ctx context.Context, tx pgx.Tx, check uuid.UUID, region string) error {
+	_, err := tx.Exec(ctx, lockApart, pgx.QueryExecModeDescribeExec, [][16]byte{check}, []string{region})
+	if err != nil {
+		return fmt.Errorf("lock the loop: %w", err)
+	}
+	return nil
+}
 
 const forgetNotes = `DELETE FROM uncounted_results AS u
 	USING unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS k (check_id, region, slot)
@@ -164,17 +194,21 @@ const insertNoted = `
 		ON CONFLICT (check_id, region, slot) DO NOTHING
 		RETURNING check_id, region, slot
 	), u AS (
-		INSERT INTO uncounted_results (check_id, region, slot, worker, owned, deadline_ms, turn_slots, turn_run, turn_activity, turn_ends)
-		SELECT n.check_id, n.region, n.slot, n.worker, n.owned, n.deadline_ms, n.turn_slots, n.turn_run, n.turn_activity, n.turn_ends
+		INSERT INTO uncounted_results (check_id, region, slot, worker, owned, deadline_ms, turn_slots, turn_run, turn_activity, turn_ends,
+			stored_at)
+		SELECT n.check_id, n.region, n.slot, n.worker, n.owned, n.deadline_ms, n.turn_slots, n.turn_run, n.turn_activity, n.turn_ends,
+			clock_timestamp() - @age::int8 * interval '1 millisecond'
 		FROM n JOIN i ON i.check_id = n.check_id AND i.region = n.region AND i.slot = n.slot
 	)
 	SELECT check_id, region, slot FROM i`
 
 // queueInsert inserts those of the rows that are new, and reads the rollups of their hours.
-func (g *groupTx) queueInsert(batch *pgx.Batch, rows []*pendingRow) {
+// age is how old their notes are said to be.
+func (g *groupTx) queueInsert(batch *pgx.Batch, rows []*pendingRow, age time.Duration) {
 	c, n := newColumns(rows), newTurnColumns(rows)
 	named := c.named()
 	n.addTo(named)
+	named["age"] = pg.Milliseconds(age)
 	g.inserted = make(map[slotKey]bool, len(rows))
 	batch.Queue(insertNoted, named).Query(func(found pgx.Rows) error {
 		var key slotKey
@@ -241,7 +275,7 @@ func (g *groupTx) insertAsideApart(ctx context.Context, here map[slotKey]vigil.R
 	g.queueInsert(batch, slices.DeleteFunc(slices.Clone(g.rows), func(p *pendingRow) bool {
 		_, stored := here[p.slotKey()]
 		return stored || !g.loops[p.key()].takes(p)
-	}))
+	}), noteAge) // no group follows that would forget them
 	if err := g.apart.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("insert results aside: %w", err)
 	}
@@ -279,6 +313,8 @@ func (g *groupTx) noted(ctx context.Context) error {
 // endCount commits the rows of loops that were counted, and forgets their notes. A commit whose answer was lost may have stored a
 // result here although its writer then stored it in the other database: that one stays.
 func (g *groupTx) endCount(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, apartLimit)
+	defer cancel()
 	here, err := storedResults(ctx, g.conn, g.rows)
 	if err != nil {
 		return err
@@ -305,7 +341,7 @@ func (g *groupTx) endCount(ctx context.Context) error {
 func dropTwin(ctx context.Context, conn *pgx.Conn, p *pendingRow) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		check, region, hour := p.result.CheckID, p.result.Region, HourOf(p.result.Slot)
-		if _, err := tx.Exec(ctx, lockApart, [][16]byte{check}, []string{region}); err != nil {
+		if err := lockLoopApart(ctx, tx, check, region); err != nil {
 			return err
 		}
 		for _, step := range []struct {
@@ -326,15 +362,15 @@ func dropTwin(ctx context.Context, conn *pgx.Conn, p *pendingRow) error {
 
 // forget notes that the loops of rows know them: their notes go with the next group.
 func (h *home) forget(rows []*pendingRow) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.knownMu.Lock()
+	defer h.knownMu.Unlock()
 	h.known = append(h.known, rows...)
 }
 
 // forgotten returns the rows whose notes go, once. A transaction that fails leaves the notes: what they say changes nothing then.
 func (h *home) forgotten() []*pendingRow {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.knownMu.Lock()
+	defer h.knownMu.Unlock()
 	rows := h.known
 	h.known = nil
 	return rows

@@ -46,7 +46,8 @@ const insertAside = `
 			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
 				excluded, evidence, late, owned, deadline_ms, turn_slots, turn_run, turn_activity, turn_ends)
 	), l AS MATERIALIZED (
-		SELECT r.check_id, r.region, coalesce(u.worker, r.worker) AS worker, greatest(r.last_slot, u.slot) AS newest
+		SELECT r.check_id, r.region, coalesce(u.worker, r.worker) AS worker, greatest(r.last_slot, u.slot) AS newest,
+			r.active, r.counted_until, r.last_slot
 		FROM n JOIN check_regions AS r ON r.check_id = n.check_id AND r.region = n.region
 			LEFT JOIN LATERAL (
 				SELECT u.slot, u.worker FROM uncounted_results AS u
@@ -55,6 +56,7 @@ const insertAside = `
 	), i AS (
 		` + insertResults + `
 			AND (n.manual OR n.late OR l.worker IN ('', n.worker) OR l.newest IS NULL OR n.slot >= l.newest)
+			AND ` + notThere + `
 		ON CONFLICT (check_id, region, slot) DO NOTHING
 		RETURNING check_id, region, slot
 	), u AS (
@@ -70,22 +72,23 @@ const insertAside = `
 func (s *Store) commitAside(ctx context.Context, rows []*pendingRow) ([]outcome, error) {
 	h := s.homes.of(rows[0].result.Region)
 	if h.own && h.usable(ctx) == nil {
-		outcomes, err := s.commitAsideIn(ctx, h, rows)
+		outcomes, err := s.commitAsideIn(ctx, h, rows, false)
 		lost, away := errors.AsType[*homeError](err)
 		if !away || ctx.Err() != nil {
 			return outcomes, err
 		}
 		h.lost(ctx, lost.cause)
 	}
-	return s.commitAsideIn(ctx, s.homes.all[0], rows)
+	return s.commitAsideIn(ctx, s.homes.all[0], rows, h.own)
 }
 
-func (s *Store) commitAsideIn(ctx context.Context, h *home, rows []*pendingRow) ([]outcome, error) {
+func (s *Store) commitAsideIn(ctx context.Context, h *home, rows []*pendingRow, away bool) ([]outcome, error) {
 	g, end, err := s.newGroup(ctx, h, slices.Clone(rows))
 	if err != nil {
 		return nil, err
 	}
 	defer end()
+	g.away = away
 	g.loops, g.inserted = make(map[loopKey]*loopProgress, len(rows)), make(map[slotKey]bool, len(rows))
 	store := g.storeAside
 	if h.own {
@@ -102,6 +105,7 @@ func (g *groupTx) storeAside(ctx context.Context) error {
 	batch := g.begin()
 	named := c.named()
 	n.addTo(named)
+	named["away"] = g.away
 	batch.Queue(insertAside, named).Query(g.scanAside)
 	batch.Queue("COMMIT")
 	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {

@@ -258,8 +258,7 @@ const insertSQL = `
 	), i AS (
 		` + insertResults + `
 			AND (n.manual OR n.late OR l.worker IN ('', n.worker) OR l.last_slot IS NULL OR n.slot >= l.last_slot)
-			AND (NOT @away OR n.manual OR n.slot >= l.counted_until OR EXISTS (SELECT FROM result_gaps AS g
-				WHERE g.check_id = n.check_id AND g.region = n.region AND g.first_slot <= n.slot AND g.last_slot >= n.slot))
+			AND ` + notThere + `
 		ON CONFLICT (check_id, region, slot) DO NOTHING
 		RETURNING check_id, region, slot
 	), s AS (
@@ -267,6 +266,12 @@ const insertSQL = `
 	)
 	SELECT l.*, s.slots, EXISTS (SELECT FROM uncounted_results AS u WHERE u.check_id = l.check_id AND u.region = l.region)
 	FROM l LEFT JOIN s ON s.check_id = l.check_id AND s.region = l.region`
+
+// notThere is the condition that a row (n) of a loop (l) has no result in the database where it belongs, while that is away (@away).
+const notThere = `(NOT @away OR n.manual
+				OR CASE WHEN l.active THEN n.slot >= l.counted_until ELSE l.last_slot IS NULL OR n.slot > l.last_slot END
+				OR EXISTS (SELECT FROM result_gaps AS g WHERE g.check_id = n.check_id AND g.region = n.region
+					AND g.first_slot <= n.slot AND g.last_slot >= n.slot))`
 
 // progressColumns are the columns of a loop (r) that scanProgress reads.
 const progressColumns = `r.check_id, r.region, r.active, r.start_at, r.anchor, r.interval_ms, r.offset_ms, r.cron, r.timezone,

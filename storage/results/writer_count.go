@@ -139,7 +139,11 @@ func (g *groupTx) count(ctx context.Context, keys []loopKey) error {
 		from = g.apart
 	}
 	if err := g.readUncounted(ctx, from, checks, regions); err != nil {
-		return fmt.Errorf("read uncounted results: %w", err)
+		err = fmt.Errorf("read uncounted results: %w", err)
+		if g.apart != nil {
+			return awayUnless(ctx, err)
+		}
+		return err
 	}
 	if g.apart == nil {
 		batch := &pgx.Batch{}
@@ -157,8 +161,9 @@ func (g *groupTx) count(ctx context.Context, keys []loopKey) error {
 		g.addToRollups(g.writes)
 	}
 	g.storeProgress()
+	g.noteLate()
 	if g.apart != nil {
-		return g.endCount(ctx)
+		return awayUnless(ctx, g.endCount(ctx))
 	}
 	// Others may have been stored aside since these were read: the lock of a loop does not keep them out.
 	c := newColumns(g.rows)
@@ -186,7 +191,7 @@ func (g *groupTx) lockUncounted(ctx context.Context, checks [][16]byte, regions 
 func (g *groupTx) readUncounted(ctx context.Context, from *pgx.Conn, checks [][16]byte, regions []string) error {
 	found, err := from.Query(ctx, `
 		SELECT u.check_id, u.region, u.slot, u.worker, u.owned, u.deadline_ms, u.turn_slots, u.turn_run, u.turn_activity, u.turn_ends,
-			r.time, r.manual, r.success, r.response_time_ms, r.excluded <> 0, r.metadata
+			r.time, r.manual, r.success, r.response_time_ms, r.excluded <> 0, r.metadata, r.late
 		FROM unnest($1::uuid[], $2::text[]) AS k (check_id, region)
 			JOIN uncounted_results AS u ON u.check_id = k.check_id AND u.region = k.region
 			JOIN results AS r ON r.check_id = u.check_id AND r.region = u.region AND r.slot = u.slot
@@ -215,7 +220,7 @@ func scanUncounted(row pgx.CollectableRow) (*pendingRow, error) {
 	var ms float64
 	r := &p.result
 	err := row.Scan(&r.CheckID, &r.Region, &r.Slot, &p.worker, &p.owned, &deadlineMS, &turnSlots, &run, &activity, &ends,
-		&r.Time, &r.Manual, &r.Success, &ms, &p.excluded, &r.Metadata)
+		&r.Time, &r.Manual, &r.Success, &ms, &p.excluded, &r.Metadata, &p.late)
 	r.Slot, r.Time, r.ResponseTime = r.Slot.UTC(), r.Time.UTC(), ResponseTime(ms)
 	p.deadline, p.slots = pg.FromMilliseconds(deadlineMS), int(turnSlots)
 	if run != nil && activity != nil && ends != nil {

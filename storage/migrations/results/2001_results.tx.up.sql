@@ -56,10 +56,3 @@ CREATE TABLE IF NOT EXISTS uncounted_results (
     stored_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (check_id, region, slot)
 );
-
--- One row: which database this is, however it is reached.
-CREATE TABLE IF NOT EXISTS results_home (
-    one      boolean PRIMARY KEY DEFAULT true CHECK (one),
-    identity uuid    NOT NULL DEFAULT gen_random_uuid()
-);
-INSERT INTO results_home DEFAULT VALUES ON CONFLICT DO NOTHING;
