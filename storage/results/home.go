@@ -254,7 +254,7 @@ func (h *home) lost(ctx context.Context, err error) {
 	h.note(ctx, err)
 }
 
-// failed asks anew whether the database can be used after a read has failed, and reports whether it cannot: what a read waits for
+// failed asks again whether the database can be used after a read has failed, and reports whether it cannot: what a read waits for
 // may be a place in the pool, or be long.
 func (h *home) failed(ctx context.Context, err error) (away bool) {
 	if !h.own || !unreachable(err) || ctx.Err() != nil {
