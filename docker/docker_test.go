@@ -162,7 +162,7 @@ func TestDockerfile(t *testing.T) {
 	})
 	t.Run("TargetsBuildOnEachOtherAndRunWithoutPrivileges", func(t *testing.T) {
 		t.Parallel()
-		known := map[string]bool{"${BUILD_BASE}": true, "${POSTGRES_BASE}": true, "${ROLES_BASE}": true, "${BASE}": true}
+		known := map[string]bool{"${BUILD_BASE}": true, "${POSTGRES_BASE}": true, "${ROLES_BASE}": true, "${BASE}": true, "${CLUSTER_BASE}": true}
 		unprivileged := map[string]bool{}
 		for _, target := range targets {
 			if !known[target.base] {
