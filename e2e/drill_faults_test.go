@@ -356,6 +356,7 @@ func TestDrillFaults(t *testing.T) {
 	timingtest.Parallel(t)
 	p, api := shared(t)
 	db := openDatabase(t, common.dsn(t))
+	db.SetMaxOpenConns(64) // the faults hold up to two transactions each, and a look must not wait for them
 	c := dialTemporal(t, p.ready.TemporalAddress, p.ready.Namespace)
 	t.Cleanup(c.Close)
 	faults := slices.Concat(receiverFaults(), platformFaults())
