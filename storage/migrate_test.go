@@ -240,3 +240,22 @@ func TestMigrate(t *testing.T) {
 		}
 	})
 }
+
+// TestTablesOfResultsAreAlike: a later migration of the one database of results is one of the other.
+func TestTablesOfResultsAreAlike(t *testing.T) {
+	t.Parallel()
+	s, _ := newApart(t)
+	var tables [2][]string
+	for i, db := range s.ResultDBs()[:2] {
+		err := db.NewRaw(`SELECT concat_ws(' ', table_name, column_name, data_type, is_nullable, column_default) FROM information_schema.columns
+			WHERE table_schema = current_schema() AND table_name IN ('results', 'result_rollups', 'uncounted_results') AND column_name <> 'stored_at'
+			ORDER BY 1`).Scan(t.Context(), &tables[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(tables[0]) < 30 {
+		t.Errorf("%d columns", len(tables[0]))
+	}
+	equal(t, tables[1], tables[0])
+}

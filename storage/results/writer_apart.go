@@ -62,6 +62,24 @@ func unreachable(err error) bool {
 	return pg.Retryable(err)
 }
 
+// inPlace stores rows by a function in the database that they belong into, or, while that is away, in that of the definitions.
+func (s *Store) inPlace(
+	ctx context.Context, rows []*pendingRow,
+	store func(ctx context.Context, h *home, rows []*pendingRow, away bool) ([]outcome, error),
+) (outcomes []outcome, kept bool, err error) {
+	h := s.homes.of(rows[0].result.Region)
+	if h.own && h.usable(ctx) == nil {
+		outcomes, err := store(ctx, h, rows, false)
+		lost, away := errors.AsType[*homeError](err)
+		if !away || ctx.Err() != nil {
+			return outcomes, false, err
+		}
+		h.lost(ctx, lost.cause)
+	}
+	outcomes, err = store(ctx, s.homes.all[0], rows, h.own)
+	return outcomes, h.own, err
+}
+
 // storeApart stores a group in two transactions.
 func (g *groupTx) storeApart(ctx context.Context) error {
 	keys := g.keys()
@@ -179,14 +197,7 @@ const forgetNotes = `DELETE FROM uncounted_results AS u
 
 // insertNoted inserts results with a note for each.
 const insertNoted = `
-	WITH n AS MATERIALIZED (
-		SELECT * FROM unnest(@checks::uuid[], @regions::text[], @slots::timestamptz[], @ids::uuid[], @times::timestamptz[],
-				@manual::bool[], @success::bool[], @response_times::float8[], @status_codes::int4[], @errors::text[], @metadata::text[],
-				@workers::text[], @excluded::int2[], @evidence::text[], @late::bool[], @owned::bool[], @deadlines_ms::int8[], @turn_slots::int4[],
-				@turn_runs::uuid[], @turn_activities::text[], @turn_ends::timestamptz[])
-			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
-				excluded, evidence, late, owned, deadline_ms, turn_slots, turn_run, turn_activity, turn_ends)
-	), i AS (
+	WITH ` + rowsToNote + `, i AS (
 		INSERT INTO results (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata,
 			excluded, evidence, late)
 		SELECT check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata::jsonb,

@@ -35,17 +35,20 @@ const (
 // counted first.
 var errUncounted = errors.New("a loop has results that are not counted yet")
 
-// insertAside inserts rows, at most one of each loop, by the rule of insertSQL. Uncounted results
-// are newer than what the row of the loop says.
-const insertAside = `
-	WITH n AS MATERIALIZED (
+// rowsToNote are the rows (n) that are inserted with a note each, and what their notes say; see columns and turnColumns.
+const rowsToNote = `n AS MATERIALIZED (
 		SELECT * FROM unnest(@checks::uuid[], @regions::text[], @slots::timestamptz[], @ids::uuid[], @times::timestamptz[],
 				@manual::bool[], @success::bool[], @response_times::float8[], @status_codes::int4[], @errors::text[], @metadata::text[],
 				@workers::text[], @excluded::int2[], @evidence::text[], @late::bool[], @owned::bool[], @deadlines_ms::int8[], @turn_slots::int4[],
 				@turn_runs::uuid[], @turn_activities::text[], @turn_ends::timestamptz[])
 			AS n (check_id, region, slot, id, time, manual, success, response_time_ms, status_code, error_message, metadata, worker,
 				excluded, evidence, late, owned, deadline_ms, turn_slots, turn_run, turn_activity, turn_ends)
-	), l AS MATERIALIZED (
+	)`
+
+// insertAside inserts rows, at most one of each loop, by the rule of insertSQL. Uncounted results
+// are newer than what the row of the loop says.
+const insertAside = `
+	WITH ` + rowsToNote + `, l AS MATERIALIZED (
 		SELECT r.check_id, r.region, coalesce(u.worker, r.worker) AS worker, greatest(r.last_slot, u.slot) AS newest,
 			r.active, r.counted_until, r.last_slot
 		FROM n JOIN check_regions AS r ON r.check_id = n.check_id AND r.region = n.region
@@ -70,16 +73,8 @@ const insertAside = `
 // commitAside stores rows, at most one of each loop and all of one database, without the locks of their loops, and
 // returns the outcome of each.
 func (s *Store) commitAside(ctx context.Context, rows []*pendingRow) ([]outcome, error) {
-	h := s.homes.of(rows[0].result.Region)
-	if h.own && h.usable(ctx) == nil {
-		outcomes, err := s.commitAsideIn(ctx, h, rows, false)
-		lost, away := errors.AsType[*homeError](err)
-		if !away || ctx.Err() != nil {
-			return outcomes, err
-		}
-		h.lost(ctx, lost.cause)
-	}
-	return s.commitAsideIn(ctx, s.homes.all[0], rows, h.own)
+	outcomes, _, err := s.inPlace(ctx, rows, s.commitAsideIn)
+	return outcomes, err
 }
 
 func (s *Store) commitAsideIn(ctx context.Context, h *home, rows []*pendingRow, away bool) ([]outcome, error) {

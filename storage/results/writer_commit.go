@@ -66,17 +66,7 @@ type groupTx struct {
 // commit stores a group, whose results belong into one database, and returns the outcome of each row, in its order. While that
 // database is away they are kept in that of the definitions, where readers find them, too.
 func (s *Store) commit(ctx context.Context, group []*pendingRow) (outcomes []outcome, kept bool, err error) {
-	h := s.homes.of(group[0].result.Region)
-	if h.own && h.usable(ctx) == nil {
-		outcomes, err := s.commitIn(ctx, h, group, false)
-		lost, away := errors.AsType[*homeError](err)
-		if !away || ctx.Err() != nil {
-			return outcomes, false, err
-		}
-		h.lost(ctx, lost.cause)
-	}
-	outcomes, err = s.commitIn(ctx, s.homes.all[0], group, h.own)
-	return outcomes, h.own, err
+	return s.inPlace(ctx, group, s.commitIn)
 }
 
 // commitIn stores a group in a database. It does not wait
