@@ -12,20 +12,21 @@ import (
 )
 
 const (
-	// look is how long the machine is watched before a test begins beside others: as long as the programs of the
-	// test before it take to start.
-	look = 5 * time.Second
-	// enough is the part of the processors' time that must be left then.
+	// glance and look are how long the machine is watched before a test begins beside others: look is as long as the
+	// programs of the test before it take to start.
+	glance = 2 * time.Second
+	look   = 5 * time.Second
+	// plenty and enough are the parts of the processors' time that must be left in a glance and in a look.
+	plenty = 0.6
 	enough = 0.3
 )
 
 // Parallel lets a test run beside others, as its method of this name does, and begin only when the machine has time
-// for it: when no other test runs that called it, or three tenths of the processors' time were left for five seconds. It
-// is for tests that start programs: on a slow machine fewer of them run at once, instead of all of them waiting for
-// processors until the patience of one is over. Either a test calls it or its subtests do, never both.
+// for it: when no other test runs that called it, six tenths of the processors' time were left for two seconds, or three
+// tenths for five. It is for tests that start programs: on a slow machine fewer of them run at once, instead of all of
+// them waiting for processors until the patience of one is over. Either a test calls it or its subtests do, never both.
 //
-// Time that programs took which give way to others (nice) counts as left. Where there is no /proc/stat, nothing is held
-// back.
+// Time that programs took which give way to others (nice) counts as left. Where there is no /proc/stat, all time does.
 func Parallel(t *testing.T) {
 	t.Helper()
 	t.Parallel()
@@ -34,46 +35,55 @@ func Parallel(t *testing.T) {
 }
 
 // admission is the gate of all tests of a program.
-var admission = newGate(left) //nolint:gochecknoglobals // as the processors are
+var admission = newGate(watch) //nolint:gochecknoglobals // as the processors are
 
 // gate lets tests begin one after the other.
 type gate struct {
-	left    func() float64 // watches the machine and returns the part of the processors' time that is left
-	next    chan struct{}  // held by the test that is the next to begin
+	watch   func() (left func() float64) // left is the part of the processors' time that was left since watch
+	next    chan struct{}                // held by the test that is the next to begin
 	running atomic.Int64
 }
 
-func newGate(left func() float64) *gate {
-	return &gate{left: left, next: make(chan struct{}, 1)}
+func newGate(watch func() func() float64) *gate {
+	return &gate{watch: watch, next: make(chan struct{}, 1)}
 }
 
 // enter waits until a test may begin, and returns what must be called at its end.
 func (g *gate) enter() (leave func()) {
 	g.next <- struct{}{}
 	defer func() { <-g.next }()
-	for g.running.Load() > 0 && g.left() < enough {
+	for g.running.Load() > 0 {
+		left := g.watch()
+		if time.Sleep(glance); left() >= plenty {
+			break
+		}
+		if time.Sleep(look - glance); left() >= enough {
+			break
+		}
 	}
 	g.running.Add(1)
 	return func() { g.running.Add(-1) }
 }
 
-// left returns what part of the processors' time is left in the seconds that begin now.
-func left() float64 {
-	before, err := os.ReadFile("/proc/stat")
+// watch looks at the machine from now on.
+func watch() (left func() float64) {
+	leftBefore, allBefore := ticksNow()
+	return func() float64 {
+		leftAfter, allAfter := ticksNow()
+		if allAfter == allBefore {
+			return 1
+		}
+		return float64(leftAfter-leftBefore) / float64(allAfter-allBefore)
+	}
+}
+
+// ticksNow are the ticks until now; none where there is no /proc/stat.
+func ticksNow() (left, all uint64) {
+	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
-		return 1
+		return 0, 0
 	}
-	time.Sleep(look)
-	after, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 1
-	}
-	leftBefore, allBefore := ticks(string(before))
-	leftAfter, allAfter := ticks(string(after))
-	if allAfter == allBefore {
-		return 1
-	}
-	return float64(leftAfter-leftBefore) / float64(allAfter-allBefore)
+	return ticks(string(stat))
 }
 
 // ticks returns how much of all processors' time since the machine's start was left for others, and all of it, by the

@@ -15,7 +15,9 @@ func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var percent atomic.Int64
 		percent.Store(10)
-		g := newGate(func() float64 { time.Sleep(look); return float64(percent.Load()) / 100 })
+		g := newGate(func() func() float64 {
+			return func() float64 { return float64(percent.Load()) / 100 }
+		})
 		began := make(chan func(), 2)
 		enter := func() { began <- g.enter() }
 		waits := func() {
@@ -26,9 +28,9 @@ func TestGate(t *testing.T) {
 				t.Fatal("another test began on a busy machine")
 			}
 		}
-		begins := func() (leave func()) {
+		begins := func(within time.Duration) (leave func()) {
 			t.Helper()
-			time.Sleep(2 * look)
+			time.Sleep(within)
 			synctest.Wait()
 			if len(began) != 1 {
 				t.Fatalf("%d tests began, want one", len(began))
@@ -40,13 +42,14 @@ func TestGate(t *testing.T) {
 		go enter()
 		waits()
 		first()
-		second := begins()
+		second := begins(look) // the end of a look that began before
 		go enter()
 		waits()
 		percent.Store(40)
-		third := begins()
+		third := begins(look)
+		percent.Store(60)
 		go enter()
-		fourth := begins()
+		fourth := begins(glance)
 		second()
 		third()
 		fourth()
@@ -67,7 +70,7 @@ func TestTicks(t *testing.T) {
 			t.Errorf("%d of %d ticks are left in %q, want %v", free, all, stat, want)
 		}
 	}
-	if part := left(); part < 0 || part > 1 {
+	if part := watch()(); part < 0 || part > 1 {
 		t.Errorf("%v of the processors' time is left", part)
 	}
 }
