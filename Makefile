@@ -118,6 +118,11 @@ cluster-drills: build cluster-tools proxies ## Start a cluster and kill, freeze 
 	@go build -o $(BIN)/vigil-cluster ./.ci/cluster
 	@$(BIN)/vigil-cluster drills -network $(if $(filter 0,$(shell id -u)),namespaces,loopback) $(CLUSTERFLAGS)
 
+.PHONY: cluster-costs
+cluster-costs: build cluster-tools proxies ## Start a cluster and print what its parts take, then the same checks on one machine (CLUSTERFLAGS, such as -checks 1000,5000)
+	@go build -o $(BIN)/vigil-cluster ./.ci/cluster
+	@$(BIN)/vigil-cluster costs -network $(if $(filter 0,$(shell id -u)),namespaces,loopback) $(CLUSTERFLAGS)
+
 .PHONY: cluster-upgrade
 cluster-upgrade: build cluster-tools proxies $(PREVIOUS_SERVER) $(PREVIOUS_SQL_TOOL) ## Start a cluster with the previous minor version of Temporal, and upgrade it under load
 	@go build -o $(BIN)/vigil-cluster ./.ci/cluster

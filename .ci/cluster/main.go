@@ -6,6 +6,7 @@
 //
 //	cluster up [flags]      starts it, prints what runs where, and ends it by Ctrl-C
 //	cluster drills [flags]  starts it, takes its hosts one after the other, and adds a row for each to a file
+//	cluster costs [flags]   starts it, and prints what its parts take beside those of one machine
 //
 // In containers (docker/cluster.yaml), with the directory that all of them share:
 //
@@ -43,13 +44,20 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("say up or drills")
+		return fmt.Errorf("say up, drills or costs")
 	}
 	switch args[0] {
 	case "up":
 		return up(ctx, args[1:])
 	case "drills":
 		return drills(ctx, args[1:])
+	case "costs":
+		return costs(ctx, args[1:])
+	case "target":
+		if len(args) != 2 {
+			return fmt.Errorf("target: say its address, as host:port")
+		}
+		return cluster.Target(ctx, args[1])
 	case "relay":
 		if len(args) < 2 {
 			return fmt.Errorf("relay: say how late what it passes on arrives, such as 120ms")
@@ -62,7 +70,7 @@ func run(ctx context.Context, args []string) error {
 	case "files", "stores", "platform", "host":
 		return container(ctx, args[0], args[1:])
 	default:
-		return fmt.Errorf("%q is not up or drills", args[0])
+		return fmt.Errorf("%q is not up, drills or costs", args[0])
 	}
 }
 

@@ -137,10 +137,14 @@ func (d *Drills) makeChecks(ctx context.Context) error {
 
 // none returns an error while a query counts something.
 func (d *Drills) none(ctx context.Context, query string, args ...any) error {
+	return none(ctx, d.db, query, args...)
+}
+
+func none(ctx context.Context, db *sql.DB, query string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	var n int
-	if err := d.db.QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
+	if err := db.QueryRowContext(ctx, query, args...).Scan(&n); err != nil {
 		return err
 	}
 	if n > 0 {
@@ -149,8 +153,12 @@ func (d *Drills) none(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// until is that of the cluster with a limit. The error is the last that is not of the limit itself.
 func (d *Drills) until(ctx context.Context, limit time.Duration, what string, do func(context.Context) error) error {
+	return within(ctx, limit, what, do)
+}
+
+// within is until of the cluster with a limit. The error is the last that is not of the limit itself.
+func within(ctx context.Context, limit time.Duration, what string, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	last := context.DeadlineExceeded
