@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -13,8 +14,10 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 	"syscall"
 
+	"github.com/vigil-monitor/vigil/internal/console"
 	"github.com/vigil-monitor/vigil/internal/doctor"
 	"github.com/vigil-monitor/vigil/internal/instance"
 	"github.com/vigil-monitor/vigil/internal/platform"
@@ -124,7 +127,7 @@ func (e *Exam) portsToUse(ctx context.Context) []doctor.Port {
 			continue
 		}
 		err := canListen(ctx, port.Address)
-		if err != nil && e.several() && port.Setting == "VIGIL_LISTEN" && answersHealth(ctx, s.Listen.Reachable()) {
+		if err != nil && e.several() && servesOurs(ctx, port) {
 			port.Ours, err = true, nil
 		}
 		if err != nil {
@@ -160,18 +163,38 @@ func freeAddress(ctx context.Context, address string) string {
 	return net.JoinHostPort(host, platform.HostPort(listener.Addr().String()).Port())
 }
 
-// answersHealth reports whether an API of Vigil serves there.
-func answersHealth(ctx context.Context, address string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/health", nil)
-	if err != nil {
+// servesOurs reports whether a process of the platform has the address.
+func servesOurs(ctx context.Context, port doctor.Port) bool {
+	at := "http://" + platform.HostPort(port.Address).Reachable()
+	switch port.Setting {
+	case "VIGIL_LISTEN":
+		_, err := get(ctx, at+"/health")
+		return err == nil
+	case "VIGIL_METRICS_LISTEN":
+		return servesMetrics(ctx, at+"/metrics") == nil
+	default:
 		return false
+	}
+}
+
+// mostOfPage is how many bytes of a page are read.
+const mostOfPage = 16 << 20
+
+// get reads the begin of a page that a listener of the platform serves.
+func get(ctx context.Context, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return nil, errors.New(strings.TrimPrefix(console.Sentence(err), `Get "`+address+`": `))
 	}
 	defer func() { _ = response.Body.Close() }()
-	return response.StatusCode == http.StatusOK
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers with status %d", response.StatusCode)
+	}
+	return io.ReadAll(io.LimitReader(response.Body, mostOfPage))
 }
 
 func (e *Exam) judgeSecretKey(context.Context) *doctor.Finding {

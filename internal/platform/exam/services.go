@@ -3,15 +3,13 @@
 package exam
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"go.temporal.io/sdk/client"
 
@@ -204,28 +202,22 @@ func (e *Exam) judgeMetrics(ctx context.Context) *doctor.Finding {
 		judged.URL = ""
 		if e.Settings.MetricsListen != "" {
 			judged.URL = "http://" + e.Settings.MetricsListen.Reachable() + "/metrics"
+			judged.Running = e.several() && servesMetrics(ctx, judged.URL) == nil
 		}
 	}
 	if e.Running && judged.URL != "" {
-		if err := answersMetrics(ctx, judged.URL); err != nil {
+		if err := servesMetrics(ctx, judged.URL); err != nil {
 			judged.Problem = err.Error()
 		}
 	}
 	return new(judged.Judge())
 }
 
-func answersMetrics(ctx context.Context, address string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return err
+// servesMetrics returns an error unless an address serves figures of Vigil.
+func servesMetrics(ctx context.Context, address string) error {
+	page, err := get(ctx, address)
+	if err == nil && !bytes.Contains(page, []byte("\nvigil_")) {
+		err = errors.New("what answers there is not Vigil")
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return errors.New(strings.TrimPrefix(console.Sentence(err), `Get "`+address+`": `))
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answers with status %d", response.StatusCode)
-	}
-	return nil
+	return err
 }
