@@ -124,7 +124,7 @@ func (q *Queue) Join(c Claim) *Place {
 	p.target = q.root.child(c.Organization).child(c.Target)
 	heap.Push(&p.target.line[p.class], p)
 	q.waiting++
-	p.target.refresh()
+	p.target.refresh(q.limits)
 	q.dispatch()
 	return p
 }
@@ -150,7 +150,7 @@ func (p *Place) Leave() (wasSlow bool) {
 		p.timer.Stop()
 		p.count(was, -1)
 	}
-	p.target.refresh()
+	p.target.refresh(q.limits)
 	q.dispatch()
 	return was == aged
 }
@@ -189,7 +189,7 @@ func (q *Queue) dispatch() {
 			if fast.parent.last == quick {
 				target, c = slower, slow
 			}
-		case q.before(slower.parent, fast.parent):
+		case slower.parent.before(fast.parent):
 			target, c = slower, slow
 		default:
 			target, c = fast, quick
@@ -211,35 +211,17 @@ func (q *Queue) first(c class) *node {
 		return nil
 	}
 	var found *node
-	for _, org := range q.root.ready[c] {
-		if org.held >= room || found != nil && !q.before(org, found.parent) {
-			continue
+	q.root.ready[c].first(func(org *node) bool {
+		if org.held >= room {
+			return false
 		}
-		var best *node
-		for _, target := range org.ready[c] {
-			if target.held < room-org.held && (best == nil || q.before(target, best)) {
-				best = target
-			}
+		target := org.ready[c].first(func(target *node) bool { return target.held < room-org.held })
+		if target != nil {
+			found = target
 		}
-		if best != nil {
-			found = best
-		}
-	}
+		return target != nil
+	})
 	return found
-}
-
-// before reports whether a node gets a place before another one: it has the smaller share,
-// or its last place is longer ago.
-func (q *Queue) before(a, b *node) bool {
-	if x, y := q.share(a), q.share(b); x < y || x > y {
-		return x < y
-	}
-	return a.served < b.served
-}
-
-// share is the share of the scarcer resource that a node holds.
-func (q *Queue) share(n *node) float64 {
-	return max(float64(n.held)/float64(q.limits.Places), float64(n.starting)/float64(q.limits.Starting))
 }
 
 // grant hands out a place.
@@ -253,7 +235,7 @@ func (q *Queue) grant(p *Place) {
 	}
 	p.stage = starting
 	p.count(starting, 1)
-	p.target.refresh()
+	p.target.refresh(q.limits)
 	p.timer = q.limits.AfterFunc(q.limits.Settle, p.advance)
 	close(p.granted)
 }
@@ -276,6 +258,7 @@ func (p *Place) advance() {
 	}
 	p.count(was, -1)
 	p.count(p.stage, 1)
+	p.target.refresh(q.limits)
 	q.dispatch()
 }
 

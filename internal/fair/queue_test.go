@@ -387,3 +387,24 @@ func BenchmarkJoinLeave(b *testing.B) {
 		p.Leave()
 	}
 }
+
+// BenchmarkManyWait has claims of different targets that wait, as many as a restart leaves, until none does.
+func BenchmarkManyWait(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				q := fair.New(limits(64, 64))
+				var all sync.WaitGroup
+				for i := range n {
+					p := q.Join(fair.Claim{Organization: fmt.Sprint(i % 10), Target: fmt.Sprint(i)})
+					all.Go(func() {
+						<-p.Granted()
+						p.Leave()
+					})
+				}
+				all.Wait()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/claim")
+		})
+	}
+}
