@@ -70,7 +70,7 @@ func StartTemporal(ctx context.Context, opts TemporalOptions) (_ *Temporal, err 
 			_ = t.Stop(context.WithoutCancel(ctx))
 		}
 	}()
-	stores, err := newStores(opts.DSN, opts.conns())
+	stores, err := newStores(opts.DSN, opts.conns(), opts.Log) //nolint:contextcheck // Temporal connects without a context
 	if err != nil {
 		return nil, err
 	}

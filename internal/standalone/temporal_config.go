@@ -5,10 +5,13 @@
 package standalone
 
 import (
+	"errors"
+	"log/slog"
 	"net"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jmoiron/sqlx"
 	"go.temporal.io/server/chasm/lib/activity"
 	temporalcluster "go.temporal.io/server/common/cluster"
@@ -16,6 +19,8 @@ import (
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/persistence/sql/sqlplugin/postgresql"
 	"go.temporal.io/server/common/primitives"
+
+	"github.com/vigil-monitor/vigil/internal/reload"
 )
 
 const (
@@ -56,9 +61,19 @@ type stores struct{ store, visibility *config.SQL }
 
 // newStores configures the two databases. Temporal gets a connect function instead of a
 // host and a password, so that TLS, sockets and multiple hosts of the platform's
-// connection string apply to it too.
-func newStores(dsn string, conns int) (stores, error) {
+// connection string apply to it too, with files that are read again for each connection.
+func newStores(dsn string, conns int, log *slog.Logger) (stores, error) {
 	parsed, err := parseDSN(dsn)
+	if err != nil {
+		return stores{}, err
+	}
+	address, err := reload.New("those of DATABASE_URL", log, func() (*pgx.ConnConfig, error) {
+		parsed, err := pgx.ParseConfig(dsn)
+		if cause := errors.Unwrap(err); cause != nil {
+			err = cause // without the address
+		}
+		return parsed, err
+	})
 	if err != nil {
 		return stores{}, err
 	}
@@ -68,7 +83,7 @@ func newStores(dsn string, conns int) (stores, error) {
 			ConnectProtocol: "tcp",
 			ConnectAddr:     parsed.Host,
 			DatabaseName:    name,
-			Connect:         func(*config.SQL) (*sqlx.DB, error) { return connect(parsed, name, conns) },
+			Connect:         func(*config.SQL) (*sqlx.DB, error) { return connect(address, name, conns) },
 		}
 	}
 	store, visibility := TemporalDatabases(parsed.Database)

@@ -14,18 +14,18 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/vigil-monitor/vigil/internal/reload"
 )
 
 // connect opens a pool the way Temporal's own plugin does: columns are the field
 // names in snake case, and a duration is a number of nanoseconds.
-func connect(parsed *pgx.ConnConfig, database string, conns int) (*sqlx.DB, error) {
-	config := parsed.Copy()
-	config.Database = database
-	config.RuntimeParams["synchronous_commit"] = "off" // see orderedConn
-	db := sqlx.NewDb(sql.OpenDB(orderedConnector{stdlib.GetConnector(*config, stdlib.OptionAfterConnect(registerDurations))}), "pgx")
+func connect(address *reload.Value[*pgx.ConnConfig], database string, conns int) (*sqlx.DB, error) {
+	opens := orderedConnector{address, database}
+	db := sqlx.NewDb(sql.OpenDB(opens), "pgx")
 	if err := db.Ping(); err != nil { //nolint:noctx // as Temporal's own plugin does; the connection has its own limit
 		_ = db.Close()
-		return nil, unreachable(config, err)
+		return nil, unreachable(opens.config(context.Background()), err)
 	}
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
@@ -41,17 +41,30 @@ func registerDurations(_ context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// orderedConnector opens connections of a pool as orderedConns.
-type orderedConnector struct{ driver.Connector }
+// orderedConnector opens connections of a pool as orderedConns, by what the files of the address hold then.
+type orderedConnector struct {
+	address  *reload.Value[*pgx.ConnConfig]
+	database string
+}
+
+func (c orderedConnector) config(ctx context.Context) *pgx.ConnConfig {
+	config := c.address.Get(ctx).Copy()
+	config.Database = c.database
+	config.RuntimeParams["synchronous_commit"] = "off" // see orderedConn
+	return config
+}
 
 // Connect opens a connection.
 func (c orderedConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
+	conn, err := stdlib.GetConnector(*c.config(ctx), stdlib.OptionAfterConnect(registerDurations)).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return orderedConn{conn.(*stdlib.Conn)}, nil
 }
+
+// Driver is that of pgx.
+func (orderedConnector) Driver() driver.Driver { return stdlib.GetDefaultDriver() }
 
 // orderedConn waits for the disk at the end of a transaction and not after a statement
 // outside of one, of which each state transition has one before its transaction: the

@@ -4,6 +4,7 @@ package pg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -15,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/vigil-monitor/vigil/internal/reload"
 )
 
 // Limits of connections. A server that refuses is known in milliseconds; one that does not
@@ -98,7 +101,9 @@ func serverKeepalives() map[string]string {
 // connector makes the pools of a store.
 type connector struct {
 	config *pgxpool.Config // of the address, with the limits of the client side
-	pooled bool            // a transaction-pooling proxy is in front of Postgres
+	// address is what the address says with the files that it names.
+	address *reload.Value[*pgx.ConnConfig]
+	pooled  bool // a transaction-pooling proxy is in front of Postgres
 	// checksClient: the server can look for a lost client while it runs a query.
 	checksClient bool
 	only         *oneServer // nil: connections may lead to different servers
@@ -119,7 +124,24 @@ func newConnector(dsn string, log *slog.Logger) (*connector, error) {
 	// GMT is UTC, and the one name that Postgres knows on a machine without time zones.
 	config.ConnConfig.RuntimeParams["timezone"] = "GMT"
 	config.ConnConfig.RuntimeParams["application_name"] = "vigil"
-	return &connector{config: config, log: log}, nil
+	address, err := reload.New("those of the database address", log, func() (*pgx.ConnConfig, error) {
+		parsed, err := pgx.ParseConfig(dsn)
+		if cause := errors.Unwrap(err); cause != nil {
+			err = cause // without the address, whose password pgx masks as well as it can
+		}
+		return parsed, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the database address: %w", err)
+	}
+	return &connector{config: config, address: address, log: log}, nil
+}
+
+// renew gives a connection that is about to be made what the files of the address hold now: certificates, keys, authorities
+// and passwords, which others replace before they end.
+func (c *connector) renew(ctx context.Context, config *pgx.ConnConfig) {
+	now := c.address.Get(ctx)
+	config.TLSConfig, config.Fallbacks, config.Password = now.TLSConfig, now.Fallbacks, now.Password
 }
 
 // pool returns a pool that opens connections when they are needed. Session limits are
@@ -139,6 +161,10 @@ func (c *connector) pool(ctx context.Context, conns int, limits SessionLimits, m
 		if c.checksClient {
 			addMissing(config.ConnConfig.RuntimeParams, clientCheck())
 		}
+	}
+	config.BeforeConnect = func(ctx context.Context, config *pgx.ConnConfig) error {
+		c.renew(ctx, config)
+		return nil
 	}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		conn.TypeMap().RegisterType(&pgtype.Type{
@@ -230,6 +256,7 @@ func (c hastyConn) SetDeadline(t time.Time) error {
 // connect opens one connection outside of the pools, without session limits.
 func (c *connector) connect(ctx context.Context) (*pgx.Conn, error) {
 	config := c.config.ConnConfig.Copy()
+	c.renew(ctx, config)
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	return pgx.ConnectConfig(ctx, config)
 }

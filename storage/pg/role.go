@@ -16,7 +16,7 @@ type Role struct {
 	Migrates bool
 	// Tables is how many the database has, and Closed how many of them the user may not both read and write.
 	Tables, Closed int
-	// CertificateEnds is when the client's certificate of the connections ends; zero: they show none.
+	// CertificateEnds is when the client's certificate of a new connection ends; zero: it shows none.
 	CertificateEnds time.Time `bun:"-"`
 }
 
@@ -31,7 +31,7 @@ func (d *DB) Role(ctx context.Context) (Role, error) {
 	if err != nil {
 		return role, Wrap("read the rights of the user", err)
 	}
-	if secure := d.connector.config.ConnConfig.TLSConfig; secure != nil {
+	if secure := d.connector.address.Get(ctx).TLSConfig; secure != nil {
 		for _, shown := range secure.Certificates {
 			leaf, err := x509.ParseCertificate(shown.Certificate[0])
 			if err == nil && (role.CertificateEnds.IsZero() || leaf.NotAfter.Before(role.CertificateEnds)) {
