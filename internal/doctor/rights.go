@@ -41,6 +41,8 @@ type Credential struct {
 	// Whose names whom it stands for, and May what it may do; empty: it does not say.
 	Whose, May string
 	Ends       time.Time // zero: never
+	// InFile: it is in a file that processes read again.
+	InFile bool
 }
 
 // credentialWarning is how long before its end a credential is a warning.
@@ -70,7 +72,11 @@ func (c Credential) Judge(now time.Time) Finding {
 		said = append(said, fmt.Sprintf("ends in %s, at %s", short(left.Truncate(time.Minute)), c.Ends.UTC().Format(time.RFC3339)))
 	}
 	f.Message = strings.Join(said, ", ")
-	if f.State != OK {
+	switch {
+	case f.State == OK:
+	case c.InFile:
+		f.Remedies = []string{"vigil doctor   # again, once the next one is in its file, from where processes that run take it"}
+	default:
 		f.Remedies = []string{"vigil doctor   # again, once the next one is in the environment and process after process was restarted"}
 	}
 	return f

@@ -37,6 +37,7 @@ type Settings struct {
 	ResultsDatabases  ResultsList    `env:"VIGIL_RESULTS_DATABASE_URL" secret:"yes" more:"operations.md#results-of-their-own" use:"up api worker migrate" help:"~URL~ of a Postgres for results alone; with _ and a region at its end, as in VIGIL_RESULTS_DATABASE_URL_EU_CENTRAL_FRA, for those of that region (default: with everything else)"`
 	TemporalAddress   string         `env:"TEMPORAL_ADDRESS" use:"up api worker temporal deployment backup restore" help:"~host:port~ of a Temporal server to use instead of the embedded one (TLS and keys: Temporal's own TEMPORAL_ variables)"`
 	TemporalNamespace string         `env:"TEMPORAL_NAMESPACE" envDefault:"vigil" use:"up api worker temporal deployment" help:"Temporal ~namespace~ of all workflows"`
+	TemporalTokenFile string         `env:"VIGIL_TEMPORAL_API_KEY_FILE" use:"up api worker temporal deployment backup restore" more:"operations.md#tls-and-keys" help:"~file~ with the token for Temporal, instead of TEMPORAL_API_KEY; it is read again, so that a token can be exchanged before it ends"`
 
 	Apply string `env:"VIGIL_APPLY" more:"monitoring-as-code.md#let-the-server-apply-the-files" use:"up api" section:"Definitions in files" help:"~path~ of a file or directory of definitions (see vigil apply) to apply at the start and when its content changes"`
 

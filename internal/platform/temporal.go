@@ -43,6 +43,9 @@ func (p *Process) DialTemporal(s Settings, payloads *codec.Codec, m *metrics.Met
 	if options.ConnectionOptions.TLS == nil {
 		options.ConnectionOptions.TLS = LocalTemporalTLS(&s)
 	}
+	if err := p.reloadTemporal(&options, &s); err != nil {
+		return TemporalServer{}, fmt.Errorf("the settings for Temporal cannot be used: %w", err)
+	}
 	return p.NewTemporalClient(options, s.TemporalNamespace, payloads, m)
 }
 

@@ -43,10 +43,6 @@ func newLookCommand(version string) *cobra.Command {
 	}
 }
 
-func (s *Settings) tls() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.CAFile.roots}
-}
-
 // step is a step on the way to the platform. It returns what it has seen.
 type step struct {
 	name string
@@ -59,6 +55,11 @@ func look(ctx context.Context, s *Settings, version string, out io.Writer) error
 	if err != nil {
 		return err
 	}
+	log := slog.New(slog.DiscardHandler)
+	platform, err := s.client(log)
+	if err != nil {
+		return err
+	}
 	steps := []step{{"token file", func(context.Context) (string, error) {
 		_, err := s.Token()
 		return "the token has the form of one", err
@@ -68,12 +69,12 @@ func look(ctx context.Context, s *Settings, version string, out io.Writer) error
 	}
 	steps = append(steps, step{"DNS", way.resolve}, step{"TCP", way.dial})
 	if way.platform.Scheme == "https" {
-		steps = append(steps, step{"TLS", func(ctx context.Context) (string, error) { return s.handshake(ctx, way) }})
+		steps = append(steps, step{"TLS", func(ctx context.Context) (string, error) { return way.handshake(ctx, platform) }})
 	}
 	var looked agent.Look
 	steps = append(steps, step{"token", func(ctx context.Context) (string, error) {
 		options := agent.Options{
-			URL: string(s.URL), Token: s.Token, HTTP: s.client(), Name: s.Name, Version: version, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			URL: string(s.URL), Token: s.Token, HTTP: platform, Name: s.Name, Version: version, Now: time.Now, Log: log,
 		}
 		var err error
 		looked, err = options.Look(ctx)
@@ -166,7 +167,7 @@ func (w *way) dial(ctx context.Context) (string, error) {
 }
 
 // handshake makes a request over TLS, through the proxy where there is one.
-func (s *Settings) handshake(ctx context.Context, w *way) (string, error) {
+func (w *way) handshake(ctx context.Context, platform *http.Client) (string, error) {
 	var seen string
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{TLSHandshakeDone: func(state tls.ConnectionState, err error) {
 		if err == nil && len(state.PeerCertificates) > 0 {
@@ -183,7 +184,7 @@ func (s *Settings) handshake(ctx context.Context, w *way) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	response, err := s.client().Do(request)
+	response, err := platform.Do(request)
 	if seen != "" {
 		if err == nil {
 			_ = response.Body.Close()

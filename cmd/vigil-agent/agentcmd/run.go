@@ -4,6 +4,8 @@ package agentcmd
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,9 +67,13 @@ func run(ctx context.Context, s *Settings, version string, stderr io.Writer) err
 		}
 		log.InfoContext(ctx, "health is at", "url", "http://"+health.Addr().String()+"/healthz")
 	}
+	platform, err := s.client(log)
+	if err != nil {
+		return err
+	}
 	guard := egress.New(egress.Policy{AllowedCIDRs: s.Allow, Refused: own})
 	a, err := agent.New(ctx, agent.Options{
-		URL: string(s.URL), Token: s.Token, HTTP: s.client(), Dir: s.DataDir, SpoolBytes: s.SpoolBytes,
+		URL: string(s.URL), Token: s.Token, HTTP: platform, Dir: s.DataDir, SpoolBytes: s.SpoolBytes,
 		Registry: probe.NewRegistry(guard), Guard: guard, Canaries: s.Canaries, MaxProbes: s.MaxProbes,
 		Name: s.Name, Version: version, Now: time.Now, Log: log,
 	})
@@ -99,23 +105,24 @@ const (
 	pingTimeout = 5 * time.Second
 )
 
-// transport reaches the platform, through the proxy that the environment names.
-func (s *Settings) transport() *http.Transport {
+// transport reaches the platform, through the proxy that the environment names. Roots of nil are those of the machine.
+func (s *Settings) transport(roots *x509.CertPool) *http.Transport {
 	standard := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
 	standard.DialContext = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 15 * time.Second}).DialContext
 	standard.TLSHandshakeTimeout = connectTimeout
 	standard.MaxIdleConnsPerHost = 4
 	standard.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
-	standard.TLSClientConfig = s.tls()
+	standard.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 	return standard
 }
 
-func (s *Settings) client() *http.Client {
+func (s *Settings) client(log *slog.Logger) (*http.Client, error) {
+	transport, err := s.trusted(log)
 	return &http.Client{
-		Transport: s.transport(),
+		Transport: transport,
 		// A redirect could lead the token to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	}, err
 }
 
 // serveHealth answers at /healthz until it is stopped.

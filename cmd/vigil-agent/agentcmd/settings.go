@@ -4,7 +4,6 @@ package agentcmd
 
 import (
 	"cmp"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -226,21 +225,5 @@ func (h *hostPort) UnmarshalText(text []byte) error {
 		return fmt.Errorf("is %q; the port must be a number from 0 to 65535, and 0 takes a free one", text)
 	}
 	*h = hostPort(text)
-	return nil
-}
-
-// caFile is a file with certificates of authorities.
-type caFile struct{ roots *x509.CertPool }
-
-// UnmarshalText reads the file.
-func (f *caFile) UnmarshalText(path []byte) error {
-	text, err := os.ReadFile(string(path))
-	if err != nil {
-		return fmt.Errorf("cannot be read: %w", err)
-	}
-	f.roots = x509.NewCertPool()
-	if !f.roots.AppendCertsFromPEM(text) {
-		return fmt.Errorf("is %q, which has no certificate in PEM", path)
-	}
 	return nil
 }

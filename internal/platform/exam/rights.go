@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 
 	"github.com/vigil-monitor/vigil/internal/doctor"
+	"github.com/vigil-monitor/vigil/internal/platform"
 	"github.com/vigil-monitor/vigil/storage"
 )
 
@@ -33,7 +34,9 @@ func (e *Exam) judgeDatabaseRights(ctx context.Context) []doctor.Finding {
 		User: role.Name, Superuser: role.Superuser, Migrates: role.Migrates, Tables: role.Tables, Closed: role.Closed,
 	}.Judge()}
 	if !role.CertificateEnds.IsZero() {
-		found = append(found, doctor.Credential{Part: "database certificate", Whose: role.Name, Ends: role.CertificateEnds}.Judge(e.Now()))
+		found = append(found, doctor.Credential{
+			Part: "database certificate", Whose: role.Name, Ends: role.CertificateEnds, InFile: true,
+		}.Judge(e.Now()))
 	}
 	return found
 }
@@ -44,19 +47,25 @@ func (e *Exam) judgeTemporalRights(context.Context) []doctor.Finding {
 	if e.Settings.TemporalAddress == "" {
 		return nil
 	}
-	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
+	token, err := platform.TemporalToken(&e.Settings)
 	if err != nil {
 		return nil // the finding about Temporal says so
 	}
 	var found []doctor.Finding
-	if token, ok := claimsOf(profile.APIKey); ok {
-		found = append(found, token.Judge(e.Now()))
+	if claims, ok := claimsOf(token); ok {
+		claims.InFile = e.Settings.TemporalTokenFile != ""
+		found = append(found, claims.Judge(e.Now()))
 	}
-	if options, err := envconfig.LoadDefaultClientOptions(); err == nil && options.ConnectionOptions.TLS != nil {
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
+	if err != nil {
+		return found
+	}
+	if options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{}); err == nil && options.ConnectionOptions.TLS != nil {
 		for _, shown := range options.ConnectionOptions.TLS.Certificates {
 			if leaf, err := x509.ParseCertificate(shown.Certificate[0]); err == nil {
 				found = append(found, doctor.Credential{
 					Part: "temporal certificate", Whose: leaf.Subject.CommonName, Ends: leaf.NotAfter,
+					InFile: profile.TLS != nil && profile.TLS.ClientCertPath != "",
 				}.Judge(e.Now()))
 			}
 		}
