@@ -55,7 +55,7 @@ func TestRights(t *testing.T) {
 		"operator": {read, poll, start, setup}, "reader": {read}, "api": {read, poll, start}, "control": {read, poll, start},
 		"worker": {read, poll, start},
 	} {
-		token, err := a.token("vigil-"+role, rights()[role])
+		token, err := a.token(time.Hour, "vigil-"+role, rights()[role])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := other.token("vigil-api", rights()["api"])
+	token, err := other.token(time.Hour, "vigil-api", rights()["api"])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,6 +56,7 @@ func AllDrills(rounds int, cuts bool) (all []Drill) {
 	for _, what := range slices.Sorted(maps.Keys(Rolling())) {
 		all = append(all, repeated(what, TakeRestart, rounds)...)
 	}
+	all = append(all, certificateDrills(rounds)...)
 	if cuts {
 		all = append(all, repeated(string(KindRelay), TakeCutLong, rounds)...)
 	}

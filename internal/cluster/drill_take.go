@@ -59,6 +59,9 @@ func namesOf(hosts []taken) string {
 
 // hosts are those that a drill takes; none where it changes how many there are.
 func (d *Drills) hosts(ctx context.Context, drill Drill) (all []taken, err error) {
+	if drill.Take == TakeCertificates {
+		return d.c.certifiedHosts(drill.What), nil
+	}
 	if all := d.c.rollingHosts(drill.What); len(all) > 0 {
 		return all, nil
 	}
@@ -85,6 +88,9 @@ func (d *Drills) takeAll(ctx context.Context, hosts []taken, drill Drill) error 
 	take := drill.Take
 	if take == TakeRestart || take == TakeUpgrade {
 		return d.inTurn(ctx, hosts, take)
+	}
+	if take == TakeCertificates {
+		return d.exchange(ctx, hosts)
 	}
 	if drill.resizes() {
 		return d.resize(ctx, drill)

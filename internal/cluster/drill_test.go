@@ -136,7 +136,8 @@ func TestAllDrills(t *testing.T) {
 	for _, key := range []string{
 		"worker|cut off, in only|1", "history|cut off, out only|2", "relay|cut off for ten minutes|1", "history|one added|1",
 		"history|one removed|2", "worker|to six, then to one|2", "temporal|restarted in turn|1", "temporal|upgraded in turn|1",
-		"control and api|frozen|1",
+		"control and api|frozen|1", "temporal|certificates end and are exchanged|1", "vigil|certificates end and are exchanged|2",
+		"vigil-postgres|certificates end and are exchanged|1", "proxy|certificates end and are exchanged|1",
 	} {
 		if !seen[key] {
 			t.Errorf("there is no %s", key)

@@ -81,7 +81,11 @@ func (c *Cluster) addPostgres(kind Kind, installed pgbin.Installation) error {
 			return err
 		}
 		h.works = append(h.works, data)
-		h.add(program{name: "patroni", argv: []string{c.programs.patroni, config}, user: c.postgres, dir: dir})
+		// Its REST API looks for the name of its address when it is opened, and where no name server answers for 10 s.
+		h.add(program{
+			name: "patroni", argv: []string{c.programs.patroni, config}, user: c.postgres, dir: dir,
+			env: []string{"RES_OPTIONS=timeout:1 attempts:1"},
+		})
 	}
 	return nil
 }

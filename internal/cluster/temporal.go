@@ -57,7 +57,7 @@ func (c *Cluster) addTemporalHost(h *Host) error {
 	h.add(program{name: "temporal", argv: c.temporalCommand(h.Kind), env: []string{
 		"BIND_ON_IP=" + h.Address,
 		"POSTGRES_ADDRESS=" + net.JoinHostPort(c.proxy().Address, portTemporalDatabase),
-		"TEMPORAL_TLS_DIR=" + dir, "TEMPORAL_JWKS=" + c.path("jwks.json"),
+		"TEMPORAL_TLS_DIR=" + dir, "TEMPORAL_TLS_REFRESH_INTERVAL=10s", "TEMPORAL_JWKS=" + c.path("jwks.json"),
 		"TEMPORAL_DYNAMIC_CONFIG=" + filepath.Join(c.options.TemporalConfig, "dynamic.yaml"),
 	}})
 	return nil

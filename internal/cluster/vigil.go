@@ -36,8 +36,7 @@ func (c *Cluster) role(dir, role, database, temporal string) ([]string, error) {
 			return nil, err
 		}
 	}
-	token, err := c.authority.token("vigil-"+role, rights()[role])
-	if err != nil {
+	if err := c.authority.issueToken(dir, "vigil-"+role, rights()[role]); err != nil {
 		return nil, err
 	}
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -50,7 +49,7 @@ func (c *Cluster) role(dir, role, database, temporal string) ([]string, error) {
 		"TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + file("ca.pem"),
 		"TEMPORAL_TLS_CLIENT_CERT_PATH=" + file("temporal-client.pem"),
 		"TEMPORAL_TLS_CLIENT_KEY_PATH=" + file("temporal-client.key"),
-		"TEMPORAL_API_KEY=" + token,
+		"VIGIL_TEMPORAL_API_KEY_FILE=" + file("token"),
 		"VIGIL_SECRET_KEY=" + c.secret,
 		"VIGIL_DATA_DIR=" + file("vigil-data"),
 		"VIGIL_CANARIES=off",
