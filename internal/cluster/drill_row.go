@@ -24,8 +24,8 @@ import (
 
 // Drill is one thing that is done to a cluster.
 type Drill struct {
-	// What is a kind of hosts, or that of a Postgres with "primary" or "standby"; several with "and" between them; or what Rolling
-	// has.
+	// What is a kind of hosts, or that of a Postgres with "primary" or "standby"; several with "and" between them; what Rolling
+	// has; or which half of a split has the primaries.
 	What  string
 	Take  Take
 	Round int
@@ -59,6 +59,7 @@ func AllDrills(rounds int, cuts bool) (all []Drill) {
 	all = append(all, certificateDrills(rounds)...)
 	if cuts {
 		all = append(all, repeated(string(KindRelay), TakeCutLong, rounds)...)
+		all = append(all, splits(rounds)...)
 	}
 	for round := range rounds { // in turn, so that there are never many
 		all = append(all, Drill{string(KindHistory), TakeAdd, round + 1}, Drill{string(KindHistory), TakeRemove, round + 1})

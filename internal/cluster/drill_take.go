@@ -57,7 +57,7 @@ func namesOf(hosts []taken) string {
 	return strings.Join(names, and)
 }
 
-// hosts are those that a drill takes; none where it changes how many there are.
+// hosts are those that a drill takes; none where it changes how many there are, or takes all.
 func (d *Drills) hosts(ctx context.Context, drill Drill) (all []taken, err error) {
 	if drill.Take == TakeCertificates {
 		return d.c.certifiedHosts(drill.What), nil
@@ -65,7 +65,7 @@ func (d *Drills) hosts(ctx context.Context, drill Drill) (all []taken, err error
 	if all := d.c.rollingHosts(drill.What); len(all) > 0 {
 		return all, nil
 	}
-	if drill.resizes() {
+	if drill.resizes() || drill.Take == TakeSplit {
 		return nil, nil
 	}
 	for what := range strings.SplitSeq(drill.What, and) {
@@ -94,6 +94,9 @@ func (d *Drills) takeAll(ctx context.Context, hosts []taken, drill Drill) error 
 	}
 	if drill.resizes() {
 		return d.resize(ctx, drill)
+	}
+	if take == TakeSplit {
+		return d.split(ctx, drill)
 	}
 	errs := make([]error, len(hosts))
 	var all sync.WaitGroup

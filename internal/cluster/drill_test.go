@@ -138,13 +138,14 @@ func TestAllDrills(t *testing.T) {
 		"history|one removed|2", "worker|to six, then to one|2", "temporal|restarted in turn|1", "temporal|upgraded in turn|1",
 		"control and api|frozen|1", "temporal|certificates end and are exchanged|1", "vigil|certificates end and are exchanged|2",
 		"vigil-postgres|certificates end and are exchanged|1", "proxy|certificates end and are exchanged|1",
+		"primaries beside two of etcd|split into halves|1", "primaries beside one of etcd|split into halves|2",
 	} {
 		if !seen[key] {
 			t.Errorf("there is no %s", key)
 		}
 	}
 	for _, drill := range AllDrills(1, false) {
-		if strings.Contains(string(drill.Take), "cut off") {
+		if strings.Contains(string(drill.Take), "cut off") || drill.Take == TakeSplit {
 			t.Errorf("%s needs networks of hosts", drill.key())
 		}
 	}

@@ -5,6 +5,7 @@
 package cluster
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -77,8 +78,9 @@ func drain(t *testing.T, conn net.PacketConn) {
 	}
 }
 
-// TestCuts sends datagrams to and from a host that is cut off in each way, and in none again.
-func TestCuts(t *testing.T) { //nolint:paralleltest // the network of hosts is named by the process
+// joined is a network of hosts with some hosts, or skips the test.
+func joined(t *testing.T, kinds ...Kind) (*namespaces, []*Host) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("networks of hosts need root")
 	}
@@ -92,12 +94,20 @@ func TestCuts(t *testing.T) { //nolint:paralleltest // the network of hosts is n
 		t.Skip(err)
 	}
 	t.Cleanup(n.close)
-	one, other := newHost(KindHistory, "history-1", n.base().Addr(), 51), newHost(KindAPI, "api-1", n.base().Addr(), 81)
-	for _, h := range []*Host{one, other} {
-		if err := n.join(h); err != nil {
+	hosts := make([]*Host, len(kinds))
+	for i, kind := range kinds {
+		hosts[i] = newHost(kind, fmt.Sprintf("%s-%d", kind, i), n.base().Addr(), octets()[kind]+i)
+		if err := n.join(hosts[i]); err != nil {
 			t.Skip(err)
 		}
 	}
+	return n, hosts
+}
+
+// TestCuts sends datagrams to and from a host that is cut off in each way, and in none again.
+func TestCuts(t *testing.T) { //nolint:paralleltest // the network of hosts is named by the process
+	n, hosts := joined(t, KindHistory, KindAPI)
+	one, other := hosts[0], hosts[1]
 	taken, peer := inside(t, n, one), inside(t, n, other)
 	timingtest.Eventually(t, waitLimit, "the hosts reach each other", func() bool {
 		return arrives(t, taken, peer, true) && arrives(t, peer, taken, true)
