@@ -227,6 +227,11 @@ func drills(ctx context.Context, args []string) error {
 }
 
 func runDrills(ctx context.Context, o cluster.Options, sizes cluster.DrillOptions, left []cluster.Drill, file string) error {
+	if o.Disks = cluster.NeedDisks(left); o.Disks {
+		if err := cluster.WithPrivateMounts(); err != nil {
+			return err
+		}
+	}
 	return withCluster(ctx, o, func(c *cluster.Cluster) error {
 		d, err := cluster.NewDrills(ctx, c, sizes)
 		if err != nil {

@@ -29,7 +29,10 @@ type Options struct {
 	// Namespaces gives each host a network namespace of its own, which needs root; otherwise the hosts are
 	// addresses of loopback, and cannot be cut off.
 	Namespaces bool
-	Vigil      string // path of the program vigil
+	// Disks gives the hosts of etcd, Postgres and workers disks of a limited size, in memory, so that they can be full. It needs
+	// WithPrivateMounts; Stop removes what is on them.
+	Disks bool
+	Vigil string // path of the program vigil
 	// TemporalServer and TemporalSQLTool are the programs of upstream, which `make temporal-server` builds.
 	TemporalServer, TemporalSQLTool string
 	// PreviousServer and PreviousSQLTool are those of an earlier version, with which the cluster starts. "": it starts with the above.
@@ -48,8 +51,9 @@ type Cluster struct {
 	options   Options
 	network   network
 	mu        sync.RWMutex
-	hosts     []*Host // replaced, never changed
-	removed   []*Host // that were of the cluster
+	hosts     []*Host  // replaced, never changed
+	removed   []*Host  // that were of the cluster
+	disks     []string // directories that are mounted
 	authority *authority
 	postgres  *osAccount
 	programs  programs
@@ -120,6 +124,9 @@ func (c *Cluster) prepare(installed pgbin.Installation) error {
 		if err := c.network.join(h); err != nil {
 			return err
 		}
+	}
+	if err := c.mountDisks(); err != nil {
+		return err
 	}
 	for _, name := range []string{"postgres", "vigil", "temporal"} {
 		if err := c.authority.issue(c.path("operator"), name, name, nil); err != nil {
@@ -212,6 +219,7 @@ func (c *Cluster) Stop() {
 		_ = c.keys.Close()
 	}
 	c.network.close()
+	c.unmountDisks()
 }
 
 // Hosts returns the hosts of a kind.

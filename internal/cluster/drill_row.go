@@ -59,7 +59,7 @@ func AllDrills(rounds int, cuts bool) (all []Drill) {
 	all = append(all, certificateDrills(rounds)...)
 	if cuts {
 		all = append(all, repeated(string(KindRelay), TakeCutLong, rounds)...)
-		all = append(all, splits(rounds)...)
+		all = append(append(all, splits(rounds)...), fullDisks(rounds)...)
 	}
 	for round := range rounds { // in turn, so that there are never many
 		all = append(all, Drill{string(KindHistory), TakeAdd, round + 1}, Drill{string(KindHistory), TakeRemove, round + 1})

@@ -144,6 +144,8 @@ func (d *Drills) take(ctx context.Context, h taken, take Take) error {
 		err := timing.Sleep(ctx, d.options.Away)
 		h.Signal(syscall.SIGCONT)
 		return err
+	case TakeFull:
+		return d.fillDisk(ctx, h.Host)
 	default:
 		way := map[Take]Way{TakeCut: WayBoth, TakeCutLong: WayBoth, TakeCutIn: WayIn, TakeCutOut: WayOut}[take]
 		if err := d.c.Cut(h.Host, way); err != nil {

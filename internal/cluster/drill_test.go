@@ -139,13 +139,14 @@ func TestAllDrills(t *testing.T) {
 		"control and api|frozen|1", "temporal|certificates end and are exchanged|1", "vigil|certificates end and are exchanged|2",
 		"vigil-postgres|certificates end and are exchanged|1", "proxy|certificates end and are exchanged|1",
 		"primaries beside two of etcd|split into halves|1", "primaries beside one of etcd|split into halves|2",
+		"vigil-postgres primary|disk full|1",
 	} {
 		if !seen[key] {
 			t.Errorf("there is no %s", key)
 		}
 	}
 	for _, drill := range AllDrills(1, false) {
-		if strings.Contains(string(drill.Take), "cut off") || drill.Take == TakeSplit {
+		if strings.Contains(string(drill.Take), "cut off") || drill.Take == TakeSplit || drill.Take == TakeFull {
 			t.Errorf("%s needs networks of hosts", drill.key())
 		}
 	}
