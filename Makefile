@@ -113,8 +113,16 @@ cluster: build cluster-tools ## Start the platform as many machines would, until
 	@go build -o $(BIN)/vigil-cluster ./.ci/cluster
 	@$(BIN)/vigil-cluster up $(CLUSTERFLAGS)
 
+.PHONY: clock-programs
+clock-programs: postgres # build vigil and Temporal's server with a clock that drills can set, in bin/clock, which are never shipped
+	@.ci/clock-overlay bin/clock
+	@.ci/progress "Building bin/clock/vigil, the first time takes some minutes" \
+		go build -v -overlay bin/clock/overlay.json -o bin/clock/vigil ./cmd/vigil
+	@cd temporal-config/server && ../../.ci/progress "Building bin/clock/temporal-server" \
+		go build -v -overlay ../../bin/clock/overlay.json -ldflags "-s -w" -o ../../bin/clock/temporal-server go.temporal.io/server/cmd/server
+
 .PHONY: cluster-drills
-cluster-drills: build cluster-tools proxies ## Start a cluster and kill, freeze and cut off its hosts in turn; goes on where it was stopped
+cluster-drills: build cluster-tools proxies clock-programs ## Start a cluster, kill, freeze, cut off and split its hosts, fill their disks and put their clocks off; goes on where it was stopped
 	@go build -o $(BIN)/vigil-cluster ./.ci/cluster
 	@$(BIN)/vigil-cluster drills -network $(if $(filter 0,$(shell id -u)),namespaces,loopback) $(CLUSTERFLAGS)
 

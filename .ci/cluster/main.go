@@ -118,6 +118,8 @@ func options(flags *flag.FlagSet, args []string) (cluster.Options, error) {
 	flags.StringVar(&o.TemporalConfig, "temporal-config", "temporal-config", "directory of cluster.yaml and dynamic.yaml")
 	flags.StringVar(&o.TemporalServer, "temporal-server", newest(".bin/temporal-server-*"), "program of Temporal's server")
 	flags.StringVar(&o.TemporalSQLTool, "temporal-sql-tool", newest(".bin/temporal-sql-tool-*"), "its tool for the schema")
+	flags.StringVar(&o.ClockPrograms.Vigil, "clock-vigil", "bin/clock/vigil", "program of Vigil whose clock drills set")
+	flags.StringVar(&o.ClockPrograms.TemporalServer, "clock-temporal-server", "bin/clock/temporal-server", "and of Temporal's server")
 	flags.StringVar(&o.PreviousServer, "previous-server", "", "program of an earlier version, with which the cluster starts")
 	flags.StringVar(&o.PreviousSQLTool, "previous-sql-tool", "", "its tool for the schema")
 	sizes := o.Sizes
@@ -138,6 +140,7 @@ func options(flags *flag.FlagSet, args []string) (cluster.Options, error) {
 	o.Namespaces = *network == "namespaces"
 	for _, path := range []*string{
 		&o.Vigil, &o.TemporalConfig, &o.TemporalServer, &o.TemporalSQLTool, &o.PreviousServer, &o.PreviousSQLTool, &o.Dir,
+		&o.ClockPrograms.Vigil, &o.ClockPrograms.TemporalServer,
 	} {
 		if *path == "" {
 			continue
@@ -227,6 +230,9 @@ func drills(ctx context.Context, args []string) error {
 }
 
 func runDrills(ctx context.Context, o cluster.Options, sizes cluster.DrillOptions, left []cluster.Drill, file string) error {
+	if err := o.ClockPrograms.Check(left); err != nil {
+		return err
+	}
 	if o.Disks = cluster.NeedDisks(left); o.Disks {
 		if err := cluster.WithPrivateMounts(); err != nil {
 			return err

@@ -37,6 +37,8 @@ type Options struct {
 	TemporalServer, TemporalSQLTool string
 	// PreviousServer and PreviousSQLTool are those of an earlier version, with which the cluster starts. "": it starts with the above.
 	PreviousServer, PreviousSQLTool string
+	// ClockPrograms are those of hosts whose clock a drill sets.
+	ClockPrograms ClockPrograms
 	// TemporalConfig is the directory of cluster.yaml and dynamic.yaml.
 	TemporalConfig string
 	// PublicURL is VIGIL_PUBLIC_URL; "" is the API's address at the proxy.

@@ -61,6 +61,7 @@ func AllDrills(rounds int, cuts bool) (all []Drill) {
 		all = append(all, repeated(string(KindRelay), TakeCutLong, rounds)...)
 		all = append(append(all, splits(rounds)...), fullDisks(rounds)...)
 	}
+	all = append(all, wrongClocks(rounds)...)
 	for round := range rounds { // in turn, so that there are never many
 		all = append(all, Drill{string(KindHistory), TakeAdd, round + 1}, Drill{string(KindHistory), TakeRemove, round + 1})
 	}

@@ -146,6 +146,8 @@ func (d *Drills) take(ctx context.Context, h taken, take Take) error {
 		return err
 	case TakeFull:
 		return d.fillDisk(ctx, h.Host)
+	case TakeAhead, TakeBehind, TakeFarAhead, TakeFarBehind:
+		return d.setClock(ctx, h.Host, clockOffset(take))
 	default:
 		way := map[Take]Way{TakeCut: WayBoth, TakeCutLong: WayBoth, TakeCutIn: WayIn, TakeCutOut: WayOut}[take]
 		if err := d.c.Cut(h.Host, way); err != nil {

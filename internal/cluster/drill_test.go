@@ -139,7 +139,7 @@ func TestAllDrills(t *testing.T) {
 		"control and api|frozen|1", "temporal|certificates end and are exchanged|1", "vigil|certificates end and are exchanged|2",
 		"vigil-postgres|certificates end and are exchanged|1", "proxy|certificates end and are exchanged|1",
 		"primaries beside two of etcd|split into halves|1", "primaries beside one of etcd|split into halves|2",
-		"vigil-postgres primary|disk full|1",
+		"vigil-postgres primary|disk full|1", "worker|clock 3 s ahead|1", "history|clock 90 s behind|2",
 	} {
 		if !seen[key] {
 			t.Errorf("there is no %s", key)
