@@ -10,18 +10,6 @@ import (
 	"github.com/vigil-monitor/vigil/internal/fleet"
 )
 
-// clockDifference is by how much the clock of this process is ahead of another one that
-// was read between sent and received, negative when it is behind. It is zero where the
-// time that the answer took can explain it.
-func clockDifference(sent, received, other time.Time) time.Duration {
-	half := received.Sub(sent) / 2
-	difference := sent.Add(half).Round(0).Sub(other) // without the monotonic clock
-	if difference.Abs() <= half {
-		return 0
-	}
-	return difference
-}
-
 // leaseHealth logs when the process cannot renew its leases, and when its clock is wrong.
 // It is used by one goroutine at a time.
 type leaseHealth struct {

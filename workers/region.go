@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/fleet"
+	"github.com/vigil-monitor/vigil/internal/timing"
 	"github.com/vigil-monitor/vigil/workflows"
 )
 
@@ -269,7 +270,7 @@ func (r *Regions) firstRenewal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.health.difference = clockDifference(sent, r.opts.Now(), clock)
+	r.health.difference = timing.Ahead(sent, r.opts.Now(), clock)
 	return r.renewOnce(ctx)
 }
 
@@ -288,7 +289,7 @@ func (r *Regions) renewOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	difference := clockDifference(sent, r.opts.Now(), grant.Clock)
+	difference := timing.Ahead(sent, r.opts.Now(), grant.Clock)
 	lost := r.lease.Renewed(sent, grant.Fences, difference)
 	r.opts.Watcher.ForgetClaims(lost)
 	r.offer(grant.Revoked)

@@ -37,7 +37,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 		PublicURL: string(p.settings.PublicURL),
 		Keys:      p.secrets.readerKeys(),
 		Readers:   p.readers(),
-		Now:       time.Now,
+		Now:       p.clock.Now,
 		Log:       p.Log,
 		Network:   func(r *http.Request) string { return rest.Network(rest.RequestOf(r.Context()).Address) },
 	})
@@ -61,7 +61,7 @@ func (p *Platform) ServeAPI(ctx context.Context, listener net.Listener) error {
 		Channels:       p.channels,
 		Mailer:         p.mailer,
 		Log:            p.Log,
-		Now:            time.Now,
+		Now:            p.clock.Now,
 		Answered:       p.metrics.Answered(),
 		PrivateTargets: p.Private,
 		Temporal: func(ctx context.Context) error {

@@ -39,7 +39,7 @@ func (p *Platform) StartControl(ctx context.Context) error {
 		DefaultDrills: p.makeDefaultDrills(),
 		Reports:       sweptReports{p.store, string(p.settings.PublicURL)},
 		Away:          func(err error) bool { return vigil.ErrorCode(err) == vigil.CodeUnavailable || dispatch.Away(err) },
-		Now:           time.Now,
+		Now:           p.clock.Now,
 		Log:           p.Log,
 	})
 	p.metrics.Gauge("vigil_sweep_shards", func() int64 { return int64(sweep.Shards()) })
@@ -74,14 +74,14 @@ func (p *Platform) StartControl(ctx context.Context) error {
 			PublicURL: string(p.settings.PublicURL),
 			Spans:     p.spans(),
 			Random:    rand.Float64,
-			Now:       time.Now,
+			Now:       p.clock.Now,
 			Log:       p.Log,
 			Facts:     p.store,
 			Links:     notify.NewAcknowledgeLinks(string(p.settings.PublicURL), append([][]byte{p.secrets.Signing}, p.secrets.OlderSigning...)...),
 		}),
 	}
 	opts.Recoveries = activities.NewRecoveries(activities.RecoveriesOptions{
-		Store: p.store, Workflows: p.incidents, Rate: p.settings.RecoveryRate, Now: time.Now, Log: p.Log,
+		Store: p.store, Workflows: p.incidents, Rate: p.settings.RecoveryRate, Now: p.clock.Now, Log: p.Log,
 	})
 	started := workers.KeepStarting(context.WithoutCancel(ctx), func(context.Context) (func(context.Context), error) {
 		control := workers.NewControl(p.temporal.Client, opts)

@@ -76,14 +76,18 @@ func (p *Process) openStore(
 		p.Log.InfoContext(ctx, "a transaction pooler is in front of Postgres: alert streams find new events by a poll each second")
 	}
 	p.closeLast(store)
+	p.clock.compare(ctx, store.Clock)
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go p.clock.follow(following, store.Clock)
+	p.onStopBy(serverBy, func(context.Context) { stop() })
 	return store, nil
 }
 
 // storeOptions are those of the databases of a process that runs until it is stopped.
 func (p *Process) storeOptions(s *Settings, conns int, keys *secret.Keyring) storage.Options {
 	return storage.Options{
-		Keys: keys, Secrets: ConfigSecrets(), Policies: notify.Policies(), Pooler: s.DatabasePooler, MaxConns: conns, Now: time.Now, Log: p.Log,
-		Results: s.ResultsDatabases,
+		Keys: keys, Secrets: ConfigSecrets(), Policies: notify.Policies(), Pooler: s.DatabasePooler, MaxConns: conns, Now: p.clock.Now,
+		Log: p.Log, Results: s.ResultsDatabases,
 	}
 }
 

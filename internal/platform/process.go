@@ -54,6 +54,7 @@ type Process struct {
 	Log     *slog.Logger
 	failed  chan error // the first failure of a part
 	program Program
+	clock   *clock
 
 	mu      sync.Mutex // parts start in parallel
 	workers []func(context.Context)
@@ -69,7 +70,7 @@ type part struct {
 // NewProcess returns the life of a process of a program.
 func NewProcess(log *slog.Logger, self Program) *Process {
 	workers.NameBuild(self.Build)
-	return &Process{Log: log, program: self, failed: make(chan error, 1)}
+	return &Process{Log: log, program: self, failed: make(chan error, 1), clock: &clock{own: time.Now, log: log}}
 }
 
 // Wait returns nil once ctx has ended, or the error of a part that failed. The memory of

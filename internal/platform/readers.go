@@ -10,7 +10,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
-	"time"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/mail"
@@ -79,7 +78,7 @@ func (p *Platform) hook(address, secret string) (notify.Sender, error) {
 func (p *Platform) newTeller() *statuspage.Teller {
 	return statuspage.NewTeller(statuspage.TellerOptions{
 		Store: p.store, Send: p.sendLetter, Schedule: vigil.RetrySchedule(p.settings.DeliverySchedule), PublicURL: string(p.settings.PublicURL),
-		Tokens: statuspage.Tokens{Keys: p.secrets.readerKeys()}, Random: rand.Float64, Now: time.Now, Log: p.Log,
+		Tokens: statuspage.Tokens{Keys: p.secrets.readerKeys()}, Random: rand.Float64, Now: p.clock.Now, Log: p.Log,
 	})
 }
 
@@ -94,7 +93,7 @@ func (p *Platform) sendLetter(ctx context.Context, letter statuspage.Letter, beg
 			return statuspage.Sent{Err: err}
 		}
 		outcome := sender.Send(ctx, notify.Message{
-			Event: letter.ID, Delivery: letter.ID, Type: vigil.EventType(letter.Event), Attempt: 1, Time: time.Now(), Envelope: letter.Body,
+			Event: letter.ID, Delivery: letter.ID, Type: vigil.EventType(letter.Event), Attempt: 1, Time: p.clock.Now(), Envelope: letter.Body,
 		})
 		sent := statuspage.Sent{Final: outcome.Permanent, Gone: outcome.Gone, RetryAfter: outcome.RetryAfter, Answer: outcome.ResponseBody}
 		if !outcome.Delivered() {
