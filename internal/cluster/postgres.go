@@ -137,6 +137,9 @@ bootstrap:
         shared_buffers: 64MB
         max_wal_size: 512MB
         wal_keep_size: 128MB
+        # A standby that does not answer is found by this, and commits wait for it no more. Else they wait until its entry in etcd
+        # ends, for ttl.
+        wal_sender_timeout: 5s
   initdb: [{encoding: UTF8}, {locale: C.UTF-8}, data-checksums]
   # The directory of the socket can be entered by this user alone. Everybody else shows a certificate of
   # the name of the user that they are in Postgres.
