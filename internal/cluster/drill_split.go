@@ -15,17 +15,21 @@ import (
 )
 
 // TakeSplit divides the hosts into two halves that do not reach each other. Each half has one of two hosts of a kind,
-// and one Postgres of each kind. The half with two of three members of etcd has the proxy.
+// and one Postgres of each kind. One of them has two of three members of etcd.
 const TakeSplit Take = "split into halves"
 
-// What of a split: which half has the primaries.
+// What of a split: which half has the primaries. The proxy is beside two of etcd where it is not said otherwise.
 const (
-	splitWithMost = "primaries beside two of etcd"
-	splitWithFew  = "primaries beside one of etcd"
+	splitWithMost  = "primaries beside two of etcd"
+	splitWithFew   = "primaries beside one of etcd"
+	splitWithProxy = "primaries and proxy beside one of etcd" // clients reach the primaries that are to be replaced
 )
 
-func splits(rounds int) []Drill {
-	return append(repeated(splitWithMost, TakeSplit, rounds), repeated(splitWithFew, TakeSplit, rounds)...)
+func splits(rounds int) (all []Drill) {
+	for _, what := range []string{splitWithMost, splitWithFew, splitWithProxy} {
+		all = append(all, repeated(what, TakeSplit, rounds)...)
+	}
+	return all
 }
 
 // split divides the hosts for a time.
@@ -75,7 +79,10 @@ func halves(all []*Host, standbys map[*Host]bool, what string) (most, few []*Hos
 		first := before[of]%2 == 0
 		before[of]++
 		if standby, ok := standbys[h]; ok {
-			first = standby == (what == splitWithFew)
+			first = standby != (what == splitWithMost)
+		}
+		if h.Kind == KindProxy || h.Kind == KindRelay { // who goes by the relay goes on by the proxy
+			first = what != splitWithProxy
 		}
 		if first {
 			most = append(most, h)

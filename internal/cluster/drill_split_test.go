@@ -23,14 +23,16 @@ func TestHalves(t *testing.T) {
 			standbys[h] = strings.HasSuffix(h.Name, "-1") // the primaries have failed over before
 		}
 	}
-	for what, primaries := range map[string]string{splitWithMost: "most", splitWithFew: "few"} {
+	for what, where := range map[string]struct{ primaries, proxy string }{
+		splitWithMost: {"most", "most"}, splitWithFew: {"few", "most"}, splitWithProxy: {"few", "few"},
+	} {
 		most, few := halves(all, standbys, what)
 		counts := make(map[string]map[string]int)
 		for half, hosts := range map[string][]*Host{"most": most, "few": few} {
 			counts[half] = make(map[string]int)
 			for _, h := range hosts {
 				counts[half][string(h.Kind)+h.Region]++
-				if standby, ok := standbys[h]; ok && !standby != (half == primaries) {
+				if standby, ok := standbys[h]; ok && !standby != (half == where.primaries) {
 					t.Errorf("%s: %s is in the half of %s", what, h.Name, half)
 				}
 			}
@@ -43,7 +45,7 @@ func TestHalves(t *testing.T) {
 				t.Errorf("%s: %d and %d of %s, want one in each half", what, counts["most"][of], counts["few"][of], of)
 			}
 		}
-		if counts["most"]["etcd"] != 2 || counts["most"]["proxy"] != 1 || counts["few"]["etcd"] != 1 {
+		if counts["most"]["etcd"] != 2 || counts[where.proxy]["proxy"] != 1 || counts["few"]["etcd"] != 1 {
 			t.Errorf("%s: the halves have %v", what, counts)
 		}
 	}
