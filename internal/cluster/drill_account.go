@@ -163,6 +163,7 @@ type alerts struct {
 	Incidents  int
 	Wrong      int           // checks that failed and have not one incident, or that did not and have one
 	Unbalanced int           // incidents whose beginning or end did not arrive exactly once
+	Unobserved int           // checks that were reported as not probed although no loop was silent
 	AttemptP99 time.Duration // from an event to its first attempt, for events outside of a time
 }
 

@@ -144,6 +144,7 @@ func (r *Row) Wrong() (wrong []string) {
 		{r.slots.Wrong, "slots are neither one result nor missed"},
 		{r.Alerts.Wrong, "checks have another number of incidents than episodes"},
 		{r.Alerts.Unbalanced, "incidents have not one beginning and one end at their channel"},
+		{r.Alerts.Unobserved, "checks are reported as not probed, and were"},
 		{r.WritesLost, "acknowledged writes are gone"},
 		{r.EventsWrong, "events are missed or repeated in the stream"},
 	} {
@@ -226,6 +227,12 @@ func (d *Drills) calm(ctx context.Context, after time.Time) error {
 func (d *Drills) count(ctx context.Context, row *Row, began time.Time, away [2]time.Time) (err error) {
 	if row.Alerts, err = countAlerts(ctx, d.db, began, away, d.flapping, d.outside); err != nil {
 		return err
+	}
+	if row.Silence < 2*d.options.Interval { // the shortest time after which that may be
+		if err := d.db.QueryRowContext(ctx, "SELECT count(*) FROM events WHERE type = 'check.unobserved' AND ms >= $1",
+			began.UnixMilli()).Scan(&row.Alerts.Unobserved); err != nil {
+			return err
+		}
 	}
 	written := d.writer.acknowledged()
 	row.Writes = len(written)
