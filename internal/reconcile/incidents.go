@@ -91,6 +91,19 @@ func (r *incidentRepair) passes() []pass {
 	}
 }
 
+// readsSince is since when this process reads what it judges, without a gap; zero: it does not, or had no shard until now.
+func (r *incidentRepair) readsSince() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.paused(r.now()) {
+		return time.Time{}
+	}
+	return r.healthySince
+}
+
+// paused is whether no pass has ended for some time: this process had no shard. The caller has mu.
+func (r *incidentRepair) paused(now time.Time) bool { return now.Sub(r.lastPass) > 3*incidentsInterval }
+
 // watched adds to a pass that it keeps healthySince.
 func (r *incidentRepair) watched(run func(context.Context, work) error) func(context.Context, work) error {
 	return func(ctx context.Context, w work) error {
@@ -101,7 +114,7 @@ func (r *incidentRepair) watched(run func(context.Context, work) error) func(con
 		switch {
 		case err != nil:
 			r.healthySince = time.Time{}
-		case r.healthySince.IsZero() || now.Sub(r.lastPass) > 3*incidentsInterval: // this process had no shard meanwhile
+		case r.healthySince.IsZero() || r.paused(now):
 			r.healthySince = now
 		}
 		r.lastPass = now
@@ -232,9 +245,7 @@ func (r *repair) inTurn(act func(context.Context) error, mark func(context.Conte
 // reportSilentLocations publishes which locations have no agent that reports. Like a region, each gets time
 // to report after the sweep could not read.
 func (r *incidentRepair) reportSilentLocations(ctx context.Context, w work) error {
-	r.mu.Lock()
-	since := r.healthySince
-	r.mu.Unlock()
+	since := r.readsSince()
 	lease, common := w.lease(fleet.CommonShard)
 	if !common || since.IsZero() {
 		return nil
@@ -264,9 +275,7 @@ const lateLimit = 20
 // the incident workflows of their checks read it. A region that was silent while
 // the sweep itself could not read gets time to report.
 func (r *incidentRepair) markSilentRegions(ctx context.Context, w work) error {
-	r.mu.Lock()
-	since := r.healthySince
-	r.mu.Unlock()
+	since := r.readsSince()
 	if since.IsZero() {
 		return nil
 	}

@@ -34,9 +34,7 @@ const kindUnobserved = "unobserved check"
 // reportUnobserved publishes which checks are not probed although they should be, and which of
 // them are again. A check that was not probed while the sweep itself could not read gets time.
 func (r *incidentRepair) reportUnobserved(ctx context.Context, w work) error {
-	r.mu.Lock()
-	since := r.healthySince
-	r.mu.Unlock()
+	since := r.readsSince()
 	return r.inPages(ctx, func() (int, error) {
 		ended, err := r.store.ObservedAgain(ctx, r.now(), w.checks(), passLimit)
 		if err != nil {
