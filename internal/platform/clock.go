@@ -8,60 +8,83 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 const (
-	// clockEvery is how often the clock is compared with the database's.
+	// clockEvery is how often the clock is compared with the database's, and clockLimit how long that may take.
 	clockEvery = 5 * time.Second
-	// clockCorrection is the difference from which on it is corrected. An answer that takes longer says too little.
-	clockCorrection = time.Second
+	clockLimit = 5 * time.Second
 )
 
-// clock is by what a process writes the times of rows, and judges those of others: its own clock, corrected where it is far
-// from the database's, with which all processes agree so. Workers probe by their own clock, which they compare with each renewal
-// of their lease.
+// clock is by what a process writes the times of rows, and judges those of others: that of its machine, or the database's where
+// they are further apart than fleet.ClockLimit. Workers probe by that of their machine, and not at all beyond that limit, so
+// within it all processes go by the clocks of machines.
+//
+// From one comparison to the next it goes on by the monotonic clock. So a clock of the machine that is set, or one that is
+// corrected from now on, does not change how old an instant is that this process has seen.
 type clock struct {
-	own   func() time.Time
-	log   *slog.Logger
-	ahead atomic.Int64 // nanoseconds by which it is corrected
+	own func() time.Time
+	log *slog.Logger
+	ref atomic.Pointer[reference] // nil before the first comparison
 }
 
-// Now returns the present. Its monotonic reading is corrected, too: it is compared with times of this clock alone.
-func (c *clock) Now() time.Time { return c.own().Add(-c.Ahead()) }
+// reference is an instant.
+type reference struct {
+	own, at   time.Time // by the clock of the machine, and by this one
+	corrected bool
+}
 
-// Ahead is by how much the own clock is ahead of the database's; zero while that is little.
-func (c *clock) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
+// Now returns the present.
+func (c *clock) Now() time.Time {
+	now := c.own()
+	ref := c.ref.Load()
+	if ref == nil {
+		return now
+	}
+	return ref.now(now)
+}
+
+// now is the present by a reference, where the clock of the machine shows own.
+func (r *reference) now(own time.Time) time.Time { return r.at.Add(own.Sub(r.own)) }
 
 // follow compares the clock with the database's again and again, until ctx ends.
 func (c *clock) follow(ctx context.Context, database func(context.Context) (time.Time, error)) {
-	for timing.Sleep(ctx, clockEvery) == nil {
+	for ok := true; ok; ok = timing.Sleep(ctx, clockEvery) == nil {
 		c.compare(ctx, database)
 	}
 }
 
-// compare compares it once. While the database is away the last difference counts.
+// compare compares it once. While the database is away it goes on.
 func (c *clock) compare(ctx context.Context, database func(context.Context) (time.Time, error)) {
-	limited, cancel := context.WithTimeout(ctx, clockCorrection)
+	limited, cancel := context.WithTimeout(ctx, clockLimit)
 	defer cancel()
 	sent := c.own()
 	at, err := database(limited)
 	if err != nil {
 		return
 	}
-	before, ahead, least := c.Ahead(), timing.Ahead(sent, c.own(), at), clockCorrection
-	if before != 0 {
-		least /= 2 // it does not go to and fro at the limit
+	received := c.own()
+	ahead, limit := timing.Ahead(sent, received, at), fleet.ClockLimit
+	last := c.ref.Load()
+	corrected := last != nil && last.corrected
+	if corrected {
+		limit /= 2 // it does not go to and fro at the limit
 	}
-	if ahead.Abs() <= least {
-		ahead = 0
+	next := &reference{own: received, at: received}
+	if ahead.Abs() > limit {
+		next.at, next.corrected = received.Round(0).Add(-ahead), true
+		if corrected && last.now(received).Sub(next.at).Abs() <= received.Sub(sent)/2 {
+			return // as far as can be known it is right
+		}
 	}
-	c.ahead.Store(int64(ahead))
+	c.ref.Store(next)
 	switch {
-	case before == 0 && ahead != 0:
-		c.log.WarnContext(ctx, "the clock of this machine is not that of the database: times of rows are corrected by the difference",
+	case !corrected && next.corrected:
+		c.log.WarnContext(ctx, "the clock of this machine is not that of the database, which counts for times of rows",
 			"ahead", ahead.Round(time.Millisecond))
-	case before != 0 && ahead == 0:
+	case corrected && !next.corrected:
 		c.log.InfoContext(ctx, "the clock of this machine is that of the database again")
 	}
 }

@@ -76,7 +76,6 @@ func (p *Process) openStore(
 		p.Log.InfoContext(ctx, "a transaction pooler is in front of Postgres: alert streams find new events by a poll each second")
 	}
 	p.closeLast(store)
-	p.clock.compare(ctx, store.Clock)
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go p.clock.follow(following, store.Clock)
 	p.onStopBy(serverBy, func(context.Context) { stop() })

@@ -34,6 +34,7 @@ func (p *Process) startRole(ctx context.Context, s Settings, knowsListen bool, s
 	if err = in.store.Ready(ctx); err != nil {
 		return err
 	}
+	p.clock.compare(ctx, in.store.Clock) // before anything is judged by it
 	if err = in.noteEncryption(ctx); err != nil {
 		return err
 	}
