@@ -93,7 +93,7 @@ func MeasureCosts(ctx context.Context, c *Cluster, o CostOptions) (*CostReport, 
 		report.With = append(report.With, with)
 	}
 	if o.Incidents > 0 {
-		if report.Incidents, err = m.incidents(ctx); err != nil {
+		if report.BeforeIncidents, report.Incidents, err = m.incidents(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +101,7 @@ func MeasureCosts(ctx context.Context, c *Cluster, o CostOptions) (*CostReport, 
 }
 
 // portTarget is that of the target of a measurement, on this machine.
-const portTarget = "8481"
+const portTarget = "8483"
 
 func (c *Cluster) targetURL() string {
 	return "http://" + net.JoinHostPort(c.outsideHost(), portTarget)
@@ -202,6 +202,10 @@ func (m *costs) make(ctx context.Context, n int, kind string, then func(ctx cont
 
 // settle waits until each loop has a result, and then until turns cover as many slots as they will, or the time for it is over.
 func (m *costs) settle(ctx context.Context) error {
+	// An answer that is lost makes a second check.
+	if err := none(ctx, m.db, "SELECT abs(count(*) - $1) FROM checks WHERE drill_id IS NULL", m.made); err != nil {
+		return fmt.Errorf("the checks are not the %d that were made: %w", m.made, err)
+	}
 	if err := m.until(ctx, "each loop has a result", func(ctx context.Context) error {
 		return none(ctx, m.db, "SELECT count(*) FROM check_regions WHERE active AND last_slot IS NULL")
 	}); err != nil {
@@ -233,15 +237,15 @@ func (m *costs) until(ctx context.Context, what string, do func(context.Context)
 	return within(ctx, patience, what, do)
 }
 
-// incidents fails checks at once and heals them, and returns what is taken beyond that of the same time without.
-func (m *costs) incidents(ctx context.Context) (*Cost, error) {
+// incidents makes checks that fail at once and heal, and returns what is taken before that and meanwhile.
+func (m *costs) incidents(ctx context.Context) (before, meanwhile *Cost, err error) {
 	var channel struct {
 		ID string `json:"id"`
 	}
 	if err := m.c.call(ctx, http.MethodPost, "/v1/notification-channels", map[string]any{
 		"name": "receiver", "type": "webhook", "config": map[string]any{"url": m.c.targetURL() + "/hook", "secret": receiverSecret},
 	}, &channel); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := m.make(ctx, m.options.Incidents, "flapping", func(ctx context.Context, id string) error {
 		return m.c.call(ctx, http.MethodPost, "/v1/checks/"+id+"/alerts", map[string]any{
@@ -249,13 +253,16 @@ func (m *costs) incidents(ctx context.Context) (*Cost, error) {
 			"notify_on": "both",
 		}, nil)
 	}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m.made += m.options.Incidents
 	if err := m.settle(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return m.while(ctx, func(ctx context.Context) error {
+	if before, err = m.during(ctx, m.options.Measure); err != nil {
+		return nil, nil, err
+	}
+	meanwhile, err = m.while(ctx, func(ctx context.Context) error {
 		if err := post(ctx, m.c.targetURL()+"/break"); err != nil {
 			return err
 		}
@@ -277,4 +284,5 @@ func (m *costs) incidents(ctx context.Context) (*Cost, error) {
 		}
 		return nil
 	})
+	return before, meanwhile, err
 }

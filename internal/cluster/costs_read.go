@@ -48,6 +48,8 @@ type reading struct {
 	parts  map[Kind]PartCost
 	target time.Duration
 	turns  float64
+	// restarts are of programs that ended by themselves, whose time is not among the others.
+	restarts int
 }
 
 // during measures a time in which nothing is done.
@@ -67,6 +69,9 @@ func (m *costs) while(ctx context.Context, do func(context.Context) error) (*Cos
 	after, err := m.read(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if n := after.restarts - before.restarts; n > 0 {
+		return nil, fmt.Errorf("%d programs ended by themselves meanwhile: see the logs in %s", n, m.c.path("logs"))
 	}
 	cost := &Cost{
 		Took: after.at.Sub(before.at), Parts: after.parts, Target: after.target - before.target, Turns: after.turns - before.turns,
@@ -106,6 +111,7 @@ func (m *costs) read(ctx context.Context) (reading, error) {
 		if err != nil {
 			return r, err
 		}
+		r.restarts += h.Restarts()
 		part := r.parts[h.Kind]
 		r.parts[h.Kind] = PartCost{Hosts: part.Hosts + 1, CPU: part.CPU + cpu, Memory: part.Memory + memory}
 		if h.Kind != KindWorker {

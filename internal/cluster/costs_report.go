@@ -13,10 +13,11 @@ import (
 
 // CostReport is what MeasureCosts found.
 type CostReport struct {
-	Options   CostOptions
-	Rest      *Cost // without checks
-	With      []*Cost
-	Incidents *Cost // nil: none were opened
+	Options CostOptions
+	Rest    *Cost // without checks
+	With    []*Cost
+	// BeforeIncidents is with the checks that fail then, and Incidents while they do; nil: none were opened.
+	BeforeIncidents, Incidents *Cost
 }
 
 // kindsOfCosts are the parts in the order in which a report has them.
@@ -34,7 +35,7 @@ func (r *CostReport) WriteMarkdown(w io.Writer) error {
 		r.table(&b, with)
 	}
 	if r.Incidents != nil {
-		r.incidents(&b, r.With[len(r.With)-1])
+		r.incidents(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -86,7 +87,7 @@ func (r *CostReport) table(b *strings.Builder, with *Cost) {
 }
 
 // incidents writes what each of them took beyond the checks that go on.
-func (r *CostReport) incidents(b *strings.Builder, otherwise *Cost) {
+func (r *CostReport) incidents(b *strings.Builder) {
 	n := float64(r.Options.Incidents)
 	fmt.Fprintf(b, "%d incidents that were opened at once and resolved, in %v\n\n| part | for an incident |\n|---|---|\n",
 		r.Options.Incidents, r.Incidents.Took.Round(time.Second))
@@ -95,7 +96,7 @@ func (r *CostReport) incidents(b *strings.Builder, otherwise *Cost) {
 		if r.Incidents.Parts[kind].Hosts == 0 {
 			continue
 		}
-		more := beyond(r.Incidents, otherwise, kind)
+		more := beyond(r.Incidents, r.BeforeIncidents, kind)
 		all += more
 		fmt.Fprintf(b, "| %s | %.1f ms |\n", kind, each(more, n))
 	}

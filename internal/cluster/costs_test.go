@@ -59,7 +59,8 @@ func TestCostReport(t *testing.T) {
 		Rest:    cost(0, time.Minute, 600*time.Millisecond, 64<<20), // 1 % of a core
 		With:    []*Cost{cost(100, 2*time.Minute, 2200*time.Millisecond, 74<<20)},
 		// In half a minute 550 ms are of the checks.
-		Incidents: cost(0, 30*time.Second, 950*time.Millisecond, 80<<20),
+		BeforeIncidents: cost(110, 2*time.Minute, 2200*time.Millisecond, 74<<20),
+		Incidents:       cost(110, 30*time.Second, 950*time.Millisecond, 80<<20),
 	}
 	var b strings.Builder
 	if err := report.WriteMarkdown(&b); err != nil {
