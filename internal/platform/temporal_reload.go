@@ -3,6 +3,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -30,13 +31,16 @@ var errNone = errors.New("there is none any more")
 // reloadTemporal makes a client read again what others replace while it runs: certificates, keys and authorities for each
 // connection, and its token.
 func (p *Process) reloadTemporal(options *client.Options, s *Settings) error {
-	if options.ConnectionOptions.TLS != nil {
-		secure, err := reload.New("the certificates for Temporal", p.Log, func() (*tls.Config, error) { return temporalTLS(s) })
+	if first := options.ConnectionOptions.TLS; first != nil {
+		secure, err := reload.New("the certificates for Temporal", p.Log, func() (*tls.Config, error) {
+			now, err := temporalTLS(s)
+			return now, cmp.Or(err, reload.Lost(first, now))
+		})
 		if err != nil {
 			return err
 		}
 		options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithTransportCredentials(
-			reloadedTLS{credentials.NewTLS(options.ConnectionOptions.TLS), secure},
+			reloadedTLS{credentials.NewTLS(first), secure},
 		))
 	}
 	if token, err := TemporalToken(s); err != nil || token == "" {
@@ -77,9 +81,6 @@ func temporalTLS(s *Settings) (*tls.Config, error) {
 	secure := options.ConnectionOptions.TLS
 	if secure == nil {
 		secure = LocalTemporalTLS(s)
-	}
-	if secure == nil {
-		return nil, errNone
 	}
 	return secure, nil
 }

@@ -5,13 +5,11 @@
 package standalone
 
 import (
-	"errors"
 	"log/slog"
 	"net"
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jmoiron/sqlx"
 	"go.temporal.io/server/chasm/lib/activity"
 	temporalcluster "go.temporal.io/server/common/cluster"
@@ -20,7 +18,7 @@ import (
 	"go.temporal.io/server/common/persistence/sql/sqlplugin/postgresql"
 	"go.temporal.io/server/common/primitives"
 
-	"github.com/vigil-monitor/vigil/internal/reload"
+	"github.com/vigil-monitor/vigil/internal/pgreload"
 )
 
 const (
@@ -67,13 +65,7 @@ func newStores(dsn string, conns int, log *slog.Logger) (stores, error) {
 	if err != nil {
 		return stores{}, err
 	}
-	address, err := reload.New("those of DATABASE_URL", log, func() (*pgx.ConnConfig, error) {
-		parsed, err := pgx.ParseConfig(dsn)
-		if cause := errors.Unwrap(err); cause != nil {
-			err = cause // without the address
-		}
-		return parsed, err
-	})
+	address, err := pgreload.Address("those of DATABASE_URL", dsn, log)
 	if err != nil {
 		return stores{}, err
 	}

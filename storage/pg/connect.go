@@ -4,7 +4,6 @@ package pg
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/vigil-monitor/vigil/internal/pgreload"
 	"github.com/vigil-monitor/vigil/internal/reload"
 )
 
@@ -124,13 +124,7 @@ func newConnector(dsn string, log *slog.Logger) (*connector, error) {
 	// GMT is UTC, and the one name that Postgres knows on a machine without time zones.
 	config.ConnConfig.RuntimeParams["timezone"] = "GMT"
 	config.ConnConfig.RuntimeParams["application_name"] = "vigil"
-	address, err := reload.New("those of the database address", log, func() (*pgx.ConnConfig, error) {
-		parsed, err := pgx.ParseConfig(dsn)
-		if cause := errors.Unwrap(err); cause != nil {
-			err = cause // without the address, whose password pgx masks as well as it can
-		}
-		return parsed, err
-	})
+	address, err := pgreload.Address("those of the database address", dsn, log)
 	if err != nil {
 		return nil, fmt.Errorf("read the database address: %w", err)
 	}
