@@ -231,6 +231,13 @@ func TestHeartbeatsKilled(t *testing.T) {
 		b.kill(rand.N(d.pause / 2))
 	}
 	back := time.Now()
+	t.Cleanup(func() {
+		for i, j := range b.jobs[:ended] {
+			if first, _ := b.alarms.of(jobName(i)); first.IsZero() {
+				b.describe(j)
+			}
+		}
+	})
 	eventuallyWithin(t, 4*d.interval+4*waitLimit, "a message about each job that has ended", func() bool {
 		return !slices.ContainsFunc(b.jobs[:ended], func(j *job) bool {
 			first, _ := b.alarms.of(jobName(slices.Index(b.jobs, j)))
@@ -254,6 +261,16 @@ func TestHeartbeatsKilled(t *testing.T) {
 	figure(t, "deadline after the latest that the rules allow", m.late, time.Second, p.longest())
 	figure(t, "known after the deadline", slices.Max(append(known, 0)), 2*time.Second, p.longest())
 	figure(t, "known after the deadline or the start", slices.Max(append(started, 0)), outage+2*time.Second, p.longest())
+}
+
+// describe logs what the platform knows of a job.
+func (b *beats) describe(j *job) {
+	for _, path := range []string{
+		"/checks/" + j.ID, "/checks/" + j.ID + "/results?limit=5", "/checks/" + j.ID + "/alerts", "/incidents?check_id=" + j.ID,
+	} {
+		seen, err := b.try(http.MethodGet, "/v1"+path, nil)
+		b.Logf("GET /v1%s: %d %s %v", path, seen.Status, seen.Data, err)
+	}
 }
 
 // misses are what was made of jobs that have ended, and of those that go on.
