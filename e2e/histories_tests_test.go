@@ -41,13 +41,15 @@ func scanActivities(t *testing.T, address string) {
 	defer c.Close()
 	service := c.WorkflowService()
 	every := &workflowservice.ListActivityExecutionsRequest{Namespace: "vigil", PageSize: 100}
-	listed, err := service.ListActivityExecutions(t.Context(), every)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(listed.GetExecutions()) < 2 {
-		t.Errorf("%d tests by hand are kept, want 2", len(listed.GetExecutions()))
-	}
+	var listed *workflowservice.ListActivityExecutionsResponse
+	// A list is that of visibility, which follows the executions.
+	eventually(t, "both tests by hand are listed", func() bool {
+		var err error
+		if listed, err = service.ListActivityExecutions(t.Context(), every); err != nil {
+			t.Fatal(err)
+		}
+		return len(listed.GetExecutions()) >= 2
+	})
 	for _, one := range listed.GetExecutions() {
 		described, err := service.DescribeActivityExecution(t.Context(), &workflowservice.DescribeActivityExecutionRequest{
 			Namespace: "vigil", ActivityId: one.GetActivityId(), RunId: one.GetRunId(), IncludeInput: true, IncludeOutcome: true,
