@@ -110,12 +110,7 @@ func (d *Drills) standbyIsSynchronous(ctx context.Context, user, port string) er
 	}
 	defer func() { _ = db.Close() }()
 	return d.until(ctx, d.options.Patience, "the standby of "+user+" is synchronous", func(ctx context.Context) error {
-		var n int
-		err := db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'").Scan(&n)
-		if err == nil && n == 0 {
-			err = errors.New("no standby is")
-		}
-		return err
+		return synchronous(ctx, db)
 	})
 }
 

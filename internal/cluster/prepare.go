@@ -152,14 +152,17 @@ func (c *Cluster) prepareDatabases(ctx context.Context, port, user string, datab
 	if c.options.Sizes.Postgres == 1 {
 		return nil
 	}
-	return c.until(ctx, "the standby of "+user+" is synchronous", func(ctx context.Context) error {
-		var n int
-		err := db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'").Scan(&n)
-		if err == nil && n == 0 {
-			err = errors.New("no standby is")
-		}
-		return err
-	})
+	return c.until(ctx, "the standby of "+user+" is synchronous", func(ctx context.Context) error { return synchronous(ctx, db) })
+}
+
+// synchronous returns an error while a primary has no standby that a commit waits for.
+func synchronous(ctx context.Context, primary *sql.DB) error {
+	var n int
+	err := primary.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'").Scan(&n)
+	if err == nil && n == 0 {
+		err = errors.New("no standby is")
+	}
+	return err
 }
 
 // call sends a request to the API and reads the data of its answer.
