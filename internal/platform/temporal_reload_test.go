@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -116,65 +114,48 @@ func newFrontend(t *testing.T, authority *probetest.Authority) *frontend {
 	return f
 }
 
-// clientFiles are the files of a client, which others replace.
-type clientFiles struct{ dir string }
-
-func (f clientFiles) path(name string) string { return filepath.Join(f.dir, name) }
-
-func (f clientFiles) write(t *testing.T, name string, content []byte) {
-	t.Helper()
-	if err := os.WriteFile(f.path(name)+".new", content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(f.path(name)+".new", f.path(name)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// issue writes a client's certificate that ends at an instant, with its key, and returns its serial number.
-func (f clientFiles) issue(t *testing.T, authority *probetest.Authority, ends time.Time) string {
+// issueClient writes a client's certificate that ends at an instant, with its key, and returns its serial number.
+func issueClient(t *testing.T, f storagetest.ClientFiles, authority *probetest.Authority, ends time.Time) string {
 	t.Helper()
 	pair := authority.Issue(t, probetest.Valid(time.Now().Add(-time.Hour), ends), func(c *x509.Certificate) {
 		c.Subject.CommonName, c.ExtKeyUsage = "vigil-api", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	})
-	chain, key := storagetest.PEM(t, pair)
-	f.write(t, "client.key", key)
-	f.write(t, "client.pem", chain)
-	f.write(t, "ca.pem", authority.PEM())
-	return pair.Leaf.SerialNumber.String()
+	serial := f.Certify(t, pair)
+	f.Write(t, "ca.pem", authority.PEM())
+	return serial
 }
 
 // TestTemporalCredentialsAreExchanged holds that a new connection to Temporal shows and trusts what is in the files then, and a call
 // shows the token that is in its file. The files are named by variables, or by a profile of Temporal's own tools.
 func TestTemporalCredentialsAreExchanged(t *testing.T) { //nolint:paralleltest // it sets variables
-	for name, by := range map[string]func(*testing.T, clientFiles, *platform.Settings){ //nolint:paralleltest // they set variables
-		"Variables": func(t *testing.T, f clientFiles, s *platform.Settings) {
+	for name, by := range map[string]func(*testing.T, storagetest.ClientFiles, *platform.Settings){ //nolint:paralleltest // they set variables
+		"Variables": func(t *testing.T, f storagetest.ClientFiles, s *platform.Settings) {
 			t.Helper()
-			t.Setenv("TEMPORAL_CONFIG_FILE", f.path("none.toml"))
-			t.Setenv("TEMPORAL_TLS_SERVER_CA_CERT_PATH", f.path("ca.pem"))
-			t.Setenv("TEMPORAL_TLS_CLIENT_CERT_PATH", f.path("client.pem"))
-			t.Setenv("TEMPORAL_TLS_CLIENT_KEY_PATH", f.path("client.key"))
-			s.TemporalTokenFile = f.path("token")
+			t.Setenv("TEMPORAL_CONFIG_FILE", f.Path("none.toml"))
+			t.Setenv("TEMPORAL_TLS_SERVER_CA_CERT_PATH", f.Path("ca.pem"))
+			t.Setenv("TEMPORAL_TLS_CLIENT_CERT_PATH", f.Path("client.pem"))
+			t.Setenv("TEMPORAL_TLS_CLIENT_KEY_PATH", f.Path("client.key"))
+			s.TemporalTokenFile = f.Path("token")
 		},
-		"Profile": func(t *testing.T, f clientFiles, s *platform.Settings) {
+		"Profile": func(t *testing.T, f storagetest.ClientFiles, s *platform.Settings) {
 			t.Helper()
-			f.write(t, "temporal.toml", fmt.Appendf(nil, "[profile.default.tls]\nserver_ca_cert_path = %q\nclient_cert_path = %q\n"+
-				"client_key_path = %q\n", f.path("ca.pem"), f.path("client.pem"), f.path("client.key")))
-			t.Setenv("TEMPORAL_CONFIG_FILE", f.path("temporal.toml"))
-			s.TemporalTokenFile = f.path("token")
+			f.Write(t, "temporal.toml", fmt.Appendf(nil, "[profile.default.tls]\nserver_ca_cert_path = %q\nclient_cert_path = %q\n"+
+				"client_key_path = %q\n", f.Path("ca.pem"), f.Path("client.pem"), f.Path("client.key")))
+			t.Setenv("TEMPORAL_CONFIG_FILE", f.Path("temporal.toml"))
+			s.TemporalTokenFile = f.Path("token")
 		},
 	} {
 		t.Run(name, func(t *testing.T) { exchangeTemporalCredentials(t, by) })
 	}
 }
 
-func exchangeTemporalCredentials(t *testing.T, by func(*testing.T, clientFiles, *platform.Settings)) {
+func exchangeTemporalCredentials(t *testing.T, by func(*testing.T, storagetest.ClientFiles, *platform.Settings)) {
 	t.Helper()
-	authority, f := probetest.NewAuthority(t, nil), clientFiles{t.TempDir()}
+	authority, f := probetest.NewAuthority(t, nil), storagetest.ClientFiles{Dir: t.TempDir()}
 	server := newFrontend(t, authority)
-	serial := f.issue(t, authority, time.Now().Add(time.Hour))
-	f.write(t, "token", []byte("first\n"))
-	settings := platform.Settings{TemporalAddress: server.address, TemporalNamespace: "vigil", DataDir: f.dir}
+	serial := issueClient(t, f, authority, time.Now().Add(time.Hour))
+	f.Write(t, "token", []byte("first\n"))
+	settings := platform.Settings{TemporalAddress: server.address, TemporalNamespace: "vigil", DataDir: f.Dir}
 	by(t, f, &settings)
 	var said lockedBuffer
 	process := platform.NewProcess(slog.New(slog.NewTextHandler(&said, nil)), platform.Program{})
@@ -209,26 +190,26 @@ func exchangeTemporalCredentials(t *testing.T, by func(*testing.T, clientFiles, 
 	shows(serial, "first")
 
 	// A token that is exchanged is used on the connection that is open, and a file without one is not.
-	f.write(t, "token", []byte("second\n"))
+	f.Write(t, "token", []byte("second\n"))
 	shows(serial, "second")
-	f.write(t, "token", nil)
+	f.Write(t, "token", nil)
 	timingtest.Eventually(t, 30*time.Second, "a warning says that there is no token", func() bool {
 		return call() == nil && said.count(`files="the token for Temporal"`) == 1
 	})
 	shows(serial, "second")
 
 	// A certificate that has ended is refused, and what is put in its place is taken.
-	f.issue(t, authority, time.Now().Add(2*time.Second))
+	issueClient(t, f, authority, time.Now().Add(2*time.Second))
 	timingtest.Eventually(t, 30*time.Second, "a certificate that has ended is refused, and the error says so", func() bool {
 		server.interrupt()
 		err := call()
 		return err != nil && strings.Contains(err.Error(), "expired certificate")
 	})
-	serial = f.issue(t, authority, time.Now().Add(time.Hour))
+	serial = issueClient(t, f, authority, time.Now().Add(time.Hour))
 	shows(serial, "second")
 
 	// Half of an exchange changes nothing.
-	f.write(t, "client.key", []byte("-----BEGIN PRIVATE KEY-----\nMIGHAg"))
+	f.Write(t, "client.key", []byte("-----BEGIN PRIVATE KEY-----\nMIGHAg"))
 	server.interrupt()
 	shows(serial, "second")
 	if n := said.count(`files="the certificates for Temporal"`); n != 1 {
@@ -238,25 +219,25 @@ func exchangeTemporalCredentials(t *testing.T, by func(*testing.T, clientFiles, 
 	// Another authority, of the server and of its clients.
 	other := probetest.NewAuthority(t, nil)
 	server.certify(t, other)
-	serial = f.issue(t, other, time.Now().Add(time.Hour))
+	serial = issueClient(t, f, other, time.Now().Add(time.Hour))
 	server.interrupt()
 	shows(serial, "second")
 }
 
 // TestTemporalToken holds which files have a token.
 func TestTemporalToken(t *testing.T) {
-	f := clientFiles{t.TempDir()}
-	t.Setenv("TEMPORAL_CONFIG_FILE", f.path("none.toml"))
+	f := storagetest.ClientFiles{Dir: t.TempDir()}
+	t.Setenv("TEMPORAL_CONFIG_FILE", f.Path("none.toml"))
 	for content, want := range map[string]string{
 		"a.b.c\n": "a.b.c", "  a.b.c": "a.b.c", "": "which has no token", "a\nb": "which has no token",
 	} {
-		f.write(t, "token", []byte(content))
-		got, err := platform.TemporalToken(&platform.Settings{TemporalTokenFile: f.path("token")})
+		f.Write(t, "token", []byte(content))
+		got, err := platform.TemporalToken(&platform.Settings{TemporalTokenFile: f.Path("token")})
 		if got != want && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q is %q, %v; want %s", content, got, err, want)
 		}
 	}
-	_, err := platform.TemporalToken(&platform.Settings{TemporalTokenFile: f.path("nowhere")})
+	_, err := platform.TemporalToken(&platform.Settings{TemporalTokenFile: f.Path("nowhere")})
 	if err == nil || !strings.Contains(err.Error(), "VIGIL_TEMPORAL_API_KEY_FILE cannot be read") {
 		t.Errorf("%v of no file", err)
 	}
@@ -264,8 +245,8 @@ func TestTemporalToken(t *testing.T) {
 	if got, err := platform.TemporalToken(&platform.Settings{}); got != "another" || err != nil {
 		t.Errorf("%q, %v of a variable", got, err)
 	}
-	f.write(t, "token", []byte("one"))
-	_, err = platform.TemporalToken(&platform.Settings{TemporalTokenFile: f.path("token")})
+	f.Write(t, "token", []byte("one"))
+	_, err = platform.TemporalToken(&platform.Settings{TemporalTokenFile: f.Path("token")})
 	if err == nil || !strings.Contains(err.Error(), "either by a file") {
 		t.Errorf("%v of two tokens", err)
 	}

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +27,7 @@ import (
 type secured struct {
 	cluster *storagetest.Cluster
 	address string
-	dir     string // of the client's files
+	files   storagetest.ClientFiles
 	db      *pg.DB
 	log     *said
 }
@@ -52,35 +50,19 @@ func (s *said) count(words string) int {
 	return strings.Count(s.text.String(), words)
 }
 
-// write replaces a file of the client as Kubernetes, cert-manager and ACME clients do: at one instant.
-func (s *secured) write(t *testing.T, name string, content []byte) {
-	t.Helper()
-	path := filepath.Join(s.dir, name)
-	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // issue writes a client's certificate that ends at an instant, with its key, and returns its serial number.
 func (s *secured) issue(t *testing.T, authority *probetest.Authority, ends time.Time) string {
 	t.Helper()
-	pair := authority.Issue(t, probetest.Valid(time.Now().Add(-time.Hour), ends), func(c *x509.Certificate) {
+	return s.files.Certify(t, authority.Issue(t, probetest.Valid(time.Now().Add(-time.Hour), ends), func(c *x509.Certificate) {
 		c.Subject.CommonName, c.ExtKeyUsage = "postgres", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	})
-	chain, key := storagetest.PEM(t, pair)
-	s.write(t, "client.key", key)
-	s.write(t, "client.pem", chain)
-	return pair.Leaf.SerialNumber.String()
+	}))
 }
 
 // serve gives the server a certificate of an authority, and has it take clients of that one.
 func (s *secured) serve(t *testing.T, authority *probetest.Authority) {
 	t.Helper()
 	s.cluster.Secure(t, s.certificate(t, authority), authority.PEM())
-	s.write(t, "ca.pem", authority.PEM())
+	s.files.Write(t, "ca.pem", authority.PEM())
 }
 
 func (s *secured) certificate(t *testing.T, authority *probetest.Authority) tls.Certificate {
@@ -128,14 +110,13 @@ func (s *secured) shows(t *testing.T, serial string) {
 
 func newSecured(t *testing.T) (*secured, *probetest.Authority) {
 	t.Helper()
-	s := &secured{dir: t.TempDir(), log: &said{}}
+	s := &secured{files: storagetest.ClientFiles{Dir: t.TempDir()}, log: &said{}}
 	s.cluster, s.address = storagetest.StartSecureCluster(t)
 	authority := probetest.NewAuthority(t, nil)
 	s.serve(t, authority)
 	s.issue(t, authority, time.Now().Add(time.Hour))
-	file := func(name string) string { return filepath.Join(s.dir, name) }
 	dsn := fmt.Sprintf("postgres://postgres:hidden@%s:5432/postgres?sslmode=verify-full&sslrootcert=%s&sslcert=%s&sslkey=%s",
-		s.address, file("ca.pem"), file("client.pem"), file("client.key"))
+		s.address, s.files.Path("ca.pem"), s.files.Path("client.pem"), s.files.Path("client.key"))
 	timingtest.Eventually(t, 30*time.Second, "the server speaks TLS", func() (open bool) {
 		var err error
 		s.db, err = pg.Open(t.Context(), dsn, pg.Options{Log: slog.New(slog.NewTextHandler(s.log, nil))})
@@ -172,9 +153,9 @@ func TestCertificatesAreExchanged(t *testing.T) {
 		t.Fatalf("%d warnings before", n)
 	}
 	_, key := storagetest.PEM(t, s.certificate(t, authority))
-	s.write(t, "client.key", key)
+	s.files.Write(t, "client.key", key)
 	s.shows(t, good)
-	s.write(t, "client.key", []byte("-----BEGIN PRIVATE KEY-----\nMIGHAg"))
+	s.files.Write(t, "client.key", []byte("-----BEGIN PRIVATE KEY-----\nMIGHAg"))
 	s.shows(t, good)
 	if n := s.log.count(warning); n != 1 {
 		t.Errorf("%d warnings of one exchange, want one", n)

@@ -69,3 +69,30 @@ func PEM(tb testing.TB, pair tls.Certificate) (chain, key []byte) {
 	}
 	return chain, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
 }
+
+// ClientFiles are the files of a client in a directory, which are replaced as Kubernetes, cert-manager and ACME clients do it: each
+// at one instant.
+type ClientFiles struct{ Dir string }
+
+// Path is where a file of this name is.
+func (f ClientFiles) Path(name string) string { return filepath.Join(f.Dir, name) }
+
+// Write replaces a file.
+func (f ClientFiles) Write(tb testing.TB, name string, content []byte) {
+	tb.Helper()
+	if err := os.WriteFile(f.Path(name)+".new", content, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.Rename(f.Path(name)+".new", f.Path(name)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Certify replaces client.key and client.pem, and returns the serial number of the certificate.
+func (f ClientFiles) Certify(tb testing.TB, pair tls.Certificate) (serial string) {
+	tb.Helper()
+	chain, key := PEM(tb, pair)
+	f.Write(tb, "client.key", key)
+	f.Write(tb, "client.pem", chain)
+	return pair.Leaf.SerialNumber.String()
+}
