@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,25 +22,17 @@ import (
 func TestPoolExchangesCertificates(t *testing.T) {
 	t.Parallel()
 	cluster, address := storagetest.StartSecureCluster(t)
-	authority, dir := probetest.NewAuthority(t, nil), t.TempDir()
+	authority, files := probetest.NewAuthority(t, nil), storagetest.ClientFiles{Dir: t.TempDir()}
 	cluster.Secure(t, authority.Issue(t, func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.ParseIP(address)} }), authority.PEM())
-	write := func(name string, content []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("ca.pem", authority.PEM())
+	files.Write(t, "ca.pem", authority.PEM())
 	issue := func() (serial string) {
-		pair := authority.Issue(t, probetest.Valid(time.Now().Add(-time.Hour), time.Now().Add(time.Hour)), func(c *x509.Certificate) {
-			c.Subject.CommonName, c.ExtKeyUsage = "postgres", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-		})
-		chain, key := storagetest.PEM(t, pair)
-		write("client.pem", chain)
-		write("client.key", key)
-		return pair.Leaf.SerialNumber.String()
+		return files.Certify(t, authority.Issue(t, probetest.Valid(time.Now().Add(-time.Hour), time.Now().Add(time.Hour)),
+			func(c *x509.Certificate) {
+				c.Subject.CommonName, c.ExtKeyUsage = "postgres", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+			}))
 	}
 	serial := issue()
-	file := func(name string) string { return url.QueryEscape(filepath.Join(dir, name)) }
+	file := func(name string) string { return url.QueryEscape(files.Path(name)) }
 	dsn := fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=verify-full&sslrootcert=%s&sslcert=%s&sslkey=%s",
 		address, file("ca.pem"), file("client.pem"), file("client.key"))
 	timingtest.Eventually(t, 30*time.Second, "the server speaks TLS", func() bool { return EnsureDatabases(t.Context(), dsn) == nil })
@@ -62,7 +52,7 @@ func TestPoolExchangesCertificates(t *testing.T) {
 	}{
 		{"of the start", func() {}},
 		{"of an exchange", func() { serial = issue() }},
-		{"of half an exchange", func() { write("client.key", []byte("half")) }},
+		{"of half an exchange", func() { files.Write(t, "client.key", []byte("half")) }},
 	} {
 		step.do()
 		var shown string
