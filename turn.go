@@ -256,7 +256,7 @@ func NextTurnStep(f TurnFacts) TurnStep {
 		return f.stop(TurnChanged)
 	case f.Adopted && f.Revision > f.Known:
 		return f.stop(TurnChanged)
-	case f.Ahead && !f.Away && !f.hasNews() && f.Next.After(f.Now):
+	case f.Ahead && !f.Away && !f.hasNews() && (f.Covered > 0 || f.Next.After(f.Now)):
 		return f.stop(TurnCovered)
 	case f.Covered == 0:
 		f.Plan = f.planned(f.span())

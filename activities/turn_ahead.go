@@ -3,6 +3,7 @@
 package activities
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -15,7 +16,9 @@ import (
 // activity that is still open, and its own result replaces the one that was not taken.
 //
 // Where the loop has something to do first, as to report a vote, the result that says so stays. The results after
-// it are stored and decide nothing: the loop folds them when it has done that, as those of a lost turn.
+// it are stored and decide nothing: the loop folds them when it has done that, as those of a lost turn. Temporal is given
+// that result as soon as it takes it, apart from the turn that goes on: that may wait for the ping of a job which runs
+// once a day.
 
 const (
 	// A try to complete a turn that can go on ends tryMargin before its next slot, but takes
@@ -44,6 +47,42 @@ func (w *Watcher) turnAhead(t *turnRun, result *TurnResult, failure error) *turn
 		next.owed = &owed
 	}
 	return next
+}
+
+// giveOwed gives Temporal the result of a turn that its loop has to act on first, and tries until it is taken or the loop is
+// not this worker's any more. The turn that goes on is superseded by the next one of the loop, and may end first: what it gives
+// Temporal is this result as well.
+func (w *Watcher) giveOwed(t *turnRun, owed *TurnResult) {
+	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)
+	defer cancel()
+	for {
+		pause := time.NewTimer(retryPause)
+		select {
+		case <-pause.C:
+		case <-t.stop:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+		fence, ok := w.Lease.Holds(t.turn.Region)
+		if ctx.Err() != nil || t.stopped() || ok && fence != t.fence {
+			return
+		}
+		if ok && w.tryOwed(ctx, t, owed) {
+			return
+		}
+	}
+}
+
+// tryOwed tries once, unless another turn does, and reports whether no other try is needed.
+func (w *Watcher) tryOwed(ctx context.Context, t *turnRun, owed *TurnResult) bool {
+	now := w.Now()
+	limit, may := w.reach.enter(now, now.Add(mostTry+tryMargin))
+	if !may {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return w.tryComplete(ctx, t, owed, nil)
 }
 
 // taken is the result of a turn for its loop: the one that it has to act on first, where there is one.

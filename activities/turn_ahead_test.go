@@ -3,6 +3,8 @@
 package activities_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/activities"
 )
 
 // without begins a turn of one slot of a check, after which Temporal does not take so many ends of turns.
@@ -34,6 +37,22 @@ func (a *apart) withoutFrom(away int, change func(*vigil.Definition), prepare fu
 	a.mu.Unlock()
 	a.start(turn, prepare)
 	return def
+}
+
+// answer makes Temporal take the ends of turns.
+func (a *apart) answer() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.away = 0
+}
+
+// endOfNewer returns the end of a turn that has superseded one, whose activity Temporal knows as completed.
+func (a *apart) endOfNewer() completion {
+	a.Helper()
+	if end := <-a.ended; !errors.Is(end.err, activities.ErrSuperseded) {
+		a.Fatalf("the turn that went on ended with %+v", end)
+	}
+	return <-a.ended
 }
 
 // wantEverySlot checks that each slot of the check was probed and stored, and when.
@@ -102,8 +121,8 @@ func TestTurnAhead(t *testing.T) {
 			if tries := len(a.tries) - before; tries > 60 || tries < 10 {
 				t.Errorf("%d tries in two minutes", tries)
 			}
-			a.away = 0
 			a.mu.Unlock()
+			a.answer()
 			for range defs {
 				if end := <-a.ended; end.err != nil || end.result.End != vigil.TurnCovered {
 					t.Errorf("a turn ended with %+v", end)
@@ -132,24 +151,53 @@ func TestTurnAhead(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newApart(t)
 			a.failTwice()
-			def := a.without(8, firing(vigil.Condition{FailureThreshold: 2}))
+			def := a.without(1000, firing(vigil.Condition{FailureThreshold: 2}))
+			time.Sleep(8 * goOnInterval) // sleep: in a bubble only
+			a.answer()
 			end := <-a.ended
 			a.wantEverySlot(def, 8)
 			// The second failure fires. The loop reports that vote, and then what followed, from the stored results.
 			if state := end.result.State; end.err != nil || len(state.Firing) != 1 || !state.Slot.Equal(a.rows[4].Slot) || !end.result.Behind {
 				t.Errorf("the turn ended with %+v, the second failure is of %v", end, a.rows[4].Slot)
 			}
-			a.mu.Lock()
-			a.away = 0
-			a.mu.Unlock()
 			turn := turnOf(def, end.result.State)
 			turn.Recover, turn.By = true, "test"
 			a.start(turn, plain)
-			if end = <-a.ended; end.err != nil || len(end.result.State.Firing) != 0 || !end.result.State.Slot.Equal(a.rows[5].Slot) {
+			if end = a.endOfNewer(); end.err != nil || len(end.result.State.Firing) != 0 || !end.result.State.Slot.Equal(a.rows[5].Slot) {
 				t.Errorf("the turn after it ended with %+v", end)
 			}
 		})
 	})
+
+	for name, hangs := range map[string]bool{"GivesAVoteBeforeItsNextSlot": false, "GivesAVoteOfTemporalThatHung": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := newApart(t)
+				a.hangs = hangs
+				a.observe = func(context.Context) vigil.Observation { return vigil.Observation{Success: len(a.runs) < 2} }
+				def := a.without(1000, func(def *vigil.Definition) {
+					firing(vigil.Condition{FailureThreshold: 1})(def)
+					def.Check.Interval = 4 * time.Minute
+				})
+				time.Sleep(5 * time.Minute) // sleep: in a bubble only
+				fired, next := a.rows[1].Slot, scheduleOf(def).Next(a.rows[1].Slot)
+				a.answer()
+				answered := time.Now()
+				end := <-a.ended
+				if state := end.result.State; end.err != nil || len(state.Firing) != 1 || !state.Slot.Equal(fired) || !end.at.Before(next) ||
+					end.at.Sub(answered) > 7*time.Second {
+					t.Errorf("the turn ended %v after Temporal answered with %+v, the next slot is %v", end.at.Sub(answered), end, next)
+				}
+				turn := turnOf(def, end.result.State)
+				turn.Recover, turn.By = true, "test"
+				a.start(turn, plain)
+				if end = a.endOfNewer(); end.err != nil || !end.result.State.Slot.Equal(next) || len(a.rows) != 3 {
+					t.Errorf("the turn after it ended with %+v and %d results, the slot is %v", end, len(a.rows), next)
+				}
+			})
+		})
+	}
 
 	t.Run("IsLeftToAnotherWorker", func(t *testing.T) {
 		t.Parallel()

@@ -158,6 +158,9 @@ func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) *turnR
 			}
 		}
 		w.expected.drop(t)
+		if t.owed == nil && ahead.owed != nil {
+			w.apart.start(func() { w.giveOwed(t, ahead.owed) })
+		}
 		return ahead
 	}
 	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)
