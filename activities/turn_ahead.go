@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vigil-monitor/vigil"
@@ -30,9 +31,13 @@ const (
 	retryPause = time.Second
 )
 
-// turnAhead returns the turn that begins where a turn has ended whose end Temporal does not take, nil where none can.
+// turnAhead returns the turn that begins where a turn has ended whose end Temporal does not take, nil where none can. A turn
+// whose results arrive goes on although its next slot may be a day away: a ping may come before.
 func (w *Watcher) turnAhead(t *turnRun, result *TurnResult, failure error) *turnRun {
-	if failure != nil || !result.goesOn() || !result.Next.Before(t.latest) || !w.Now().Before(t.latest) {
+	if failure != nil || !result.goesOn() || !w.Now().Before(t.latest) {
+		return nil
+	}
+	if !rowsDecide(t.turn.Region) && !result.Next.Before(t.latest) {
 		return nil
 	}
 	next := w.newTurn(&Turn{
@@ -42,17 +47,22 @@ func (w *Watcher) turnAhead(t *turnRun, result *TurnResult, failure error) *turn
 	next.ahead, next.adopted, next.named, next.owed, next.lost = true, t.adopted, t.named, t.owed, t.lost
 	next.out.Run, next.out.ShownName = result.Run, result.ShownName
 	if next.owed == nil && (t.firingChanged() || t.vote != voteOfLoop || result.Behind || result.Restarted || result.Reported) {
-		owed := *result
-		owed.Behind = true
-		next.owed = &owed
+		next.owed = &owedResult{TurnResult: *result}
+		next.owed.Behind = true
 	}
 	return next
 }
 
-// giveOwed gives Temporal the result of a turn that its loop has to act on first, and tries until it is taken or the loop is
-// not this worker's any more. The turn that goes on is superseded by the next one of the loop, and may end first: what it gives
-// Temporal is this result as well.
-func (w *Watcher) giveOwed(t *turnRun, owed *TurnResult) {
+// owedResult is a result that the loop has to act on first, before results of the turns that go on.
+type owedResult struct {
+	TurnResult
+
+	taken atomic.Bool // Temporal has taken it
+}
+
+// giveOwed gives Temporal what the turn that goes on after t owes, and tries until it is taken or the loop is not this worker's
+// any more. That turn is superseded by the next one of the loop, and may end first: what it gives Temporal is the same.
+func (w *Watcher) giveOwed(t, ahead *turnRun) {
 	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)
 	defer cancel()
 	for {
@@ -64,17 +74,20 @@ func (w *Watcher) giveOwed(t *turnRun, owed *TurnResult) {
 		}
 		pause.Stop()
 		fence, ok := w.Lease.Holds(t.turn.Region)
-		if ctx.Err() != nil || t.stopped() || ok && fence != t.fence {
+		switch {
+		case ctx.Err() != nil, t.stopped(), ahead.owed.taken.Load():
 			return
-		}
-		if ok && w.tryOwed(ctx, t, owed) {
+		case !ok:
+		case fence != t.fence && !t.owns(ctx):
+			return
+		case w.tryOwed(ctx, ahead):
 			return
 		}
 	}
 }
 
 // tryOwed tries once, unless another turn does, and reports whether no other try is needed.
-func (w *Watcher) tryOwed(ctx context.Context, t *turnRun, owed *TurnResult) bool {
+func (w *Watcher) tryOwed(ctx context.Context, ahead *turnRun) bool {
 	now := w.Now()
 	limit, may := w.reach.enter(now, now.Add(mostTry+tryMargin))
 	if !may {
@@ -82,16 +95,25 @@ func (w *Watcher) tryOwed(ctx context.Context, t *turnRun, owed *TurnResult) boo
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return w.tryComplete(ctx, t, owed, nil)
+	w.expectOther(ahead) //nolint:contextcheck // what is expected outlives the try
+	if !w.tryComplete(ctx, ahead, &ahead.owed.TurnResult, nil) {
+		w.expected.drop(ahead)
+		return false
+	}
+	w.expected.taken(ahead)
+	return true
 }
 
 // taken is the result of a turn for its loop: the one that it has to act on first, where there is one.
 func (t *turnRun) taken(result *TurnResult) *TurnResult {
 	if t.owed != nil && result != nil && result.End != vigil.TurnGone {
-		return t.owed
+		return &t.owed.TurnResult
 	}
 	return result
 }
+
+// givenOwed reports whether the turn owed a result that Temporal has taken: it waits for another turn then.
+func (t *turnRun) givenOwed() bool { return t.owed != nil && t.owed.taken.Load() }
 
 // reach is what the turns of a process know about Temporal. While it does not answer one of them tries at a time,
 // and the others go on.

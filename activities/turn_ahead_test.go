@@ -5,10 +5,12 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/vigil-monitor/vigil"
@@ -160,6 +162,11 @@ func TestTurnAhead(t *testing.T) {
 			if state := end.result.State; end.err != nil || len(state.Firing) != 1 || !state.Slot.Equal(a.rows[4].Slot) || !end.result.Behind {
 				t.Errorf("the turn ended with %+v, the second failure is of %v", end, a.rows[4].Slot)
 			}
+			for i, row := range a.written[5:] { // one that adopted it would not see that there was an episode
+				if row.Turn != nil {
+					t.Errorf("result %d names the turn that owes a vote", i+5)
+				}
+			}
 			turn := turnOf(def, end.result.State)
 			turn.Recover, turn.By = true, "test"
 			a.start(turn, plain)
@@ -198,6 +205,44 @@ func TestTurnAhead(t *testing.T) {
 			})
 		})
 	}
+
+	t.Run("KeepsAVoteWhereTheNextTurnFails", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			a := newApart(t)
+			a.failTwice()
+			a.without(1000, firing(vigil.Condition{FailureThreshold: 2}))
+			time.Sleep(4 * goOnInterval) // sleep: in a bubble only
+			a.set(func() { a.writeErr = errors.New("Postgres is away") })
+			time.Sleep(2 * goOnInterval) // sleep: in a bubble only
+			a.answer()
+			for range 2 { // of the vote by itself, and of the turn that failed
+				end := <-a.ended
+				if end.err != nil || len(end.result.State.Firing) != 1 || !end.result.State.Slot.Equal(a.rows[4].Slot) {
+					t.Errorf("the turn ended with %+v, the second failure is of %v", end, a.rows[4].Slot)
+				}
+			}
+		})
+	})
+
+	t.Run("NudgesItsLoopWhereNoTurnFollowsAVote", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			a := newApart(t)
+			a.failTwice()
+			def := a.without(1000, firing(vigil.Condition{FailureThreshold: 2}))
+			a.lost = true
+			time.Sleep(6 * goOnInterval) // sleep: in a bubble only
+			a.answer()
+			<-a.ended
+			time.Sleep(6 * time.Second) // sleep: in a bubble only
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if !slices.Equal(a.repeated, []uuid.UUID{def.Check.ID}) {
+				t.Errorf("turns of %v were repeated", a.repeated)
+			}
+		})
+	})
 
 	t.Run("IsLeftToAnotherWorker", func(t *testing.T) {
 		t.Parallel()

@@ -159,9 +159,12 @@ func (w *Watcher) complete(t *turnRun, result *TurnResult, failure error) *turnR
 		}
 		w.expected.drop(t)
 		if t.owed == nil && ahead.owed != nil {
-			w.apart.start(func() { w.giveOwed(t, ahead.owed) })
+			w.apart.start(func() { w.giveOwed(t, ahead) })
 		}
 		return ahead
+	}
+	if t.owed != nil && failure != nil && !errors.Is(failure, ErrSuperseded) {
+		result, failure = &t.owed.TurnResult, nil // the turn after it folds what is stored, as after one that failed
 	}
 	ctx, cancel := context.WithDeadline(w.apart.ctx, t.call.Ends)
 	defer cancel()
@@ -184,11 +187,14 @@ func (w *Watcher) tryComplete(ctx context.Context, t *turnRun, result *TurnResul
 		if !t.ahead { // else an earlier try to end it may have been taken
 			w.expected.unknown(t)
 		}
-		if err = nil; t.adopted && !errors.Is(failure, ErrSuperseded) {
+		if err = nil; t.adopted && !t.givenOwed() && !errors.Is(failure, ErrSuperseded) {
 			err = w.Completer.RepeatTurn(ctx, open)
 		}
 	}
 	if err == nil {
+		if t.owed != nil {
+			t.owed.taken.Store(true)
+		}
 		w.reach.answered(w.Now())
 		return true
 	}

@@ -77,8 +77,27 @@ func (w *Watcher) expect(t, after *turnRun, due time.Time) {
 	x := &w.expected
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.turns[t.turn.key()] = &expectedTurn{run: t, after: after, due: timing.Later(due, w.Now())}
-	if !x.watched {
+	if due = timing.Later(due, w.Now()); rowsDecide(t.turn.Region) {
+		due = w.Now() // a ping or a result may come at any time
+	}
+	x.turns[t.turn.key()] = &expectedTurn{run: t, after: after, due: due}
+	w.watch()
+}
+
+// expectOther remembers that another turn is to begin after what a turn owes, before Temporal is given that: where none does, its
+// loop is nudged. The turn that goes on decides nothing meanwhile.
+func (w *Watcher) expectOther(after *turnRun) {
+	run := w.newTurn(after.turn, after.call, after.fence, after.stop)
+	x := &w.expected
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.turns[after.turn.key()] = &expectedTurn{run: run, after: after, due: w.Now(), unknown: true}
+	w.watch()
+}
+
+// watch watches the turns that are expected, of which the lock is held.
+func (w *Watcher) watch() {
+	if x := &w.expected; !x.watched {
 		x.watched = true
 		go w.watchExpected()
 	}

@@ -284,9 +284,16 @@ func TestTurnLost(t *testing.T) {
 			}
 			a.set(func() { a.voted, a.votedFires = votes.last.Slot, true })
 			a.start(turn, plain)
-			end := <-a.ended
+			end := <-a.ended // the loop signals that vote once more: it may not have been
+			if state := end.result.State; end.err != nil || len(state.Firing) != 1 || !state.Slot.Equal(a.rows[4].Slot) || !end.result.Behind {
+				t.Errorf("the turn that came ended with %+v, the second failure is of %v", end, a.rows[4].Slot)
+			}
+			turn = turnOf(def, end.result.State)
+			turn.Recover, turn.By = true, "test"
+			a.start(turn, plain)
+			end = <-a.ended
 			if state := end.result.State; end.err != nil || len(state.Firing) > 0 || !state.Slot.Equal(a.rows[5].Slot) || !end.result.Behind {
-				t.Errorf("the turn that came ended with %+v, the check was well at %v", end, a.rows[5].Slot)
+				t.Errorf("the turn after it ended with %+v, the check was well at %v", end, a.rows[5].Slot)
 			}
 		})
 	})

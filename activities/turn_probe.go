@@ -175,7 +175,8 @@ func (t *turnRun) write(ctx context.Context, e *entry, row vigil.ResultRow) (sto
 	row.Excluded, row.Owned = t.excluded(e, slot), t.adopted || t.ahead || t.covered > 0
 	row.Result.Excluded = row.Excluded
 	schedule, ok := e.Schedule(t.turn.Region)
-	if t.Completer != nil && ok && (t.plan.Covers(schedule.Next(slot)) || !t.reach.answers()) {
+	// A turn that owes something is not named: who adopted it would see the end of an episode, and not that it was.
+	if t.Completer != nil && ok && t.owed == nil && (t.plan.Covers(schedule.Next(slot)) || !t.reach.answers()) {
 		row.Turn = &t.call.TurnActivity
 	}
 	if stored, err = t.Results.Write(ctx, row); err != nil {

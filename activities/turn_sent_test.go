@@ -18,6 +18,7 @@ import (
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/activities"
 	"github.com/vigil-monitor/vigil/internal/location"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 const office = "loc-office"
@@ -123,6 +124,15 @@ func sentFixture(t *testing.T) (*watchFixture, *sentStore) {
 // sentFixtureOf is sentFixture in a process that was given regions to probe, beside those that agents serve.
 func sentFixtureOf(t *testing.T, own []string, served ...string) (*watchFixture, *sentStore) {
 	t.Helper()
+	inbox, store := sentInbox(t, own, served...)
+	return newWatchFixture(t, func(o *activities.WatcherOptions) {
+		o.Inbox, o.TurnRate, o.QuietWindow = inbox, 0.001, time.Hour
+	}), store
+}
+
+// sentInbox returns a running inbox and what it reads.
+func sentInbox(t *testing.T, own []string, served ...string) (*activities.Inbox, *sentStore) {
+	t.Helper()
 	store := &sentStore{taken: make(map[int64]bool), served: served}
 	inbox := activities.NewInbox(store, slog.New(slog.DiscardHandler))
 	if err := inbox.Load(t.Context(), own); err != nil {
@@ -131,9 +141,7 @@ func sentFixtureOf(t *testing.T, own []string, served ...string) (*watchFixture,
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go inbox.Run(ctx)
-	return newWatchFixture(t, func(o *activities.WatcherOptions) {
-		o.Inbox, o.TurnRate, o.QuietWindow = inbox, 0.001, time.Hour
-	}), store
+	return inbox, store
 }
 
 // placed is a check in the office, with one rule.
@@ -334,4 +342,40 @@ func TestAgentsLeaveARegion(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSentResultOfALostTurn proves that a result which arrives after Temporal has lost the next turn is stored and judged, although
+// its slot is hours away.
+func TestSentResultOfALostTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inbox, store := sentInbox(t, nil)
+		a := newApart(t, func(o *activities.WatcherOptions) { o.Inbox = inbox })
+		a.lost = true
+		go func() {
+			for timing.Sleep(t.Context(), time.Second) == nil {
+				a.lease.Renewed(time.Now(), map[string]int64{vigil.LocationsRegion: 1}, 0)
+			}
+		}()
+		a.lease.Renewed(time.Now(), map[string]int64{vigil.LocationsRegion: 1}, 0)
+		def := a.define(func(def *vigil.Definition) {
+			placed(vigil.Condition{FailureThreshold: 1})(def)
+			def.Check.Interval = 24 * time.Hour
+		})
+		schedule, _ := def.Schedule(office)
+		first := schedule.First()
+		store.send(def.Check.ID, first, vigil.Observation{Success: true})
+		a.start(sentTurn(def, vigil.State{}, 1), plain)
+		if end := <-a.ended; end.err != nil || !end.result.State.Slot.Equal(first) {
+			t.Fatalf("the first turn ended with %+v", end)
+		}
+		time.Sleep(time.Minute) // sleep: in a bubble only
+		store.send(def.Check.ID, first.Add(time.Minute), vigil.Observation{Error: "down"})
+		time.Sleep(3 * time.Second) // sleep: in a bubble only
+		a.watchFixture.mu.Lock()
+		defer a.watchFixture.mu.Unlock()
+		if len(a.rows) != 2 {
+			t.Errorf("%d results, want two: %+v", len(a.rows), a.rows)
+		}
+	})
 }

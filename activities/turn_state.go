@@ -173,16 +173,16 @@ func (t *turnRun) include(ctx context.Context, e *entry, stored vigil.StoredResu
 // first one that changes which rules fire, as a turn does, so that the loop reports that
 // vote like any other.
 //
-// Results up to the slot of the stored vote are different: their votes were reported, by a turn
-// that was lost or abandoned afterwards. They are not reported a second time, since each could
-// open the incident of an episode that is over. The loop does not know of them, so the vote of
-// the present is reported again.
+// Results before the slot of the stored vote are different: their votes were reported, by a turn that was lost or abandoned
+// afterwards. They are not reported a second time, since each could open the incident of an episode that is over. The loop does
+// not know of them, so the vote of the present is reported again. The stored vote itself may not have been signaled, so the loop
+// reports it again where other rules fire in it than the loop knows: where it was, the incident has it already.
 func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
 	vote, err := t.lastVote(ctx)
 	if err != nil {
 		return err
 	}
-	voted := vote.Slot
+	voted, known := vote.Slot, t.reported
 	t.out.Restarted = t.out.Restarted || voted.After(t.state.Slot)
 	for !t.firingChanged() {
 		rows, err := t.History.ResultsAfter(ctx, t.turn.CheckID, t.turn.Region, t.state.Slot, recoverPage)
@@ -193,8 +193,11 @@ func (t *turnRun) catchUp(ctx context.Context, e *entry) error {
 			if err := t.foldWith(ctx, e, row); err != nil {
 				return err
 			}
-			if !t.state.Slot.After(voted) {
+			switch {
+			case t.state.Slot.Before(voted), t.state.Slot.Equal(voted) && t.state.SameFiring(known):
 				t.reported = t.state
+			case t.state.Slot.Equal(voted):
+				t.reported = known
 			}
 			if t.firingChanged() {
 				break

@@ -122,7 +122,7 @@ type turnRun struct {
 	// ahead: Temporal has not taken the end of the turn before, see turn_ahead.go. owed is what the loop has to
 	// act on before results of this turn, nil for nothing.
 	adopted, named, ahead bool
-	owed                  *TurnResult
+	owed                  *owedResult
 	// lost is until when it begins slots where Temporal does not bring the turn, see turn_lost.go; zero: it has.
 	// afterLost: such a turn ran here before this one, and has stored results that the state does not include.
 	lost      time.Time
