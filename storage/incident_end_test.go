@@ -251,3 +251,29 @@ func TestEndsOfChecksDeletedTogether(t *testing.T) {
 		})
 	}
 }
+
+// TestEndsAreStalled finds the end of an incident whose opening waits for its next attempt, since the workflow that was not
+// signaled would send it at once; but not where the opening is to be sent first.
+func TestEndsAreStalled(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[vigil.LateOpening]int{vigil.LateOpeningMerge: 1, vigil.LateOpeningDrop: 1, vigil.LateOpeningDeliver: 0} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelEmail)
+			id := a.open(a.fails(newark)).Incident.ID
+			next := epoch().Add(10 * time.Hour)
+			a.record(a.claim(id, vigil.ChannelEmail), "status", &next)
+			a.clock.Set(epoch().Add(time.Minute))
+			a.resolve(id, vigil.ResolvedManually)
+			_, err := a.store.DB().NewRaw(`UPDATE deliveries SET policy = policy || jsonb_build_object('late_opening', ?::text)`, policy).
+				Exec(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			due, err := a.store.StalledDeliveries(t.Context(), a.clock.Now().Add(time.Minute), fleet.EverySweepShard(), 10)
+			if err != nil || len(due) != want {
+				t.Errorf("%d deliveries are stalled, %v; want %d", len(due), err, want)
+			}
+		})
+	}
+}

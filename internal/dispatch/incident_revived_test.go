@@ -5,6 +5,7 @@
 package dispatch_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -56,6 +57,16 @@ func TestARevivedIncident(t *testing.T) {
 	if n := stalled(); n != 0 {
 		t.Errorf("%d incidents are due although the workflow runs", n)
 	}
+	unreached, cancel := context.WithCancel(t.Context())
+	cancel() // as after the time for a call to Temporal
+	if err := p.Incidents.Refresh(unreached, p.Check.ID); err == nil {
+		t.Error("a workflow that is not reached is refreshed")
+	}
+	if n := stalled(); n != 1 {
+		t.Errorf("%d incidents are due, want the one whose workflow was not reached", n)
+	}
+	_, err = p.Store.DB().NewRaw("UPDATE incidents SET swept_at = now(), sweep_wait_ms = 600000 WHERE id = ?", incident.ID).Exec(t.Context())
+	p.OK(err)
 	lose()
 	p.OK(p.Incidents.Refresh(t.Context(), p.Check.ID))
 	if n := stalled(); n != 1 {

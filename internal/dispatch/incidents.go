@@ -99,14 +99,23 @@ func (i *Incidents) Recover(ctx context.Context, recovery channelhealth.Recovery
 
 // Refresh makes the incident workflow of a check, if one runs, reload its context: after
 // a rule, a region or the check itself was changed or deleted. Where none runs although the check has an
-// incident, the sweep starts one with its next pass: its wait may have grown to minutes.
+// incident or a firing vote, and where Temporal does not answer, the sweep does it with its next pass: its wait may have
+// grown to minutes.
 func (i *Incidents) Refresh(ctx context.Context, checkID uuid.UUID) error {
 	err := i.temporal.SignalWorkflow(ctx, vigil.IncidentWorkflowID(checkID), "", workflows.SignalRefresh, nil)
-	if isNotFound(err) {
-		err = i.store.SweepIncidentSoon(ctx, checkID)
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshStore) // the signal may have taken all the time
+	defer cancel()
+	if stored := i.store.SweepIncidentSoon(ctx, checkID); stored != nil || isNotFound(err) {
+		err = stored
 	}
 	return wrapIncident("refresh", err)
 }
+
+// refreshStore bounds the statement that leaves a refresh to the sweep.
+const refreshStore = 2 * time.Second
 
 // Revive is Refresh for a check that needs an incident workflow: it starts one if none
 // runs. Name and target describe the check in the Temporal UI; without a name they are read.

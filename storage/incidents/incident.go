@@ -139,10 +139,12 @@ func (s *Store) MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, i
 	return s.markSwept(ctx, lease, "incidents", at, bun.SafeQuery("id = ?", id))
 }
 
-// SweepIncidentSoon makes the open or latched incident of a check due for the sweep, however long its
-// wait is: no workflow of it runs. A check without one changes nothing.
+// SweepIncidentSoon makes the open or latched incident of a check, and its votes with a firing rule, due for the sweep,
+// however long their wait is: no workflow of the incident runs, or it was not reached. A check with neither changes nothing.
 func (s *Store) SweepIncidentSoon(ctx context.Context, checkID uuid.UUID) error {
-	err := pg.Exec(ctx, s.db, `UPDATE incidents SET swept_at = 'epoch', sweep_wait_ms = 0
+	err := pg.Exec(ctx, s.db, `WITH votes AS (UPDATE region_votes SET swept_at = 'epoch', sweep_wait_ms = 0
+			WHERE check_id = $1 AND firing <> '{}')
+		UPDATE incidents SET swept_at = 'epoch', sweep_wait_ms = 0
 		WHERE check_id = $1 AND (status <> 'resolved' OR latched)`, checkID)
 	return pg.Wrap("have an incident swept", err)
 }
@@ -163,17 +165,21 @@ const admissionGrace = 5 * time.Second
 
 // StalledDeliveries returns deliveries of these shards that are due or requested, without
 // progress for 30 s and outside of their wait, those of system events, which are started by it, and those whose workflow was lost with
-// Temporal's store. Those that wait for a place are not stalled.
+// Temporal's store. Those that wait for a place are not stalled, nor is what comes after another delivery to its channel in
+// order: only the end of an incident does not wait for the next attempt of its opening, which it supersedes.
 func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error) {
 	var rows []namedDeliveryRow
 	const stalled = "(d.swept_at < d.created_at OR " + sweepable +
 		" AND (d.redeliver OR coalesce(d.next_attempt_at, d.created_at) + ?first_wait_ms * interval '1 millisecond' <= ?now))"
+	const ends = "d.event_type IN ('" + string(vigil.EventResolved) + "', '" + string(vigil.EventObserved) + "', '" +
+		string(vigil.EventChannelRecovered) + "', '" + string(vigil.EventRegionSighted) + "', '" + string(vigil.EventLocationBack) + "')"
 	err := s.db.NewRaw(`SELECT d.org_id, d.incident_id, d.check_id, d.channel_id, d.channel_type, d.channel_name,
 			`+checkNameOfDelivery+` AS check_name
 		FROM deliveries AS d
 		WHERE (d.status = 'pending' OR d.redeliver AND `+checkOfDelivery+`) AND (`+stalled+` OR `+loops.LostSince+`) AND ?in_shards
 			AND NOT EXISTS (SELECT FROM deliveries AS e WHERE e.incident_id = d.incident_id AND e.channel_id = d.channel_id
-				AND e.status = 'pending' AND e.created_at < d.created_at AND NOT d.redeliver)
+				AND e.status = 'pending' AND e.created_at < d.created_at AND NOT d.redeliver
+				AND NOT (`+ends+` AND e.next_attempt_at > ?now AND e.policy ->> 'late_opening' <> '`+string(vigil.LateOpeningDeliver)+`'))
 			AND NOT EXISTS (SELECT FROM delivery_places AS p WHERE p.incident_id = d.incident_id AND p.channel_id = d.channel_id
 				AND (p.admitted_at IS NULL OR p.admitted_at > ?admitted))
 		ORDER BY d.swept_at LIMIT ?limit`,
