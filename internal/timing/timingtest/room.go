@@ -4,7 +4,9 @@ package timingtest
 
 import (
 	"fmt"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,9 +18,13 @@ const (
 	// programs of the test before it take to start.
 	glance = 2 * time.Second
 	look   = 5 * time.Second
-	// plenty and enough are the parts of the processors' time that must be left in a glance and in a look.
+	// plenty and enough are the parts of the time of the tests that must be left in a glance and in a look: of all of the
+	// processors' time, but for what programs beside the tests take.
 	plenty = 0.6
 	enough = 0.3
+	// besideVariable says which part of the processors' time, less than 1, programs take that run beside the tests on purpose, and
+	// give way to others by their nice value, as the busy loops of make flaky. Without it none does.
+	besideVariable = "VIGIL_TEST_BESIDE"
 )
 
 // Parallel lets a test run beside others, as its method of this name does, and begin only when the machine has time
@@ -26,7 +32,8 @@ const (
 // tenths for five. It is for tests that start programs: on a slow machine fewer of them run at once, instead of all of
 // them waiting for processors until the patience of one is over. Either a test calls it or its subtests do, never both.
 //
-// Time that programs took which give way to others (nice) counts as left. Where there is no /proc/stat, all time does.
+// Time that programs took which give way to others (nice) counts as left, but for what [besideVariable] says. Where there is no
+// /proc/stat, all time does.
 func Parallel(t *testing.T) {
 	t.Helper()
 	t.Parallel()
@@ -35,18 +42,31 @@ func Parallel(t *testing.T) {
 }
 
 // admission is the gate of all tests of a program.
-var admission = newGate(watch) //nolint:gochecknoglobals // as the processors are
+var admission = newGate(watch, besideOf(os.Getenv(besideVariable))) //nolint:gochecknoglobals,forbidigo // as the processors are; for tests
 
 // gate lets tests begin one after the other.
 type gate struct {
 	watch   func() (left func() float64) // left is the part of the processors' time that was left since watch
+	beside  float64                      // the part of it that programs beside the tests take
 	next    chan struct{}                // held by the test that is the next to begin
 	running atomic.Int64
 }
 
-func newGate(watch func() func() float64) *gate {
-	return &gate{watch: watch, next: make(chan struct{}, 1)}
+func newGate(watch func() func() float64, beside float64) *gate {
+	return &gate{watch: watch, beside: beside, next: make(chan struct{}, 1)}
 }
+
+// besideOf returns the value of [besideVariable], 0 where it is none.
+func besideOf(value string) float64 {
+	part, err := strconv.ParseFloat(value, 64)
+	if err != nil || math.IsNaN(part) || part < 0 || part >= 1 {
+		return 0
+	}
+	return part
+}
+
+// ofTests returns the part of the time of the tests that was left, of the part of all time.
+func (g *gate) ofTests(left float64) float64 { return (left - g.beside) / (1 - g.beside) }
 
 // enter waits until a test may begin, and returns what must be called at its end.
 func (g *gate) enter() (leave func()) {
@@ -54,10 +74,10 @@ func (g *gate) enter() (leave func()) {
 	defer func() { <-g.next }()
 	for g.running.Load() > 0 {
 		left := g.watch()
-		if time.Sleep(glance); left() >= plenty {
+		if time.Sleep(glance); g.ofTests(left()) >= plenty {
 			break
 		}
-		if time.Sleep(look - glance); left() >= enough {
+		if time.Sleep(look - glance); g.ofTests(left()) >= enough {
 			break
 		}
 	}

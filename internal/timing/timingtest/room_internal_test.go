@@ -17,7 +17,7 @@ func TestGate(t *testing.T) {
 		percent.Store(10)
 		g := newGate(func() func() float64 {
 			return func() float64 { return float64(percent.Load()) / 100 }
-		})
+		}, 0)
 		began := make(chan func(), 2)
 		enter := func() { began <- g.enter() }
 		waits := func() {
@@ -57,6 +57,22 @@ func TestGate(t *testing.T) {
 			t.Errorf("%d tests run at the end", n)
 		}
 	})
+}
+
+// TestGateBeside counts what programs beside the tests take as not left.
+func TestGateBeside(t *testing.T) {
+	t.Parallel()
+	g := newGate(nil, besideOf("0.5"))
+	for left, want := range map[float64]float64{1: 1, 0.75: 0.5, 0.5: 0} {
+		if got := g.ofTests(left); got != want {
+			t.Errorf("with %v of all time left, %v of that of the tests is, want %v", left, got, want)
+		}
+	}
+	for _, value := range []string{"", "1", "-0.1", "half", "NaN"} {
+		if part := besideOf(value); part != 0 {
+			t.Errorf("%q means %v, want 0", value, part)
+		}
+	}
 }
 
 // TestTicks reads what a kernel writes.
