@@ -4,6 +4,7 @@ package activities
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -16,9 +17,11 @@ import (
 
 // A catalogue knows the occurrences of maintenance windows that end after now less
 // maintenanceBack and start before now plus maintenanceAhead. The latter is longer than the
-// time between two full loads, and bridges a database that is away.
+// time between two full loads, and bridges a database that is away. Results that arrive may be of
+// older slots, for which the store is asked: those of an agent that was cut off, and of a job whose
+// slot is a day long.
 const (
-	maintenanceBack  = 10 * time.Minute
+	maintenanceBack  = 2 * time.Hour
 	maintenanceAhead = 6 * time.Hour
 )
 
@@ -30,16 +33,24 @@ type maintenanceStore interface {
 	// read again.
 	MaintenanceSpans(ctx context.Context, endAfter, startBefore time.Time, cursor string) (
 		spans []maintenance.Span, next string, err error)
+	// CheckMaintenance returns the occurrences that cover checks of an organization and run at an instant, by the check.
+	CheckMaintenance(ctx context.Context, orgID uuid.UUID, at time.Time, checks ...uuid.UUID) (map[uuid.UUID][]maintenance.Span, error)
 }
 
 // maintenance is what a worker knows of maintenance. Changes of windows reach it by a query
 // each second, so that they change no revision of a check: one window may cover thousands.
 type windows struct {
 	store maintenanceStore // nil: there is none
-	known atomic.Pointer[map[uuid.UUID][]maintenance.Span]
+	known atomic.Pointer[knownWindows]
 	// cursor is of what was read last; empty: everything must be read. The goroutine of
 	// Catalogue.Run has it after the first load.
 	cursor string
+}
+
+// knownWindows are the occurrences that end after an instant, by their organization.
+type knownWindows struct {
+	since time.Time
+	spans map[uuid.UUID][]maintenance.Span
 }
 
 // load reads every occurrence around an instant.
@@ -51,7 +62,7 @@ func (m *windows) load(ctx context.Context, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	m.replace(spans)
+	m.replace(spans, at.Add(-maintenanceBack))
 	m.cursor = next
 	return nil
 }
@@ -73,8 +84,10 @@ func (m *windows) refresh(ctx context.Context, at time.Time) error {
 		return nil
 	}
 	var spans []maintenance.Span
+	since := at.Add(-maintenanceBack)
 	if known := m.known.Load(); known != nil {
-		for _, list := range *known {
+		since = known.since
+		for _, list := range known.spans {
 			spans = append(spans, list...)
 		}
 	}
@@ -83,19 +96,19 @@ func (m *windows) refresh(ctx context.Context, at time.Time) error {
 			return c.WindowID == span.WindowID && c.StartsAt.Equal(span.StartsAt)
 		})
 	})
-	m.replace(append(spans, changed...))
+	m.replace(append(spans, changed...), since)
 	return nil
 }
 
-// replace makes spans all that is known.
-func (m *windows) replace(spans []maintenance.Span) {
+// replace makes spans all that is known since an instant.
+func (m *windows) replace(spans []maintenance.Span, since time.Time) {
 	known := make(map[uuid.UUID][]maintenance.Span)
 	for _, span := range spans {
 		if !span.Removed {
 			known[span.OrgID] = append(known[span.OrgID], span)
 		}
 	}
-	m.known.Store(&known)
+	m.known.Store(&knownWindows{since, known})
 }
 
 // at reports what the maintenance of a check does at a slot: pause its probing, leave its
@@ -105,13 +118,28 @@ func (m *windows) at(check *vigil.Check, slot time.Time) (paused, excluded bool)
 	if known == nil {
 		return false, false
 	}
-	for _, span := range (*known)[check.OrgID] {
+	for _, span := range known.spans[check.OrgID] {
 		if span.Holds(slot) && span.Scope.Covers(check.ID, check.Labels) {
-			paused = paused || span.Probing == maintenance.ProbingPause
-			excluded = excluded || span.Uptime == maintenance.UptimeExclude
+			paused, excluded = paused || span.Probing == maintenance.ProbingPause, excluded || span.Uptime == maintenance.UptimeExclude
 		}
 	}
 	return paused, excluded
+}
+
+// of is at, also for a slot from before what is known.
+func (m *windows) of(ctx context.Context, check *vigil.Check, slot time.Time) (paused, excluded bool, err error) {
+	if known := m.known.Load(); known == nil || !slot.Before(known.since) {
+		paused, excluded = m.at(check, slot)
+		return paused, excluded, nil
+	}
+	spans, err := m.store.CheckMaintenance(ctx, check.OrgID, slot, check.ID)
+	if err != nil {
+		return false, false, fmt.Errorf("read the maintenance of a slot: %w", err)
+	}
+	for _, span := range spans[check.ID] {
+		paused, excluded = paused || span.Probing == maintenance.ProbingPause, excluded || span.Uptime == maintenance.UptimeExclude
+	}
+	return paused, excluded, nil
 }
 
 // passOver moves the state past a slot in maintenance that pauses probing: it is neither a
@@ -119,21 +147,24 @@ func (m *windows) at(check *vigil.Check, slot time.Time) (paused, excluded bool)
 // soon as the maintenance is over, also before its planned end.
 //
 // What fired before the check was enabled does not count, as with a first result.
-func (t *turnRun) passOver(e *entry, slot time.Time) bool {
-	paused, _ := t.Catalogue.maintenance.at(&e.Check, slot)
-	if !paused {
-		return false
+func (t *turnRun) passOver(ctx context.Context, e *entry, slot time.Time) (bool, error) {
+	paused, _, err := t.Catalogue.maintenance.of(ctx, &e.Check, slot)
+	if paused && err == nil {
+		t.pass(e, slot)
 	}
+	return paused, err
+}
+
+func (t *turnRun) pass(e *entry, slot time.Time) {
 	if t.state.Slot.Before(e.StateFrom(t.turn.Region)) {
 		t.state = t.state.Restart()
 	}
 	t.state.Slot, t.state.Unstored = slot, true
 	t.covered++
-	return true
 }
 
 // excluded reports whether a result does not count for uptime.
-func (w *Watcher) excluded(e *entry, slot time.Time) bool {
-	_, excluded := w.Catalogue.maintenance.at(&e.Check, slot)
-	return excluded
+func (w *Watcher) excluded(ctx context.Context, e *entry, slot time.Time) (bool, error) {
+	_, excluded, err := w.Catalogue.maintenance.of(ctx, &e.Check, slot)
+	return excluded, err
 }

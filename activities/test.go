@@ -109,9 +109,11 @@ func (w *Watcher) test(ctx context.Context, request TestRequest) (vigil.Result, 
 	if request.DryRun || result.Unavailable { // the latter says nothing about the target
 		return result, nil
 	}
-	stored, err := w.Results.Write(ctx, vigil.ResultRow{
-		Result: result, Worker: w.Worker, Deadline: e.deadline(), Excluded: w.excluded(e, result.Slot),
-	})
+	excluded, err := w.excluded(ctx, e, result.Slot)
+	if err != nil {
+		return vigil.Result{}, err
+	}
+	stored, err := w.Results.Write(ctx, vigil.ResultRow{Result: result, Worker: w.Worker, Deadline: e.deadline(), Excluded: excluded})
 	if err != nil {
 		return vigil.Result{}, fmt.Errorf("store the result: %w", err)
 	}

@@ -109,8 +109,8 @@ func (t *turnRun) arrived(ctx context.Context, e *entry, slot time.Time, next *v
 	if manual {
 		slot = next.At
 	}
-	if t.passOver(e, slot) {
-		return due, nil
+	if passed, err := t.passOver(ctx, e, slot); passed || err != nil {
+		return due, err
 	}
 	if next.Kind == vigil.ArrivalMissed {
 		t.state.Slot, t.state.Unstored = slot, true

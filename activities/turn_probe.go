@@ -172,8 +172,10 @@ func (t *turnRun) store(ctx context.Context, e *entry, result vigil.Result) erro
 func (t *turnRun) write(ctx context.Context, e *entry, row vigil.ResultRow) (stored vigil.StoredResult, named bool, err error) {
 	slot := row.Result.Slot
 	row.Worker, row.Deadline, row.TurnSlots = t.Worker, e.deadline(), t.plan.Span
-	row.Excluded, row.Owned = t.excluded(e, slot), t.adopted || t.ahead || t.covered > 0
-	row.Result.Excluded = row.Excluded
+	if row.Excluded, err = t.excluded(ctx, e, slot); err != nil {
+		return stored, false, err
+	}
+	row.Owned, row.Result.Excluded = t.adopted || t.ahead || t.covered > 0, row.Excluded
 	schedule, ok := e.Schedule(t.turn.Region)
 	// A turn that owes something is not named: who adopted it would see the end of an episode, and not that it was.
 	if t.Completer != nil && ok && t.owed == nil && (t.plan.Covers(schedule.Next(slot)) || !t.reach.answers()) {

@@ -69,9 +69,13 @@ func (t *turnRun) storeSent(ctx context.Context, e *entry, sent *location.Sent) 
 	id, result := sent.Number, sent.Result
 	backfill := !result.Slot.After(t.state.Slot) || result.Slot.Before(e.StateFrom(t.turn.Region))
 	tooLate := sent.Received.Sub(result.Slot) > e.deadline()+agentlink.Late
-	if paused, _ := t.Catalogue.maintenance.at(&e.Check, result.Slot); paused {
+	paused, _, err := t.Catalogue.maintenance.of(ctx, &e.Check, result.Slot)
+	if err != nil {
+		return due, err
+	}
+	if paused {
 		if !backfill {
-			t.passOver(e, result.Slot)
+			t.pass(e, result.Slot)
 		}
 		t.Inbox.take(t.sent, id)
 		return due, nil
@@ -79,7 +83,6 @@ func (t *turnRun) storeSent(ctx context.Context, e *entry, sent *location.Sent) 
 	if e.Check.NoEvidence || !t.state.For(e.Check.Type).WantsEvidence(e.Rules, result) {
 		result.Evidence = nil
 	}
-	var err error
 	if backfill || tooLate {
 		err = t.fill(ctx, e, result)
 	} else {

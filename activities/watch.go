@@ -242,17 +242,21 @@ func (t *turnRun) await(ctx context.Context, e *entry, until time.Time) (waitRes
 func (t *turnRun) cover(ctx context.Context, e *entry) (waitResult, error) {
 	schedule := t.schedule
 	slot := schedule.Due(t.state.Slot, t.Now())
-	if slot.After(t.Now()) || t.passOver(e, slot) {
+	if slot.After(t.Now()) {
 		return due, nil
+	}
+	if passed, err := t.passOver(ctx, e, slot); passed || err != nil {
+		return due, err
 	}
 	place, why := t.acquire(ctx, e, schedule.Next(t.state.Slot), t.lastBegin(e.deadline()))
 	if why != due {
 		return why, nil
 	}
 	// After a wait for the place a newer slot may be due; those before it are missed.
-	if slot = schedule.Due(t.state.Slot, t.Now()); t.passOver(e, slot) {
+	slot = schedule.Due(t.state.Slot, t.Now())
+	if passed, err := t.passOver(ctx, e, slot); passed || err != nil {
 		place.Leave()
-		return due, nil
+		return due, err
 	}
 	by := t.lag(schedule, slot)
 	why, err := t.probeSlot(ctx, e, schedule, slot, place)

@@ -45,6 +45,22 @@ func (m *windows) MaintenanceSpans(
 	return spans, strconv.Itoa(m.changes), nil
 }
 
+func (m *windows) CheckMaintenance(
+	_ context.Context, orgID uuid.UUID, at time.Time, checks ...uuid.UUID,
+) (map[uuid.UUID][]maintenance.Span, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	running := make(map[uuid.UUID][]maintenance.Span)
+	for _, w := range m.spans {
+		for _, check := range checks {
+			if w.OrgID == orgID && !w.Removed && w.Holds(at) && w.Scope.Covers(check, nil) {
+				running[check] = append(running[check], w.Span)
+			}
+		}
+	}
+	return running, nil
+}
+
 // put stores an occurrence, or changes the one with its window and start.
 func (m *windows) put(span maintenance.Span) {
 	m.mu.Lock()
@@ -183,4 +199,42 @@ func TestWatchInMaintenance(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestLateResultsInMaintenance proves that results which arrive long after a window has ended are those of the window: an agent
+// was cut off by what the maintenance did.
+func TestLateResultsInMaintenance(t *testing.T) {
+	t.Parallel()
+	for probing, stored := range map[maintenance.Probing]int{maintenance.ProbingPause: 1, maintenance.ProbingContinue: 3} {
+		t.Run(string(probing), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, store := sentFixture(t)
+				def := w.define(placed(vigil.Condition{FailureThreshold: 1}))
+				schedule, _ := def.Schedule(office)
+				first := schedule.First()
+				second := schedule.Next(first)
+				w.windows.put(spanOf(def, first, second.Add(time.Second), probing, maintenance.UptimeExclude))
+				now := second.Add(5 * time.Hour)
+				time.Sleep(time.Until(now)) // sleep: in a bubble only
+				for _, slot := range []time.Time{first, second} {
+					store.send(def.Check.ID, slot, vigil.Observation{Error: "down"})
+				}
+				newest := schedule.Due(first, now)
+				store.send(def.Check.ID, newest, vigil.Observation{Success: true})
+				turn := sentTurn(def, vigil.State{}, 1)
+				for turn.State.Slot.Before(newest) {
+					turn = sentTurn(def, w.must(w.watch(turn)).State, 1)
+				}
+				for _, row := range w.rows {
+					if row.Excluded != row.Slot.Before(newest) {
+						t.Errorf("the result of %v is excluded %v", row.Slot, row.Excluded)
+					}
+				}
+				if len(w.rows) != stored {
+					t.Errorf("%d results, want %d", len(w.rows), stored)
+				}
+			})
+		})
+	}
 }

@@ -79,7 +79,7 @@ func atOnce() {
 		flag.Parse() // what is given counts
 		return
 	}
-	timingtest.AtOnce(4)
+	timingtest.AtOnce(6)
 }
 
 // ready is the line that `vigil up --json` prints.
