@@ -151,7 +151,10 @@ func (d *Deliveries) send(ctx context.Context, next vigil.NextAttempt) (Delivery
 func (d *Deliveries) sender(
 	ctx context.Context, delivery vigil.Delivery,
 ) (channel vigil.Channel, former bool, sender notify.Sender, err error) {
-	channel, former, err = d.Store.DeliveryChannel(ctx, delivery)
+	err = patiently(ctx, storePatience, func(ctx context.Context) (err error) {
+		channel, former, err = d.Store.DeliveryChannel(ctx, delivery)
+		return err
+	})
 	switch {
 	case vigil.ErrorCode(err) == vigil.CodeNotFound:
 		return channel, former, nil, vigil.Errorf(vigil.CodeInvalid, "the channel was deleted")
@@ -189,7 +192,11 @@ func (d *Deliveries) frozen(ctx context.Context, next vigil.NextAttempt, sender 
 	if string(body) == string(next.Event.Envelope) {
 		return body, nil
 	}
-	kept, err := d.Store.FreezeBody(ctx, next.Delivery.ID, body)
+	var kept []byte
+	err := patiently(ctx, storePatience, func(ctx context.Context) (err error) {
+		kept, err = d.Store.FreezeBody(ctx, next.Delivery.ID, body)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("freeze the body: %w", err)
 	}
@@ -216,7 +223,11 @@ func (d *Deliveries) record(
 			outcome.NextAttemptAt = new(d.Now().Add(wait))
 		}
 	}
-	remaining, err := d.Store.RecordOutcome(ctx, outcome)
+	var remaining vigil.Remaining
+	err := patiently(ctx, outcomePatience, func(ctx context.Context) (err error) {
+		remaining, err = d.Store.RecordOutcome(ctx, outcome)
+		return err
+	})
 	if vigil.ErrorCode(err) == vigil.CodeNotFound {
 		return DeliveryReport{Done: true, Status: vigil.DeliveryCanceled}, nil // deleted with its check
 	}
