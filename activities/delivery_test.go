@@ -58,28 +58,23 @@ func TestGoneReceiver(t *testing.T) {
 		"IsRetriedWhenNothingIsRecorded": {errors.New("away"), 0, false, []string{"record"}},
 		"ThatTheChannelHasLeft":          {nil, 0, true, []string{"record"}},
 	} {
-		t.Run(name, inBubble(func(t *testing.T) {
-			d := &steppedDelivery{recordErr: test.recordErr, recovers: test.recovers, fakeDelivery: &fakeDelivery{
-				state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, former: test.former,
-				outcome: notify.Outcome{StatusCode: 410, ErrorCode: "http_status", Gone: true},
-			}}
-			acts := activities.NewDeliveries(activities.DeliveriesOptions{
-				Store: d, Channels: d, Schedule: vigil.DefaultRetrySchedule(),
-				Random: func() float64 { return 0.5 }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := &steppedDelivery{recordErr: test.recordErr, recovers: test.recovers, fakeDelivery: &fakeDelivery{
+					state: vigil.NextAttemptReady, rest: vigil.DeliveryExhausted, former: test.former,
+					outcome: notify.Outcome{StatusCode: 410, ErrorCode: "http_status", Gone: true},
+				}}
+				acts := activities.NewDeliveries(activities.DeliveriesOptions{
+					Store: d, Channels: d, Schedule: vigil.DefaultRetrySchedule(),
+					Random: func() float64 { return 0.5 }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+				})
+				counted(t, 1, acts.Deliver, uuid.New(), uuid.New())
+				if !slices.Equal(slices.Compact(d.steps), test.want) || d.outcome.Gone == test.former || d.outcome.Former != test.former {
+					t.Errorf("%v with %+v, want %v", d.steps, d.outcome, test.want)
+				}
 			})
-			counted(t, 1, acts.Deliver, uuid.New(), uuid.New())
-			if !slices.Equal(slices.Compact(d.steps), test.want) || d.outcome.Gone == test.former || d.outcome.Former != test.former {
-				t.Errorf("%v with %+v, want %v", d.steps, d.outcome, test.want)
-			}
-		}))
-	}
-}
-
-// inBubble is a test in synthetic time.
-func inBubble(test func(*testing.T)) func(*testing.T) {
-	return func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, test)
+		})
 	}
 }
 
