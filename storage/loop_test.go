@@ -119,6 +119,40 @@ func TestWaitingToStart(t *testing.T) {
 	want(time.Time{}, 0, time.Time{})
 }
 
+// TestNotBegun finds the loop whose first turn no worker has begun, long before its first slot is due.
+func TestNotBegun(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	org, _ := newOrg(t, s)
+	c := newCheck(t, s, draft(org.ID, newark, frankfurt))
+	change := func(set string) {
+		t.Helper()
+		if _, err := s.DB().ExecContext(t.Context(), "UPDATE check_regions SET "+set+" WHERE region = ?", newark); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(fact string, regions ...string) {
+		t.Helper()
+		loops, err := s.NotBegun(t.Context(), 10*time.Second, []string{newark}, fleet.EverySweepShard(), 10)
+		if got := regionsOf(loops); err != nil || !slices.Equal(got, regions) {
+			t.Errorf("%s: %v, %v; want %v", fact, got, err, regions)
+		}
+	}
+	change("next_due = now() + interval '1 day', start_at = now() - interval '1 minute'")
+	want("Temporal does not know it yet")
+	started(t, s, c, newark, frankfurt)
+	change("nudged_at = NULL")
+	want("it has just started")
+	change("applied_at = now() - interval '11 seconds'")
+	want("none has begun for more than the grace", newark)
+	change("nudged_at = now() - interval '11 seconds', nudge_wait_ms = 20000")
+	want("it was nudged")
+	change("nudge_wait_ms = 5000, worker = 'host/1'")
+	want("a turn has begun")
+	change("worker = '', active = false")
+	want("the check is disabled")
+}
+
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

@@ -175,6 +175,10 @@ func TestPeriodicStatementsReadWhatIsDue(t *testing.T) {
 			_, err := s.Overdue(ctx, now, 5*time.Second, []string{newark}, shards, 200)
 			return err
 		},
+		"loops that have not begun": func(ctx context.Context) error {
+			_, err := s.NotBegun(ctx, 10*time.Second, []string{newark}, shards, 200)
+			return err
+		},
 		"tombstones": func(ctx context.Context) error {
 			_, err := s.Tombstones(ctx, shards, 200)
 			return err

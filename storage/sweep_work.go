@@ -17,6 +17,7 @@ import (
 func sweepWork() string {
 	return "SELECT " + loops.AnyLagging + ` AS lagging, ` +
 		loops.AnyDueBefore("@late::timestamptz") + ` AS late,
+	` + loops.AnyNotBegun + ` AS not_begun,
 	` + pg.First("loop_tombstones WHERE done_at IS NULL ORDER BY created_at") + ` AS tombstones,
 	` + pg.First("worker_leases WHERE blind_since IS NOT NULL") + " OR " + pg.First("blind_regions WHERE ended_at IS NULL") +
 		" OR " + pg.First("blind_organizations WHERE NOT ended ORDER BY blind_id") + ` AS blind,
@@ -43,6 +44,7 @@ func (s *Store) SweepWork(ctx context.Context, now time.Time) (fleet.Work, error
 	work, err := pg.Row[struct {
 		Lagging           bool `bun:"lagging"`
 		Late              bool `bun:"late"`
+		NotBegun          bool `bun:"not_begun"`
 		Tombstones        bool `bun:"tombstones"`
 		Blind             bool `bun:"blind"`
 		Locations         bool `bun:"locations"`

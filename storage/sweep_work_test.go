@@ -62,7 +62,14 @@ func TestSweepWorkFindsEachKindOfRow(t *testing.T) {
 	now := "'" + clock.Now().Format("2006-01-02 15:04:05Z07:00") + "'::timestamptz"
 	type columns = map[string]string
 	loop := func(more columns) columns {
-		all := columns{"active": "true", "region": "'eu-central-fra'", "next_due": now + " + interval '1 hour'", "applied": "1", "desired": "1"}
+		all := columns{
+			"active":   "true",
+			"region":   "'eu-central-fra'",
+			"next_due": now + " + interval '1 hour'",
+			"applied":  "1",
+			"desired":  "1",
+			"worker":   "'w'",
+		}
 		maps.Copy(all, more)
 		return all
 	}
@@ -80,6 +87,7 @@ func TestSweepWorkFindsEachKindOfRow(t *testing.T) {
 			"Late", "check_regions", loop(columns{"region": "'heartbeat'", "next_due": now + " - interval '5 seconds'", "deadline_ms": "1000"}),
 			loop(columns{"region": "'heartbeat'", "next_due": now + " - interval '5 seconds'", "deadline_ms": "9000"}),
 		},
+		{"NotBegun", "check_regions", loop(columns{"worker": "''"}), loop(columns{"worker": "''", "active": "false"})},
 		{"Tombstones", "loop_tombstones", columns{}, columns{"done_at": "now()"}},
 		{"Blind", "worker_leases", columns{"blind_since": "now()"}, columns{}},
 		{"Blind", "blind_regions", columns{}, columns{"ended_at": "now()"}},

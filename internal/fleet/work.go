@@ -7,6 +7,7 @@ package fleet
 type Work struct {
 	Lagging           bool // loops whose revision, or whose generation, Temporal has not accepted
 	Late              bool // loops without the result of a slot that was 2 s ago
+	NotBegun          bool // loops of which no worker has begun a turn
 	Tombstones        bool // loops that must end
 	Blind             bool // regions that are blind, or whose beginning or end is not published to all
 	Locations         bool // locations that have had an agent

@@ -69,6 +69,10 @@ func (emptyStore) Overdue(context.Context, time.Time, time.Duration, []string, [
 	return nil, nil
 }
 
+func (emptyStore) NotBegun(context.Context, time.Duration, []string, []int, int) ([]vigil.Loop, error) {
+	return nil, nil
+}
+
 func (emptyStore) MarkNudged(context.Context, fleet.SweepLease, uuid.UUID, string) error { return nil }
 
 func (emptyStore) PutOffNudge(context.Context, fleet.SweepLease, uuid.UUID, string) error { return nil }
@@ -281,6 +285,7 @@ type store interface {
 	Starting(ctx context.Context, shards []int) (map[string]int, error)
 	WaitingToStart(ctx context.Context, shards []int, after time.Time) (int, time.Time, error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
+	NotBegun(ctx context.Context, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error
 	PutOffNudge(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error
 	LiveLeases(ctx context.Context, silence time.Duration) ([]fleet.Lease, error)

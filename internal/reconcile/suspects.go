@@ -31,7 +31,7 @@ const (
 // cancelled their workflows, or their turns are at workers that are gone. The rows of these turns
 // may name a worker that lives: the one that has the turn died before it had recorded that, or
 // dropped it when it stopped. Or the worker lives and did not get the turn, since the answer of its
-// poll was lost. A slow loop is left alone.
+// poll was lost: the first turn of a loop may be so long before its slot is due. A slow loop is left alone.
 type suspects struct {
 	store  loopStore
 	holder func(context.Context, vigil.Loop) (vigil.TurnHolder, error)
@@ -68,7 +68,11 @@ func (s *suspects) inspect(ctx context.Context, w work) error {
 	if err != nil {
 		return err
 	}
-	chosen := s.choose(late)
+	begin, err := s.store.NotBegun(ctx, suspectGrace, slices.Sorted(maps.Keys(live)), w.checks(), passLimit)
+	if err != nil {
+		return err
+	}
+	chosen := s.choose(together(late, begin))
 	if len(chosen) == 0 {
 		return nil
 	}
@@ -90,6 +94,15 @@ func (s *suspects) inspect(ctx context.Context, w work) error {
 		}
 	}
 	return s.repairs.run(ctx, w, nudgeParallelism, list)
+}
+
+// together returns late loops, and those that have not begun and are not among them.
+func together(late, begin []vigil.Loop) []vigil.Loop {
+	known := make(map[loopKey]bool, len(late))
+	for _, loop := range late {
+		known[loopKey{loop.CheckID, loop.Region}] = true
+	}
+	return append(late, slices.DeleteFunc(begin, func(loop vigil.Loop) bool { return known[loopKey{loop.CheckID, loop.Region}] })...)
 }
 
 // lost reports whether no workflow of a loop runs, its turn is at a worker without a live lease,

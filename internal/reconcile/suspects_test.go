@@ -5,6 +5,7 @@ package reconcile_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,7 @@ type lateLoops struct {
 
 	mu      sync.Mutex
 	late    []vigil.Loop
+	begin   bool // the loops are not late, and have not begun
 	lost    uuid.UUID
 	worker  string    // that Temporal gave the turn of the lost loop to; empty: it has no workflow
 	adopted uuid.UUID // its turn was at that worker, and another one has adopted it
@@ -33,10 +35,14 @@ type lateLoops struct {
 }
 
 func (l *lateLoops) Overdue(_ context.Context, _ time.Time, grace time.Duration, _ []string, _ []int, _ int) ([]vigil.Loop, error) {
-	if grace >= time.Minute {
+	if grace >= time.Minute || l.begin {
 		return nil, nil
 	}
 	return l.late, nil
+}
+
+func (l *lateLoops) NotBegun(context.Context, time.Duration, []string, []int, int) ([]vigil.Loop, error) {
+	return slices.Clone(l.late), nil // also where they are late
 }
 
 func (l *lateLoops) Holder(_ context.Context, loop vigil.Loop) (vigil.TurnHolder, error) {
@@ -80,16 +86,17 @@ func TestLostLoopsAreStartedSoon(t *testing.T) {
 		for _, place := range []string{region, office} {
 			t.Run(name+"/"+place, func(t *testing.T) {
 				t.Parallel()
-				testLostLoops(t, worker, place)
+				testLostLoops(t, worker, place, false)
+				testLostLoops(t, worker, place, true)
 			})
 		}
 	}
 }
 
-func testLostLoops(t *testing.T, worker, place string) {
+func testLostLoops(t *testing.T, worker, place string, begin bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lateLoops{workflows: &workflows{}, slowStore: &slowStore{}, looked: make(map[uuid.UUID]int), worker: worker}
+		l := &lateLoops{workflows: &workflows{}, slowStore: &slowStore{}, looked: make(map[uuid.UUID]int), worker: worker, begin: begin}
 		for range 15 {
 			l.late = append(l.late, vigil.Loop{CheckID: uuid.New(), Region: place, Worker: "alive", Turn: vigil.TurnActivity{ActivityID: "7"}})
 		}

@@ -62,6 +62,7 @@ type loopStore interface {
 	Starting(ctx context.Context, shards []int) (map[string]int, error)
 	WaitingToStart(ctx context.Context, shards []int, after time.Time) (recent int, oldest time.Time, err error)
 	Overdue(ctx context.Context, now time.Time, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
+	NotBegun(ctx context.Context, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error)
 	MarkNudged(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error
 	PutOffNudge(ctx context.Context, lease fleet.SweepLease, checkID uuid.UUID, region string) error
 	LiveLeases(ctx context.Context, silence time.Duration) ([]fleet.Lease, error)
@@ -230,7 +231,10 @@ func (s *Sweep) sharing() []pass {
 		{"loops", loopsInterval, passTimeout, ofChecks, where(func(f fleet.Work) bool { return f.Lagging }, s.applyLagging)},
 		{"tombstones", loopsInterval, passTimeout, ofChecks, where(func(f fleet.Work) bool { return f.Tombstones }, s.tombstones.end)},
 		{"overdue", overdueInterval, passTimeout, ofChecks, where(late, s.nudgeOverdue)},
-		{"suspects", overdueInterval, passTimeout, ofChecks, where(late, s.suspects.inspect)},
+		{
+			"suspects", overdueInterval, passTimeout, ofChecks,
+			where(func(f fleet.Work) bool { return f.Late || f.NotBegun }, s.suspects.inspect),
+		},
 		{"blind regions", loopsInterval, passTimeout, ofCommon, where(func(f fleet.Work) bool { return f.Blind }, s.reportBlindRegions)},
 		{
 			"deleted organizations", incidentsInterval, housekeepingTimeout, ofCommon,

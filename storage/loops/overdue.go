@@ -48,6 +48,29 @@ func (s *Store) Overdue(
 	return loopsOf(rows), pg.Wrap("find overdue loops", err)
 }
 
+// NotBegun returns up to limit active loops of these regions and shards that Temporal has accepted some grace ago, of which no
+// turn has begun: no worker is named in their rows. They are not overdue where their first slot is far away, as that of a
+// job which runs once a day, and whose pings wait for a turn. A loop that was nudged is skipped as by Overdue.
+func (s *Store) NotBegun(ctx context.Context, grace time.Duration, regions []string, shards []int, limit int) ([]vigil.Loop, error) {
+	var rows []Row
+	err := s.selectLoops(&rows).
+		Where(notBegun).
+		Where("r.worker_region = ANY(?::text[])", pgdialect.Array(regions)).
+		Where("r.desired <= r.applied AND greatest(r.applied_at, r.start_at, r.nudged_at) < clock_timestamp() - ? * interval '1 millisecond'",
+			pg.Milliseconds(grace)).
+		Where("r.nudged_at IS NULL OR r.nudged_at + r.nudge_wait_ms * interval '1 millisecond' <= clock_timestamp()").
+		Where(notPutOff).
+		Where("?", InShards("r.check_id", shards)).
+		OrderExpr("r.applied_at, r.check_id, r.region").Limit(int64(limit)).Scan(ctx)
+	return loopsOf(rows), pg.Wrap("find loops that have not begun", err)
+}
+
+// notBegun is what an index has of the loops (r) of which no turn has begun. AnyNotBegun is SQL for whether there is one.
+const (
+	notBegun    = "r.active AND r.worker = ''"
+	AnyNotBegun = "coalesce((SELECT true FROM check_regions AS r WHERE " + notBegun + " ORDER BY r.worker LIMIT 1), false)"
+)
+
 // probed is the condition that a loop (r) should go on: no agents send its results, or one waits.
 const probed = `(r.worker_region <> '` + vigil.LocationsRegion + `'
 	AND NOT EXISTS (SELECT FROM locations AS l WHERE l.org_id IS NULL AND l.key = r.region) OR EXISTS (SELECT FROM agent_results AS a
