@@ -61,6 +61,8 @@ type Edits struct {
 	loops map[uuid.UUID][]loops.Row
 	// raised are the checks whose rules alone change, by id.
 	raised []uuid.UUID
+	// refreshed are the checks whose definition or rules change.
+	refreshed []uuid.UUID
 	// at is the check that was being changed when an error came.
 	at uuid.UUID
 	// deleted are the checks that are deleted, by id, and ends those of their incidents.
@@ -103,7 +105,7 @@ func (s *Store) editMany(ctx context.Context, do func(ctx context.Context, tx bu
 func (e *Edits) Change(ctx context.Context, changes *project.Changes) error {
 	for _, step := range []func(context.Context, *project.Changes) error{
 		e.judge, e.lockLocations, e.freeKeys, e.writeChannels, e.checkFallbacks, e.createChecks, e.writePages, e.leaveChecks, e.writeRules,
-		e.lockLoops, e.updateChecks, e.raiseChecks, e.writeWindows, e.writeSubscriptions, e.deleteChecks, e.deleteChannels, e.settle, e.publish,
+		e.lockLoops, e.sweepIncidents, e.updateChecks, e.raiseChecks, e.writeWindows, e.writeSubscriptions, e.deleteChecks, e.deleteChannels, e.settle, e.publish,
 	} {
 		if err := step(ctx, changes); err != nil {
 			return err

@@ -88,23 +88,30 @@ func (e *Edits) leaveChecks(ctx context.Context, changes *project.Changes) (err 
 	return err
 }
 
-// Lock locks the loops of the checks that change or are deleted, and of those whose rules
+// lockLoops locks the loops of the checks that change or are deleted, and of those whose rules
 // change. The tombstones of regions that come back are cleared before: this may wait for one
 // that is held, and writers must not wait with it.
 func (e *Edits) lockLoops(ctx context.Context, changes *project.Changes) (err error) {
 	e.raised = rulesChanged(changes)
-	touched := append(incidents.EditedChecks(e.deleted), e.raised...)
+	e.refreshed = slices.Clone(e.raised)
 	var redefined []*vigil.Check
 	for _, edit := range changes.Checks {
 		if edit.Before != nil && edit.After != nil && !sameDefinition(edit.Before, edit.After) {
-			redefined, touched = append(redefined, edit.After), append(touched, edit.After.ID)
+			redefined, e.refreshed = append(redefined, edit.After), append(e.refreshed, edit.After.ID)
 		}
 	}
+	touched := append(incidents.EditedChecks(e.deleted), e.refreshed...)
 	if err := loops.ClearTombstones(ctx, e.tx, redefined); err != nil || len(touched) == 0 {
 		return err
 	}
 	e.loops, err = loops.Lock(ctx, e.tx, touched)
 	return err
+}
+
+// sweepIncidents has the incidents of the checks that change swept soon, in case that the process ends before it signals
+// their workflows. It comes before the votes of disabled checks and removed regions are deleted, for the order of locks.
+func (e *Edits) sweepIncidents(ctx context.Context, _ *project.Changes) error {
+	return incidents.SweepIncidentsSoon(ctx, e.tx, e.refreshed...)
 }
 
 // updateChecks changes checks. Where what manages a check changes alone, no loop needs to know.

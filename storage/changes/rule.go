@@ -16,6 +16,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/project"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
+	"github.com/vigil-monitor/vigil/storage/incidents"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -195,5 +196,8 @@ func dropFromSomeRules(ctx context.Context, tx bun.Tx, orgID, channelID uuid.UUI
 			return nil, fmt.Errorf("remove a channel from rules: %w", err)
 		}
 	}
-	return checks, raiseRevision(ctx, tx, checks...)
+	if err := raiseRevision(ctx, tx, checks...); err != nil {
+		return nil, err
+	}
+	return checks, incidents.SweepIncidentsSoon(ctx, tx, checks...)
 }

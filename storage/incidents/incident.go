@@ -4,10 +4,12 @@ package incidents
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 	"github.com/uptrace/bun/schema"
 
 	"github.com/vigil-monitor/vigil"
@@ -142,11 +144,33 @@ func (s *Store) MarkIncidentSwept(ctx context.Context, lease fleet.SweepLease, i
 // SweepIncidentSoon makes the open or latched incident of a check, and its votes with a firing rule, due for the sweep,
 // however long their wait is: no workflow of the incident runs, or it was not reached. A check with neither changes nothing.
 func (s *Store) SweepIncidentSoon(ctx context.Context, checkID uuid.UUID) error {
-	err := pg.Exec(ctx, s.db, `WITH votes AS (UPDATE region_votes SET swept_at = 'epoch', sweep_wait_ms = 0
-			WHERE check_id = $1 AND firing <> '{}')
-		UPDATE incidents SET swept_at = 'epoch', sweep_wait_ms = 0
-		WHERE check_id = $1 AND (status <> 'resolved' OR latched)`, checkID)
-	return pg.Wrap("have an incident swept", err)
+	return pg.Wrap("sweep soon", s.db.Transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		return SweepIncidentsSoon(ctx, tx, checkID)
+	}))
+}
+
+// SweepIncidentsSoon is SweepIncidentSoon for many checks, in the transaction of the change that their incidents must learn
+// of: the signal that follows it may be lost with the process. Incidents are locked before votes, as where checks are deleted,
+// and both in the order of checks.
+func SweepIncidentsSoon(ctx context.Context, tx bun.Tx, checks ...uuid.UUID) error {
+	if len(checks) == 0 {
+		return nil
+	}
+	for _, sql := range []string{
+		`UPDATE incidents AS i SET swept_at = 'epoch', sweep_wait_ms = 0
+			FROM (SELECT id FROM incidents WHERE check_id = ANY(?) AND (status <> 'resolved' OR latched)
+				ORDER BY check_id, id FOR NO KEY UPDATE) AS l
+			WHERE i.id = l.id`,
+		`UPDATE region_votes AS v SET swept_at = 'epoch', sweep_wait_ms = 0
+			FROM (SELECT check_id, region FROM region_votes WHERE check_id = ANY(?) AND firing <> '{}'
+				ORDER BY check_id, region FOR NO KEY UPDATE) AS l
+			WHERE v.check_id = l.check_id AND v.region = l.region`,
+	} {
+		if _, err := tx.NewRaw(sql, pgdialect.Array(checks)).Exec(ctx); err != nil {
+			return fmt.Errorf("have incidents swept: %w", err)
+		}
+	}
+	return nil
 }
 
 // CheckLabel returns the name and the target of a check of the organization, for people who look at its

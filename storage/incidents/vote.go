@@ -289,11 +289,21 @@ func (s *Store) Silences(ctx context.Context, now, since time.Time, shards []int
 	return silences, nil
 }
 
-// MarkSilence records that a region became silent or ceased to be. It changes nothing
-// when the lease is of an older fence.
+// MarkSilence records that a region became silent or ceased to be, and has the incident of
+// the check swept soon. It changes nothing when the lease is of an older fence.
 func (s *Store) MarkSilence(ctx context.Context, lease fleet.SweepLease, silence vigil.RegionSilence) error {
-	_, err := s.db.NewRaw("UPDATE region_votes SET silent = ? WHERE check_id = ? AND region = ? AND ?",
-		silence.Silent, silence.CheckID, silence.Region, loops.Fenced(lease)).Exec(ctx)
+	err := s.db.Transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		var held bool
+		if err := tx.NewRaw("SELECT ?", loops.Fenced(lease)).Scan(ctx, &held); err != nil || !held {
+			return err
+		}
+		if err := SweepIncidentsSoon(ctx, tx, silence.CheckID); err != nil { // first, for its order of locks
+			return err
+		}
+		_, err := tx.NewRaw("UPDATE region_votes SET silent = ? WHERE check_id = ? AND region = ? AND ?",
+			silence.Silent, silence.CheckID, silence.Region, loops.Fenced(lease)).Exec(ctx)
+		return err
+	})
 	return pg.Wrap("record a silence", err)
 }
 
