@@ -12,6 +12,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/channelhealth"
+	"github.com/vigil-monitor/vigil/internal/fleet"
 	"github.com/vigil-monitor/vigil/internal/listing"
 )
 
@@ -188,6 +189,29 @@ func TestFallback(t *testing.T) {
 		notices, err := a.store.ClaimChannelNotices(t.Context(), 10)
 		if err != nil || len(notices) != 1 || !notices[0].Gone || notices[0].Lost != 2 || notices[0].FellBack != 2 {
 			t.Errorf("notices %+v, %v", notices, err)
+		}
+	})
+
+	t.Run("GetsItWithTheNextPassOfTheSweep", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook, vigil.ChannelEmail)
+		a.addFallback(vigil.ChannelPush)
+		id := a.open(a.fails(newark)).Incident.ID
+		next := epoch().Add(24 * time.Hour)
+		a.record(a.claim(id, vigil.ChannelWebhook), "status", &next)
+		a.record(a.claim(id, vigil.ChannelEmail), "status", &next)
+		if did, err := a.store.DisableChannel(t.Context(), a.channels[vigil.ChannelWebhook].ID, "gone"); err != nil || !did {
+			t.Fatal(did, err)
+		}
+		due, err := a.store.StalledDeliveries(t.Context(), a.clock.Now(), fleet.EverySweepShard(), 10)
+		if err != nil || len(due) != 1 || due[0].ChannelID != a.channels[vigil.ChannelWebhook].ID {
+			t.Fatalf("due are %+v, %v; want that of the channel alone", due, err)
+		}
+		if p := a.claim(id, vigil.ChannelWebhook); p.State != vigil.NextAttemptNone || len(p.Admitted) != 1 {
+			t.Errorf("claim %+v", p)
+		}
+		if got := a.deliveriesTo(vigil.ChannelPush)[opening]; got.FallbackFor == nil {
+			t.Errorf("delivery %+v", got)
 		}
 	})
 

@@ -20,6 +20,7 @@ import (
 	"github.com/vigil-monitor/vigil/internal/subscription"
 	"github.com/vigil-monitor/vigil/storage/accounts"
 	"github.com/vigil-monitor/vigil/storage/definitions"
+	"github.com/vigil-monitor/vigil/storage/incidents"
 	"github.com/vigil-monitor/vigil/storage/pg"
 )
 
@@ -146,18 +147,24 @@ func (s *Store) UpdateChannel(ctx context.Context, orgID, id uuid.UUID, change f
 }
 
 // DisableChannel disables a channel for a reason of the platform, and reports
-// whether this call did so. It returns false for one that is disabled already or
-// deleted.
-func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string) (bool, error) {
-	res, err := s.db.NewUpdate().Model((*definitions.ChannelRow)(nil)).
-		Set("enabled = false").Set("disabled_reason = ?", strings.ReplaceAll(strings.ToValidUTF8(reason, " "), "\x00", "")).
-		Set("version = version + 1").Set("updated_at = ?", s.db.Instant()).
-		Where("id = ? AND enabled", id).Exec(ctx)
-	if err != nil {
-		return false, pg.Wrap("disable channel", err)
-	}
-	n, err := res.RowsAffected()
-	return n == 1, pg.Wrap("disable channel", err)
+// whether this call did so. Its pending deliveries are due at once: they are canceled, and go to its fallback.
+// It returns false for one that is disabled already or deleted.
+func (s *Store) DisableChannel(ctx context.Context, id uuid.UUID, reason string) (did bool, err error) {
+	err = s.db.Transact(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		res, err := tx.NewUpdate().Model((*definitions.ChannelRow)(nil)).
+			Set("enabled = false").Set("disabled_reason = ?", strings.ReplaceAll(strings.ToValidUTF8(reason, " "), "\x00", "")).
+			Set("version = version + 1").Set("updated_at = ?", s.db.Instant()).
+			Where("id = ? AND enabled", id).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		if did = n == 1; err != nil || !did {
+			return err
+		}
+		return incidents.SweepDeliveriesSoon(ctx, tx, id)
+	})
+	return did && err == nil, pg.Wrap("disable channel", err)
 }
 
 // errUsed is the cause of the refusal to delete a channel that rules, subscriptions or other channels use.

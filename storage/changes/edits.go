@@ -105,7 +105,8 @@ func (s *Store) editMany(ctx context.Context, do func(ctx context.Context, tx bu
 func (e *Edits) Change(ctx context.Context, changes *project.Changes) error {
 	for _, step := range []func(context.Context, *project.Changes) error{
 		e.judge, e.lockLocations, e.freeKeys, e.writeChannels, e.checkFallbacks, e.createChecks, e.writePages, e.leaveChecks, e.writeRules,
-		e.lockLoops, e.sweepIncidents, e.updateChecks, e.raiseChecks, e.writeWindows, e.writeSubscriptions, e.deleteChecks, e.deleteChannels, e.settle, e.publish,
+		e.lockLoops, e.sweepIncidents, e.updateChecks, e.raiseChecks, e.writeWindows, e.writeSubscriptions, e.deleteChecks,
+		e.deleteChannels, e.settle, e.publish,
 	} {
 		if err := step(ctx, changes); err != nil {
 			return err

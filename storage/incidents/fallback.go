@@ -176,3 +176,12 @@ func (s *Store) fallBackCanceled(
 		row: &lost[0], gone: true, since: now, reason: gone[0], lost: len(lost), fellBack: out.made,
 	}, now)
 }
+
+// SweepDeliveriesSoon makes the pending deliveries of a channel due at once, in the transaction that disables it because its
+// receiver is gone: they need not wait for their next attempt to be canceled and given to the fallback.
+func SweepDeliveriesSoon(ctx context.Context, tx bun.Tx, channelID uuid.UUID) error {
+	_, err := tx.NewRaw(`UPDATE deliveries AS d SET next_attempt_at = NULL, swept_at = 'epoch', sweep_wait_ms = 0
+		FROM (SELECT id FROM deliveries WHERE channel_id = ? AND status = 'pending' ORDER BY id FOR NO KEY UPDATE) AS l
+		WHERE d.id = l.id`, channelID).Exec(ctx)
+	return pg.Wrap("have the deliveries of a channel swept", err)
+}
