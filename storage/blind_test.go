@@ -123,3 +123,41 @@ func TestBlindRegions(t *testing.T) {
 	equal(t, count(t, s, "SELECT count(*) FROM blind_regions"), int64(0))
 	equal(t, count(t, s, "SELECT count(*) FROM blind_organizations"), int64(0))
 }
+
+// TestEventOfABlindRegionThatFails tests that one organization whose event is not stored keeps no other one from the end.
+func TestEventOfABlindRegionThatFails(t *testing.T) {
+	t.Parallel()
+	a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+	ctx, s := t.Context(), a.store
+	other, _ := newOrg(t, s)
+	newCheck(t, s, draft(other.ID, newark))
+	lease := renewSweep(t, s, "test", sweepLength)[fleet.CommonShard]
+	record := func(blind time.Time) {
+		t.Helper()
+		if _, err := s.RenewLease(ctx, fleet.Renewal{Worker: "w1", Regions: []string{newark}, BlindSince: blind}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RecordBlindRegions(ctx, lease, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(time.Now().Add(-time.Minute))
+	if n, err := s.PublishBlindRegions(ctx, 100); err != nil || n != 2 {
+		t.Fatalf("published to %d organizations, %v", n, err)
+	}
+	record(time.Time{})
+	var first, second string // in the order in which they are published
+	const order = "SELECT min(org_id::text), max(org_id::text) FROM blind_organizations"
+	if err := s.DB().QueryRowContext(ctx, order).Scan(&first, &second); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, s, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$`)
+	execute(t, s, `CREATE TRIGGER refuse BEFORE UPDATE ON blind_organizations FOR EACH ROW
+		WHEN (NEW.org_id = '`+first+`') EXECUTE FUNCTION refuse()`)
+	if _, err := s.PublishBlindRegions(ctx, 100); err == nil {
+		t.Error("no error of the organization whose event is refused")
+	}
+	if n := count(t, s, "SELECT count(*) FROM blind_organizations WHERE org_id = ? AND ended", second); n != 1 {
+		t.Error("the other organization is not notified of the end")
+	}
+}

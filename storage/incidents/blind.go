@@ -88,6 +88,7 @@ func (s *Store) PublishBlindRegions(ctx context.Context, limit int) (int, error)
 	}
 	var errs []error
 	for i := range rows {
+		var err error // of this row alone
 		row := &rows[i]
 		if !row.Begun {
 			err = s.publishBlind(ctx, row, "begun", row.begin())
