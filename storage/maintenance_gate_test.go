@@ -270,6 +270,25 @@ func TestHolds(t *testing.T) {
 		}
 	})
 
+	t.Run("EndByAChangeThatIsCommittedAfterThem", func(t *testing.T) {
+		t.Parallel()
+		for what, change := range map[string]string{
+			"the window is ended":               "UPDATE maintenance_occurrences SET ends_at = ?, changed_at = ?",
+			"the label of the check is changed": "UPDATE checks SET labels = '{}', changed_at = ?1",
+		} {
+			a, _, _ := inside(t)
+			execute(t, a.store, "UPDATE checks SET changed_at = 'epoch'") // by the clock of the database until now
+			statement := starts.Add(30 * time.Second)
+			a.clock.Set(statement.Add(time.Second))
+			a.fails(newark)
+			a.context() // reads what the change has not committed yet
+			execute(t, a.store, change, starts.Add(time.Second), statement)
+			if after := holds(t, a.store); len(after) != 1 {
+				t.Errorf("%s: after %+v", what, after)
+			}
+		}
+	})
+
 	t.Run("StayWhenAnotherOccurrenceGoesOn", func(t *testing.T) {
 		t.Parallel()
 		a, window, lease := inside(t)

@@ -97,6 +97,9 @@ func (s *Store) Hold(ctx context.Context, checkID, orgID uuid.UUID, in *Running)
 	return pg.Wrap("record that incidents are held back", err)
 }
 
+// commitDelay is by how much the commit of a change may follow its time: a hold that is stored in between does not see it.
+const commitDelay = "interval '1 minute'"
+
 // EndedHolds returns checks of these shards whose incident workflow knows that they are in
 // maintenance although they are not any more: an occurrence or its window ended, was
 // deleted or was changed, or the labels of the check were. One whose repair failed is left
@@ -115,8 +118,8 @@ func (s *Store) EndedHolds(ctx context.Context, shards []int, limit int) ([]main
 			EXISTS (SELECT FROM region_votes AS v WHERE v.check_id = c.id AND v.firing <> '{}') AS firing
 		FROM clock, maintenance_holds AS h JOIN checks AS c ON c.id = h.check_id
 		WHERE h.swept_at + h.sweep_wait_ms * interval '1 millisecond' <= clock.now AND ?
-			AND (h.until_at <= clock.now OR c.changed_at >= h.held_at
-				OR EXISTS (SELECT FROM maintenance_occurrences AS o WHERE o.org_id = h.org_id AND o.changed_at >= h.held_at))
+			AND (h.until_at <= clock.now OR c.changed_at >= h.held_at - `+commitDelay+`
+				OR EXISTS (SELECT FROM maintenance_occurrences AS o WHERE o.org_id = h.org_id AND o.changed_at >= h.held_at - `+commitDelay+`))
 			AND NOT EXISTS (SELECT `+RunningOf+`)
 		ORDER BY h.swept_at, h.check_id LIMIT ?`, s.MaintenanceNow(), InShards("h.check_id", shards), limit).Scan(ctx, &rows)
 	if err != nil {
