@@ -279,6 +279,30 @@ func TestRecordOutcomeOfARedelivery(t *testing.T) {
 		}
 	})
 
+	t.Run("RedeliveryWhoseProcessDiedIsRepeatedOnce", func(t *testing.T) {
+		t.Parallel()
+		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)
+		id := a.open(a.fails(newark)).Incident.ID
+		p := a.deliver(id, vigil.ChannelWebhook)
+		for range 2 { // a request by hand has its own repetition
+			a.redeliver(p)
+			for _, again := range []bool{true, false} {
+				if manual := a.claim(id, vigil.ChannelWebhook); !manual.Attempt.Manual {
+					t.Fatalf("claim %+v", manual)
+				}
+				lost := a.claim(id, vigil.ChannelWebhook) // by another process
+				if lost.State != vigil.NextAttemptUnknown {
+					t.Fatalf("claim %+v", lost)
+				}
+				if rest := a.record(lost, vigil.AttemptUnknown, nil); rest.Pending != again || a.delivery(p).Redeliver != again {
+					t.Errorf("rest %+v, want another attempt %v", rest, again)
+				}
+			}
+			a.redeliver(p)
+			a.deliver(id, vigil.ChannelWebhook)
+		}
+	})
+
 	t.Run("RedeliveryRequestedDuringAnAttemptIsDueAtOnce", func(t *testing.T) {
 		t.Parallel()
 		a := newAlerts(t, vigil.NotifyBoth, vigil.ChannelWebhook)

@@ -325,6 +325,19 @@ func (s *Store) RequestRedelivery(ctx context.Context, orgID, id uuid.UUID) (vig
 	return pending, pg.Wrap("request a redelivery", err)
 }
 
+// requestAgain requests a redelivery again whose process died before its outcome was stored, and perhaps before anything was
+// sent. That of a recovery is left to it, and one that follows such an attempt is not repeated.
+func requestAgain(ctx context.Context, tx bun.Tx, row *deliveryRow, attempt *vigil.Attempt) error {
+	if !attempt.Manual || attempt.ErrorCode != vigil.AttemptUnknown || row.Redeliver {
+		return nil
+	}
+	err := tx.NewRaw(`SELECT NOT EXISTS (SELECT FROM attempts WHERE delivery_id = ?0 AND number = ?1 - 1 AND manual AND error_code = ?2)
+			AND NOT EXISTS (SELECT FROM recoveries AS r JOIN recovery_items AS i ON i.recovery_id = r.id AND i.state = 'requested'
+				WHERE r.channel_id = ?3 AND r.state = 'running' AND i.delivery_id = ?0)`,
+		row.ID, attempt.Number, vigil.AttemptUnknown, row.ChannelID).Scan(ctx, &row.Redeliver)
+	return pg.Wrap("request a redelivery again", err)
+}
+
 // channelUsable reports whether messages go to a channel: it exists and is enabled. Others are canceled.
 func channelUsable(ctx context.Context, tx bun.Tx, id uuid.UUID) (bool, error) {
 	var usable bool

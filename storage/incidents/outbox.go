@@ -300,8 +300,12 @@ func (s *Store) RecordOutcome(ctx context.Context, outcome vigil.AttemptOutcome)
 		exhausted := false
 		if fresh {
 			exhausted = row.apply(&outcome, now)
+			if err := requestAgain(ctx, tx, &row, &outcome.Attempt); err != nil {
+				return err
+			}
 			if _, err := tx.NewUpdate().Model(&row).WherePK().
-				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms", "reference").
+				Column("status", "failures", "next_attempt_at", "merged", "updated_at", "finished_at", "swept_at", "sweep_wait_ms", "reference",
+					"redeliver").
 				Exec(ctx); err != nil {
 				return fmt.Errorf("store the delivery: %w", err)
 			}
