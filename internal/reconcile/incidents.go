@@ -122,26 +122,28 @@ func (r *incidentRepair) watched(run func(context.Context, work) error) func(con
 	}
 }
 
-// reviveIncidents restarts the workflows of incidents that are stalled.
+// reviveIncidents restarts the workflows of incidents that are stalled, until none is left.
 func (r *incidentRepair) reviveIncidents(ctx context.Context, w work) error {
-	stalled, err := r.store.StalledIncidents(ctx, r.now(), w.checks(), passLimit)
-	if err != nil {
-		return err
-	}
-	list := make([]repair, len(stalled))
-	for i, incident := range stalled {
-		list[i] = repair{check: incident.CheckID, kind: kindIncident, id: incident.ID.String()}
-		list[i].inTurn(
-			func(ctx context.Context) error {
-				return r.wake(ctx, vigil.IncidentWorkflowID(incident.CheckID), func(ctx context.Context) error {
-					return r.incidents.Revive(ctx, incident.OrgID, incident.CheckID, "", "")
+	return r.onceInPages(ctx, w, func() ([]repair, error) {
+		stalled, err := r.store.StalledIncidents(ctx, r.now(), w.checks(), passLimit)
+		if err != nil {
+			return nil, err
+		}
+		list := make([]repair, len(stalled))
+		for i, incident := range stalled {
+			list[i] = repair{check: incident.CheckID, kind: kindIncident, id: incident.ID.String()}
+			list[i].inTurn(
+				func(ctx context.Context) error {
+					return r.wake(ctx, vigil.IncidentWorkflowID(incident.CheckID), func(ctx context.Context) error {
+						return r.incidents.Revive(ctx, incident.OrgID, incident.CheckID, "", "")
+					})
+				},
+				func(ctx context.Context, lease fleet.SweepLease) error {
+					return r.store.MarkIncidentSwept(ctx, lease, incident.ID, r.now())
 				})
-			},
-			func(ctx context.Context, lease fleet.SweepLease) error {
-				return r.store.MarkIncidentSwept(ctx, lease, incident.ID, r.now())
-			})
-	}
-	return r.repairs.run(ctx, w, nudgeParallelism, list)
+		}
+		return list, nil
+	})
 }
 
 // handleVotes starts the workflows that must handle votes that none has handled.
@@ -199,26 +201,28 @@ func (r *incidentRepair) resumeRecoveries(ctx context.Context, w work) error {
 	return r.repairs.run(ctx, w, nudgeParallelism, list)
 }
 
-// sendDeliveries restarts the workflows of deliveries that are stalled.
+// sendDeliveries restarts the workflows of deliveries that are stalled, until none is left: an event may have thousands.
 func (r *incidentRepair) sendDeliveries(ctx context.Context, w work) error {
-	deliveries, err := r.store.StalledDeliveries(ctx, r.now(), w.checks(), passLimit)
-	if err != nil {
-		return err
-	}
-	list := make([]repair, len(deliveries))
-	for i, delivery := range deliveries {
-		list[i] = ofDelivery(kindDelivery, delivery)
-		list[i].inTurn(
-			func(ctx context.Context) error {
-				return r.wake(ctx, vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID), func(ctx context.Context) error {
-					return r.incidents.Send(ctx, delivery)
+	return r.onceInPages(ctx, w, func() ([]repair, error) {
+		deliveries, err := r.store.StalledDeliveries(ctx, r.now(), w.checks(), passLimit)
+		if err != nil {
+			return nil, err
+		}
+		list := make([]repair, len(deliveries))
+		for i, delivery := range deliveries {
+			list[i] = ofDelivery(kindDelivery, delivery)
+			list[i].inTurn(
+				func(ctx context.Context) error {
+					return r.wake(ctx, vigil.DeliveryWorkflowID(delivery.IncidentID, delivery.ChannelID), func(ctx context.Context) error {
+						return r.incidents.Send(ctx, delivery)
+					})
+				},
+				func(ctx context.Context, lease fleet.SweepLease) error {
+					return r.store.MarkDeliverySwept(ctx, lease, delivery, r.now())
 				})
-			},
-			func(ctx context.Context, lease fleet.SweepLease) error {
-				return r.store.MarkDeliverySwept(ctx, lease, delivery, r.now())
-			})
-	}
-	return r.repairs.run(ctx, w, nudgeParallelism, list)
+		}
+		return list, nil
+	})
 }
 
 // wake signals a workflow that made no progress, and has logged what an operator has

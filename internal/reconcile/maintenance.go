@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/fleet"
@@ -70,13 +71,37 @@ func (r *incidentRepair) reclassify(ctx context.Context, w work) error {
 // has taken their shard meanwhile, are not read for ever.
 const maxPages = 100
 
+// maxPaging is after how much time a pass begins no other page, so that it ends before its limit, which counts as a failure.
+// The next pass goes on.
+const maxPaging = passTimeout / 2
+
 // inPages repairs page after page until one is not full.
 func (r *incidentRepair) inPages(ctx context.Context, page func() (int, error)) error {
+	began := r.now()
 	for range maxPages {
 		n, err := page()
-		if err != nil || n < passLimit || ctx.Err() != nil {
+		if err != nil || n < passLimit || ctx.Err() != nil || r.now().Sub(began) >= maxPaging {
 			return err
 		}
 	}
 	return nil
+}
+
+// onceInPages is inPages for the repairs that each page reads. A row that is read again, since its mark does not keep it
+// from that, is left to the next pass.
+func (r *incidentRepair) onceInPages(ctx context.Context, w work, read func() ([]repair, error)) error {
+	seen := make(map[string]bool)
+	return r.inPages(ctx, func() (int, error) {
+		list, err := read()
+		n := len(list)
+		list = slices.DeleteFunc(list, func(one repair) bool {
+			was := seen[one.id]
+			seen[one.id] = true
+			return was
+		})
+		if err != nil || len(list) == 0 {
+			return 0, err
+		}
+		return n, r.repairs.run(ctx, w, nudgeParallelism, list)
+	})
 }

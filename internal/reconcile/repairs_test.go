@@ -75,7 +75,9 @@ func (s *brokenStore) MarkIncidentSwept(_ context.Context, _ fleet.SweepLease, i
 }
 
 func (s *brokenStore) StalledDeliveries(_ context.Context, _ time.Time, _ []int, limit int) ([]vigil.PendingDelivery, error) {
-	return rowsOf(s, "delivery", limit, func(check uuid.UUID) vigil.PendingDelivery { return vigil.PendingDelivery{CheckID: check} })
+	return rowsOf(s, "delivery", limit, func(check uuid.UUID) vigil.PendingDelivery {
+		return vigil.PendingDelivery{IncidentID: check, CheckID: check}
+	})
 }
 
 func (s *brokenStore) MarkDeliverySwept(_ context.Context, _ fleet.SweepLease, delivery vigil.PendingDelivery, _ time.Time) error {
