@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
@@ -55,6 +56,10 @@ func (env *environment) send(ctx context.Context, r request) Outcome {
 }
 
 func (env *environment) exchange(ctx context.Context, r request) Outcome {
+	written := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { written = true }, // what follows is the request
+	})
 	req, err := retryablehttp.NewRequestWithContext(ctx, r.method, r.url.String(), r.body)
 	if err != nil {
 		return Outcome{ErrorCode: CodeConfig, Error: "the request cannot be made from the channel's config", Permanent: true}
@@ -79,10 +84,13 @@ func (env *environment) exchange(ctx context.Context, r request) Outcome {
 	}
 	resp, err := client.Do(req)
 	if resp == nil {
-		return failed(ctx, err, retryable, env.timeout)
+		outcome := failed(ctx, err, retryable, env.timeout)
+		outcome.Written = written
+		return outcome
 	}
 	defer resp.Body.Close()
 	outcome := answered(resp, env.now())
+	outcome.Written = written
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, readAnswer))
 	outcome.ResponseBody = r.hidden.Excerpt(raw, err == nil && len(raw) < readAnswer, keptAnswer)
 	if r.wait != nil && resp.StatusCode == http.StatusTooManyRequests {

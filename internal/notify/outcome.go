@@ -38,8 +38,11 @@ type Outcome struct {
 	// ResponseBody is the start of the answer, at most 4 KiB of text.
 	ResponseBody string
 	Duration     time.Duration
-	ErrorCode    string // empty when it was delivered
-	Error        string // a sentence; empty when it was delivered
+	// Written: the request of HTTP may have reached the receiver, in part or whole. Without it there
+	// was no connection that a request could be written to.
+	Written   bool
+	ErrorCode string // empty when it was delivered
+	Error     string // a sentence; empty when it was delivered
 	// Permanent: no request can be made of the config, so trying again cannot
 	// help. What a receiver, its name or its address does is never that.
 	Permanent bool

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/vigil-monitor/vigil"
@@ -98,9 +99,9 @@ func (p *Platform) sendLetter(ctx context.Context, letter statuspage.Letter, beg
 		sent := statuspage.Sent{Final: outcome.Permanent, Gone: outcome.Gone, RetryAfter: outcome.RetryAfter, Answer: outcome.ResponseBody}
 		if !outcome.Delivered() {
 			sent.Err = errors.New(outcome.Error)
-			// Without an answer to a request that was sent it may have arrived.
-			sent.Unknown = outcome.StatusCode == 0 && (outcome.ErrorCode == notify.CodeTimeout || outcome.ErrorCode == notify.CodeReset ||
-				outcome.ErrorCode == notify.CodeCanceled)
+			// Without an answer to a request that was written it may have arrived.
+			sent.Unknown = outcome.Written && outcome.StatusCode == 0 &&
+				slices.Contains([]string{notify.CodeTimeout, notify.CodeReset, notify.CodeCanceled}, outcome.ErrorCode)
 		}
 		return sent
 	}

@@ -39,7 +39,7 @@ func atOnce() <-chan struct{} {
 	return done
 }
 
-func (o *outbox) send(_ context.Context, letter statuspage.Letter, begins func() error) statuspage.Sent {
+func (o *outbox) send(ctx context.Context, letter statuspage.Letter, begins func() error) statuspage.Sent {
 	before, after := atOnce(), atOnce()
 	o.mu.Lock()
 	if o.hang != nil {
@@ -54,6 +54,9 @@ func (o *outbox) send(_ context.Context, letter statuspage.Letter, begins func()
 	o.letters = append(o.letters, letter)
 	o.mu.Unlock()
 	<-after
+	if ctx.Err() != nil {
+		return statuspage.Sent{Err: ctx.Err(), Unknown: true}
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.then != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/overview"
+	"github.com/vigil-monitor/vigil/internal/timing"
 )
 
 // TellerStore keeps what is notified to readers.
@@ -83,11 +84,13 @@ const (
 	// tellBatch is how many messages are claimed at a time. They are sent side by side, so that a receiver that
 	// hangs does not hold up the others for longer than one attempt takes.
 	tellBatch = 32
+	// stopPatience is how long messages under way have to end once the process stops: less than a process has to stop.
+	stopPatience = 9 * time.Second
 	// dropEvery is how many rounds are between two deletions of what is old.
 	dropEvery = 120
 )
 
-// Run notifies until the context ends.
+// Run notifies until the context ends. It returns when the messages under way have ended, 9 s later at most.
 func (t *Teller) Run(ctx context.Context) {
 	for round := 0; ctx.Err() == nil; round++ {
 		if err := t.Tell(ctx); err != nil && ctx.Err() == nil {
@@ -157,8 +160,10 @@ func (t *Teller) send(ctx context.Context, m *overview.ReaderMessage) error {
 		return err
 	}
 	refused := error(nil)
-	sent := t.Send(ctx, letter, func() error {
-		refused = t.Store.HandReaderMessage(ctx, m.NoteID, m.Reader.ID)
+	sending, cancel := outlasting(ctx, stopPatience)
+	defer cancel()
+	sent := t.Send(sending, letter, func() error {
+		refused = t.Store.HandReaderMessage(sending, m.NoteID, m.Reader.ID)
 		return refused
 	})
 	ctx = context.WithoutCancel(ctx)
@@ -185,4 +190,17 @@ func (t *Teller) send(ctx context.Context, m *overview.ReaderMessage) error {
 		}
 	}
 	return t.Store.ReaderMessageEnded(ctx, m.NoteID, m.Reader.ID, outcome)
+}
+
+// outlasting returns a context that ends some time after ctx.
+func outlasting(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		_ = timing.Sleep(lasting, by)
+		cancel()
+	})
+	return lasting, func() {
+		stop()
+		cancel()
+	}
 }
