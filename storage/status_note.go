@@ -162,21 +162,24 @@ func (s *Store) HandReaderMessage(ctx context.Context, noteID, readerID uuid.UUI
 func (s *Store) ReaderMessageEnded(ctx context.Context, noteID, readerID uuid.UUID, outcome overview.ReaderOutcome) error {
 	now := s.db.Instant()
 	status, finished := "delivered", &now
-	next := now
+	next, uncounted := now, 0
+	if outcome.Unsent {
+		uncounted = 1
+	}
 	switch {
 	case outcome.Unknown:
 		status = "unknown"
-	case outcome.Failed && outcome.NextAttemptAt != nil:
+	case (outcome.Failed || outcome.Unsent) && outcome.NextAttemptAt != nil:
 		status, finished, next = "pending", nil, pg.Micro(*outcome.NextAttemptAt)
 	case outcome.Failed:
 		status = "failed"
 	}
 	_, err := s.db.NewRaw(`UPDATE status_page_messages SET status = ?status, finished_at = ?finished, next_attempt_at = ?next,
-			claimed_at = NULL, handed_at = NULL, error = ?error
+			claimed_at = NULL, handed_at = NULL, attempts = attempts - ?uncounted, error = ?error
 		WHERE note_id = ?note AND reader_id = ?reader AND status = 'pending'`,
 		pg.Named{
 			"status": status, "finished": finished, "next": next, "error": vigil.Truncate(vigil.CleanText(outcome.Error), 500), "note": noteID,
-			"reader": readerID,
+			"reader": readerID, "uncounted": uncounted,
 		}).Exec(ctx)
 	return pg.Wrap("store the outcome of a message", err)
 }

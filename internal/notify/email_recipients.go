@@ -130,10 +130,10 @@ func (l *ledger) finish() {
 	ctx, cancel := context.WithTimeout(l.ctx, storeLonger)
 	defer cancel()
 	for len(l.unstored) > 0 {
-		if l.keep(ctx, l.unstored[0]) == nil {
-			l.unstored = l.unstored[1:]
-		} else if timing.Sleep(ctx, storePause) != nil {
+		err := timing.Repeat(ctx, storePause, func(ctx context.Context) error { return l.keep(ctx, l.unstored[0]) })
+		if err != nil {
 			return
 		}
+		l.unstored = l.unstored[1:]
 	}
 }

@@ -77,6 +77,8 @@ type ReaderOutcome struct {
 	Failed bool
 	// Unknown: it may have arrived, so it is not sent again.
 	Unknown bool
+	// Unsent: nothing was sent, so the attempt does not count. It is made again at NextAttemptAt.
+	Unsent bool
 	// NextAttemptAt is when it is sent again; nil: not any more.
 	NextAttemptAt *time.Time
 	// Error says why, without an address.

@@ -86,6 +86,10 @@ const (
 	tellBatch = 32
 	// stopPatience is how long messages under way have to end once the process stops: less than a process has to stop.
 	stopPatience = 9 * time.Second
+	// The patience with a store that does not answer: one change before a message is handed over, and what is stored after it.
+	storeTimeout = 5 * time.Second
+	storeLonger  = 10 * time.Second
+	storePause   = time.Second
 	// dropEvery is how many rounds are between two deletions of what is old.
 	dropEvery = 120
 )
@@ -163,17 +167,21 @@ func (t *Teller) send(ctx context.Context, m *overview.ReaderMessage) error {
 	sending, cancel := outlasting(ctx, stopPatience)
 	defer cancel()
 	sent := t.Send(sending, letter, func() error {
-		refused = t.Store.HandReaderMessage(sending, m.NoteID, m.Reader.ID)
+		handing, cancel := context.WithTimeout(sending, storeTimeout)
+		defer cancel()
+		refused = t.Store.HandReaderMessage(handing, m.NoteID, m.Reader.ID)
 		return refused
 	})
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), storeLonger)
+	defer cancel()
 	switch {
 	case vigil.ErrorCode(refused) == vigil.CodeNotFound:
 		return nil // unsubscribed meanwhile
 	case refused != nil:
-		return refused // it is claimed again
+		again := overview.ReaderOutcome{Unsent: true, NextAttemptAt: new(t.Now().Add(tellEvery)), Error: "the attempt could not be noted"}
+		return errors.Join(refused, t.ended(ctx, m, again))
 	case sent.Gone:
-		return t.Store.RemoveReader(ctx, m.Reader.ID)
+		return timing.Repeat(ctx, storePause, func(ctx context.Context) error { return t.Store.RemoveReader(ctx, m.Reader.ID) })
 	}
 	outcome := overview.ReaderOutcome{Failed: sent.Err != nil, Unknown: sent.Unknown}
 	if sent.Err != nil {
@@ -185,11 +193,29 @@ func (t *Teller) send(ctx context.Context, m *overview.ReaderMessage) error {
 		}
 	}
 	if sent.Err == nil && challenge != "" && answers(sent.Answer, challenge) {
-		if err := t.Store.ConfirmReader(ctx, m.Reader.ID); err != nil && vigil.ErrorCode(err) != vigil.CodePlanLimit {
+		if err := t.confirm(ctx, m); err != nil {
 			return err
 		}
 	}
-	return t.Store.ReaderMessageEnded(ctx, m.NoteID, m.Reader.ID, outcome)
+	return t.ended(ctx, m, outcome)
+}
+
+// confirm subscribes a reader who may be, by the plan.
+func (t *Teller) confirm(ctx context.Context, m *overview.ReaderMessage) error {
+	return timing.Repeat(ctx, storePause, func(ctx context.Context) error {
+		err := t.Store.ConfirmReader(ctx, m.Reader.ID)
+		if code := vigil.ErrorCode(err); code == vigil.CodePlanLimit || code == vigil.CodeNotFound {
+			return nil
+		}
+		return err
+	})
+}
+
+// ended stores the outcome of an attempt: what is not stored ends as unknown.
+func (t *Teller) ended(ctx context.Context, m *overview.ReaderMessage, outcome overview.ReaderOutcome) error {
+	return timing.Repeat(ctx, storePause, func(ctx context.Context) error {
+		return t.Store.ReaderMessageEnded(ctx, m.NoteID, m.Reader.ID, outcome)
+	})
 }
 
 // outlasting returns a context that ends some time after ctx.

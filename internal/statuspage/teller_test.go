@@ -4,10 +4,15 @@ package statuspage_test
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/vigil-monitor/vigil"
+	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/statuspage"
 	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
 )
@@ -41,5 +46,61 @@ func TestAStopLetsMessagesEnd(t *testing.T) {
 	if n := s.count(t, `SELECT count(*) FROM status_page_messages AS m JOIN status_page_notes AS n ON n.id = m.note_id
 		WHERE n.kind = 'incident.begins' AND m.status = 'delivered'`); n != 1 {
 		t.Errorf("%d messages are delivered, want 1", n)
+	}
+}
+
+// lapsing is a store that fails as often as it is asked to.
+type lapsing struct {
+	statuspage.TellerStore
+	// hands fail after the change was made, as where its answer is lost; ends before.
+	hands, ends atomic.Int64
+}
+
+var errLapse = errors.New("the connection was lost")
+
+func (l *lapsing) HandReaderMessage(ctx context.Context, noteID, readerID uuid.UUID) error {
+	if err := l.TellerStore.HandReaderMessage(ctx, noteID, readerID); err != nil || l.hands.Add(-1) < 0 {
+		return err
+	}
+	return errLapse
+}
+
+func (l *lapsing) ReaderMessageEnded(ctx context.Context, noteID, readerID uuid.UUID, outcome overview.ReaderOutcome) error {
+	if l.ends.Add(-1) >= 0 {
+		return errLapse
+	}
+	return l.TellerStore.ReaderMessageEnded(ctx, noteID, readerID, outcome)
+}
+
+// TestALapseOfTheStoreLosesNoMessage: one that failed is tried again also where that could not be stored at once, and one
+// whose attempt could not be noted was not sent: it follows soon, and the attempt does not count.
+func TestALapseOfTheStoreLosesNoMessage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "Checkout")
+	s.open(t)
+	s.subscribes(t, "reader@example.com")
+	s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
+	s.advance(time.Second)
+	store := &lapsing{TellerStore: s.store}
+	s.teller.Store = store
+
+	store.hands.Store(1)
+	if err := s.teller.Tell(t.Context()); !errors.Is(err, errLapse) || len(s.outbox.take()) != 0 {
+		t.Errorf("an attempt that could not be noted: %v", err)
+	}
+	store.hands.Store(0)
+	s.advance(5 * time.Second)
+	store.ends.Store(1)
+	s.outbox.then = func(statuspage.Letter) statuspage.Sent { return statuspage.Sent{Err: errors.New("away")} }
+	if letters := s.tell(t); len(letters) != 1 {
+		t.Fatalf("5 s later: %d letters, want 1", len(letters))
+	}
+	s.outbox.then = nil
+	s.advance(time.Hour)
+	if letters := s.tell(t); len(letters) != 1 {
+		t.Errorf("an hour later: %d letters, want 1", len(letters))
+	}
+	if n := s.count(t, "SELECT attempts FROM status_page_messages WHERE status = 'delivered' AND attempts > 1"); n != 2 {
+		t.Errorf("%d attempts, want 2", n)
 	}
 }

@@ -22,3 +22,13 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+// Repeat calls do until it returns nil, with a pause between two calls. When ctx ends first, it returns the last error of do.
+func Repeat(ctx context.Context, pause time.Duration, do func(context.Context) error) error {
+	for {
+		err := do(ctx)
+		if err == nil || Sleep(ctx, pause) != nil {
+			return err
+		}
+	}
+}

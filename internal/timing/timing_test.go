@@ -41,3 +41,29 @@ func TestSleep(t *testing.T) {
 		})
 	}
 }
+
+// TestRepeat calls until it works, or until the context ends.
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	err := timing.Repeat(t.Context(), time.Millisecond, func(context.Context) error {
+		if calls++; calls < 3 {
+			return context.DeadlineExceeded
+		}
+		return nil
+	})
+	if err != nil || calls != 3 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	failure := errors.New("away")
+	calls = 0
+	err = timing.Repeat(ctx, time.Hour, func(context.Context) error {
+		calls++
+		cancel()
+		return failure
+	})
+	if !errors.Is(err, failure) || calls != 1 {
+		t.Errorf("once the context ended: %d calls, %v", calls, err)
+	}
+}
