@@ -26,7 +26,7 @@ const reportUpdates = 1000
 const failureKeys = `ARRAY['failure_threshold', 'health_status', 'status_code']`
 
 // StatusReport returns what the enabled status page with the slug is made of: the incidents
-// are those that are open, and those that began since the given time. An unknown slug, and
+// are those that are open, and those that ended since the given time. An unknown slug, and
 // one of a disabled page, is a CodeNotFound error.
 func (s *Store) StatusReport(ctx context.Context, slug string, since time.Time) (overview.StatusReport, error) {
 	page, hash, err := s.publicPage(ctx, slug)
@@ -118,12 +118,12 @@ func queueStates(batch *pgx.Batch, ids []string, now time.Time, into map[uuid.UU
 }
 
 // whereReported selects the incidents of a status page, whose alias is i.
-const whereReported = "i.check_id = ANY($1::text[]::uuid[]) AND (i.status <> 'resolved' OR i.started_at >= $2)"
+const whereReported = "i.check_id = ANY($1::text[]::uuid[]) AND (i.status <> 'resolved' OR i.resolved_at >= $2)"
 
 func queuePublicIncidents(batch *pgx.Batch, ids []string, since time.Time, into *[]overview.PublicIncident) {
 	batch.Queue(`
 		SELECT i.id, i.check_id, i.started_at, i.resolved_at, i.regions, i.rules
-		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.started_at DESC, i.id DESC LIMIT $3`,
+		FROM incidents AS i WHERE `+whereReported+` ORDER BY i.resolved_at DESC NULLS FIRST, i.started_at DESC, i.id DESC LIMIT $3`,
 		ids, pg.Micro(since), overview.MaxReportedIncidents).
 		Query(func(found pgx.Rows) error {
 			var one overview.PublicIncident

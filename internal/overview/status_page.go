@@ -130,7 +130,7 @@ type StatusReport struct {
 	Maintenance []PublicMaintenance
 }
 
-// MaxReportedIncidents bounds the incidents of a report, the newest ones.
+// MaxReportedIncidents bounds the incidents of a report: those that are open, and then those that ended last.
 const MaxReportedIncidents = 200
 
 // MaintenanceAnnounced is how long before its start a status page shows maintenance.

@@ -13,7 +13,7 @@ import (
 )
 
 // TestWhatBeganEnds holds that who was notified of a beginning is notified of its end, once, also when what began is gone:
-// maintenance that is deleted while it runs, a check that is deleted or taken off the page.
+// maintenance that is deleted while it runs, a check that is deleted or taken off the page; and however long it took.
 func TestWhatBeganEnds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -38,10 +38,7 @@ func TestWhatBeganEnds(t *testing.T) {
 			"Maintenance of Checkout", "Maintenance of Checkout is over",
 		},
 		"CheckIsTakenOff": {
-			func(t *testing.T, s *site) {
-				t.Helper()
-				s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
-			},
+			fails,
 			func(t *testing.T, s *site) {
 				t.Helper()
 				s.change(t, func(p *overview.StatusPage) { p.Groups = []overview.StatusGroup{{Checks: p.Groups[0].Checks[1:]}} })
@@ -49,16 +46,15 @@ func TestWhatBeganEnds(t *testing.T) {
 			"Checkout is failing", "No longer shown: Checkout is failing",
 		},
 		"CheckIsDeleted": {
-			func(t *testing.T, s *site) {
-				t.Helper()
-				s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
-			},
+			fails,
 			func(t *testing.T, s *site) {
 				t.Helper()
 				s.exec(t, "DELETE FROM checks WHERE id = ?", s.check(0))
 			},
 			"Checkout is failing", "No longer shown: Checkout is failing",
 		},
+		"AnIncidentTakesThreeDays": {fails, resolvesAfter(72 * time.Hour), "Checkout is failing", "Checkout works again"},
+		"AnIncidentTakesSixWeeks":  {fails, resolvesAfter(42 * 24 * time.Hour), "Checkout is failing", "Checkout works again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,5 +76,35 @@ func TestWhatBeganEnds(t *testing.T) {
 				t.Errorf("notified twice: %+v", again)
 			}
 		})
+	}
+}
+
+// fails opens an incident of the first check.
+func fails(t *testing.T, s *site) {
+	t.Helper()
+	s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
+}
+
+func resolvesAfter(d time.Duration) func(t *testing.T, s *site) {
+	return func(t *testing.T, s *site) {
+		t.Helper()
+		s.advance(d)
+		s.exec(t, "UPDATE incidents SET status = 'resolved', resolved_at = ?", s.now())
+	}
+}
+
+// TestManyIncidentsHideNoOpenOne: the bound of a report leaves out what ended first.
+func TestManyIncidentsHideNoOpenOne(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "Checkout", "Mail")
+	open := s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now().AddDate(0, 0, -10), time.Time{}, newark)
+	for i := range overview.MaxReportedIncidents {
+		end := s.now().Add(-time.Duration(i) * time.Minute)
+		s.incident(t, s.check(1), vigil.KeyFailureThreshold, end.Add(-30*time.Second), end, newark)
+	}
+	report, err := s.store.StatusReport(t.Context(), "harbor", s.now().AddDate(0, 0, -1))
+	ok(t, err)
+	if n := len(report.Incidents); n != overview.MaxReportedIncidents || report.Incidents[n-1].ID != open {
+		t.Errorf("%d incidents, the first to begin is %+v, want the open one", n, report.Incidents[n-1])
 	}
 }

@@ -266,7 +266,7 @@ func (v *view) addIncident(from *overview.PublicIncident, of *service) {
 			one.changed = at
 		}
 	}
-	if one.End.IsZero() || !one.Start.Before(midnight(v.At).AddDate(0, 0, 1-incidentDays)) {
+	if one.End.IsZero() || !one.End.Before(midnight(v.At).AddDate(0, 0, 1-incidentDays)) {
 		v.entries = append(v.entries, one)
 	}
 	of.addToDays(&one, v.At)
