@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/channelhealth"
@@ -45,23 +47,39 @@ func (n notices) Channels(ctx context.Context) error {
 }
 
 func (n notices) channel(ctx context.Context, notice channelhealth.Notice) error {
-	to, err := n.store.Emails(ctx, notice.OrgID)
-	if err != nil {
+	done, err := n.owners(ctx, notice.OrgID, channelNotice(&notice, n.publicURL))
+	if err != nil || !done { // it is claimed again
 		return err
-	}
-	if len(to) > 0 {
-		wait, err := n.store.TakeMail(ctx, account.NoticeQuotas(notice.OrgID)...)
-		if err != nil || wait > 0 { // it is claimed again
-			return err
-		}
-		message := channelNotice(&notice, n.publicURL)
-		message.To = to
-		if err := n.mailer.Send(ctx, message); err != nil {
-			return err
-		}
 	}
 	return n.store.ChannelNoticeMailed(ctx, notice)
 }
+
+// owners mails the owners of an organization with a verified address, if there are any. It is not done while their quota of
+// a day is used up, of which a mail that was not sent takes nothing.
+func (n notices) owners(ctx context.Context, orgID uuid.UUID, message mail.Message) (done bool, err error) {
+	message.To, err = n.store.Emails(ctx, orgID)
+	if err != nil || len(message.To) == 0 {
+		return err == nil, err
+	}
+	quotas := account.NoticeQuotas(orgID)
+	wait, err := n.store.TakeMail(ctx, quotas...)
+	if err != nil || wait > 0 {
+		return false, err
+	}
+	err = n.mailer.Send(ctx, message)
+	if err == nil {
+		return true, nil
+	}
+	if failure, ok := errors.AsType[*mail.Error](err); ok && (failure.Unknown || failure.Accepted > 0) {
+		return false, err // an owner has it, or may
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnTimeout)
+	defer cancel()
+	return false, errors.Join(err, n.store.ReturnMail(ctx, quotas...))
+}
+
+// returnTimeout is how long it may take to store that a mail was not sent.
+const returnTimeout = 5 * time.Second
 
 // channelNotice is the mail about a channel. Its id is the same on every try.
 func channelNotice(n *channelhealth.Notice, publicURL string) mail.Message {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/vigil-monitor/vigil"
-	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/drills"
 	"github.com/vigil-monitor/vigil/internal/mail"
 )
@@ -32,20 +31,9 @@ func (n notices) Drills(ctx context.Context) error {
 }
 
 func (n notices) drill(ctx context.Context, drill *drills.Drill) error {
-	to, err := n.store.Emails(ctx, drill.OrgID)
-	if err != nil {
+	done, err := n.owners(ctx, drill.OrgID, drillNotice(drill, n.publicURL))
+	if err != nil || !done { // it is claimed again
 		return err
-	}
-	if len(to) > 0 {
-		wait, err := n.store.TakeMail(ctx, account.NoticeQuotas(drill.OrgID)...)
-		if err != nil || wait > 0 { // it is claimed again
-			return err
-		}
-		message := drillNotice(drill, n.publicURL)
-		message.To = to
-		if err := n.mailer.Send(ctx, message); err != nil {
-			return err
-		}
 	}
 	return n.store.DrillNoticeMailed(ctx, drill.ID)
 }

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/emersion/go-smtp"
 	"github.com/google/uuid"
 
 	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/account"
 	"github.com/vigil-monitor/vigil/internal/drills"
+	"github.com/vigil-monitor/vigil/internal/mail/mailtest"
 	"github.com/vigil-monitor/vigil/storage"
 	"github.com/vigil-monitor/vigil/storage/storagetest"
 )
@@ -156,5 +158,57 @@ func TestMailsAboutDrillsKeepTheQuota(t *testing.T) {
 	}
 	if len(ids) != limit+3 || len(server.Messages()) != limit+3 {
 		t.Errorf("%d mails about %d drills, want %d", len(server.Messages()), len(ids), limit+3)
+	}
+}
+
+// A mail that the server does not take costs nothing of the quota: it arrives as soon as the server takes it, however often
+// it was tried. One whose answer is lost may have arrived, and counts.
+func TestMailsThatFailTakeNothingOfTheQuota(t *testing.T) {
+	t.Parallel()
+	d := newDrillMails(t)
+	judge := error(&smtp.SMTPError{Code: 451, Message: "later"})
+	var mu sync.Mutex
+	set := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		judge = err
+	}
+	server, mailer := startMailWith(t, mailtest.Options{Command: func(name string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if name == "END" {
+			return judge
+		}
+		return nil
+	}})
+	d.ended(false)
+	run := func() error {
+		d.now = d.now.Add(3 * time.Minute)
+		return (notices{d.store, mailer, ""}).Drills(d.Context())
+	}
+	used := func() (n int) {
+		t.Helper()
+		if err := d.store.DB().NewRaw("SELECT used FROM mail_quotas WHERE name = ?", account.NoticeQuotas(d.org)[0].Name).
+			Scan(t.Context(), &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for range account.NoticeQuotas(d.org)[0].Limit + 2 {
+		if err := run(); err == nil {
+			t.Fatal("a mail that the server does not take is no error")
+		}
+	}
+	if n := used(); n != 0 {
+		t.Errorf("mails that were not sent took %d of the quota", n)
+	}
+	set(mailtest.ErrHangup)
+	if err := run(); err == nil || used() != 1 {
+		t.Errorf("a mail whose answer is lost took %d of the quota (%v), want 1", used(), err)
+	}
+	before := len(server.Messages())
+	set(nil)
+	if err := run(); err != nil || len(server.Messages()) != before+1 || used() != 2 {
+		t.Errorf("%d mails (%v), %d of the quota; want one more", len(server.Messages())-before, err, used())
 	}
 }

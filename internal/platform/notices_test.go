@@ -22,7 +22,12 @@ import (
 // startMail starts a mail server, and what sends through it.
 func startMail(t *testing.T) (*mailtest.Server, *mail.Mailer) {
 	t.Helper()
-	server := mailtest.Start(t, mailtest.Options{})
+	return startMailWith(t, mailtest.Options{})
+}
+
+func startMailWith(t *testing.T, opts mailtest.Options) (*mailtest.Server, *mail.Mailer) {
+	t.Helper()
+	server := mailtest.Start(t, opts)
 	mailer, err := mail.New(mail.Options{
 		URL: "smtp://" + server.Addr + "?tls=none", From: "vigil@example.com", Dialer: egress.New(egress.Policy{AllowPrivate: true}),
 	})

@@ -38,6 +38,18 @@ func (s *Store) TakeMail(ctx context.Context, quotas ...account.MailQuota) (wait
 	return wait, pg.Wrap("count a mail", err)
 }
 
+// ReturnMail takes back what TakeMail counted for a mail that was not sent. A window that ended meanwhile is left as it is.
+func (s *Store) ReturnMail(ctx context.Context, quotas ...account.MailQuota) error {
+	now := s.db.Instant()
+	var errs []error
+	for _, quota := range quotas {
+		_, err := s.db.NewRaw("UPDATE mail_quotas SET used = used - 1 WHERE name = ? AND used > 0 AND started_at > ?",
+			quota.Name, now.Add(-quota.Window)).Exec(ctx)
+		errs = append(errs, err)
+	}
+	return pg.Wrap("take a mail back", errors.Join(errs...))
+}
+
 // TakeMailIn counts one mail for each mention of a quota, in a transaction. When it returns a wait, the
 // transaction must be rolled back. Rows are locked in the order of their names, so that
 // transactions do not wait for each other in a circle.
