@@ -3,6 +3,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -24,11 +25,13 @@ const (
 func patiently(ctx context.Context, patience time.Duration, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
+	var answer error
+	err := timing.Repeat(ctx, patiencePause, func(ctx context.Context) error {
 		err := call(ctx)
-		switch code := vigil.ErrorCode(err); {
-		case err == nil, code == vigil.CodeNotFound, code == vigil.CodeInvalid, timing.Sleep(ctx, patiencePause) != nil:
-			return err
+		if code := vigil.ErrorCode(err); code == vigil.CodeNotFound || code == vigil.CodeInvalid {
+			answer, err = err, nil
 		}
-	}
+		return err
+	})
+	return cmp.Or(answer, err)
 }

@@ -70,7 +70,11 @@ func (n notices) owners(ctx context.Context, orgID uuid.UUID, message mail.Messa
 	if err == nil {
 		return true, nil
 	}
-	if failure, ok := errors.AsType[*mail.Error](err); ok && (failure.Unknown || failure.Accepted > 0) {
+	failure, ok := errors.AsType[*mail.Error](err)
+	switch {
+	case ok && failure.Final():
+		return true, nil // another try would be refused as well, and come again to the owners who have it
+	case ok && (failure.Unknown || failure.Accepted > 0):
 		return false, err // an owner has it, or may
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnTimeout)
