@@ -4,6 +4,7 @@ package storage_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -228,16 +229,16 @@ func TestFence(t *testing.T) {
 	at := epoch().Add(time.Hour)
 	marks := func(lease fleet.SweepLease) {
 		t.Helper()
-		for what, err := range map[string]error{
-			"nudge":    a.store.MarkNudged(t.Context(), lease, a.check.ID, newark),
-			"incident": a.store.MarkIncidentSwept(t.Context(), lease, id, at),
-			"delivery": a.store.MarkDeliverySwept(t.Context(), lease, delivery, at),
-			"vote":     a.store.MarkVoteSwept(t.Context(), lease, vote, at),
-			"silence":  a.store.MarkSilence(t.Context(), lease, vigil.RegionSilence{CheckID: a.check.ID, Region: newark, Silent: true}),
-		} {
-			if err != nil {
-				t.Errorf("%s: %v", what, err)
-			}
+		err := errors.Join(
+			// First, since it takes the waits of the incident and the vote away.
+			a.store.MarkSilence(t.Context(), lease, vigil.RegionSilence{CheckID: a.check.ID, Region: newark, Silent: true}),
+			a.store.MarkNudged(t.Context(), lease, a.check.ID, newark),
+			a.store.MarkIncidentSwept(t.Context(), lease, id, at),
+			a.store.MarkDeliverySwept(t.Context(), lease, delivery, at),
+			a.store.MarkVoteSwept(t.Context(), lease, vote, at),
+		)
+		if err != nil {
+			t.Error(err)
 		}
 	}
 	marked := func() int {
