@@ -161,7 +161,7 @@ func (v *verifications) judge(delivery string, body []byte, header http.Header) 
 }
 
 // TestDrillRotation rotates the secret of a webhook under load: a receiver with the replaced secret
-// verifies every message, and so does one with the new secret each whose attempt began after the rotation.
+// verifies every message, and so does one with the new secret each whose attempt began after the rotation was answered.
 func TestDrillRotation(t *testing.T) {
 	timingtest.Parallel(t)
 	incidents := 150
@@ -185,6 +185,7 @@ func TestDrillRotation(t *testing.T) {
 	eventually(t, "some are sent", func() bool { return o.look(begun.ID).Sent >= incidents/2 })
 	var rotated struct{ Secret string }
 	o.c.into(&rotated, http.MethodPost, "/v1/notification-channels/"+o.channel+"/rotate-secret", nil)
+	answered := time.Now() // the change is committed; the channel's own time is that of the statement
 	verifier, err := standardwebhooks.NewWebhook(rotated.Secret)
 	if err != nil {
 		t.Fatal(err)
@@ -198,8 +199,7 @@ func TestDrillRotation(t *testing.T) {
 	}
 	late := 0
 	for _, delivery := range present.wrong { // those on their way while it was rotated are signed by the replaced one alone
-		late += o.number(`SELECT count(*) FROM attempts AS a JOIN deliveries AS d ON d.id = a.delivery_id
-			JOIN channels AS c ON c.id = d.channel_id WHERE d.id = $1 AND a.started_at > c.updated_at`, delivery)
+		late += o.number("SELECT count(*) FROM attempts WHERE delivery_id = $1 AND started_at > $2", delivery, answered)
 	}
 	figure(t, "messages that the replaced secret does not verify", len(former.wrong), 0, 0)
 	figure(t, "messages after the rotation that the new secret does not verify", late, 0, 0)

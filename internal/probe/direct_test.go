@@ -50,6 +50,9 @@ type comparison struct {
 	racy string
 }
 
+// joinedParts is why a stream may end sooner or later.
+const joinedParts = "a part of a body may come with the one before it"
+
 // compare runs all configs by both paths.
 func (p *paths) compare(t *testing.T, all []comparison) {
 	t.Helper()
@@ -163,7 +166,7 @@ func (p *paths) comparisons(t *testing.T, name string, serve func(net.Conn), lim
 		racy = "the end of a connection overtakes what was sent before it, or the request"
 	}
 	if strings.Contains(name, "goes on") || strings.Contains(name, "slow") || name == "events" || name == "sound" {
-		racy = "a part of a body may come with the one before it"
+		racy = joinedParts
 	}
 	secured := "https://" + tcp(t, behindTLS(p.authority.Issue(t), serve))
 	var all []comparison
