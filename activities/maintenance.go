@@ -111,19 +111,15 @@ func (m *windows) replace(spans []maintenance.Span, since time.Time) {
 	m.known.Store(&knownWindows{since, known})
 }
 
-// at reports what the maintenance of a check does at a slot: pause its probing, leave its
-// result out of uptime. Of several windows each adds what it does.
+// at reports what the maintenance of a check does at a slot, as far as it is known without a question to the store.
 func (m *windows) at(check *vigil.Check, slot time.Time) (paused, excluded bool) {
 	known := m.known.Load()
 	if known == nil {
 		return false, false
 	}
-	for _, span := range known.spans[check.OrgID] {
-		if span.Holds(slot) && span.Scope.Covers(check.ID, check.Labels) {
-			paused, excluded = paused || span.Probing == maintenance.ProbingPause, excluded || span.Uptime == maintenance.UptimeExclude
-		}
-	}
-	return paused, excluded
+	return effect(known.spans[check.OrgID], func(span *maintenance.Span) bool {
+		return span.Holds(slot) && span.Scope.Covers(check.ID, check.Labels)
+	})
 }
 
 // of is at, also for a slot from before what is known.
@@ -136,10 +132,20 @@ func (m *windows) of(ctx context.Context, check *vigil.Check, slot time.Time) (p
 	if err != nil {
 		return false, false, fmt.Errorf("read the maintenance of a slot: %w", err)
 	}
-	for _, span := range spans[check.ID] {
-		paused, excluded = paused || span.Probing == maintenance.ProbingPause, excluded || span.Uptime == maintenance.UptimeExclude
-	}
+	paused, excluded = effect(spans[check.ID], func(*maintenance.Span) bool { return true })
 	return paused, excluded, nil
+}
+
+// effect reports what those of some occurrences do that count: pause the probing of a check, leave its result out of uptime. Of
+// several each adds what it does.
+func effect(spans []maintenance.Span, counts func(*maintenance.Span) bool) (paused, excluded bool) {
+	for i := range spans {
+		if span := &spans[i]; counts(span) {
+			paused = paused || span.Probing == maintenance.ProbingPause
+			excluded = excluded || span.Uptime == maintenance.UptimeExclude
+		}
+	}
+	return paused, excluded
 }
 
 // passOver moves the state past a slot in maintenance that pauses probing: it is neither a
@@ -155,6 +161,7 @@ func (t *turnRun) passOver(ctx context.Context, e *entry, slot time.Time) (bool,
 	return paused, err
 }
 
+// pass is passOver for a slot that is known to be in such a maintenance.
 func (t *turnRun) pass(e *entry, slot time.Time) {
 	if t.state.Slot.Before(e.StateFrom(t.turn.Region)) {
 		t.state = t.state.Restart()

@@ -91,6 +91,20 @@ func (f *followed) replays(t *testing.T, follows bool) {
 	})
 }
 
+// receives waits until the standby has the log of the primary, of which a crash loses what was not sent.
+func (f *followed) receives(t *testing.T) {
+	t.Helper()
+	var end string
+	if err := f.store.DB().NewRaw("SELECT pg_current_wal_lsn()::text").Scan(t.Context(), &end); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the standby has received the log", func() bool {
+		var received bool
+		err := f.standby.DB().NewRaw("SELECT pg_last_wal_receive_lsn() >= ?::pg_lsn", end).Scan(t.Context(), &received)
+		return err == nil && received
+	})
+}
+
 // TestReadsFollowWrites holds that what was written before a read is seen by it: the standby is read only once it has that.
 func TestReadsFollowWrites(t *testing.T) {
 	t.Parallel()
@@ -174,6 +188,7 @@ func TestStandbyFarBehind(t *testing.T) {
 	if choice := f.standby.Choose(t.Context()); choice != (storage.Reading{}) {
 		t.Errorf("%+v, want the primary while the standby lacks a write", choice)
 	}
+	f.receives(t)
 	f.servers[0].Stop(t)
 	f.later()
 	if choice := f.standby.Choose(t.Context()); choice != (storage.Reading{}) {
