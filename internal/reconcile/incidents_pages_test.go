@@ -4,7 +4,6 @@ package reconcile_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,13 +22,7 @@ func TestManyStalled(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				rows := &brokenStore{checks: newChecks(450), only: kind}
-				broken := rows.checks[0]
-				temporal := &workflows{fail: func(_ context.Context, _ string, check uuid.UUID) error {
-					if check == broken {
-						return errors.New("the workflow is broken")
-					}
-					return nil
-				}}
+				temporal := brokenFor(rows.checks[0])
 				sweepFor(t, 4*time.Second, rows, temporal)
 				for _, check := range rows.checks {
 					if n := len(temporal.of(what, check)); n != 1 {

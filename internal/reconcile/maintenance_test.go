@@ -42,19 +42,23 @@ func (s *maintainedStore) Reclassify(_ context.Context, _ fleet.SweepLease, span
 	return s.mark("span", span.CheckID)
 }
 
+// brokenFor is a Temporal whose workflows of one check cannot be woken.
+func brokenFor(broken uuid.UUID) *workflows {
+	return &workflows{fail: func(_ context.Context, _ string, check uuid.UUID) error {
+		if check == broken {
+			return errors.New("the workflow is broken")
+		}
+		return nil
+	}}
+}
+
 // TestEndOfMaintenance has more checks than a page: all are woken by the first pass after
 // the end, once, and one that cannot be woken holds up none.
 func TestEndOfMaintenance(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rows := &maintainedStore{brokenStore{checks: newChecks(450), only: "hold"}}
-		broken := rows.checks[0]
-		temporal := &workflows{fail: func(_ context.Context, _ string, check uuid.UUID) error {
-			if check == broken {
-				return errors.New("the workflow is broken")
-			}
-			return nil
-		}}
+		temporal := brokenFor(rows.checks[0])
 		sweepFor(t, 1500*time.Millisecond, rows, temporal)
 		for _, check := range rows.checks {
 			want, other := "refresh", "revive"

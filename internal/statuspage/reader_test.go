@@ -31,7 +31,20 @@ func (s *site) open(t *testing.T) {
 	s.change(t, func(p *overview.StatusPage) { p.Subscriptions = true })
 }
 
-// reads subscribes and confirms a mail address.
+// newNotified is an open page of one service with these readers, of which an incident has just begun.
+func newNotified(t *testing.T, readers ...string) *site {
+	t.Helper()
+	s := newSite(t, "Checkout")
+	s.open(t)
+	for _, address := range readers {
+		s.subscribes(t, address)
+	}
+	s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
+	s.advance(time.Second)
+	return s
+}
+
+// subscribes subscribes and confirms a mail address.
 func (s *site) subscribes(t *testing.T, address string) {
 	t.Helper()
 	a := s.post(t, "/status/harbor/subscribe", url.Values{"email": {address}}, "Test-Network", address)
@@ -228,11 +241,7 @@ func TestAReceiverThatHangsHoldsUpNoOther(t *testing.T) {
 
 func TestMessagesThatFailAreTriedAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "Checkout")
-	s.open(t)
-	s.subscribes(t, "reader@example.com")
-	s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
-	s.advance(time.Second)
+	s := newNotified(t, "reader@example.com")
 	s.outbox.then = func(statuspage.Letter) statuspage.Sent { return statuspage.Sent{Err: errors.New("away")} }
 	first := s.tell(t)
 	if again := s.tell(t); len(first) != 1 || len(again) != 0 {
@@ -251,12 +260,7 @@ func TestMessagesThatFailAreTriedAgain(t *testing.T) {
 // TestUnsubscribing: by the page and its button, and by the POST of a mail program. The address is gone.
 func TestUnsubscribing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "Checkout")
-	s.open(t)
-	s.subscribes(t, "one@example.com")
-	s.subscribes(t, "two@example.com")
-	s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
-	s.advance(time.Second)
+	s := newNotified(t, "one@example.com", "two@example.com")
 	letters := s.tell(t)
 	if len(letters) != 2 {
 		t.Fatalf("letters %+v", letters)

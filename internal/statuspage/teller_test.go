@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/vigil-monitor/vigil"
 	"github.com/vigil-monitor/vigil/internal/overview"
 	"github.com/vigil-monitor/vigil/internal/statuspage"
 	"github.com/vigil-monitor/vigil/internal/timing/timingtest"
@@ -20,11 +19,7 @@ import (
 // TestAStopLetsMessagesEnd: what is under way when a process stops is sent and stored, and nothing else is begun.
 func TestAStopLetsMessagesEnd(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "Checkout")
-	s.open(t)
-	s.subscribes(t, "reader@example.com")
-	s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
-	s.advance(time.Second)
+	s := newNotified(t, "reader@example.com")
 	before, after := make(chan struct{}), make(chan struct{})
 	claimed := make(chan struct{})
 	s.outbox.hangs(func(statuspage.Letter) (_, _ <-chan struct{}) {
@@ -76,11 +71,7 @@ func (l *lapsing) ReaderMessageEnded(ctx context.Context, noteID, readerID uuid.
 // whose attempt could not be noted was not sent: it follows soon, and the attempt does not count.
 func TestALapseOfTheStoreLosesNoMessage(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "Checkout")
-	s.open(t)
-	s.subscribes(t, "reader@example.com")
-	s.incident(t, s.check(0), vigil.KeyFailureThreshold, s.now(), time.Time{}, newark)
-	s.advance(time.Second)
+	s := newNotified(t, "reader@example.com")
 	store := &lapsing{TellerStore: s.store}
 	s.teller.Store = store
 
