@@ -94,7 +94,8 @@ const (
 	dropEvery = 120
 )
 
-// Run notifies until the context ends. It returns when the messages under way have ended, 9 s later at most.
+// Run notifies until the context ends. It returns when the messages under way have ended, 9 s later at most, and what came of them is
+// stored, for which it tries for 10 s.
 func (t *Teller) Run(ctx context.Context) {
 	for round := 0; ctx.Err() == nil; round++ {
 		if err := t.Tell(ctx); err != nil && ctx.Err() == nil {

@@ -190,7 +190,7 @@ const admissionGrace = 5 * time.Second
 // StalledDeliveries returns deliveries of these shards that are due or requested, without
 // progress for 30 s and outside of their wait, those of system events, which are started by it, and those whose workflow was lost with
 // Temporal's store. Those that wait for a place are not stalled, nor is what comes after another delivery to its channel in
-// order: only the end of an incident does not wait for the next attempt of its opening, which it supersedes.
+// order: the end of an incident does not wait for a later attempt of a message before it, since it supersedes an opening.
 func (s *Store) StalledDeliveries(ctx context.Context, now time.Time, shards []int, limit int) ([]vigil.PendingDelivery, error) {
 	var rows []namedDeliveryRow
 	const stalled = "(d.swept_at < d.created_at OR " + sweepable +
